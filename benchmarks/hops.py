@@ -18,13 +18,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from krag_eval import OfflineRetrievalEvaluator
+from krag_eval import OfflineRetrievalEvaluator, compare, sweep
 from krag_eval.cli import main
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
 PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
 #: What is counted -> the most modules and functions it may pass.
-LIMITS = {"recall": (10, 70), "krag-eval evaluate": (24, 200)}
+LIMITS = {
+    "recall": (10, 70),
+    "krag-eval evaluate": (24, 200),
+    "compare": (20, 250),
+    "sweep": (40, 570),
+}
 
 
 def passed(call: Callable[[], Any]) -> set[tuple[str, str, int]]:
@@ -57,6 +62,27 @@ def shell(path: Path) -> None:
         main(["evaluate", str(path)], standalone_mode=False)
 
 
+def of_two() -> object:
+    results = {
+        "a": OfflineRetrievalEvaluator(ACTUAL, PREDICTED).evaluate(),
+        "b": OfflineRetrievalEvaluator(ACTUAL, ACTUAL).evaluate(),
+    }
+    return compare(results, "ndcg@5")
+
+
+def of_cells() -> object:
+    rows = [{"question": "When?", "actual": ["At nine."]}, {"question": "Who?", "actual": ["Ada."]}]
+    return sweep(
+        corpus=["At nine.", "Ada."],
+        questions=rows,
+        splitters={"whole": lambda text: [text]},
+        retrievers={
+            "all": lambda chunks: lambda question: chunks,
+            "last": lambda chunks: lambda question: chunks[-1:],
+        },
+    )
+
+
 def counted() -> dict[str, set[tuple[str, str, int]]]:
     """Return what each of the calls passes through."""
     with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +94,13 @@ def counted() -> dict[str, set[tuple[str, str, int]]]:
                 for i, (actual, predicted) in enumerate(rows)
             )
         )
-        return {"recall": passed(recall), "krag-eval evaluate": passed(lambda: shell(path))}
+        calls = {
+            "recall": recall,
+            "krag-eval evaluate": lambda: shell(path),
+            "compare": of_two,
+            "sweep": of_cells,
+        }
+        return {name: passed(call) for name, call in calls.items()}
 
 
 def run() -> int:

@@ -20,12 +20,13 @@ def main() -> None:
     _end_when_interrupted()
     try:
         from krag_eval.cli import main as command
-        from krag_eval.matching.timeouts import any_lost
 
         try:
             command(prog_name="krag-eval")
         except SystemExit as ended:
-            if any_lost():  # it may have threads of its own, for which Python would wait
+            timeouts = sys.modules.get("krag_eval.matching.timeouts")
+            # It may have threads of its own, for which Python would wait.
+            if timeouts is not None and timeouts.any_lost():
                 _leave(ended.code)
             raise
     except Exception:

@@ -19,7 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import IO, Any, Protocol, TypeAlias
 
-from krag_eval import errors
+from krag_eval._install import install_line
 from krag_eval.errors import Fix, InvalidInput, InvalidType, MissingPackage, Place, clipped
 
 #: A file by its path, or one that is open by its descriptor.
@@ -520,9 +520,7 @@ def parquet_for(task: str, argument: str = "") -> Any:
     try:
         from pyarrow import parquet
     except ModuleNotFoundError as error:
-        raise MissingPackage(
-            argument, f"{task} needs pyarrow", errors.install_line("parquet")
-        ) from error
+        raise MissingPackage(argument, f"{task} needs pyarrow", install_line("parquet")) from error
     except ImportError as error:
         fix = "install versions of pyarrow and numpy that fit"
         raise MissingPackage(argument, f"{task} needs pyarrow: {error}", fix) from error

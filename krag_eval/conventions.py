@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
-from krag_eval.errors import InvalidInput, InvalidType, clipped, one_of, unknown
+from krag_eval.errors import InvalidInput, InvalidType, clipped, must, one_of, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,22 +36,6 @@ class MatchingCriteria(StrEnum):
     ALL = "all"
     #: At least one of them is.
     PARTIAL = "partial"
-
-
-Choice = TypeVar("Choice", AveragingMethod, MatchingCriteria)
-
-
-def resolve_choice(enum: type[Choice], value: object, argument: str) -> Choice:
-    """Return the member of ``enum`` for a member or its string.
-
-    Raises:
-        InvalidType: If it is neither.
-        InvalidInput: For another string, listing what is allowed.
-
-    >>> resolve_choice(AveragingMethod, "both", "averaging_method")
-    <AveragingMethod.BOTH: 'both'>
-    """
-    return enum(one_of(argument, value, [member.value for member in enum]))
 
 
 @dataclass(frozen=True)
@@ -215,6 +199,18 @@ def _allowed() -> dict[str, tuple[str, ...]]:
 
 #: krag_eval's own.
 DEFAULT_CONVENTIONS = Conventions()
+
+
+def checked_conventions(argument: str, conventions: object) -> Conventions:
+    """Return conventions, given as such or by their printed form; ``None`` stands for our own."""
+    if isinstance(conventions, str):
+        return Conventions.parse(conventions)
+    if conventions is None:
+        return DEFAULT_CONVENTIONS
+    if isinstance(conventions, Conventions):
+        return conventions
+    be = "be Conventions or their printed form, such as Conventions.trec() or 'trec'"
+    raise must(argument, be, conventions, kind=InvalidType)
 
 
 #: Returns every average under given conventions, by key.

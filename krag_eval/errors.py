@@ -16,18 +16,25 @@ the user's code.
 from __future__ import annotations
 
 import difflib
-import functools
-import inspect
-import json
-import os
-import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import NamedTuple, TypeAlias
+
+#: What users catch, and what it holds.
+__all__ = [
+    "Advice",
+    "DatasetError",
+    "InvalidInput",
+    "InvalidType",
+    "KragEvalWarning",
+    "MissingPackage",
+    "Place",
+    "Refusal",
+]
 
 # Characters shown of a value of unknown length.
 _WIDTH = 60
@@ -234,48 +241,6 @@ def must(
 
 class MissingPackage(Refusal, ImportError):
     """A package that an extra installs is missing; the fix is the line for pip."""
-
-
-# What the project's metadata may call the repository: the well-known labels for it, without case
-# and punctuation (packaging.python.org, "Well-known Project URLs in Metadata").
-_REPOSITORY = {"source", "repository", "sourcecode", "github"}
-_CLONE = "<path of the clone>"
-
-
-def install_line(extra: str = "") -> str:
-    """Return the line that installs this package, perhaps with an extra.
-
-    The package is not on an index, so pip needs its repository, if the metadata names one, else
-    the folder it was installed from. Where neither is known, the user fills in the folder.
-
-    >>> install_line("korean").startswith("pip install ")
-    True
-    """
-    from importlib.metadata import PackageNotFoundError, distribution
-
-    wanted = f"[{extra}]" if extra else ""
-    try:
-        installed = distribution("krag-eval")
-    except PackageNotFoundError:  # on the path, and not installed
-        return f'pip install "{_CLONE}{wanted}"'
-    for entry in installed.metadata.get_all("Project-URL") or ():
-        label, _, url = entry.partition(",")
-        if re.sub(r"[\W_]", "", label).lower() in _REPOSITORY:
-            return f'pip install "krag-eval{wanted} @ git+{url.strip()}"'
-    return _line_of_folder(json.loads(installed.read_text("direct_url.json") or "{}"), wanted)
-
-
-def _line_of_folder(origin: dict[str, Any], wanted: str) -> str:
-    """Return the line for the folder a package came from; see PEP 610 for ``origin``."""
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
-
-    if "dir_info" in origin:
-        folder = url2pathname(urlsplit(origin["url"]).path)
-        editable = "-e " if origin["dir_info"].get("editable") else ""
-        if os.path.isdir(folder):
-            return f'pip install {editable}"{folder}{wanted}"'
-    return f'pip install "{_CLONE}{wanted}"'
 
 
 class KragEvalWarning(UserWarning):
@@ -542,119 +507,3 @@ def tallied() -> Iterator[Tallies]:
         yield tallies
     finally:
         _TALLIES.reset(token)
-
-
-Made = TypeVar("Made", bound=Callable[..., Any])
-
-#: How a run is evaluated, wherever its documents are.
-PLAN_OPTIONS = (
-    "matcher",
-    "threshold",
-    "averaging_method",
-    "matching_criteria",
-    "conventions",
-    "no_ground_truth",
-    "grade_key",
-    "unjudged",
-    "aspect_key",
-)
-#: All that an evaluator takes beside documents.
-EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags", "judged")
-
-# What users of krag, pandas and RAGAS type -> what it is called here.
-_ELSEWHERE = {
-    "match_method": "matcher",
-    "rouge_threshold": "threshold",
-    "sep": "delimiter",
-    "query": "question",
-    "ground_truth": "actual",
-    "contexts": "predicted",
-}
-# A matcher's own setting -> how it is said.
-_OF_THE_MATCHER = {
-    "tokenizer": "coverage(tokenizer=kiwi)",
-    "min_run": "coverage(min_run=5)",
-    "numbers": "coverage(numbers=yes)",
-    "statistic": "rougeL(statistic=recall)",
-    "stemmer": "rougeL(stemmer=yes)",
-}
-
-
-def check_options(
-    function: Callable[..., Any], options: Collection[str], passed_on: Sequence[str] = ()
-) -> None:
-    """Refuse an option that a function does not have, in the words of who called it.
-
-    Args:
-        function: What the user called; its own keywords are allowed.
-        options: The names that came.
-        passed_on: The names that it hands to another.
-
-    Raises:
-        TypeError: Naming the function, the option, the nearest one allowed, and all of them.
-
-    >>> def measure(path, k=5, **options): ...
-    >>> check_options(measure, ["treshold"], ("matcher", "threshold"))
-    Traceback (most recent call last):
-    krag_eval.errors.InvalidType: treshold: measure() has no option 'treshold'; did you mean
-    'threshold'? It takes 'path', 'k', 'matcher', 'threshold'.
-    """
-    own = [
-        one.name
-        for one in inspect.signature(function).parameters.values()
-        if one.name != "self" and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
-    ]
-    allowed = tuple(dict.fromkeys([*own, *passed_on]))
-    for name in options:
-        if name not in allowed:
-            called = function.__qualname__.removesuffix(".__init__")
-            raise InvalidType(
-                name,
-                f": {called}() has no option {clipped(name)}",
-                f"{_hint(name, allowed)}It takes {', '.join(map(repr, allowed))}",
-            )
-
-
-def named_options(function: Made) -> Made:
-    """Make a function refuse unknown keywords as :func:`check_options` does, not as Python does.
-
-    So with arguments that are missing. The signature stays as it is, for readers, tools and type
-    checkers.
-    """
-    parameters = inspect.signature(function).parameters
-    known = frozenset(parameters)
-    needed = [one.name for one in parameters.values() if one.default is one.empty
-              and one.kind is one.POSITIONAL_OR_KEYWORD]  # fmt: skip
-
-    @functools.wraps(function)
-    def checked(*args: Any, **options: Any) -> Any:
-        if not options.keys() <= known:
-            check_options(function, options)
-        if len(args) < len(needed) and not options.keys() >= {*needed[len(args) :]}:
-            raise _missing(function, needed, [*needed[: len(args)], *options])
-        return function(*args, **options)
-
-    return cast(Made, checked)
-
-
-def _missing(
-    function: Callable[..., Any], needed: Sequence[str], given: Collection[str]
-) -> InvalidType:
-    """Return the refusal of a call without arguments that have no default."""
-    called = function.__qualname__.removesuffix(".__init__")
-    missing = [name for name in needed if name not in given]
-    written = ", ".join(name for name in needed if name != "self")
-    problem = f": {called}() needs {' and '.join(map(repr, missing))} as well"
-    return InvalidType(missing[0], problem, f"write {called}({written})")
-
-
-def _hint(name: str, allowed: Collection[str]) -> str:
-    """Say what was probably meant."""
-    if name in _OF_THE_MATCHER and "matcher" in allowed:
-        return f"it belongs to the matcher, as in matcher={_OF_THE_MATCHER[name]!r}. "
-    if name == "cells":
-        return "load_dataset has it. "
-    near = difflib.get_close_matches(name.lower(), allowed, n=1)
-    known = _ELSEWHERE.get(name)
-    meant = known if known in allowed else next(iter(near), None)
-    return f"did you mean {meant!r}? " if meant else ""

@@ -13,23 +13,23 @@ import os
 import threading
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import chain, compress
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval import __version__
 from krag_eval._language import _, ngettext
+from krag_eval._options import PLAN_OPTIONS, PlanOptions, check_options, settled_threshold
 from krag_eval.conventions import (
-    DEFAULT_CONVENTIONS,
     AveragingMethod,
     Conventions,
     MatchingCriteria,
+    checked_conventions,
     conventions_table,
-    resolve_choice,
 )
 from krag_eval.documents import (
     Digests,
@@ -41,22 +41,10 @@ from krag_eval.documents import (
     is_blank,
     read_text,
     text_of,
+    warn_of_no_grades,
 )
-from krag_eval.errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    check_options,
-    clipped,
-    muted,
-    named_options,
-    number,
-    one_of,
-    tallied,
-    text,
-)
-from krag_eval.matching.base import KeyMatcher, Matcher, resolve_matcher
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, muted, tallied
+from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.evidence import DocumentTexts, Evidence
@@ -88,6 +76,7 @@ from krag_eval.scoring.cutoffs import (
 from krag_eval.scoring.metrics import (
     REJECTION_RATE,
     Metric,
+    Table,
     chosen_metrics,
     columns_of,
     declarations,
@@ -112,80 +101,8 @@ Unjudged: TypeAlias = Literal["wrong", "bounds", "leave_out"]
 _NAMED = 5
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How a run is evaluated; the arguments of ``OfflineRetrievalEvaluator``, settled.
-
-    Attributes:
-        matcher: What makes a predicted document a match.
-        threshold: Similarity from which a pair is a match.
-        averaging_method: Which of the micro and macro keys are averaged.
-        matching_criteria: When a query is a hit.
-        conventions: How the disputed points are settled.
-        no_ground_truth: How queries without ground truth are treated.
-        grade_key: Key in the metadata that holds the grade; ``None`` if all grades are 1.
-        unjudged: How documents that nobody looked at are treated.
-        aspect_key: Key in the metadata that holds the aspects; ``None`` if there are none.
-    """
-
-    matcher: Matcher
-    threshold: float
-    averaging_method: AveragingMethod
-    matching_criteria: MatchingCriteria
-    conventions: Conventions
-    no_ground_truth: NoGroundTruth
-    grade_key: str | None
-    unjudged: Unjudged = "wrong"
-    aspect_key: str | None = None
-
-    @classmethod
-    def checked(
-        cls,
-        *,
-        matcher: str | Matcher = "text",
-        threshold: float | None = None,
-        averaging_method: AveragingMethod | str = AveragingMethod.BOTH,
-        matching_criteria: MatchingCriteria | str = MatchingCriteria.ALL,
-        conventions: Conventions | None = None,
-        no_ground_truth: NoGroundTruth = "error",
-        grade_key: str | None = None,
-        unjudged: Unjudged = "wrong",
-        aspect_key: str | None = None,
-    ) -> Plan:
-        """Settle the arguments of an evaluator.
-
-        Raises:
-            InvalidType: If one is of another type than it should be.
-            InvalidInput: If one is not among those allowed.
-        """
-        if not isinstance(averaging_method, AveragingMethod):
-            averaging_method = resolve_choice(AveragingMethod, averaging_method, "averaging_method")
-        if not isinstance(matching_criteria, MatchingCriteria):
-            matching_criteria = resolve_choice(
-                MatchingCriteria, matching_criteria, "matching_criteria"
-            )
-        if no_ground_truth != "error":
-            one_of("no_ground_truth", no_ground_truth, get_args(NoGroundTruth))
-        if unjudged != "wrong":
-            one_of("unjudged", unjudged, get_args(Unjudged))
-        if grade_key is not None:
-            text("grade_key", grade_key, "the name of a metadata key")
-        if aspect_key is not None:
-            text("aspect_key", aspect_key, "the name of a metadata key")
-        resolved = resolve_matcher(matcher)
-        if threshold is not None or resolved.takes_threshold:
-            threshold = _checked_threshold(threshold, resolved)
-        return cls(
-            resolved,
-            resolved.threshold if threshold is None else threshold,
-            averaging_method,
-            matching_criteria,
-            DEFAULT_CONVENTIONS if conventions is None else _checked_conventions(conventions),
-            no_ground_truth,
-            grade_key,
-            unjudged,
-            aspect_key,
-        )
+class Plan(PlanOptions):
+    """How a run is evaluated; the arguments of ``OfflineRetrievalEvaluator``, settled."""
 
     def with_threshold(self, threshold: float) -> Plan:
         """Return this plan with another threshold.
@@ -193,11 +110,11 @@ class Plan:
         Raises:
             InvalidInput: If it is not in [0, 1], or the matcher takes none.
         """
-        return replace(self, threshold=_checked_threshold(threshold, self.matcher))
+        return replace(self, threshold=settled_threshold(threshold, self.matcher))
 
     def with_conventions(self, conventions: Conventions) -> Plan:
         """Return this plan with other conventions."""
-        return replace(self, conventions=_checked_conventions(conventions))
+        return replace(self, conventions=checked_conventions("conventions", conventions))
 
     def settings(
         self,
@@ -220,21 +137,14 @@ class Plan:
             metrics: The metrics, by column; those of the user's own are told.
         """
         own = marks_of((metrics or {}).values())
+        cut = {"k": ",".join(map(spelled, cutoffs)), **({"length": length.name} if length else {})}
+        behind = {"threshold": cut, "no_ground_truth": {"queries": str(n_queries)}}
+        said: dict[str, str] = {}
+        for name, value in self.signed().items():
+            said |= {name: value} | behind.get(name, {})
+        said["no_ground_truth"] += f"({n_skipped})" if n_skipped else ""
         return {
-            "matcher": self.matcher.signature,
-            "threshold": repr(self.threshold) if self.matcher.takes_threshold else "-",
-            "k": ",".join(map(spelled, cutoffs)),
-            **({} if length is None else {"length": length.name}),
-            "criteria": self.matching_criteria.value,
-            "averaging": self.averaging_method.value,
-            "conventions": "default"
-            if self.conventions == DEFAULT_CONVENTIONS
-            else str(self.conventions),
-            "grades": self.grade_key or "-",
-            **({"aspects": self.aspect_key} if self.aspect_key else {}),
-            "no_ground_truth": self.no_ground_truth + (f"({n_skipped})" if n_skipped else ""),
-            "queries": str(n_queries),
-            **({"unjudged": self.unjudged} if self.unjudged == "leave_out" else {}),
+            **said,
             **({"metrics": own} if own else {}),
             **({"retrieved": f"<={reach.most}"} if reach and reach.beyond(cutoffs) else {}),
             "krag_eval": __version__,
@@ -326,37 +236,6 @@ def _nothing_to_measure() -> InvalidInput:
     )
 
 
-def _checked_conventions(conventions: object) -> Conventions:
-    """Return conventions, given as such or by their printed form."""
-    if isinstance(conventions, str):
-        return Conventions.parse(conventions)
-    if isinstance(conventions, Conventions):
-        return conventions
-    raise InvalidType(
-        "conventions",
-        "must be a Conventions object or its printed form, such as Conventions.trec() or 'trec', "
-        f"got {conventions!r}",
-    )
-
-
-def _checked_threshold(threshold: object, matcher: Matcher) -> float:
-    """Return the threshold in use: the one given, or the matcher's own."""
-    if threshold is None:
-        return number("matcher.threshold", matcher.threshold, 0, 1)
-    if not matcher.takes_threshold:
-        raise InvalidInput(
-            "threshold",
-            f"must be left out for the matcher {matcher.signature}, which decides without one, "
-            f"got {threshold!r}",
-        )
-    return number("threshold", threshold, 0, 1)
-
-
-#: How a run is evaluated, wherever its documents are.
-PLAN_OPTIONS = tuple(field.name for field in fields(Plan))
-#: All that an evaluator takes beside documents.
-EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags", "judged")
-
 Setting = TypeVar("Setting")
 
 
@@ -433,7 +312,6 @@ class OfflineRetrievalEvaluator:
     {'micro_recall': 0.8, 'macro_recall': 0.75}
     """
 
-    @named_options
     def __init__(
         self,
         actual_docs: Sequence[Sequence[DocumentLike | AnyOf]],
@@ -453,31 +331,15 @@ class OfflineRetrievalEvaluator:
         unjudged: Literal["wrong", "bounds", "leave_out"] = "wrong",
         aspect_key: str | None = None,
     ) -> None:
-        plan = Plan.checked(
-            matcher=matcher,
-            threshold=threshold,
-            averaging_method=averaging_method,
-            matching_criteria=matching_criteria,
-            conventions=conventions,
-            no_ground_truth=no_ground_truth,
-            grade_key=grade_key,
-            unjudged=unjudged,
-            aspect_key=aspect_key,
-        )
+        plan = Plan.checked(**{name: one for name, one in locals().items() if name in PLAN_OPTIONS})
         if unjudged != "wrong" and judged is None:
             raise judgements_unknown("unjudged")
         if n_jobs is not None:
             n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
-        grades = None if grade_key is None else query_set.grades(grade_key)
-        aspects = None if aspect_key is None else query_set.aspects(aspect_key)
-        plan.check_ground_truth(query_set, grades)
-        self._tags = {} if tags is None else checked_tags(tags, len(query_set.labels))
         self._plan = plan
-        self._looked_at = (
-            None if judged is None else looked_at(judged, query_set, plan.matcher, grades)
-        )
-        self._matching = _Matching(query_set, grades, plan.matcher, n_jobs, aspects)
+        self._matching = _Matching.of(query_set, plan, judged, n_jobs)
+        self._tags = {} if tags is None else checked_tags(tags, query_set.n_queries)
         self._retrieval: RetrievalRun | None = None
         self._cut: Relevance | None = None
         self._with_lengths: Relevance | None = None
@@ -653,7 +515,6 @@ class OfflineRetrievalEvaluator:
         sums = {"rejected": int(rejected.sum()), "left_out": len(rejected)}
         return {REJECTION_RATE.key: float(REJECTION_RATE.of(sums))}
 
-    @named_options
     def evaluate(
         self,
         k: Cutoffs = DEFAULT_CUTOFFS,
@@ -696,48 +557,33 @@ class OfflineRetrievalEvaluator:
         >>> evaluator.evaluate(budget=[6, 7]).metrics["macro_recall"].to_dict()
         {'6w': 0.0, '7w': 1.0}
         """
-        plan, queries = self._plan, self._matching.queries
-        cutoffs, measure = settled_cutoffs(k, budget, length)
-        chosen = chosen_metrics(metrics, plan.metrics)
-        if self._looked_at is None and any(one.needs_judged for one in chosen.values()):
+        run = PartitionPlan.settled(self._plan, k, budget, length, metrics)
+        matching = self._matching
+        if matching.looked_at is None and any(one.needs_judged for one in run.metrics.values()):
             raise judgements_unknown()
-        if plan.unjudged == "bounds":
-            chosen = with_bounds(chosen)
-        evidence = found = self._found(cutoffs, measure)
-        if plan.unjudged == "leave_out":
-            found = evidence.condensed()
-        counted = plan.counted(found)
-        reach = Reach.of(found, cutoffs)
-        with self._matching.lock:
-            reach.warn(cutoffs, self._matching.is_first)
-        return EvaluationResult(
-            settings=plan.settings(
-                cutoffs,
-                measure,
-                n_queries=len(queries.labels),
-                n_skipped=int((~counted).sum()),
-                reach=reach,
-                metrics=chosen,
-            ),
+        evidence = self._found(run.cutoffs, run.length)
+        reach, (counted, tables, _) = Reach.of(evidence, run.cutoffs), run.scored(evidence)
+        with matching.lock:
+            reach.warn(run.cutoffs, matching.is_first)
+        return run.told(
+            n_queries=len(counted),
+            n_counted=int(counted.sum()),
+            reach=reach,
             rows=RowsInMemory(
-                labels=list(queries.labels),
-                tables={one: table_of(found, one, chosen, plan.conventions) for one in cutoffs},
+                labels=self.queries,
+                tables=tables,
                 counted=counted,
-                digests=self._matching.digests,
+                digests=matching.digests,
                 tags=self._tags,
-                judged=None if self._looked_at is None else JudgedRows.of(evidence),
+                judged=None if matching.looked_at is None else JudgedRows.of(evidence),
             ),
-            keys={name: metric.key for name, metric in chosen.items()},
-            averaging_method=plan.averaging_method,
-            conventions=plan.conventions,
             # The arrays alone, and nothing that was worked out from them.
             evidence=Evidence(
                 replace(evidence, _counts={}),
-                plan.matcher.takes_threshold,
-                DocumentTexts(queries, plan.matcher._document_reading),
-                plan.matcher,
+                self.matcher.takes_threshold,
+                DocumentTexts(matching.queries, self.matcher._document_reading),
+                self.matcher,
             ),
-            declared=declarations(chosen),
             retrieval=self._retrieval,
         )
 
@@ -768,11 +614,7 @@ class OfflineRetrievalEvaluator:
 
     def _cut_matches(self, cutoffs: Sequence[Cutoff]) -> Relevance:
         matching = self._matching
-        relevance = self._plan.relevance(
-            matching.queries, matching.matches, matching.grades, matching.aspects
-        )
-        if self._looked_at is not None:
-            relevance = replace(relevance, looked_at=self._looked_at)
+        relevance = matching.relevance(self._plan)
         # Evaluators that share matches warn once for all.
         if relevance.n_repeats and matching.is_first("repeats"):
             relevance.warn_of_repeats()
@@ -791,14 +633,14 @@ class OfflineRetrievalEvaluator:
         Of several threads that ask first, one does the work. The last lengths are kept: several
         metrics start from the same prefixes.
         """
-        units = dict.fromkeys(one.unit for one in cutoffs if isinstance(one, Budget))
         with self._matching.lock:
             if self._cut is None:
                 self._cut = self._cut_matches(cutoffs)
-            if not units:
+            lengths = self._matching.lengths(cutoffs, measure)
+            if not lengths:
                 return self._cut
-            lengths: Mapping[str, NDArray[np.int64]]
-            lengths = {unit: self._matching.lengths(unit, measure) for unit in units}
+            if self._cut.n_retrieved.any() and self._matching.has_no_text:
+                raise no_texts()
             kept = self._with_lengths
             if kept is None or not _are_same(kept.lengths or {}, lengths):
                 kept = self._with_lengths = replace(self._cut, lengths=lengths)
@@ -1038,24 +880,49 @@ def _names(document: Any, matcher: Matcher, where: str, *, given: bool = False) 
 class _Matching:
     """The inputs and, once asked for, their matches; shared between evaluators."""
 
-    def __init__(
-        self,
-        queries: QuerySet,
-        grades: NDArray[np.float64] | None,
-        matcher: Matcher,
-        n_jobs: int | None,
-        aspects: Sequence[tuple[str, ...]] | None = None,
-    ) -> None:
+    def __init__(self, queries: QuerySet, matcher: Matcher, n_jobs: int | None) -> None:
         self.queries = queries
-        self.grades = grades
-        self.aspects = aspects
         self.matcher = matcher
         self.n_jobs = n_jobs
+        self.grades: NDArray[np.float64] | None = None
+        self.any_grade = False
+        self.aspects: Sequence[tuple[str, ...]] | None = None
+        self.looked_at: Judged | None = None
         self._digests: Digests | None = None
         self._said: set[str] = set()
         self._lengths: dict[Unit, tuple[Measure | None, NDArray[np.int64]]] = {}
         self._matches: Matches | None = None
         self._locks: dict[int, threading.RLock] = {}
+
+    @classmethod
+    def of(
+        cls,
+        queries: QuerySet,
+        plan: Plan,
+        judged: object = None,
+        n_jobs: int | None = None,
+        *,
+        part: bool = False,
+    ) -> _Matching:
+        """Read grades, aspects and what was looked at; ``part`` of a run may lack some of them."""
+        made, matcher = cls(queries, plan.matcher, n_jobs), plan.matcher
+        if plan.grade_key is not None:
+            given = queries.given_grades(plan.grade_key)
+            made.any_grade = not np.isnan(given).all()
+            made.grades = np.nan_to_num(given, nan=1.0)
+            if not (made.any_grade or part):
+                warn_of_no_grades(plan.grade_key)
+        if plan.aspect_key is not None:
+            made.aspects = queries.aspects(plan.aspect_key)
+        plan.check_ground_truth(queries, made.grades, part=part)
+        if judged is not None:
+            made.looked_at = looked_at(judged, queries, matcher, made.grades)
+        return made
+
+    def relevance(self, plan: Plan) -> Relevance:
+        """Return what was found; only to be asked for under the lock."""
+        found = plan.relevance(self.queries, self.matches, self.grades, self.aspects)
+        return replace(found, looked_at=self.looked_at)
 
     @property
     def digests(self) -> Digests:
@@ -1090,21 +957,27 @@ class _Matching:
                 self._matches = self.matcher.match(self.queries)
         return self._matches
 
-    def lengths(self, unit: Unit, measure: Measure | None) -> NDArray[np.int64]:
-        """Return how long every predicted document is; only to be asked for under the lock.
+    def lengths(
+        self, cutoffs: Iterable[Cutoff], measure: Measure | None
+    ) -> dict[str, NDArray[np.int64]]:
+        """Return how long every predicted document is, in the units of budgets.
 
-        Raises:
-            InvalidInput: If the documents have no texts, or there is no function to measure by.
+        Only to be asked for under the lock.
         """
-        kept = self._lengths.get(unit)
-        if kept is not None and kept[0] == measure:
-            return kept[1]
-        texts = self.queries.predicted_texts(self.matcher._document_reading)
-        if texts and all(map(is_blank, texts)):
-            raise no_texts()
-        lengths = lengths_of(texts, unit, measure)
-        self._lengths[unit] = measure, lengths
-        return lengths
+        units = dict.fromkeys(one.unit for one in cutoffs if isinstance(one, Budget))
+        for unit in units:
+            if unit not in self._lengths or self._lengths[unit][0] != measure:
+                self._lengths[unit] = measure, lengths_of(self._texts, unit, measure)
+        return {unit: self._lengths[unit][1] for unit in units}
+
+    @property
+    def has_no_text(self) -> bool:
+        """Whether all predicted documents lack a text."""
+        return all(map(is_blank, self._texts))
+
+    @property
+    def _texts(self) -> list[str]:
+        return self.queries.predicted_texts(self.matcher._document_reading)
 
     def is_first(self, key: str) -> bool:
         """Return True once per key; to be called under the lock."""
@@ -1186,11 +1059,21 @@ class PartitionPlan:
             TypeError, ValueError: As the evaluator does.
         """
         check_options(cls.of, options, PLAN_OPTIONS)
-        plan = Plan.checked(**options)
+        return cls.settled(Plan.checked(**options), k, budget, length, metrics)
+
+    @classmethod
+    def settled(
+        cls,
+        plan: Plan,
+        k: Cutoffs,
+        budget: int | Iterable[int] | None,
+        length: Length,
+        metrics: Iterable[str | Metric] | None,
+    ) -> PartitionPlan:
+        """Settle where lists are cut off, and what is computed."""
         cutoffs, measure = settled_cutoffs(k, budget, length)
         chosen = chosen_metrics(metrics, plan.metrics)
-        if plan.unjudged == "bounds":
-            chosen = with_bounds(chosen)
+        chosen = with_bounds(chosen) if plan.unjudged == "bounds" else chosen
         return cls(plan, cutoffs, chosen, measure)
 
     @property
@@ -1234,41 +1117,64 @@ class PartitionPlan:
                 in the message are those within the part.
         """
         if not len(actual) and not len(predicted):
-            return Part(self._no_rows(), self.nothing())
-        names = None if queries is None else _labels(queries)
-        query_set = QuerySet.from_lists(actual, predicted, names)
-        with tallied() as tallies:
-            relevance, grades, aspects, any_grade = self._relevance(query_set)
-        counted = self.plan.counted(relevance)
-        relevance, reach = self._measured(query_set, relevance)
-        if judged is not None:
-            seen = looked_at(judged, query_set, self.plan.matcher, grades)
-            relevance = replace(relevance, looked_at=seen)
-        flags = {} if judged is None else JudgedRows.of(relevance).columns()
+            return Part(
+                {name: np.zeros(0, kind) for name, kind in self.row_types.items()}, self.nothing()
+            )
         if self.plan.unjudged != "wrong" and judged is None:
             raise judgements_unknown("unjudged")
-        if self.plan.unjudged == "leave_out":
-            relevance = relevance.condensed()
-        tables = {
-            k: table_of(relevance, k, self.metrics, self.plan.conventions) for k in self.cutoffs
-        }
-        partial = Partial(
-            self._settings(),
-            Summary.of(
-                tables,
-                counted,
-                keys=self._keys(),
-                averaging_method=self.plan.averaging_method,
-                conventions=self.plan.conventions,
-                declared=declarations(self.metrics),
-            ),
-            Findings(Likeness.of(relevance), any_grade, tallies, reach),
-        )
-        rows = {"query": _as_texts(queries, query_set.n_queries)}
-        digests = query_set.digests(grades, self.plan.matcher._document_reading, aspects)
+        # Labels for messages: the position where a query has none.
+        names = None if queries is None else [
+            place if label is None else label for place, label in enumerate(queries)
+        ]  # fmt: skip
+        query_set = QuerySet.from_lists(actual, predicted, names)
+        with tallied() as tallies:
+            matching = _Matching.of(query_set, self.plan, judged, part=True)
+            relevance = matching.relevance(self.plan)
+            relevance.warn_of_repeats()
+        lengths = matching.lengths(self.cutoffs, self.length)
+        relevance = replace(relevance, lengths=lengths or None)
+        has_text = bool(lengths) and not matching.has_no_text
+        reach = Reach.of(relevance, self.cutoffs, has_text=has_text)
+        flags = {} if judged is None else JudgedRows.of(relevance).columns()
+        counted, tables, found = self.scored(relevance)
+        likeness = Likeness.of(relevance)
+        findings = Findings(likeness, matching.any_grade, tallies, reach)
+        labels = np.full(query_set.n_queries, None, object)
+        if queries is not None:
+            labels[:] = [None if label is None else str(label) for label in queries]
         known = checked_tags(tags or {}, query_set.n_queries)
-        columns = flat_columns(tables, counted, self.metrics, digests, known, relevance)
-        return Part({**rows, **columns, **flags}, partial)
+        reading = self.plan.matcher._document_reading
+        digests = query_set.digests(matching.grades, reading, matching.aspects)
+        columns = flat_columns(tables, counted, self.metrics, digests, known, found)
+        partial = Partial(self._settings(), self._summary(tables, counted), findings)
+        return Part({"query": labels, **columns, **flags}, partial)
+
+    def scored(self, found: Relevance) -> tuple[NDArray[np.bool_], dict[Cutoff, Table], Relevance]:
+        """Return which queries count, the table of each cutoff, and what the tables are made of."""
+        found = found.condensed() if self.plan.unjudged == "leave_out" else found
+        conventions = self.plan.conventions
+        tables = {k: table_of(found, k, self.metrics, conventions) for k in self.cutoffs}
+        return self.plan.counted(found), tables, found
+
+    def told(
+        self, *, n_queries: int, n_counted: int, reach: Reach, rows: Rows, **more: Any
+    ) -> EvaluationResult:
+        """Return the result of a run, with what is known of it beside."""
+        return EvaluationResult(
+            settings=self.plan.settings(
+                self.cutoffs,
+                self.length,
+                n_queries=n_queries,
+                n_skipped=n_queries - n_counted,
+                reach=reach,
+                metrics=self.metrics,
+            ),
+            rows=rows,
+            keys=self._keys(),
+            averaging_method=self.plan.averaging_method,
+            conventions=self.plan.conventions,
+            **{"declared": declarations(self.metrics), **more},
+        )
 
     def nothing(self) -> Partial:
         """Return the partial of no queries: the identity for ``+``."""
@@ -1278,15 +1184,19 @@ class PartitionPlan:
         )
         names = [column for metric in self.metrics.values() for column in metric.columns]
         values = dict.fromkeys((name for name in names if name not in counts), np.zeros(0))
-        summary = Summary.of(
-            {k: {**counts, **values} for k in self.cutoffs},
-            np.zeros(0, np.bool_),
+        tables = {k: {**counts, **values} for k in self.cutoffs}
+        summary = self._summary(tables, np.zeros(0, np.bool_))
+        return Partial(self._settings(), summary, Findings(Likeness(), False, {}))
+
+    def _summary(self, tables: Mapping[Cutoff, Table], counted: NDArray[np.bool_]) -> Summary:
+        return Summary.of(
+            tables,
+            counted,
             keys=self._keys(),
             averaging_method=self.plan.averaging_method,
             conventions=self.plan.conventions,
             declared=declarations(self.metrics),
         )
-        return Partial(self._settings(), summary, Findings(Likeness(), False, {}))
 
     def result(self, partials: Iterable[Partial], rows: Rows | None = None) -> EvaluationResult:
         """Put parts together; what must be said about the whole is said here, once.
@@ -1312,48 +1222,14 @@ class PartitionPlan:
         findings = whole.findings
         findings.reach.check_texts(self.cutoffs)
         findings.warn(self.plan.matcher, self.plan.threshold, self.plan.grade_key, self.cutoffs)
-        return EvaluationResult(
-            settings=self.plan.settings(
-                self.cutoffs,
-                self.length,
-                n_queries=summary.n_queries,
-                n_skipped=summary.n_queries - summary.n_counted,
-                reach=findings.reach,
-                metrics=self.metrics,
-            ),
+        return self.told(
+            n_queries=summary.n_queries,
+            n_counted=summary.n_counted,
+            reach=findings.reach,
             rows=rows or NoRows(self.cutoffs, summary.n_queries),
-            keys=self._keys(),
-            averaging_method=self.plan.averaging_method,
-            conventions=self.plan.conventions,
             totals=summary,
             declared=summary.declared,
         )
-
-    def _relevance(
-        self, queries: QuerySet
-    ) -> tuple[Relevance, NDArray[np.float64] | None, list[tuple[str, ...]] | None, bool]:
-        """Return what was found in a part, grades and aspects, and whether there was a grade."""
-        grades, any_grade = None, False
-        if self.plan.grade_key is not None:
-            given = queries.given_grades(self.plan.grade_key)
-            grades, any_grade = np.nan_to_num(given, nan=1.0), not np.isnan(given).all()
-        self.plan.check_ground_truth(queries, grades, part=True)
-        key = self.plan.aspect_key
-        aspects = None if key is None else queries.aspects(key)
-        relevance = self.plan.relevance(queries, self.plan.matcher.match(queries), grades, aspects)
-        relevance.warn_of_repeats()
-        return relevance, grades, aspects, any_grade
-
-    def _measured(self, queries: QuerySet, found: Relevance) -> tuple[Relevance, Reach]:
-        """Return what was found with the lengths that budgets need, and how far lists reach."""
-        units = dict.fromkeys(one.unit for one in self.cutoffs if isinstance(one, Budget))
-        if not units:
-            return found, Reach.of(found, ())
-        texts = queries.predicted_texts(self.plan.matcher._document_reading)
-        lengths: Mapping[str, NDArray[np.int64]]
-        lengths = {unit: lengths_of(texts, unit, self.length) for unit in units}
-        found = replace(found, lengths=lengths)
-        return found, Reach.of(found, self.cutoffs, has_text=not all(map(is_blank, texts)))
 
     def _settings(self) -> dict[str, str]:
         settings = self.plan.settings(self.cutoffs, self.length, n_queries=0, n_skipped=0,
@@ -1362,19 +1238,3 @@ class PartitionPlan:
 
     def _keys(self) -> dict[str, str]:
         return {name: metric.key for name, metric in self.metrics.items()}
-
-    def _no_rows(self) -> dict[str, NDArray[Any]]:
-        return {name: np.zeros(0, kind) for name, kind in self.row_types.items()}
-
-
-def _labels(queries: Sequence[str | int | None]) -> list[str | int]:
-    """Return labels for messages: the position, from 0, where a query has none."""
-    return [place if label is None else label for place, label in enumerate(queries)]
-
-
-def _as_texts(queries: Sequence[str | int | None] | None, n_queries: int) -> NDArray[np.object_]:
-    """Return labels as text: of one type whatever a part holds."""
-    texts = np.full(n_queries, None, object)
-    if queries is not None:
-        texts[:] = [None if label is None else str(label) for label in queries]
-    return texts

@@ -12,7 +12,6 @@ import reference
 from reference import Item, Query, many_queries, relevance_of
 
 from krag_eval import AveragingMethod, Conventions, MatchingCriteria, OfflineRetrievalEvaluator
-from krag_eval.conventions import resolve_choice
 from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.scoring.metrics import METRICS, TOKEN_METRICS
 
@@ -384,34 +383,31 @@ def test_parsing_something_that_is_no_text_is_refused():
 # --- choices ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("enum", [AveragingMethod, MatchingCriteria])
-def test_a_choice_may_be_a_member_or_its_string(enum):
+def chosen(**choice):
+    """Return an evaluator made with a choice."""
+    return OfflineRetrievalEvaluator([["a"]], [["a"]], **choice)
+
+
+def test_a_choice_may_be_a_member_or_its_string():
     """Both give the member."""
-    for member in enum:
-        assert resolve_choice(enum, member, "x") is member
-        assert resolve_choice(enum, member.value, "x") is member
+    for member in AveragingMethod:
+        assert chosen(averaging_method=member).averaging_method is member
+        assert chosen(averaging_method=member.value).averaging_method is member
 
 
 def test_an_unknown_choice_is_refused_with_those_allowed():
     """The error names the argument, what is allowed, what came and what was meant."""
     with pytest.raises(InvalidInput) as info:
-        resolve_choice(AveragingMethod, "marco", "averaging_method")
+        chosen(averaging_method="marco")
     assert info.value.argument == "averaging_method"
     assert all(repr(one.value) in info.value.problem for one in AveragingMethod)
     assert "'macro'" in str(info.value.fix)
 
 
-def test_the_member_of_another_enum_is_refused():
-    """An averaging method is no matching criterion."""
-    with pytest.raises(InvalidInput) as info:
-        resolve_choice(MatchingCriteria, AveragingMethod.MICRO, "matching_criteria")
-    assert info.value.argument == "matching_criteria"
-
-
-@pytest.mark.parametrize("came", [None, 1, True, ["all"]])
-def test_a_choice_that_is_no_text_is_refused(came):
-    """The error says what is allowed."""
-    with pytest.raises(InvalidType) as info:
-        resolve_choice(MatchingCriteria, came, "matching_criteria")
+@pytest.mark.parametrize("came", [AveragingMethod.MICRO, None, 1, True, ["all"]])
+def test_another_choice_is_refused(came):
+    """The error says what is allowed; an averaging method is no matching criterion."""
+    with pytest.raises((InvalidInput, InvalidType)) as info:
+        chosen(matching_criteria=came)
     assert info.value.argument == "matching_criteria"
     assert all(repr(one.value) in info.value.problem for one in MatchingCriteria)

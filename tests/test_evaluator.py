@@ -431,7 +431,7 @@ def test_conventions_of_another_type_are_refused(came):
     for make in (lambda c: sample_s(conventions=c), sample_s().with_conventions):
         with pytest.raises(
             TypeError,
-            match=r"^conventions must be a Conventions object or its printed form, .* got",
+            match=r"^conventions must be Conventions or their printed form, .* got",
         ):
             make(came)
 

@@ -19,9 +19,9 @@ PACKAGE = Path(krag_eval.__file__).parent
 
 #: Floor by floor, from the ground up: the files and folders of the hall.
 FLOORS = (
-    {"errors", "_doors", "_language", "_text", "_io", "_reading"},
+    {"errors", "_doors", "_install", "_language", "_text", "_io", "_reading"},
     {"documents", "conventions", "matching"},
-    {"scoring"},
+    {"scoring", "_options"},
     {"results", "statistics"},
     {"evaluator", "calibration"},
     {"datasets", "retrievers", "streaming", "distributed"},

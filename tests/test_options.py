@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import krag_eval
 from krag_eval import (
     OfflineRetrievalEvaluator,
     RetrievalRecorder,
@@ -21,8 +27,8 @@ from krag_eval import (
     evaluate_retrievers,
     load_dataset,
 )
+from krag_eval._options import EVALUATOR_OPTIONS, PLAN_OPTIONS
 from krag_eval.distributed import evaluate_dask, evaluate_ray, evaluate_spark
-from krag_eval.errors import EVALUATOR_OPTIONS, PLAN_OPTIONS, InvalidType
 from krag_eval.evaluator import Plan
 
 ROWS = [{"question": "When?", "actual": ["At nine."], "predicted": ["At nine."]}]
@@ -89,7 +95,6 @@ def by_dask(**options: Any) -> object:
 
 
 CALLS: list[tuple[Callable[..., object], str]] = [
-    (alone, "OfflineRetrievalEvaluator"),
     (of_a_dataset, "Dataset.evaluator"),
     (of_a_retriever, "evaluate_retriever"),
     (of_an_async_retriever, "aevaluate_retriever"),
@@ -131,14 +136,14 @@ def test_keywords_of_the_function_itself_are_suggested_too(
 def test_krag_s_names_lead_to_ours(option: str, meant: str) -> None:
     """Though 'match_method' looks more like 'averaging_method'."""
     with pytest.raises(TypeError, match=f"has no option '{option}'; did you mean '{meant}'"):
-        alone(**{option: "rougeL"})
+        of_a_dataset(**{option: "rougeL"})
 
 
 @pytest.mark.parametrize("option", ["tokenizer", "min_run", "statistic", "stemmer"])
 def test_a_setting_of_a_matcher_is_shown_where_it_belongs(option: str) -> None:
     """And what is shown is a matcher that there is."""
     with pytest.raises(TypeError, match="it belongs to the matcher, as in matcher=") as caught:
-        alone(**{option: "kiwi"})
+        of_a_dataset(**{option: "kiwi"})
     shown = str(caught.value).split("matcher='")[1].split("'")[0]
     assert f"({option}=" in shown
     if "kiwi" not in shown:  # which needs a package of its own
@@ -147,8 +152,8 @@ def test_a_setting_of_a_matcher_is_shown_where_it_belongs(option: str) -> None:
 
 def test_an_option_like_no_other_is_refused_without_a_guess() -> None:
     """What is allowed is listed all the same."""
-    with pytest.raises(TypeError, match=r"has no option 'zzz'\. It takes 'actual_docs', "):
-        alone(zzz=1)
+    with pytest.raises(TypeError, match=r"has no option 'zzz'\. It takes 'matcher', "):
+        of_a_dataset(zzz=1)
 
 
 def test_no_question_is_asked_before_options_are_checked() -> None:
@@ -163,7 +168,7 @@ def test_the_names_are_those_that_evaluators_take() -> None:
     """Read off the constructors: an option added there must be named here."""
     own = list(inspect.signature(OfflineRetrievalEvaluator).parameters)[2:]
     assert sorted(own) == sorted(EVALUATOR_OPTIONS)
-    assert sorted(inspect.signature(Plan.checked).parameters) == sorted(PLAN_OPTIONS)
+    assert {one.name for one in fields(Plan)} == {*PLAN_OPTIONS}
 
 
 def test_options_that_there_are_are_passed_on(tmp_path: Path) -> None:
@@ -178,26 +183,68 @@ def test_options_that_there_are_are_passed_on(tmp_path: Path) -> None:
         assert result.settings["no_ground_truth"] == "skip"
 
 
-@pytest.mark.parametrize(
-    ("guess", "meant"),
-    [("question_field", "question"), ("predicted_field", "predicted"), ("sep", "delimiter"),
-     ("questions", "question"), ("ground_truth", "actual"), ("contexts", "predicted")],
-)  # fmt: skip
-def test_options_of_other_readers_are_known_to_load_dataset(guess: str, meant: str) -> None:
-    """Those of ``read_jsonl``, of pandas and of RAGAS."""
-    with pytest.raises(InvalidType) as info:
-        load_dataset([], **{guess: "q"})  # type: ignore[arg-type]
-    assert info.value.argument == guess
-    assert f"did you mean {meant!r}?" in str(info.value.fix)
+def test_a_new_option_is_one_field_and_a_word_in_the_signature(tmp_path: Path) -> None:
+    """Python, shell, stream, retriever, sweep and compat know it; so do signature and file."""
+    shutil.copytree(Path(krag_eval.__file__).parent, tmp_path / "krag_eval")
+    _insert(
+        tmp_path / "krag_eval" / "_options.py",
+        '    unjudged: str = option(\n        \'What the field "judged"',
+        "    mood: str = option('How to look.', choices=('grim', 'mild'), default='grim',\n"
+        "                       unsaid=('grim',))\n",
+    )
+    _insert(
+        tmp_path / "krag_eval" / "evaluator.py",
+        "        aspect_key: str | None = None,\n    ) -> None:",
+        "        mood: str = 'grim',\n",
+    )
+    (tmp_path / "queries.jsonl").write_text(json.dumps(ROWS[0]), encoding="utf-8")
+    (tmp_path / "proof.py").write_text(PROOF, encoding="utf-8")
+    done = subprocess.run([sys.executable, "proof.py"], cwd=tmp_path, env={**os.environ,
+                          "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
-def test_a_missing_argument_is_named_with_the_call_to_write() -> None:
-    """Python names it as well, but not the others it goes with."""
-    with pytest.raises(InvalidType) as info:
-        OfflineRetrievalEvaluator([["a"]])  # type: ignore[call-arg]
-    assert info.value.argument == "predicted_docs"
-    assert info.value.fix == "write OfflineRetrievalEvaluator(actual_docs, predicted_docs)"
-    OfflineRetrievalEvaluator(predicted_docs=[["a"]], actual_docs=[["a"]])
-    with pytest.raises(InvalidType) as info:
-        load_dataset()  # type: ignore[call-arg]
-    assert info.value.argument == "source"
+def _insert(file: Path, before: str, text: str) -> None:
+    code = file.read_text("utf-8")
+    assert code.count(before) == 1
+    file.write_text(code.replace(before, text + before), encoding="utf-8")
+
+
+PROOF = """
+import json
+from click.testing import CliRunner
+from krag_eval import (EvaluationResult, OfflineRetrievalEvaluator, evaluate_file,
+                       evaluate_retriever, load_dataset, sweep)
+from krag_eval.errors import InvalidInput
+from krag_eval.cli import main
+from krag_eval.cli.sweep import _SETTINGS
+
+def said(result):
+    assert result.settings["mood"] == "mild", result.settings
+    assert "mood=mild" in result.signature
+    return result
+
+rows = [{"question": "When?", "actual": ["At nine."], "predicted": ["At nine."]}]
+result = said(OfflineRetrievalEvaluator([["a"]], [["a"]], mood="mild").evaluate())
+assert "mood" not in OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate().signature
+try:
+    OfflineRetrievalEvaluator([["a"]], [["a"]], mood="wild")
+except InvalidInput as error:
+    assert error.argument == "mood"
+else:
+    raise AssertionError("not refused")
+result.to_json("saved.json")
+said(EvaluationResult.from_json("saved.json"))
+said(evaluate_file("queries.jsonl", mood="mild"))
+said(load_dataset(rows).evaluator(mood="mild").evaluate())
+said(evaluate_retriever(lambda question: ["At nine."], load_dataset(rows), mood="mild"))
+found = sweep(corpus=["At nine."], questions=rows, splitters={"whole": lambda one: [one]},
+              retrievers={"all": lambda chunks: lambda question: chunks}, k=1, mood="mild")
+said(found.cells[0].result)
+assert "mood" in _SETTINGS
+for command in ("evaluate", "compare", "diagnose", "misses"):
+    assert "--mood [grim|mild]" in CliRunner().invoke(main, [command, "--help"]).output
+out = CliRunner().invoke(main, ["evaluate", "queries.jsonl", "--mood", "mild", "--json", "o.json"])
+assert out.exit_code == 0, out.output
+said(EvaluationResult.from_json("o.json"))
+"""

@@ -24,7 +24,7 @@ import krag_eval
 __all__ = ["homes", "pages", "public_modules", "setup"]
 
 #: The public submodules; those that are packages of adapters show their modules, too.
-SUBMODULES = ("datasets", "plotting", "report", "compat", "integrations", "distributed")
+SUBMODULES = ("datasets", "errors", "plotting", "report", "compat", "integrations", "distributed")
 #: Room of a name of ``krag_eval`` -> heading. What is in no room here stands under "More".
 ROOMS = {
     "evaluator": "Evaluating",

@@ -10,30 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import N_, _
+from krag_eval._language import _
+from krag_eval._options import option
 from krag_eval._text import fitted
-from krag_eval.cli.help import command, example, option
-from krag_eval.cli.options import (
-    encoding_option,
-    format_option,
-    matcher_option,
-    output_option,
-)
+from krag_eval.cli.options import ENCODING, command, matcher_option, saving
 from krag_eval.cli.output import (
     Forms,
-    checked_outputs,
-    formatted,
     four_digits,
     print_cells,
     print_wrapped,
-    printing_beside,
     records_of,
     terminal_width,
     write_files,
     write_plot,
     write_table,
 )
-from krag_eval.cli.shell import printable, warnings_as
+from krag_eval.cli.shell import printable
 from krag_eval.errors import InvalidInput, Place, Refusal, whole
 
 if TYPE_CHECKING:
@@ -49,26 +41,18 @@ _NUMBERS, _NARROWEST = 40, 16
 
 
 @command(
-    short_help=N_("Find the threshold that agrees best with labelled pairs."),
-    epilog=example("krag-eval calibrate pairs.csv --matcher coverage --plot curve.png"),
+    "Find the threshold that agrees best with labelled pairs.",
+    "krag-eval calibrate pairs.csv --matcher coverage --plot curve.png",
 )
-@click.argument("file")
-@matcher_option("coverage")
-@option(
-    "-n", metavar="N", type=int, default=10, show_default=True, help=N_("List the N nearest pairs.")
-)
-@encoding_option
-@format_option
-@output_option("--csv", N_("Save the decision at every threshold."), streamed=True)
-@output_option("--plot", N_("Draw the decision by threshold, as .png, .svg or .pdf."))
 def calibrate(
     file: str,
-    matcher: str,
-    n: int,
-    encoding: str,
-    format: str,
-    csv: str | None,
-    plot: str | None,
+    matcher: str = matcher_option("coverage"),
+    n: int = option("List the N nearest pairs.", "N", flags=("-n",), default=10),
+    encoding: str = ENCODING,
+    outputs: Any = saving(
+        csv="Save the decision at every threshold.",
+        plot="Draw the decision by threshold, as .png, .svg or .pdf.",
+    ),
 ) -> None:
     """Find the threshold at which a matcher agrees best with the labelled pairs in FILE.
 
@@ -79,26 +63,24 @@ def calibrate(
     from krag_eval.calibration import calibrate as calibrated
 
     whole("n", n, 1)
-    outputs = checked_outputs({"format": format, "csv": csv, "plot": plot}, [file])
-    with printing_beside(outputs), warnings_as():
-        table = _table(file, encoding)
-        try:
-            found = calibrated(matcher, _rows(table))
-        except Refusal as error:
-            if error.argument != "labelled_pairs":
-                raise
-            where = Place(table.name) if error.query is None else table.place(error.query)
-            raise error.at(where) from error
-        if format == "table":
-            _print_calibration(found, matcher, n)
-        write_files(
-            outputs,
-            {
-                "format": formatted(format, partial(_forms, found, n)),
-                "csv": (partial(write_table, found.curve), _("the decision at every threshold")),
-                "plot": (partial(write_plot, found.plot), _("the decision by threshold")),
-            },
-        )
+    table = _table(file, encoding)
+    try:
+        found = calibrated(matcher, _rows(table))
+    except Refusal as error:
+        if error.argument != "labelled_pairs":
+            raise
+        where = Place(table.name) if error.query is None else table.place(error.query)
+        raise error.at(where) from error
+    if outputs.format == "table":
+        _print_calibration(found, matcher, n)
+    write_files(
+        outputs,
+        partial(_forms, found, n),
+        {
+            "csv": (partial(write_table, found.curve), _("the decision at every threshold")),
+            "plot": (partial(write_plot, found.plot), _("the decision by threshold")),
+        },
+    )
 
 
 def _table(file: str, encoding: str) -> Columns:

@@ -11,37 +11,32 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._language import N_, Language, _, pgettext
-from krag_eval.cli.help import command, example, option
+from krag_eval._language import _, pgettext
+from krag_eval._options import option
 from krag_eval.cli.options import (
-    checked_language,
+    CLUSTERS,
+    EVALUATION,
+    FLOORS,
+    ON,
+    Options,
     checked_plan,
-    clusters_option,
-    evaluation_options,
-    field_options,
-    floor_option,
-    format_option,
+    command,
     given,
     metric_option,
     metrics_of,
-    on_option,
-    output_option,
-    report_options,
+    saving,
     settled,
 )
 from krag_eval.cli.output import (
     Forms,
     Outputs,
     check_not_read,
-    checked_outputs,
-    formatted,
     four_digits,
     note_verdict,
     print_cells,
     print_signature,
     print_table,
     print_wrapped,
-    printing_beside,
     pronounce,
     records_of,
     spanned,
@@ -71,40 +66,27 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
 @command(
-    short_help=N_("Compare retrievers on the same queries."),
-    epilog=example(
-        "krag-eval compare before.jsonl after.jsonl --matcher coverage --metric recall@5"
-    ),
+    "Compare retrievers on the same queries.",
+    "krag-eval compare before.jsonl after.jsonl --matcher coverage --metric recall@5",
 )
-@click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
-@metric_option(help=N_("What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise."))
-@option(
-    "--baseline",
-    metavar="NAME",
-    help=N_("Compare the others with this system alone: a FILE, or the name it has in the tables."),
-)
-@on_option
-@clusters_option
-@evaluation_options
-@field_options
-@format_option
-@output_option("--markdown", N_("Save the table as Markdown."), streamed=True)
-@output_option("--latex", N_("Save the table as LaTeX."), streamed=True)
-@output_option("--plot", N_("Draw the differences with their intervals, as .png, .svg or .pdf."))
-@report_options
 def compare(
     files: tuple[str, ...],
-    metric: tuple[str, ...],
-    baseline: str | None,
-    on: Literal["all", "common"],
-    clusters: str | None,
-    format: str,
-    markdown: str | None,
-    latex: str | None,
-    plot: str | None,
-    report: str | None,
-    report_language: Language | None,
-    **options: Any,
+    metric: tuple[str, ...] = metric_option(
+        "What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise."
+    ),
+    baseline: str | None = option(
+        "Compare the others with this system alone: a FILE, or the name it has in the tables.",
+        "NAME",
+    ),
+    on: Literal["all", "common"] = ON,
+    clusters: str | None = CLUSTERS,
+    options: Any = EVALUATION,
+    outputs: Any = saving(
+        markdown="Save the table as Markdown.",
+        latex="Save the table as LaTeX.",
+        plot="Draw the differences with their intervals, as .png, .svg or .pdf.",
+        report=True,
+    ),
 ) -> None:
     """Compare each FILE with each other, query by query ('-' reads standard input).
 
@@ -116,22 +98,16 @@ def compare(
 
     named = _named(files)
     against = None if baseline is None else _baseline(baseline, named)
-    outputs = checked_outputs(
-        {"format": format, "markdown": markdown, "latex": latex, "plot": plot, "report": report},
-        files,
-    )
-    language = checked_language(report_language, report)
     k, settings = _settled(options, named)
-    with printing_beside(outputs), warnings_as():
-        saved = {name: saved_result(file) for name, file in named.items() if is_saved(file)}
-        metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
-        metrics = _checked_metrics(named, metric, k, settings)
-        check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
-        results = _evaluated({**named, **saved}, k, settings, metrics)
-        comparison = compared(results, metric, baseline=against, on=on, clusters=clusters)
-        if format == "table":
-            _print_comparison(comparison)
-        _write(outputs, comparison, language, format)
+    saved = {name: saved_result(file) for name, file in named.items() if is_saved(file)}
+    metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
+    metrics = _checked_metrics(named, metric, k, settings)
+    check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
+    results = _evaluated({**named, **saved}, k, settings, metrics)
+    comparison = compared(results, metric, baseline=against, on=on, clusters=clusters)
+    if outputs.format == "table":
+        _print_comparison(comparison)
+    _write(outputs, comparison)
 
 
 def _named(files: Sequence[str]) -> dict[str, str]:
@@ -280,9 +256,7 @@ def _forms(comparison: Comparison) -> Forms:
     }
 
 
-def _write(
-    outputs: Outputs, comparison: Comparison, language: Language | None, format: str
-) -> None:
+def _write(outputs: Outputs, comparison: Comparison) -> None:
     def draw(ax: Axes) -> None:
         from krag_eval.plotting import comparison_forest, forest_size
 
@@ -292,8 +266,8 @@ def _write(
 
     write_files(
         outputs,
+        partial(_forms, comparison),
         {
-            "format": formatted(format, partial(_forms, comparison)),
             "markdown": (
                 lambda target: write_text(comparison.to_markdown(), target),
                 _("the table, in Markdown"),
@@ -304,7 +278,7 @@ def _write(
             ),
             "plot": (partial(write_plot, draw), _("the differences with their intervals")),
             "report": (
-                lambda target: comparison.report(target, language=language),
+                lambda target: comparison.report(target, language=outputs.language),
                 _("an HTML report"),
             ),
         },
@@ -458,76 +432,49 @@ def _fitted(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 3) + "..."
 
 
-@command(
-    short_help=N_("Check a saved result against floors and a baseline."),
-    epilog=example("krag-eval gate new.json --baseline old.json --metric recall@5 --max-drop 0.02"),
-)
-@click.argument("new")
-@option("--baseline", metavar="OLD", help=N_("The saved result that NEW may not fall behind."))
-@option(
-    "--history",
-    metavar="FOLDER",
-    help=N_(
-        "Hold NEW to the mean of the last comparable results saved in FOLDER, and write into NEW "
-        "what became of it. A --baseline beside it guards against a slow decline."
+#: What a gate holds a result to, beside floors.
+_DROP: Options = {
+    "metric": metric_option("What may not drop below the baseline, as ndcg@10."),
+    "max_drop": option(
+        "How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]",
+        "X",
+        kind=float,
     ),
-)
-@option(
-    "--last",
-    metavar="N",
-    type=int,
-    help=N_("Take the mean of the last N of --history.  [default: 10]"),
-)
-@metric_option(help=N_("What may not drop below the baseline, as ndcg@10."))
-@option(
-    "--max-drop",
-    metavar="X",
-    type=float,
-    help=N_(
-        "How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]"
-    ),
-)
-@option(
-    "--by",
-    metavar="TAG",
-    help=N_(
+    "by": option(
         "Hold every slice of the queries to --max-drop too: by a column, or by items, "
-        "question_length, golden_length or language. Slices of under 10 queries are not checked."
+        "question_length, golden_length or language. Slices of under 10 queries are not checked.",
+        "TAG",
     ),
-)
-@option(
-    "--strict",
-    is_flag=True,
-    help=N_("Fail also what is inconclusive: a larger drop that may be chance."),
-)
-@option(
-    "--allow-failures",
-    metavar="N",
-    type=int,
-    default=0,
-    help=N_("Accept results in which the retriever failed for up to N queries.  [default: 0]"),
-)
-@on_option
-@clusters_option
-@floor_option
-@option(
-    "--format",
-    type=click.Choice(["table", "json", "csv", "markdown", "github", "gitlab"]),
-    default="table",
-    show_default=True,
-    help=N_(
-        "How to print what is printed: also as annotations of GitHub Actions, or as a Code "
-        "Quality report of GitLab."
+    "strict": option(
+        "Fail also what is inconclusive: a larger drop that may be chance.", kind=bool
     ),
+    "allow_failures": option(
+        "Accept results in which the retriever failed for up to N queries.",
+        "N",
+        kind=int,
+        default=0,
+    ),
+    "on": ON,
+    "clusters": CLUSTERS,
+}
+
+
+@command(
+    "Check a saved result against floors and a baseline.",
+    "krag-eval gate new.json --baseline old.json --metric recall@5 --max-drop 0.02",
 )
 def gate(
     new: str,
-    baseline: str | None,
-    history: str | None,
-    last: int | None,
-    floors: tuple[str, ...],
-    format: str,
-    **drop: Any,
+    baseline: str | None = option("The saved result that NEW may not fall behind.", "OLD"),
+    history: str | None = option(
+        "Hold NEW to the mean of the last comparable results saved in FOLDER, and write into NEW "
+        "what became of it. A --baseline beside it guards against a slow decline.",
+        "FOLDER",
+    ),
+    last: int | None = option("Take the mean of the last N of --history.  [default: 10]", "N"),
+    drop: Any = _DROP,
+    floors: tuple[str, ...] = FLOORS,
+    outputs: Any = saving(("baseline", "history"), formats="github gitlab"),
 ) -> Verdict:
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
 
@@ -538,23 +485,21 @@ def gate(
     """
     if last is not None and history is None:
         raise InvalidInput("last", "is about --history, and none was given")
-    outputs = checked_outputs({"format": format}, [new, *filter(None, [baseline, history])])
     how = {**drop, "metric": drop["metric"] or None}
-    with printing_beside(outputs), warnings_as():
-        need_rows = baseline is not None or history is not None
-        result = saved_result(new, need_rows=need_rows)
-        how["baseline"] = None if baseline is None else saved_result(baseline)
-        report: GateReport
-        if history is None:
-            report = result.check(floors or None, **how)
-        else:
-            from krag_eval.results.history import LAST, History
+    need_rows = baseline is not None or history is not None
+    result = saved_result(new, need_rows=need_rows)
+    how["baseline"] = None if baseline is None else saved_result(baseline)
+    report: GateReport
+    if history is None:
+        report = result.check(floors or None, **how)
+    else:
+        from krag_eval.results.history import LAST, History
 
-            how["last"] = LAST if last is None else last
-            report = History.of(history).check(result, floors or None, **how)
-            note_verdict(new, result, report)
-        write_files(outputs, {"format": formatted(format, partial(_forms_of_report, report, new))})
-        return pronounce(report)
+        how["last"] = LAST if last is None else last
+        report = History.of(history).check(result, floors or None, **how)
+        note_verdict(new, result, report)
+    write_files(outputs, partial(_forms_of_report, report, new))
+    return pronounce(report)
 
 
 def _annotations(report: GateReport) -> str:
@@ -617,63 +562,32 @@ _RESAMPLES_OF_A_PILOT = 100
 
 
 @command(
-    short_help=N_("Find out how many questions show a difference."),
-    epilog=example("krag-eval plan old.json new.json --metric ndcg@10 --detect 0.02"),
-)
-@click.argument("pilot", metavar="PILOT...", nargs=-1, required=True)
-@option(
-    "--detect",
-    metavar="X",
-    type=float,
-    required=True,
-    help=N_("The difference that you would not want to miss, as 0.02."),
-)
-@option(
-    "--metric",
-    metavar="METRIC@K",
-    help=N_("On what; nDCG at 10, or else at the deepest cutoff, if not given."),
-)
-@option(
-    "--power",
-    metavar="X",
-    type=float,
-    default=0.8,
-    show_default=True,
-    help=N_("How often a true difference of that size is to be shown."),
-)
-@option(
-    "--alpha",
-    metavar="X",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help=N_("How often a difference is shown where there is none."),
-)
-@option(
-    "--correlation",
-    metavar="X",
-    type=float,
-    help=N_(
-        "Of one PILOT: how its values go together with those of another system.  [default: 0.5]"
-    ),
-)
-@on_option
-@clusters_option
-@format_option
-@output_option(
-    "--plot", N_("Draw what can be shown by number of questions, as .png, .svg or .pdf.")
+    "Find out how many questions show a difference.",
+    "krag-eval plan old.json new.json --metric ndcg@10 --detect 0.02",
 )
 def plan(
     pilot: tuple[str, ...],
-    detect: float,
-    metric: str | None,
-    power: float,
-    alpha: float,
-    correlation: float | None,
-    on: Literal["all", "common"],
-    clusters: str | None,
-    format: str,
-    plot: str | None,
+    detect: float = option(
+        "The difference that you would not want to miss, as 0.02.", "X", required=True
+    ),
+    metric: str | None = option(
+        "On what; nDCG at 10, or else at the deepest cutoff, if not given.", "METRIC@K"
+    ),
+    power: float = option(
+        "How often a true difference of that size is to be shown.", "X", default=0.8
+    ),
+    alpha: float = option(
+        "How often a difference is shown where there is none.", "X", default=0.05
+    ),
+    correlation: float | None = option(
+        "Of one PILOT: how its values go together with those of another system.  [default: 0.5]",
+        "X",
+    ),
+    on: Literal["all", "common"] = ON,
+    clusters: str | None = CLUSTERS,
+    outputs: Any = saving(
+        plot="Draw what can be shown by number of questions, as .png, .svg or .pdf."
+    ),
 ) -> None:
     """Say how many questions show a difference, and what those of PILOT can show.
 
@@ -682,27 +596,23 @@ def plan(
     """
     from krag_eval.statistics.planning import plan_questions, told_plan
 
-    outputs = checked_outputs({"format": format, "plot": plot}, pilot)
-    with printing_beside(outputs), warnings_as():
-        found = plan_questions(
-            _pilot(pilot, metric, on, clusters),
-            metric,
-            detect=detect,
-            power=power,
-            alpha=alpha,
-            correlation=correlation,
-            clusters=clusters if len(pilot) == 1 else None,
-        )
-        if format == "table":
-            for line in told_plan(found, "--clusters {}"):
-                print_wrapped(printable(line))
-        write_files(
-            outputs,
-            {
-                "format": formatted(format, partial(_forms_of_plan, found)),
-                "plot": (partial(write_plot, found.plot), _("what can be shown")),
-            },
-        )
+    found = plan_questions(
+        _pilot(pilot, metric, on, clusters),
+        metric,
+        detect=detect,
+        power=power,
+        alpha=alpha,
+        correlation=correlation,
+        clusters=clusters if len(pilot) == 1 else None,
+    )
+    if outputs.format == "table":
+        for line in told_plan(found, "--clusters {}"):
+            print_wrapped(printable(line))
+    write_files(
+        outputs,
+        partial(_forms_of_plan, found),
+        {"plot": (partial(write_plot, found.plot), _("what can be shown"))},
+    )
 
 
 def _pilot(

@@ -11,39 +11,33 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from krag_eval._language import N_, Language, _
-from krag_eval.cli.help import command, example, option
+from krag_eval._language import N_, _
+from krag_eval._options import option
 from krag_eval.cli.options import (
+    CELLS,
     CHUNKS_HELP,
+    EVALUATION,
+    FLOORS,
     Chosen,
-    bundled,
-    cell_options,
-    checked_language,
+    Options,
     checked_plan,
     chosen_averages,
-    encoding_option,
-    evaluation_options,
-    field_options,
-    floor_option,
-    format_option,
+    command,
     given,
     metric_option,
     metrics_of,
-    output_option,
-    report_options,
+    saving,
     settled,
 )
 from krag_eval.cli.output import (
+    Forms,
     Outputs,
-    checked_outputs,
-    formatted,
     forms_of_audit,
     forms_of_result,
     print_audit,
     print_result,
     print_slices,
     print_table,
-    printing_beside,
     pronounce,
     rows_of,
     write_csv,
@@ -55,8 +49,7 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import audited_file, evaluated_file
 from krag_eval.cli.shell import Verdict, warnings_as
-from krag_eval.errors import InvalidInput
-from krag_eval.matching.base import MATCHER_NAMES
+from krag_eval.errors import InvalidInput, whole
 from krag_eval.scoring.cutoffs import Cutoff, spelled
 
 if TYPE_CHECKING:
@@ -70,44 +63,33 @@ _LARGE = 2**28
 _PARQUET = b"PAR1"
 _LEAVE_OUT = "leave out --per-query, --chunk-size and --resume"
 
-output_options = bundled(
-    output_option("--json", N_("Save the result; Python reads it back."), streamed=True),
-    option(
-        "--texts",
-        is_flag=True,
-        help=N_("Save the documents' texts, ids and metadata in --json too."),
-    ),
-    output_option("--csv", N_("Save one row per query and cutoff."), streamed=True),
-    output_option(
-        "--plot",
-        N_("Draw the metrics at the last cutoff (--budget comes after -k), as .png, .svg or .pdf."),
-    ),
-    report_options,
-)
 
-chunk_options = bundled(
-    output_option(
-        "--per-query",
-        N_(
-            "Write one row per query as they come, as .parquet or .csv. The same command continues "
-            "a run that was killed."
-        ),
+#: Settings of an audit.
+_AUDITING: Options = {
+    "k": option(
+        "How many documents are to hold all items of a query.",
+        "K",
+        kind=int,
+        flags=("-k",),
+        default=10,
     ),
-    option(
-        "--chunk-size",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help=N_("Evaluate N queries at a time, with memory for those.  [default: 5000]"),
+    "min_run": option(
+        "Consecutive words that count as shared.  [default: 5; of letters 12, of characters 15]",
+        "N",
+        kind=int,
     ),
-    option(
-        "--resume/--no-resume",
-        default=None,
-        help=N_(
-            "Continue from the progress of a killed run with --per-query, or start anew.  "
-            "[default: resume]"
-        ),
+    "tokenizer": option(
+        "How a text becomes words: 'auto' as the matcher coverage reads it, by words or letters.",
+        "NAME",
+        default="auto",
     ),
-)
+    "ids": option(
+        "Look documents up by their ids, a plain text being one, or by their texts.  "
+        "[default: by ids where both sides have them]",
+        kind=bool,
+        flags=("--ids/--texts",),
+    ),
+}
 
 
 class _InChunks(NamedTuple):
@@ -170,54 +152,46 @@ def _looked_at(file: str) -> tuple[bool, int]:
 
 
 @command(
-    short_help=N_("Evaluate the retrieved documents in a file."),
-    epilog=example("krag-eval evaluate results.jsonl --matcher coverage -k 1,5,10"),
+    "Evaluate the retrieved documents in a file.",
+    "krag-eval evaluate results.jsonl --matcher coverage -k 1,5,10",
 )
-@click.argument("file")
-@metric_option(
-    N_(
-        "Compute and print this alone: a metric (recall), one of its averages (macro_recall), or "
-        "either at a cutoff (ndcg@10), which then needs no -k."
-    ),
-    "NAME",
-)
-@evaluation_options
-@option("--intervals", is_flag=True, help=N_("Print the 95 % interval of each average."))
-@option(
-    "--by",
-    "tag",
-    metavar="TAG",
-    multiple=True,
-    help=N_(
-        "Print averages within slices of the queries too: by a column, or by items, "
-        "question_length, golden_length or language. Repeat it for several."
-    ),
-)
-@floor_option
-@field_options
-@format_option
-@option("--verbose", is_flag=True, help=N_("Print the whole signature in a terminal, too."))
-@output_options
-@chunk_options
 def evaluate(
     file: str,
-    metric: tuple[str, ...],
-    k: tuple[Cutoff, ...],
-    intervals: bool,
-    tag: tuple[str, ...],
-    floors: tuple[str, ...],
-    format: str,
-    verbose: bool,
-    json: str | None,
-    texts: bool,
-    csv: str | None,
-    plot: str | None,
-    report: str | None,
-    report_language: Language | None,
-    per_query: str | None,
-    chunk_size: int | None,
-    resume: bool | None,
-    **options: Any,
+    metric: tuple[str, ...] = metric_option(
+        "Compute and print this alone: a metric (recall), one of its averages (macro_recall), or "
+        "either at a cutoff (ndcg@10), which then needs no -k.",
+        "NAME",
+    ),
+    options: Any = EVALUATION,
+    intervals: bool = option("Print the 95 % interval of each average."),
+    tag: tuple[str, ...] = option(
+        "Print averages within slices of the queries too: by a column, or by items, "
+        "question_length, golden_length or language. Repeat it for several.",
+        "TAG",
+        flags=("--by",),
+    ),
+    floors: tuple[str, ...] = FLOORS,
+    verbose: bool = option("Print the whole signature in a terminal, too."),
+    texts: bool = option("Save the documents' texts, ids and metadata in --json too."),
+    outputs: Any = saving(
+        json="Save the result; Python reads it back.",
+        csv="Save one row per query and cutoff.",
+        plot="Draw the metrics at the last cutoff (--budget comes after -k), as .png, .svg or "
+        ".pdf.",
+        report=True,
+        per_query="Write one row per query as they come, as .parquet or .csv. The same command "
+        "continues a run that was killed.",
+    ),
+    chunk_size: int | None = option(
+        "Evaluate N queries at a time, with memory for those.  [default: 5000]",
+        "N",
+        typed=lambda typed: None if typed is None else whole("chunk_size", typed, 1),
+    ),
+    resume: bool | None = option(
+        "Continue from the progress of a killed run with --per-query, or start anew.  "
+        "[default: resume]",
+        flags=("--resume/--no-resume",),
+    ),
 ) -> Verdict | None:
     """Evaluate the retrieved documents in FILE ('-' reads standard input).
 
@@ -230,30 +204,19 @@ def evaluate(
     Parquet, directories and JSONL of more than 256 MB are evaluated in chunks, with memory for one
     chunk at a time and the same numbers. CSV, TSV and JSON arrays are read whole.
     """
-    outputs = checked_outputs(
-        {
-            "format": format,
-            "json": json,
-            "csv": csv,
-            "plot": plot,
-            "report": report,
-            "per_query": per_query,
-        },
-        [file],
-    )
-    if tag and format == "csv":
+    if tag and outputs.format == "csv":
         problem = ": a table of averages has no room for slices"
         raise InvalidInput("format", problem, "choose json or markdown, or leave out --by")
-    language = checked_language(report_language, report) if report_language else None
-    k, settings = settled(k, given(options))
+    k, settings = settled(options["k"], given(options))
     chosen = chosen_averages(metric, k, settings) if metric else None
     k, averages = (k, None) if chosen is None else (chosen.k, chosen.averages)
     metrics = _checked_floors(floors, k, settings, chosen)
-    if texts and json is None:
+    if texts and "json" not in outputs:
         raise InvalidInput("texts", "is about --json, and none was asked for", "add --json OUT")
-    need_rows = {"intervals": intervals, "tag": tag, "csv": csv, "report": report}
-    chunks = _InChunks(per_query, chunk_size, resume)
-    in_chunks = chunks.wanted(file, [option for option, value in need_rows.items() if value])
+    need_rows = [name for name, one in (("intervals", intervals), ("tag", tag)) if one]
+    need_rows += [name for name in ("csv", "report") if name in outputs]
+    chunks = _InChunks(outputs.named.get("per_query"), chunk_size, resume)
+    in_chunks = chunks.wanted(file, need_rows)
     if in_chunks and "cells" in settings:
         if any(one is not None for one in chunks):
             raise InvalidInput(
@@ -262,27 +225,25 @@ def evaluate(
         in_chunks = False
     if texts and in_chunks:
         raise InvalidInput("texts", ": a run in chunks keeps no texts", "leave it out")
-    with printing_beside(outputs), warnings_as():
-        if in_chunks:
-            from krag_eval.streaming import evaluate_file
+    if in_chunks:
+        from krag_eval.streaming import evaluate_file
 
-            source = file
-            result = evaluate_file(file, k, metrics=metrics, **chunks.settings(), **settings)
-        else:
-            dataset, result = evaluated_file(file, k, settings, metrics)
-            source = dataset.source
-        # A floor or a tag that turns out to be impossible is refused before anything is printed.
-        verdict = result.check(floors) if floors else None
-        sliced = [result.by(one, metrics=averages) for one in dict.fromkeys(tag)]
-        bounds = result.confidence_intervals() if intervals else None
-        if format == "table":
-            print_result(result, source, bounds, averages, whole=verbose)
-        for slices in sliced if format == "table" else ():
+        source = file
+        result = evaluate_file(file, k, metrics=metrics, **chunks.settings(), **settings)
+    else:
+        dataset, result = evaluated_file(file, k, settings, metrics)
+        source = dataset.source
+    # A floor or a tag that turns out to be impossible is refused before anything is printed.
+    verdict = result.check(floors) if floors else None
+    sliced = [result.by(one, metrics=averages) for one in dict.fromkeys(tag)]
+    bounds = result.confidence_intervals() if intervals else None
+    if outputs.format == "table":
+        print_result(result, source, bounds, averages, whole=verbose)
+        for slices in sliced:
             print_slices(slices)
-        if outputs:
-            told = formatted(format, lambda: forms_of_result(result, averages, bounds, sliced))
-            _write(outputs, result, language, tag, told, texts=texts, gate=verdict)
-        return None if verdict is None else pronounce(verdict)
+    told = partial(forms_of_result, result, averages, bounds, sliced)
+    _write(outputs, result, tag, told, texts=texts, gate=verdict)
+    return None if verdict is None else pronounce(verdict)
 
 
 def _checked_floors(
@@ -311,9 +272,8 @@ def _checked_floors(
 def _write(
     outputs: Outputs,
     result: EvaluationResult,
-    language: Language | None,
     tags: Sequence[str],
-    told: tuple[Callable[[Any], None], str],
+    told: Callable[[], Forms],
     *,
     texts: bool,
     gate: GateReport | None,
@@ -327,8 +287,8 @@ def _write(
 
     write_files(
         outputs,
+        told,
         {
-            "format": told,
             # Written while the queries were evaluated.
             "per_query": (lambda target: None, _("one row per query")),
             "json": (partial(write_json, result, texts=texts, gate=gate), _("the result")),
@@ -338,7 +298,7 @@ def _write(
             ),
             "plot": (partial(write_plot, draw), _("the metrics @{}").format(spelled(last))),
             "report": (
-                lambda target: result.report(target, language=language, by=tags),
+                lambda target: result.report(target, language=outputs.language, by=tags),
                 _("an HTML report"),
             ),
         },
@@ -346,70 +306,25 @@ def _write(
 
 
 @command(
-    short_help=N_("Look for what is wrong with the ground truth in a file."),
-    epilog=example("krag-eval audit results.jsonl --index chunks.jsonl"),
+    "Look for what is wrong with the ground truth in a file.",
+    "krag-eval audit results.jsonl --index chunks.jsonl",
 )
-@click.argument("file")
-@option("--index", metavar="CHUNKS", help=CHUNKS_HELP)
-@option(
-    "--fail-on",
-    metavar="NAMES",
-    multiple=True,
-    help=N_("Exit with 1 if any of these is found, as in dangling,twins. Repeat it for several."),
-)
-@option(
-    "-k",
-    metavar="K",
-    type=int,
-    default=10,
-    show_default=True,
-    help=N_("How many documents are to hold all items of a query."),
-)
-@option(
-    "--min-run",
-    metavar="N",
-    type=int,
-    help=N_(
-        "Consecutive words that count as shared.  [default: 5; of letters 12, of characters 15]"
-    ),
-)
-@option(
-    "--tokenizer",
-    metavar="NAME",
-    default="auto",
-    show_default=True,
-    help=N_(
-        "How a text becomes words: 'auto' as the matcher coverage reads it, by words or letters."
-    ),
-)
-@option(
-    "--ids/--texts",
-    default=None,
-    help=N_(
-        "Look documents up by their ids, a plain text being one, or by their texts.  "
-        "[default: by ids where both sides have them]"
-    ),
-)
-@option("--question-field", metavar="NAME", help=N_("The field with the question."))
-@option("--actual-field", metavar="NAME", help=N_("The field with the ground truth."))
-@cell_options
-@encoding_option
-@format_option
-@output_option("--json", N_("Save the audit; Python reads it back."), streamed=True)
-@output_option("--csv", N_("Save one row per place that was found."), streamed=True)
 def audit(
     file: str,
-    index: str | None,
-    fail_on: tuple[str, ...],
-    question_field: str | None,
-    actual_field: str | None,
-    cells: str,
-    delimiter: str | None,
-    encoding: str,
-    format: str,
-    json: str | None,
-    csv: str | None,
-    **settings: Any,
+    index: str | None = option(CHUNKS_HELP, "CHUNKS"),
+    fail_on: tuple[str, ...] = option(
+        "Exit with 1 if any of these is found, as in dangling,twins. Repeat it for several.",
+        "NAMES",
+    ),
+    settings: Any = _AUDITING,
+    question_field: str | None = option("The field with the question.", "NAME"),
+    actual_field: str | None = option("The field with the ground truth.", "NAME"),
+    reading: Any = CELLS,
+    outputs: Any = saving(
+        ("index",),
+        json="Save the audit; Python reads it back.",
+        csv="Save one row per place that was found.",
+    ),
 ) -> Verdict | None:
     """Look for what is wrong with the ground truth in FILE ('-' reads standard input).
 
@@ -419,36 +334,29 @@ def audit(
     """
     from krag_eval.datasets.audit import as_text, checked_names
 
-    if file == index == "-":
-        raise InvalidInput("index", ": standard input can be read only once", "name a file")
-    outputs = checked_outputs(
-        {"format": format, "json": json, "csv": csv}, [file, *([index] if index else [])]
-    )
     if fail_on:
         checked_names(fail_on, () if index else ("an index",))
-    fields = {"question": question_field, "actual": actual_field, "encoding": encoding,
-              "cells": cells if cells != "list" else None, "delimiter": delimiter}  # fmt: skip
-    with printing_beside(outputs), warnings_as():
-        dataset, found = audited_file(
-            file, index, {name: one for name, one in fields.items() if one}, settings
-        )
-        # What could not be looked for is refused before anything is printed.
-        report = found.check(fail_on) if fail_on else None
-        if format == "table":
-            print_audit(found, dataset.source)
-        write_files(
-            outputs,
-            {
-                "format": formatted(format, lambda: forms_of_audit(found)),
-                "json": (lambda target: write_text(as_text(found), target), _("the audit")),
-                "csv": (
-                    # Where a finding is about a query, the cell of the item is empty.
-                    lambda target: write_table(found.table, target),
-                    _("one row per place that was found"),
-                ),
-            },
-        )
-        return None if report is None else pronounce(report)
+    fields = {"question": question_field, "actual": actual_field, **given(reading)}
+    dataset, found = audited_file(
+        file, index, {name: one for name, one in fields.items() if one}, settings
+    )
+    # What could not be looked for is refused before anything is printed.
+    report = found.check(fail_on) if fail_on else None
+    if outputs.format == "table":
+        print_audit(found, dataset.source)
+    write_files(
+        outputs,
+        partial(forms_of_audit, found),
+        {
+            "json": (lambda target: write_text(as_text(found), target), _("the audit")),
+            "csv": (
+                # Where a finding is about a query, the cell of the item is empty.
+                lambda target: write_table(found.table, target),
+                _("one row per place that was found"),
+            ),
+        },
+    )
+    return None if report is None else pronounce(report)
 
 
 # Matchers that the demonstration shows, from strict to lenient.
@@ -459,7 +367,7 @@ _SHOWN = {
 }
 
 
-@command(short_help=N_("Evaluate the data set that ships with the package."))
+@command("Evaluate the data set that ships with the package.")
 def demo() -> None:
     """Evaluate the small English and Korean data set that ships with the package."""
     from krag_eval.datasets import demo_dataset
@@ -467,11 +375,7 @@ def demo() -> None:
     dataset = demo_dataset()
     with warnings_as(N_("note")):
         result = dataset.evaluator(matcher="text").evaluate(k=[1, 3, 5])
-        matched = {
-            name: dataset.evaluator(matcher=name).evaluate(k=5).to_dict()
-            for name in _SHOWN
-            if name in MATCHER_NAMES
-        }
+        matched = {name: dataset.evaluator(matcher=name).evaluate(k=5).to_dict() for name in _SHOWN}
     click.echo(
         _("""\
 A library in English and a bicycle rental in Korean: for every question, what a retriever should

@@ -12,28 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import LANGUAGES, N_, Language, _
-from krag_eval.cli.help import command, example, option
+from krag_eval._language import LANGUAGES, Language, _
+from krag_eval._options import option
 from krag_eval.cli.options import (
     CHUNKS_HELP,
-    checked_language,
+    DIAGNOSIS,
+    EXPLANATION,
+    FOREIGN_INDEX,
     checked_plan,
-    diagnosis_options,
-    explanation_options,
-    field_options,
-    foreign_index_option,
-    format_option,
+    command,
     given,
     metric_option,
     one_cutoff_option,
-    output_option,
-    report_options,
+    saving,
     settled,
 )
 from krag_eval.cli.output import (
     Forms,
     checked_outputs,
-    formatted,
     forms_of_diagnosis,
     forms_of_misses,
     print_cells,
@@ -41,7 +37,6 @@ from krag_eval.cli.output import (
     print_misses,
     print_signature,
     print_wrapped,
-    printing_beside,
     terminal_width,
     write_files,
     write_plot,
@@ -49,7 +44,7 @@ from krag_eval.cli.output import (
     write_text,
 )
 from krag_eval.cli.reading import chunks_of, evaluated_file, is_saved, saved_result
-from krag_eval.cli.shell import printable, warnings_as
+from krag_eval.cli.shell import printable
 from krag_eval.errors import Advice, InvalidInput, whole
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
@@ -62,42 +57,25 @@ if TYPE_CHECKING:
 
 
 @command(
-    short_help=N_("Find out where what is missing was lost."),
-    epilog=example("krag-eval diagnose results.jsonl --index chunks.jsonl -k 5"),
+    "Find out where what is missing was lost.",
+    "krag-eval diagnose results.jsonl --index chunks.jsonl -k 5",
 )
-@click.argument("file")
-@option("--index", metavar="CHUNKS", required=True, help=CHUNKS_HELP)
-@one_cutoff_option(
-    N_(
-        "Find out what is missing within the first K documents; documents beyond them tell ranking "
-        "from search.  [default: 10; of a saved result, its deepest cutoff]"
-    )
-)
-@option(
-    "--depth",
-    metavar="N",
-    type=int,
-    help=N_("Look at the first N documents.  [default: all of them]"),
-)
-@foreign_index_option
-@diagnosis_options
-@field_options
-@format_option
-@output_option("--json", N_("Save the diagnosis; Python reads it back."), streamed=True)
-@output_option("--csv", N_("Save one row per ground-truth item."), streamed=True)
-@report_options
 def diagnose(
     file: str,
-    index: str,
-    k: tuple[Cutoff, ...],
-    depth: int | None,
-    foreign_index: ForeignIndex,
-    format: str,
-    json: str | None,
-    csv: str | None,
-    report: str | None,
-    report_language: Language | None,
-    **options: Any,
+    index: str = option(CHUNKS_HELP, "CHUNKS", required=True),
+    k: tuple[Cutoff, ...] = one_cutoff_option(
+        "Find out what is missing within the first K documents; documents beyond them tell "
+        "ranking from search.  [default: 10; of a saved result, its deepest cutoff]"
+    ),
+    depth: int | None = option("Look at the first N documents.  [default: all of them]", "N"),
+    foreign_index: ForeignIndex = FOREIGN_INDEX,
+    options: Any = DIAGNOSIS,
+    outputs: Any = saving(
+        ("index",),
+        json="Save the diagnosis; Python reads it back.",
+        csv="Save one row per ground-truth item.",
+        report=True,
+    ),
 ) -> None:
     """Find out where what is missing in FILE was lost: index, splitter, ranking or search.
 
@@ -108,44 +86,37 @@ def diagnose(
     from krag_eval.results.causes import checked_depth
     from krag_eval.results.diagnosis import as_text
 
-    if file == index == "-":
-        raise InvalidInput("index", ": standard input can be read only once", "name a file")
-    outputs = checked_outputs(
-        {"format": format, "json": json, "csv": csv, "report": report}, [file, index]
-    )
-    language = checked_language(report_language, report)
     if k:
         checked_depth(depth, k[0])
-    with printing_beside(outputs), warnings_as():
-        typed = given(options)
-        matcher = typed.pop("matcher", None) if is_saved(file) else None
-        result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
-        _check_texts(result, file)
-        at = _asked(k, result)
-        found = result.diagnose(
-            chunks_of(index), k=at, depth=depth, matcher=matcher, foreign_index=foreign_index
-        )
-        # A saved result may have been evaluated at other cutoffs; the page says so.
-        shown_at = found.k if found.k in result.k else None
-        if format == "table":
-            print_diagnosis(found, file, result.signature)
-        write_files(
-            outputs,
-            {
-                "format": formatted(format, lambda: forms_of_diagnosis(found, result.signature)),
-                "json": (lambda target: write_text(as_text(found), target), _("the diagnosis")),
-                "csv": (
-                    lambda target: write_table(found.table, target),
-                    _("one row per ground-truth item"),
+    typed = given(options)
+    matcher = typed.pop("matcher", None) if is_saved(file) else None
+    result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
+    _check_texts(result, file)
+    at = _asked(k, result)
+    found = result.diagnose(
+        chunks_of(index), k=at, depth=depth, matcher=matcher, foreign_index=foreign_index
+    )
+    # A saved result may have been evaluated at other cutoffs; the page says so.
+    shown_at = found.k if found.k in result.k else None
+    if outputs.format == "table":
+        print_diagnosis(found, file, result.signature)
+    write_files(
+        outputs,
+        partial(forms_of_diagnosis, found, result.signature),
+        {
+            "json": (lambda target: write_text(as_text(found), target), _("the diagnosis")),
+            "csv": (
+                lambda target: write_table(found.table, target),
+                _("one row per ground-truth item"),
+            ),
+            "report": (
+                lambda target: result.report(
+                    target, k=shown_at, language=outputs.language, diagnosis=found
                 ),
-                "report": (
-                    lambda target: result.report(
-                        target, k=shown_at, language=language, diagnosis=found
-                    ),
-                    _("an HTML report"),
-                ),
-            },
-        )
+                _("an HTML report"),
+            ),
+        },
+    )
 
 
 def _asked(k: tuple[Cutoff, ...], result: EvaluationResult) -> Cutoff | str:
@@ -193,71 +164,49 @@ def _check_texts(result: EvaluationResult, file: str) -> None:
         raise InvalidInput("file", problem, fix)
 
 
-#: What is told of documents beside their ids.
-metadata_option = option(
-    "--metadata",
-    metavar="NAME",
-    multiple=True,
-    help=N_(
-        "Show this of each document's metadata beside its id. Repeat it for several.  "
-        "[default: source]"
-    ),
+METADATA: Any = option(
+    "Show this of each document's metadata beside its id. Repeat it for several.  "
+    "[default: source]",
+    "NAME",
 )
-
-_one_cutoff = one_cutoff_option(
-    N_("Look at the first K documents.  [default: 10; of a saved result, its deepest cutoff]")
+ONE_CUTOFF: Any = one_cutoff_option(
+    "Look at the first K documents.  [default: 10; of a saved result, its deepest cutoff]"
 )
 
 
 @command(
-    short_help=N_("List the queries that lost most."),
-    epilog=example("krag-eval misses results.jsonl --matcher coverage -k 5"),
+    "List the queries that lost most.", "krag-eval misses results.jsonl --matcher coverage -k 5"
 )
-@click.argument("file")
-@_one_cutoff
-@option("-n", metavar="N", type=int, default=20, show_default=True, help=N_("List N at most."))
-@explanation_options
-@field_options
-@format_option
-def misses(file: str, k: tuple[Cutoff, ...], n: int, format: str, **options: Any) -> None:
+def misses(
+    file: str,
+    k: tuple[Cutoff, ...] = ONE_CUTOFF,
+    n: int = option("List N at most.", "N", flags=("-n",), default=20),
+    options: Any = EXPLANATION,
+    outputs: Any = saving(),
+) -> None:
     """List the queries in FILE whose ground truth is not all found, those that lost most first.
 
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
     saved, whose name ends in .json. 'krag-eval explain FILE POSITION' shows what became of one.
     """
     whole("n", n, 1)
-    outputs = checked_outputs({"format": format}, [file])
-    with printing_beside(outputs), warnings_as():
-        result = _saved_or_evaluated(file, k, given(options))
-        at = _asked(k, result)
-        missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
-        if format == "table":
-            print_misses(missed, n, result.labels, cutoff)
-            return
-        told = formatted(format, lambda: forms_of_misses(missed, n, cutoff, result.signature))
-        write_files(outputs, {"format": told})
+    result = _saved_or_evaluated(file, k, given(options))
+    at = _asked(k, result)
+    missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
+    if outputs.format == "table":
+        print_misses(missed, n, result.labels, cutoff)
+    write_files(outputs, partial(forms_of_misses, missed, n, cutoff, result.signature))
 
 
-@command(
-    short_help=N_("Show what became of one query."),
-    epilog=example("krag-eval explain results.jsonl 0 --matcher coverage"),
-)
-@click.argument("file")
-@click.argument("query", metavar="QUERY", required=False)
-@option("--query", "asked", metavar="QUERY", help=N_("The query, if not behind FILE."))
-@_one_cutoff
-@metadata_option
-@option("--full", is_flag=True, help=N_("Show all documents and items, with their whole texts."))
-@explanation_options
-@field_options
+@command("Show what became of one query.", "krag-eval explain results.jsonl 0 --matcher coverage")
 def explain(
     file: str,
     query: str | None,
-    asked: str | None,
-    k: tuple[Cutoff, ...],
-    metadata: tuple[str, ...],
-    full: bool,
-    **options: Any,
+    asked: str | None = option("The query, if not behind FILE.", "QUERY", flags=("--query",)),
+    k: tuple[Cutoff, ...] = ONE_CUTOFF,
+    metadata: tuple[str, ...] = METADATA,
+    full: bool = option("Show all documents and items, with their whole texts."),
+    options: Any = EXPLANATION,
 ) -> None:
     """Show what every document of one query matched, and how every item was found or missed.
 
@@ -267,15 +216,14 @@ def explain(
     if (query is None) == (asked is None):
         problem = f"must be one question, or its position, got {'two' if query else 'none'}"
         raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
-    with warnings_as():
-        result = _saved_or_evaluated(file, k, given(options))
-        named = _named(asked or query or "", result.labels)
-        at = _asked(k, result)
-        try:
-            told = result.explain(k=at, metadata=metadata or None, full=full, **named)
-        except InvalidInput as error:
-            raise _about_query(error) from None
-        click.echo(told.to_text(terminal_width()))
+    result = _saved_or_evaluated(file, k, given(options))
+    named = _named(asked or query or "", result.labels)
+    at = _asked(k, result)
+    try:
+        told = result.explain(k=at, metadata=metadata or None, full=full, **named)
+    except InvalidInput as error:
+        raise _about_query(error) from None
+    click.echo(told.to_text(terminal_width()))
 
 
 # The letters of the name of a run.
@@ -305,54 +253,33 @@ def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
 
 
 @command(
-    short_help=N_("Write an HTML page about a result."),
-    epilog=example("krag-eval report results.jsonl --matcher coverage -o report.html"),
+    "Write an HTML page about a result.",
+    "krag-eval report results.jsonl --matcher coverage -o report.html",
 )
-@click.argument("file")
-@option(
-    "-o", "--output", "page", metavar="OUT", required=True, help=N_("The page, as .html or .htm.")
-)
-@one_cutoff_option(
-    N_(
-        "Show pictures and queries within the first K documents.  [default: the deepest cutoff; "
-        "of a file of queries, 10]"
-    )
-)
-@option(
-    "--language",
-    type=click.Choice(LANGUAGES),
-    help=N_("Language of the page.  [default: that of --lang]"),
-)
-@option("--title", metavar="TEXT", help=N_("The heading, if another is wanted."))
-@option(
-    "--by",
-    metavar="TAG",
-    multiple=True,
-    help=N_(
-        "Show averages within slices of the queries too, as 'krag-eval evaluate --by' prints "
-        "them. Repeat it for several."
-    ),
-)
-@option(
-    "--index",
-    metavar="CHUNKS",
-    help=lambda: _("Show where what is missing was lost.") + " " + _(CHUNKS_HELP),
-)
-@foreign_index_option
-@metadata_option
-@explanation_options
-@field_options
 def report(
     file: str,
-    page: str,
-    k: tuple[Cutoff, ...],
-    language: Language | None,
-    title: str | None,
-    by: tuple[str, ...],
-    index: str | None,
-    foreign_index: ForeignIndex,
-    metadata: tuple[str, ...],
-    **options: Any,
+    page: str = option(
+        "The page, as .html or .htm.", "OUT", flags=("-o", "--output"), required=True
+    ),
+    k: tuple[Cutoff, ...] = one_cutoff_option(
+        "Show pictures and queries within the first K documents.  [default: the deepest cutoff; "
+        "of a file of queries, 10]"
+    ),
+    language: Language | None = option(
+        "Language of the page.  [default: that of --lang]", choices=LANGUAGES
+    ),
+    title: str | None = option("The heading, if another is wanted.", "TEXT"),
+    by: tuple[str, ...] = option(
+        "Show averages within slices of the queries too, as 'krag-eval evaluate --by' prints "
+        "them. Repeat it for several.",
+        "TAG",
+    ),
+    index: str | None = option(
+        lambda: _("Show where what is missing was lost.") + " " + _(CHUNKS_HELP), "CHUNKS"
+    ),
+    foreign_index: ForeignIndex = FOREIGN_INDEX,
+    metadata: tuple[str, ...] = METADATA,
+    options: Any = EXPLANATION,
 ) -> None:
     """Write what 'krag-eval evaluate' prints of FILE, and every query explained, as one HTML page.
 
@@ -360,41 +287,39 @@ def report(
     saved, whose name ends in .json: with --texts the page has the texts too. With --index the page
     says where misses were lost, and the matcher is coverage if none is named.
     """
-    if file == index == "-":
-        raise InvalidInput("index", ": standard input can be read only once", "name a file")
-    outputs = checked_outputs({"page": page}, [file, *([index] if index else [])])
-    with warnings_as():
-        # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
-        otherwise = {} if index is None else {"matcher": "coverage"}
-        result = _saved_or_evaluated(file, k, given(options), otherwise)
-        if index is not None:
-            _check_texts(result, file)
-        at, diagnosis = _asked(k, result), None
-        if index is not None:
-            diagnosis = result.diagnose(chunks_of(index), k=at, foreign_index=foreign_index)
-        write = partial(
-            result.report,
-            k=at,
-            language=language,
-            by=by,
-            diagnosis=diagnosis,
-            metadata=metadata or None,
-            title=title,
-        )
-        write_files(outputs, {"page": (write, _("an HTML report"))})
+    sources = [("file", file), *([("index", index)] if index else [])]
+    outputs = checked_outputs({"page": page}, sources)
+    # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
+    otherwise = {} if index is None else {"matcher": "coverage"}
+    result = _saved_or_evaluated(file, k, given(options), otherwise)
+    if index is not None:
+        _check_texts(result, file)
+    at, diagnosis = _asked(k, result), None
+    if index is not None:
+        diagnosis = result.diagnose(chunks_of(index), k=at, foreign_index=foreign_index)
+    write = partial(
+        result.report,
+        k=at,
+        language=language,
+        by=by,
+        diagnosis=diagnosis,
+        metadata=metadata or None,
+        title=title,
+    )
+    write_files(outputs, writers={"page": (write, _("an HTML report"))})
 
 
 @command(
-    short_help=N_("Show how saved results moved over time."),
-    epilog=example("krag-eval history runs --metric recall@5,ndcg@10 --plot history.svg"),
+    "Show how saved results moved over time.",
+    "krag-eval history runs --metric recall@5,ndcg@10 --plot history.svg",
 )
-@click.argument("folder")
-@metric_option(help=N_("What to show, as ndcg@10; macro recall and nDCG otherwise."))
-@option("--last", metavar="N", type=int, help=N_("Show the last N runs.  [default: all]"))
-@format_option
-@output_option("--plot", N_("Draw the metrics from run to run, as .png, .svg or .pdf."))
 def history(
-    folder: str, metric: tuple[str, ...], last: int | None, format: str, plot: str | None
+    folder: str,
+    metric: tuple[str, ...] = metric_option(
+        "What to show, as ndcg@10; macro recall and nDCG otherwise."
+    ),
+    last: int | None = option("Show the last N runs.  [default: all]", "N"),
+    outputs: Any = saving(plot="Draw the metrics from run to run, as .png, .svg or .pdf."),
 ) -> None:
     """Show the metrics of the results saved in FOLDER, the oldest first, and what changed.
 
@@ -404,23 +329,19 @@ def history(
     """
     from krag_eval.results.history import History
 
-    outputs = checked_outputs({"format": format, "plot": plot}, [folder])
-    with printing_beside(outputs), warnings_as():
-        found = History.of(folder, metric or None, last=last)
-        if format == "table":
-            _print_history(found)
-        forms: Forms = {
-            "json": found.to_dict,
-            "csv": lambda: _in_words(found.table),
-            "markdown": lambda: _in_words(found.table),
-        }
-        write_files(
-            outputs,
-            {
-                "format": formatted(format, lambda: forms),
-                "plot": (partial(write_plot, found.plot), _("the metrics from run to run")),
-            },
-        )
+    found = History.of(folder, metric or None, last=last)
+    if outputs.format == "table":
+        _print_history(found)
+    forms: Forms = {
+        "json": found.to_dict,
+        "csv": lambda: _in_words(found.table),
+        "markdown": lambda: _in_words(found.table),
+    }
+    write_files(
+        outputs,
+        lambda: forms,
+        {"plot": (partial(write_plot, found.plot), _("the metrics from run to run"))},
+    )
 
 
 def _print_history(found: History) -> None:

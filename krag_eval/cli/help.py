@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
 import click
@@ -111,10 +110,6 @@ class HelpOption(Option):
             if one.name == "lang" and self.name in opts:
                 one.handle_parse_result(ctx, opts, args)
         return super().handle_parse_result(ctx, opts, args)
-
-
-command = partial(click.command, cls=Command)
-option = partial(click.option, cls=Option)
 
 
 def example(typed: str) -> Callable[[], str]:

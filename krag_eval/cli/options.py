@@ -1,21 +1,24 @@
-"""Options that several commands share, and what they are checked for before a file is read."""
+"""What commands take: each option is declared once, and the lists of many are shared."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from dataclasses import Field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 from click.core import ParameterSource
 
-from krag_eval._language import LANGUAGES, N_, SPOKEN, Language, _
+from krag_eval._language import LANGUAGES, N_, SPOKEN, _
+from krag_eval._options import PLAN_OPTIONS, Cut, Option, PlanOptions, Sampling, declared, option
 from krag_eval._text import name_and_settings
-from krag_eval.cli.help import option
-from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.errors import PLAN_OPTIONS, Advice, InvalidInput
-from krag_eval.matching.base import MATCHER_NAMES
+from krag_eval.cli import help as helping
+from krag_eval.cli.output import STREAMED, checked_outputs, printing_beside
+from krag_eval.cli.shell import warnings_as
+from krag_eval.errors import Advice, InvalidInput
 from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
     Cutoff,
@@ -30,298 +33,277 @@ if TYPE_CHECKING:
     from krag_eval.evaluator import PartitionPlan
     from krag_eval.scoring.metrics import Metric
 
-Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-#: What ``--index`` is, wherever there is one.
-CHUNKS_HELP = N_(
-    'The chunks of the store, as JSONL: on each line a text in quotes, or an object with "text" or '
-    '"page_content" and perhaps "id". \'-\' reads standard input.'
-)
+#: Options that a command takes together, as one mapping of their values.
+Options: TypeAlias = dict[str, Any]
 
 
-def bundled(*options: Decorator) -> Decorator:
-    """Bundle options, to be shown in the order given."""
-    return lambda command: reduce(lambda made, add: add(made), reversed(options), command)
+def command(
+    short_help: str, typed: str = "", name: str | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command of a function: its parameters are arguments and, by their defaults, options.
 
+    A parameter ``outputs`` gets where to write; meanwhile what is printed is beside it.
 
-def cutoff_option(default: tuple[int | None, ...], help: str) -> Decorator:
-    """Return the option ``-k``, whose value is a tuple of cutoffs: ``default`` if not typed.
-
-    Several are typed one by one, or with commas between.
+    Args:
+        short_help: What the list of commands says.
+        typed: An example.
+        name: The name, if not the function's.
     """
-    return option(
-        "-k",
-        metavar="K",
-        multiple=True,
-        callback=lambda context, parameter, typed: (
-            check_cutoffs([unspelled(one.strip()) for one in ",".join(typed).split(",")])
-            if typed
-            else default
-        ),
-        help=lambda: f"{_(help)}  [default: {','.join(map(spelled, default))}]",
-    )
+
+    def made(function: Callable[..., Any]) -> click.Command:
+        parameters: list[click.Parameter] = []
+        bundles: dict[str, Options] = {}
+        for one in inspect.signature(function).parameters.values():
+            if isinstance(one.default, dict):
+                bundles[one.name] = one.default
+                parameters += [_option(*each) for each in one.default.items()]
+            elif isinstance(one.default, Option | Field):
+                parameters.append(_option(one.name, one.default, str(one.annotation)))
+            else:
+                parameters.append(click.Argument([one.name], **_ARGUMENTS.get(one.name, {})))
+
+        @functools.wraps(function)
+        def run(**values: Any) -> Any:
+            files = [one.name or "" for one in parameters if isinstance(one, click.Argument)]
+            files += getattr(bundles.get("outputs"), "reads", ())
+            sources = [(name, one) for name in files for one in _files(values[name])]
+            for name, bundle in bundles.items():
+                values[name] = {one: values.pop(one) for one in bundle}
+            outputs = None
+            if "outputs" in bundles:
+                outputs = values["outputs"] = checked_outputs(values["outputs"], sources)
+            with printing_beside(outputs or {}), warnings_as():
+                return function(**values)
+
+        return helping.Command(
+            name or function.__name__,
+            callback=run,
+            params=parameters,
+            help=function.__doc__,
+            short_help=short_help,
+            epilog=helping.example(typed) if typed else None,  # type: ignore[arg-type]
+        )
+
+    return made
 
 
-def one_cutoff_option(help: str) -> Decorator:
-    """Return the option ``-k`` for one cutoff, a tuple of it; an empty one if not typed."""
-    return option(
-        "-k",
-        metavar="K",
-        callback=lambda context, parameter, typed: (
-            () if typed is None else check_cutoffs([unspelled(typed)])
-        ),
-        help=help,
-    )
+def _files(named: Any) -> Sequence[str]:
+    """Return the names of files that an argument holds: one, several or none."""
+    return (named,) if isinstance(named, str) else named or ()
+
+
+def _option(name: str, declaration: Any, annotation: str = "") -> click.Parameter:
+    """Return the option of a command; its type may be that of a parameter."""
+    one = getattr(declaration, "metadata", {}).get("option", declaration)
+    flags = one.flags or (f"--{name.replace('_', '-')}",)
+    kind = _KINDS.get(annotation.removesuffix(" | None"), one.kind)
+    settings: dict[str, Any] = {"is_flag": True}
+    if "/" in flags[0]:
+        settings = {"default": None}
+    elif kind is not bool:
+        several = one.several or (one.typed is None and annotation.startswith("tuple"))
+        settings = {"metavar": one.metavar, "required": one.required, "multiple": several}
+        settings["type"] = click.Choice(one.choices) if one.choices else _TYPES.get(kind, str)
+        if one.default is not None:
+            settings |= {"default": one.default, "show_default": True}
+    if one.typed is not None:
+        read = one.typed
+        settings["callback"] = lambda context, parameter, typed: read(typed)
+    return helping.Option([*flags, name], help=one.help, **settings)
+
+
+_KINDS: Mapping[str, type] = {"bool": bool, "int": int, "float": float}
+_TYPES: Mapping[type, type] = {int: int, float: float}
+# The arguments that are not one text, as click takes them.
+_ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
+    "files": {"metavar": "FILE FILE...", "nargs": -1, "required": True},
+    "pilot": {"metavar": "PILOT...", "nargs": -1, "required": True},
+    "runs": {"metavar": "RUN...", "nargs": -1, "required": True},
+    "query": {"metavar": "QUERY", "required": False},
+}
 
 
 # Between names, and not between the parameters of one.
 _BETWEEN_NAMES = re.compile(r",(?![^(]*\))")
 
 
-def metric_option(help: str, metavar: str = "METRIC@K") -> Decorator:
-    """Return the option ``--metric``, which may be repeated, or name several with commas."""
+def metric_option(help: str, metavar: str = "METRIC@K") -> Any:
+    """Declare ``--metric``, which may be repeated, or name several with commas."""
     return option(
-        "--metric",
-        metavar=metavar,
-        multiple=True,
-        callback=lambda context, parameter, typed: tuple(
+        lambda: _(help) + " " + _("Several: --metric recall@5,ndcg@5."),
+        metavar,
+        several=True,
+        typed=lambda typed: tuple(
             one.strip() for several in typed for one in _BETWEEN_NAMES.split(several)
         ),
-        help=lambda: _(help) + " " + _("Several: --metric recall@5,ndcg@5."),
     )
 
 
-on_option = option(
-    "--on",
-    type=click.Choice(["all", "common"]),
-    default="all",
-    show_default=True,
-    help=N_("What to compare: all queries, which must then be the same ones, or those in common."),
-)
-
-
-clusters_option = option(
-    "--clusters",
-    metavar="TAG",
-    help=N_(
-        "Take queries that share the value of a column, such as source, as belonging together."
-    ),
-)
-
-
-def output_option(name: str, what: str, *, streamed: bool = False) -> Decorator:
-    """Return an option that names a file to write."""
+def cutoffs_option(default: tuple[int | None, ...], help: str) -> Any:
+    """Declare ``-k``, whose value is a tuple of cutoffs; several are typed with commas between."""
     return option(
-        name,
-        metavar="OUT",
-        help=lambda: _(what) + (" " + _("'-' is standard output.") if streamed else ""),
+        lambda: f"{_(help)}  [default: {','.join(map(spelled, default))}]",
+        "K",
+        flags=("-k",),
+        several=True,
+        typed=lambda typed: (
+            check_cutoffs([unspelled(one.strip()) for one in ",".join(typed).split(",")])
+            if typed
+            else default
+        ),
     )
 
 
-format_option = option(
-    "--format",
-    type=click.Choice(["table", "json", "csv", "markdown"]),
-    default="table",
-    show_default=True,
-    help=N_(
+def one_cutoff_option(help: str) -> Any:
+    """Declare ``-k`` for one cutoff, a tuple of it; an empty one if not typed."""
+    return option(
+        help,
+        "K",
+        flags=("-k",),
+        typed=lambda typed: () if typed is None else check_cutoffs([unspelled(typed)]),
+    )
+
+
+def matcher_option(default: str) -> Any:
+    """Declare ``--matcher``, with a default of its own."""
+    return replace(declared(PlanOptions)["matcher"], default=default)
+
+
+class Saving(dict[str, Option]):
+    """What a command prints and writes; ``reads`` are its options that name files to read."""
+
+    reads: tuple[str, ...] = ()
+
+
+def saving(
+    reads: tuple[str, ...] = (), *, formats: str = "", report: bool = False, **files: Any
+) -> Any:
+    """Declare what a command prints and writes.
+
+    Args:
+        reads: Its options that name files to read.
+        formats: More values of ``--format``, with blanks between.
+        report: Whether it writes an HTML report.
+        files: The help of options that name a file to write.
+    """
+    made = Saving({"format": _format(formats)})
+    made.reads = reads
+    for name, help in files.items():
+        made[name] = Option(help=_streamed(help) if name in STREAMED else help, metavar="OUT")
+    if report:
+        made["report"] = Option(help=N_("Write an HTML report."), metavar="OUT")
+        made["report_language"] = Option(
+            help=N_("Language of the report.  [default: that of --lang]"), choices=LANGUAGES
+        )
+    return made
+
+
+def _format(more: str) -> Option:
+    help = N_(
         "How to print what is printed. Other than as a table, nothing else is on standard output."
-    ),
-)
-
-
-def matcher_option(default: str) -> Decorator:
-    """Return the option ``--matcher``; a default that is not the evaluator's own is for FILEs."""
-    return option(
-        "--matcher",
-        "-m",
-        metavar="NAME",
-        default=default,
-        show_default=True,
-        help=lambda: _(
-            "What makes a retrieved document a match: {}; settings in parentheses, as in "
-            "'coverage(tokenizer=letters)'."
-        ).format(", ".join(MATCHER_NAMES)),
     )
+    if more:
+        help = N_(
+            "How to print what is printed: also as annotations of GitHub Actions, or as a Code "
+            "Quality report of GitLab."
+        )
+    choices = ("table", "json", "csv", "markdown", *more.split())
+    return Option(help=help, choices=choices, default="table")
 
 
-_matching_options = bundled(
-    option(
-        "--union",
-        is_flag=True,
-        help=N_(
-            "Count ground truth that documents hold together, in pieces; for the matcher "
-            "coverage, which it chooses."
-        ),
-    ),
-    option(
-        "--threshold",
-        metavar="T",
-        type=float,
-        help=N_("Similarity from which a pair is a match, 0 to 1; the matcher's own by default."),
-    ),
+def _streamed(help: str) -> Callable[[], str]:
+    return lambda: _(help) + " " + _("'-' is standard output.")
+
+
+#: What ``--index`` is, wherever there is one.
+CHUNKS_HELP = N_(
+    'The chunks of the store, as JSONL: on each line a text in quotes, or an object with "text" or '
+    '"page_content" and perhaps "id". \'-\' reads standard input.'
+)
+ON: Any = option(
+    "What to compare: all queries, which must then be the same ones, or those in common.",
+    choices=("all", "common"),
+    default="all",
+)
+CLUSTERS: Any = declared(Sampling)["clusters"]
+FLOORS: Any = option(
+    "Exit with 1 if an average is below X, as in macro_recall@5=0.8 or ndcg@1000w=0.5; for "
+    "mean_rank and redundancy, if it is above. Repeat it for several.",
+    "METRIC@K=X",
+    flags=("--fail-under",),
+)
+ENCODING: Any = option(
+    "Encoding of a file of text, such as cp949 (Excel in Korean).", "NAME", default="utf-8"
+)
+FOREIGN_INDEX: Any = option(
+    "Whether to diagnose against an index that has fewer than a tenth of what was retrieved.",
+    choices=("refuse", "allow"),
+    default="refuse",
 )
 
-_query_options = bundled(
-    option(
-        "--grade-key",
-        metavar="KEY",
-        help=N_(
-            "Key in the metadata of the ground truth that holds its grade; all are 1 by default."
-        ),
-    ),
-    option(
-        "--no-ground-truth",
-        type=click.Choice(["error", "skip", "zero"]),
-        default="error",
-        show_default=True,
-        help=N_("For queries without ground truth: refuse, leave out of averages, or count as 0."),
-    ),
-    option(
-        "--aspect-key",
-        metavar="KEY",
-        help=N_(
-            "Metadata key of the ground truth with the aspects of a question: adds aspect recall "
-            "and α-nDCG."
-        ),
-    ),
-    option(
-        "--unjudged",
-        type=click.Choice(["wrong", "bounds", "leave_out"]),
-        default="wrong",
-        show_default=True,
-        help=N_(
-            'What the field "judged" does not list: wrong, wrong with the upper bound of '
-            "precision and RBP beside it, or as if not retrieved."
-        ),
-    ),
-    option(
-        "--jobs",
-        "n_jobs",
-        metavar="N",
-        type=int,
-        help=N_(
-            "Processes that tokenise and score, at most one per core, -1 for that many; the "
-            "numbers are the same."
-        ),
-    ),
-)
 
-evaluation_options = bundled(
-    matcher_option("text"),
-    _matching_options,
-    cutoff_option(
+#: Options of an evaluation that Python knows otherwise.
+_BESIDE: Options = {
+    "union": option(
+        "Count ground truth that documents hold together, in pieces; for the matcher coverage, "
+        "which it chooses.",
+        kind=bool,
+    ),
+    "n_jobs": option(
+        "Processes that tokenise and score, at most one per core, -1 for that many; the numbers "
+        "are the same.",
+        "N",
+        kind=int,
+        flags=("--jobs",),
+    ),
+}
+
+
+#: How a table is read.
+CELLS: Options = {
+    "cells": option(
+        "What a cell holds: a list of documents, or one as plain text. Then rows of one question "
+        "are one query.",
+        choices=("list", "text"),
+        default="list",
+    ),
+    "delimiter": option("What separates cells of a CSV file.  [default: ,]", "CHARACTER"),
+    "encoding": ENCODING,
+}
+
+
+_CUT = declared(Cut)
+_ABOUT_AVERAGES = ("matching_criteria", "averaging_method", "conventions")
+_FIELDS: Options = {
+    f"{name}_field": Option(metavar="NAME", default=name)
+    for name in ("question", "actual", "predicted")
+}
+#: What decides about matches alone, where averages do not matter, and how a file is read.
+EXPLANATION: Any = {
+    name: one
+    for name, one in (declared(PlanOptions) | _BESIDE | _FIELDS | CELLS).items()
+    if name not in _ABOUT_AVERAGES
+}
+DIAGNOSIS: Any = EXPLANATION | {"matcher": replace(EXPLANATION["matcher"], default="coverage")}
+#: How a file is evaluated, and read.
+EVALUATION: Any = {
+    "k": cutoffs_option(
         DEFAULT_CUTOFFS,
         N_(
             "Look at the first K retrieved documents, at 'all', or at those that fit into a "
             "budget, as 1000w (words) or 4000c (characters). Several: -k 1,5,10."
         ),
     ),
-    option(
-        "--budget",
-        metavar="N",
-        type=int,
-        multiple=True,
-        help=N_(
-            "Look at the first documents that fit into N words together; without -k, at nothing "
-            "else. Repeat it for several budgets."
-        ),
-    ),
-    option(
-        "--length",
-        type=click.Choice(["words", "characters"]),
-        default="words",
-        show_default=True,
-        help=N_("What --budget counts."),
-    ),
-    option(
-        "--criteria",
-        "matching_criteria",
-        type=click.Choice([one.value for one in MatchingCriteria]),
-        default="all",
-        show_default=True,
-        help=N_("A query is a hit when all of its ground truth is found, or (partial) any of it."),
-    ),
-    option(
-        "--averaging",
-        "averaging_method",
-        type=click.Choice([one.value for one in AveragingMethod]),
-        default="both",
-        show_default=True,
-        help=N_("Which averages of precision, recall and F1 to show."),
-    ),
-    option(
-        "--conventions",
-        metavar="NAME|FIELDS",
-        default="default",
-        show_default=True,
-        help=lambda: _(
-            "How disputed points are settled: {}, or fields such as gain=linear,precision_at=k."
-        ).format(", ".join(Conventions.presets())),
-    ),
-    _query_options,
-)
-
-foreign_index_option = option(
-    "--foreign-index",
-    type=click.Choice(["refuse", "allow"]),
-    default="refuse",
-    show_default=True,
-    help=N_(
-        "Whether to diagnose against an index that has fewer than a tenth of what was retrieved."
-    ),
-)
-#: What decides about matches alone, where averages do not matter.
-diagnosis_options = bundled(matcher_option("coverage"), _matching_options, _query_options)
-explanation_options = bundled(matcher_option("text"), _matching_options, _query_options)
-
-encoding_option = option(
-    "--encoding",
-    metavar="NAME",
-    default="utf-8",
-    show_default=True,
-    help=N_("Encoding of a file of text, such as cp949 (Excel in Korean)."),
-)
-
-cell_options = bundled(
-    option(
-        "--cells",
-        type=click.Choice(["list", "text"]),
-        default="list",
-        show_default=True,
-        help=N_(
-            "What a cell holds: a list of documents, or one as plain text. Then rows of one "
-            "question are one query."
-        ),
-    ),
-    option(
-        "--delimiter",
-        metavar="CHARACTER",
-        help=N_("What separates cells of a CSV file.  [default: ,]"),
-    ),
-)
-
-field_options = bundled(
-    option("--question-field", metavar="NAME", default="question", show_default=True),
-    option("--actual-field", metavar="NAME", default="actual", show_default=True),
-    option("--predicted-field", metavar="NAME", default="predicted", show_default=True),
-    cell_options,
-    encoding_option,
-)
-
-floor_option = option(
-    "--fail-under",
-    "floors",
-    metavar="METRIC@K=X",
-    multiple=True,
-    help=N_(
-        "Exit with 1 if an average is below X, as in macro_recall@5=0.8 or ndcg@1000w=0.5; for "
-        "mean_rank and redundancy, if it is above. Repeat it for several."
-    ),
-)
+    "budget": _CUT["budget"],
+    "length": _CUT["length"],
+    **declared(PlanOptions),
+    **EXPLANATION,
+}
 
 #: ``--lang``, before or behind the name of a command; the shell forgets it at the end.
-language_option = option(
+language_option = click.option(
     "--lang",
+    cls=helping.Option,
     type=click.Choice(LANGUAGES),
     help=N_(
         "Language of what is printed, drawn and written, but for errors.  "
@@ -330,26 +312,6 @@ language_option = option(
     expose_value=False,
     callback=lambda context, parameter, typed: SPOKEN.set(typed) if typed else None,
 )
-
-report_options = bundled(
-    output_option("--report", N_("Write an HTML report.")),
-    option(
-        "--report-language",
-        type=click.Choice(LANGUAGES),
-        help=N_("Language of the report.  [default: that of --lang]"),
-    ),
-)
-
-
-def checked_language(language: Language | None, report: str | None) -> Language | None:
-    """Return the language of the report; ``None`` for that of everything else.
-
-    Raises:
-        InvalidInput: If one was asked for, and no report.
-    """
-    if language is not None and report is None:
-        raise InvalidInput("report_language", "is about --report, and none was asked for")
-    return language
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,17 +12,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
 from krag_eval._io import check_apart, replacing
-from krag_eval._language import _, ngettext, pgettext
+from krag_eval._language import Language, _, ngettext, pgettext
 from krag_eval._text import fitted, width_of
 from krag_eval.cli.help import padded
 from krag_eval.cli.shell import Verdict, printable
 from krag_eval.errors import InvalidInput, Refusal, warn
-from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from krag_eval.statistics.gates import GateReport
     from krag_eval.statistics.slices import Slice, Slices
 
-# Text whose name has no prescribed ending, so that '-' may be standard output.
-_STREAMED = ("json", "csv", "markdown", "latex", "format")
+#: Text whose name has no prescribed ending, so that '-' may be standard output.
+STREAMED = ("json", "csv", "markdown", "latex", "format")
 # Files whose kind follows from the ending of their name; plots have theirs from plotting.
 _ENDINGS = {
     "report": (".html", ".htm"),
@@ -66,38 +66,57 @@ class StandardOutput:
 
 
 Target: TypeAlias = "Path | StandardOutput"
-#: Where to write what was asked for, by the name of its option in Python.
-Outputs: TypeAlias = Mapping[str, Target]
+
+
+class Outputs(dict[str, Target]):
+    """Where to write what was asked for, by the name of its option in Python.
+
+    Attributes:
+        format: How to print what is printed.
+        language: The language of the report; ``None`` for that of everything else.
+        named: The files as they were named.
+    """
+
+    format: str = "table"
+    language: Language | None = None
+    named: Mapping[str, str] = MappingProxyType({})
 
 
 #: What ``--format`` prints, by its value: a mapping, rows, and rows or Markdown.
 Forms: TypeAlias = Mapping[str, Callable[[], Any]]
 
 
-def checked_outputs(named: Mapping[str, str | None], sources: Iterable[str]) -> Outputs:
+def checked_outputs(named: Mapping[str, str | None], sources: Sequence[tuple[str, str]]) -> Outputs:
     """Return where to write, if every name can be written to.
 
     Args:
         named: What was given for each option; a ``format`` other than a table is written to
             standard output.
-        sources: The files that are read, which must not be overwritten.
+        sources: The files that are read, each behind its option, which must not be overwritten.
 
     Raises:
         InvalidInput: If one of them cannot be, naming the option.
     """
     given = {option: name for option, name in named.items() if name is not None}
-    if "format" in given and given.pop("format") != "table":
+    outputs = Outputs()
+    outputs.format = given.pop("format", "table")
+    outputs.language = given.pop("report_language", None)
+    if [file for _, file in sources].count("-") > 1:
+        twice = [option for option, file in sources if file == "-"][1]
+        raise InvalidInput(twice, ": standard input can be read only once", "name a file")
+    if outputs.language is not None and "report" not in given:
+        raise InvalidInput("report_language", "is about --report, and none was asked for")
+    if outputs.format != "table":
         given["format"] = "-"
-    if not given:
-        return {}
     streamed = [option for option, name in given.items() if name == "-"]
     if len(streamed) > 1:
         raise InvalidInput(streamed[1], ": only one output can be - (standard output)")
-    targets = {option: _checked_output(option, name) for option, name in given.items()}
-    check_not_read(targets, sources)
+    outputs |= {option: _checked_output(option, name) for option, name in given.items()}
+    outputs.named = given
+    check_not_read(outputs, [file for _, file in sources])
     for option, name in given.items():
         _check_ending(option, name)
-    return targets
+    return outputs
 
 
 def _checked_output(option: str, name: str) -> Target:
@@ -117,8 +136,8 @@ def _checked_output(option: str, name: str) -> Target:
 
 
 def _checked_standard_output(option: str) -> StandardOutput:
-    if option not in _STREAMED:
-        options = ", ".join(f"--{one}" for one in _STREAMED if one != "format")
+    if option not in STREAMED:
+        options = ", ".join(f"--{one}" for one in STREAMED if one != "format")
         problem = f": - is standard output, which {options} alone can be written to"
         raise InvalidInput(option, problem, "name a file")
     if getattr(sys.stdout, "buffer", None) is None:
@@ -136,7 +155,7 @@ def _check_ending(option: str, name: str) -> None:
         raise InvalidInput(option, f": {name} must end in one of {', '.join(endings)}")
 
 
-def check_not_read(targets: Outputs, sources: Iterable[str]) -> None:
+def check_not_read(targets: Mapping[str, Target], sources: Iterable[str]) -> None:
     """Refuse an output among the files that are read.
 
     Raises:
@@ -169,7 +188,7 @@ def _descriptor(stream: object) -> int | None:
 
 
 @contextmanager
-def printing_beside(outputs: Outputs) -> Iterator[None]:
+def printing_beside(outputs: Mapping[str, Target]) -> Iterator[None]:
     """Print to standard error meanwhile, if an output goes to standard output."""
     if any(isinstance(target, StandardOutput) for target in outputs.values()):
         with redirect_stdout(sys.stderr):
@@ -178,13 +197,20 @@ def printing_beside(outputs: Outputs) -> Iterator[None]:
         yield
 
 
-def write_files(outputs: Outputs, writers: Mapping[str, tuple[Callable[[Any], None], str]]) -> None:
+def write_files(
+    outputs: Outputs,
+    forms: Callable[[], Forms] | None = None,
+    writers: Mapping[str, tuple[Callable[[Any], None], str]] = MappingProxyType({}),
+) -> None:
     """Write every file asked for, and say so; each appears complete or not at all.
 
     Args:
         outputs: Where to write what.
+        forms: What ``--format`` prints, in every format.
         writers: What writes the output of an option, and what it is.
     """
+    if forms is not None and "format" in outputs:
+        _WRITERS[outputs.format](forms()[outputs.format](), outputs["format"])
     for option, (write, what) in writers.items():
         if option in outputs:
             target = outputs[option]
@@ -200,11 +226,6 @@ def write_text(text: str, target: Target) -> None:
         return
     with replacing(target) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
-
-
-def formatted(format: str, forms: Callable[[], Forms]) -> tuple[Callable[[Any], None], str]:
-    """Return what writes the value of ``--format``, as :func:`write_files` takes it."""
-    return lambda target: _WRITERS[format](forms()[format](), target), _("what is printed")
 
 
 def _write_as_json(content: Mapping[str, Any], target: Target) -> None:
@@ -417,6 +438,8 @@ def print_result(
         averages: The averages to print; all of them if not given.
         whole: Whether to print all of the signature in a terminal, too.
     """
+    from krag_eval.scoring.averages import in_pairs
+
     counted = result.summary.n_counted
     skipped = result.summary.n_queries - counted
     title = ngettext("{n} query from {source}", "{n} queries from {source}", counted)

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import N_, Language, _
+from krag_eval._language import Language, _
+from krag_eval._options import EVALUATOR_OPTIONS, Cut, Sampling, check_options, declared, option
 from krag_eval.cli import output
-from krag_eval.cli.help import command, example, option
-from krag_eval.cli.options import checked_language, format_option, output_option, report_options
+from krag_eval.cli.options import command, saving
 from krag_eval.cli.output import Forms, Outputs, print_wrapped
-from krag_eval.cli.shell import printable, warnings_as
-from krag_eval.errors import EVALUATOR_OPTIONS, Advice, DatasetError, Place, clipped
+from krag_eval.cli.shell import printable
+from krag_eval.errors import Advice, DatasetError, Place, clipped
 from krag_eval.presenting import page_of
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 # What a file holds beside the arguments of sweep() that a file can spell.
 _NEEDED = ("corpus", "questions", "splitters", "retrievers")
 _SETTINGS = (
-    *("k", "budget", "length", "metrics", "metric", "baseline", "clusters", "level"),
-    *("n_resamples", "seed", "folder", "max_concurrency", "timeout", "on_error"),
+    *(*declared(Cut), *declared(Sampling), "metric", "baseline"),
+    *("folder", "max_concurrency", "timeout", "on_error"),
     *(name for name in EVALUATOR_OPTIONS if name not in ("queries", "tags", "judged", "n_jobs")),
 )
 _EXAMPLE = 'bm25 = "my_rag:make_bm25", or with arguments {call = "my_rag:make_bm25", b = 0.5}'
@@ -45,49 +45,31 @@ _ALLOW = "allow_module"
 
 
 @command(
-    short_help=N_("Try splitters with retrievers on the same questions."),
-    epilog=example("krag-eval sweep sweep.toml --folder kept --plot pareto.png"),
+    "Try splitters with retrievers on the same questions.",
+    "krag-eval sweep sweep.toml --folder kept --plot pareto.png",
 )
-@click.argument("file")
-@option(
-    "--folder",
-    metavar="DIR",
-    help=N_("Keep answers and results there: a sweep that was killed goes on where it stopped."),
-)
-@option(
-    "--jobs",
-    "n_jobs",
-    metavar="N",
-    type=int,
-    help=N_("Processes that work on cells at the same time, -1 for one per core."),
-)
-@option(
-    "--timeout",
-    metavar="SECONDS",
-    type=float,
-    help=N_("Seconds that an answer may take; past them the question failed.  [default: any time]"),
-)
-@option(
-    "--allow-module",
-    metavar="NAME",
-    multiple=True,
-    help=N_("Let FILE name functions of this module or package, too. Repeatable."),
-)
-@format_option
-@output_option("--csv", N_("Save the table, a row per cell."), streamed=True)
-@output_option("--plot", N_("Draw quality against context, as .png, .svg or .pdf."))
-@report_options
 def sweep(
     file: str,
-    folder: str | None,
-    n_jobs: int | None,
-    timeout: float | None,
-    allow_module: tuple[str, ...],
-    format: str,
-    csv: str | None,
-    plot: str | None,
-    report: str | None,
-    report_language: Language | None,
+    folder: str | None = option(
+        "Keep answers and results there: a sweep that was killed goes on where it stopped.", "DIR"
+    ),
+    n_jobs: int | None = option(
+        "Processes that work on cells at the same time, -1 for one per core.",
+        "N",
+        flags=("--jobs",),
+    ),
+    timeout: float | None = option(
+        "Seconds that an answer may take; past them the question failed.  [default: any time]",
+        "SECONDS",
+    ),
+    allow_module: tuple[str, ...] = option(
+        "Let FILE name functions of this module or package, too. Repeatable.", "NAME"
+    ),
+    outputs: Any = saving(
+        csv="Save the table, a row per cell.",
+        plot="Draw quality against context, as .png, .svg or .pdf.",
+        report=True,
+    ),
 ) -> None:
     """Try every splitter in FILE with every retriever, and print one table.
 
@@ -98,24 +80,19 @@ def sweep(
     """
     from krag_eval import sweep as swept
 
-    outputs = output.checked_outputs(
-        {"format": format, "csv": csv, "plot": plot, "report": report}, [file]
-    )
-    language = checked_language(report_language, report)
-    with output.printing_beside(outputs), warnings_as():
-        with _importing_beside(file):
-            arguments = _Reader(file, allow_module).arguments(_read(file))
-            typed = {"folder": folder, "timeout": timeout}
-            arguments |= {name: one for name, one in typed.items() if one is not None}
-            found = swept(**arguments, n_jobs=n_jobs)
-        if format == "table":
-            _print_sweep(found)
-        else:
-            from krag_eval.presenting.sweep import reused
+    with _importing_beside(file):
+        arguments = _Reader(file, allow_module).arguments(_read(file))
+        typed = {"folder": folder, "timeout": timeout}
+        arguments |= {name: one for name, one in typed.items() if one is not None}
+        found = swept(**arguments, n_jobs=n_jobs)
+    if outputs.format == "table":
+        _print_sweep(found)
+    else:
+        from krag_eval.presenting.sweep import reused
 
-            for line in reused(found):
-                click.echo(printable(line), err=True)
-        _write(outputs, found, language, format)
+        for line in reused(found):
+            click.echo(printable(line), err=True)
+    _write(outputs, found)
 
 
 # The file.
@@ -192,6 +169,7 @@ class _Reader:
             allowed = 'must be the path of a file, {file = "…", actual = "…"} or {call = "…"}'
             raise self._refused("questions", allowed, named)
         options = {name: value for name, value in settings.items() if name != "file"}
+        check_options(load_dataset, options)
         return load_dataset(os.path.join(os.path.dirname(self.file), settings["file"]), **options)
 
     def _functions(self, argument: str, named: object) -> dict[str, Callable[..., Any]]:
@@ -421,13 +399,13 @@ def _forms(found: Sweep) -> Forms:
     }
 
 
-def _write(outputs: Outputs, found: Sweep, language: Language | None, format: str) -> None:
+def _write(outputs: Outputs, found: Sweep) -> None:
     from krag_eval.plotting import pareto_points
 
     output.write_files(
         outputs,
+        partial(_forms, found),
         {
-            "format": output.formatted(format, partial(_forms, found)),
             "csv": (
                 partial(output.write_table, found.table.reset_index()),
                 _("the table of cells"),
@@ -436,7 +414,7 @@ def _write(outputs: Outputs, found: Sweep, language: Language | None, format: st
                 partial(output.write_plot, lambda ax: pareto_points(found, ax=ax)),
                 _("quality against context"),
             ),
-            "report": (partial(_write_report, found, language), _("an HTML report")),
+            "report": (partial(_write_report, found, outputs.language), _("an HTML report")),
         },
     )
 

@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import N_, _, ngettext
-from krag_eval.cli.help import command, example, option
-from krag_eval.cli.options import cutoff_option, format_option, output_option
+from krag_eval._language import _, ngettext
+from krag_eval._options import option
+from krag_eval.cli.options import Options, command, cutoffs_option, saving
 from krag_eval.cli.output import (
     WIDEST,
     Forms,
     Outputs,
     Target,
-    checked_outputs,
-    formatted,
     four_digits,
     markdown_of,
     print_cells,
     print_signature,
-    printing_beside,
     rows_of,
     terminal_width,
     write_csv,
@@ -64,61 +61,48 @@ _UNSAID = {"missing": "zero", "relevance_level": 1, "scores": "single"}
 _LONGEST_RUN = 40
 
 
-@command(
-    "trec",
-    short_help=N_("Evaluate TREC runs; the numbers are trec_eval's."),
-    epilog=example("krag-eval trec judgements.qrels bm25.run -k 10"),
-)
-@click.argument("qrels")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
-@cutoff_option(
-    (5, 10, 100),
-    N_(
-        "Cut off after the first K documents. Several: -k 5,10; what needs no cutoff is always "
-        "shown."
+#: How judgements are read.
+_READING: Options = {
+    "missing": option(
+        "Topics of QRELS that a run lacks: count them as 0 (trec_eval -c), or leave them out.",
+        choices=("zero", "skip"),
+        default="zero",
     ),
+    "relevance_level": option(
+        "Grade from which a document is relevant (trec_eval -l); nDCG uses all grades.",
+        "L",
+        kind=int,
+        default=1,
+    ),
+    "scores": option(
+        "Precision in which scores are compared: single (trec_eval up to 9) or double (10).",
+        choices=("single", "double"),
+        default="single",
+    ),
+}
+
+
+@command(
+    "Evaluate TREC runs; the numbers are trec_eval's.",
+    "krag-eval trec judgements.qrels bm25.run -k 10",
 )
-@option(
-    "--missing",
-    type=click.Choice(["zero", "skip"]),
-    default="zero",
-    show_default=True,
-    help=N_("Topics of QRELS that a run lacks: count them as 0 (trec_eval -c), or leave them out."),
-)
-@option(
-    "--relevance-level",
-    metavar="L",
-    type=int,
-    default=1,
-    show_default=True,
-    help=N_("Grade from which a document is relevant (trec_eval -l); nDCG uses all grades."),
-)
-@option(
-    "--scores",
-    type=click.Choice(["single", "double"]),
-    default="single",
-    show_default=True,
-    help=N_("Precision in which scores are compared: single (trec_eval up to 9) or double (10)."),
-)
-@option(
-    "--unjudged",
-    type=click.Choice(["wrong", "leave_out"]),
-    default="wrong",
-    show_default=True,
-    help=N_("Documents that QRELS does not judge: wrong, or as if not retrieved (trec_eval -J)."),
-)
-@format_option
-@output_option("--json", N_("Save the result of a single run."), streamed=True)
-@output_option("--csv", N_("Save one row per run, topic and cutoff."), streamed=True)
 def trec(
     qrels: str,
     runs: tuple[str, ...],
-    k: tuple[Cutoff, ...],
-    format: str,
-    json: str | None,
-    csv: str | None,
-    unjudged: str,
-    **reading: Any,
+    k: tuple[Cutoff, ...] = cutoffs_option(
+        (5, 10, 100),
+        "Cut off after the first K documents. Several: -k 5,10; what needs no cutoff is always "
+        "shown.",
+    ),
+    reading: Any = _READING,
+    unjudged: str = option(
+        "Documents that QRELS does not judge: wrong, or as if not retrieved (trec_eval -J).",
+        choices=("wrong", "leave_out"),
+        default="wrong",
+    ),
+    outputs: Any = saving(
+        json="Save the result of a single run.", csv="Save one row per run, topic and cutoff."
+    ),
 ) -> None:
     """Evaluate each RUN against the judgements in QRELS ('-' reads standard input).
 
@@ -128,27 +112,22 @@ def trec(
     """
     from krag_eval.datasets.trec import read_qrels
 
-    _check_names(qrels, runs, json)
+    _check_names(runs, outputs)
     cutoffs = [*_checked_cutoffs(k), None]
-    outputs = checked_outputs({"format": format, "json": json, "csv": csv}, [qrels, *runs])
-    with printing_beside(outputs), warnings_as():
-        judged = read_qrels(_source(qrels))
-        results = {
-            name: _evaluated(judged, run, cutoffs, reading, unjudged)
-            for name, run in zip(names_of_files(runs), runs, strict=True)
-        }
-        if format == "table":
-            _print_runs(results, judged.name)
-        _write(outputs, results, format)
+    judged = read_qrels(_source(qrels))
+    results = {
+        name: _evaluated(judged, run, cutoffs, reading, unjudged)
+        for name, run in zip(names_of_files(runs), runs, strict=True)
+    }
+    if outputs.format == "table":
+        _print_runs(results, judged.name)
+    _write(outputs, results)
 
 
-def _check_names(qrels: str, runs: Sequence[str], json: str | None) -> None:
-    if [qrels, *runs].count("-") > 1:
-        raise InvalidInput("runs", ": '-' can be read once, got it more than once",
-                           "name the other files")  # fmt: skip
+def _check_names(runs: Sequence[str], outputs: Outputs) -> None:
     if len(set(runs)) < len(runs):
         raise InvalidInput("runs", f": each run is named once, got {', '.join(runs)}")
-    if json is not None and len(runs) > 1:
+    if "json" in outputs and len(runs) > 1:
         raise InvalidInput(
             "json",
             f": holds the result of one run, got {len(runs)} runs",
@@ -210,11 +189,11 @@ def _forms(results: Mapping[str, EvaluationResult]) -> Forms:
     }
 
 
-def _write(outputs: Outputs, results: Mapping[str, EvaluationResult], format: str) -> None:
+def _write(outputs: Outputs, results: Mapping[str, EvaluationResult]) -> None:
     write_files(
         outputs,
+        partial(_forms, results),
         {
-            "format": formatted(format, partial(_forms, results)),
             "json": (partial(write_json, next(iter(results.values()))), _("the result")),
             "csv": (
                 lambda target: _write_csv(results, target),

@@ -21,8 +21,7 @@ from krag_eval.compat.evaluators import (
     OfflineRetrievalEvaluators,
     RougeOfflineRetrievalEvaluators,
 )
-from krag_eval.conventions import resolve_choice
-from krag_eval.errors import InvalidInput
+from krag_eval.errors import InvalidInput, one_of
 from krag_eval.scoring.cutoffs import check_cutoff
 
 if TYPE_CHECKING:
@@ -224,8 +223,8 @@ def _evaluator_factory(
 ) -> Callable[[Any, Any], OfflineRetrievalEvaluators]:
     """Check the options, and return what makes an evaluator of two lists."""
     method = errors.one_of("rouge_method", rouge_method or "text", _METHODS)
-    averaging = resolve_choice(AveragingMethod, averaging_method, "averaging_method")
-    criteria = resolve_choice(MatchingCriteria, matching_criteria, "matching_criteria")
+    averaging = one_of("averaging_method", averaging_method, [*AveragingMethod])
+    criteria = one_of("matching_criteria", matching_criteria, [*MatchingCriteria])
     options = {
         "match_method": method, "averaging_method": averaging, "matching_criteria": criteria
     }  # fmt: skip

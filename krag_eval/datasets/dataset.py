@@ -9,17 +9,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from krag_eval._language import N_, _
+from krag_eval._options import EVALUATOR_OPTIONS, check_options
 from krag_eval.documents import AnyOf, DocumentLike, Tag, checked_tags, id_of, metadata_of
-from krag_eval.errors import (
-    EVALUATOR_OPTIONS,
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Place,
-    check_options,
-    clipped,
-    warn,
-)
+from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, clipped, warn
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator

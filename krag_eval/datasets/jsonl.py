@@ -41,7 +41,7 @@ from krag_eval.datasets.table import (
 from krag_eval.datasets.tabular import check_encoding
 from krag_eval.datasets.vocabularies import Mapped, is_foreign
 from krag_eval.documents import DocumentLike, Location, chunk_in, document_in
-from krag_eval.errors import Advice, Place, named_options
+from krag_eval.errors import Advice, Place
 
 #: What is expected of a line.
 ONE_QUERY = 'a JSON object with "actual" and "predicted"'
@@ -50,7 +50,6 @@ FIELD_OPTIONS = ("question_field", "actual_field", "predicted_field")
 _USUAL = ("question", "actual", "predicted")
 
 
-@named_options
 def read_jsonl(
     source: Source,
     *,

@@ -57,7 +57,6 @@ from krag_eval.errors import (
     Refusal,
     clipped,
     muted,
-    named_options,
     one_of,
 )
 
@@ -102,7 +101,6 @@ _MARKS = SPAN_MARKS | {"corpus"}
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
-@named_options
 def load_dataset(
     source: Source,
     *,

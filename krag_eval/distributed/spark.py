@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import __version__
+from krag_eval._install import install_line
+from krag_eval._options import PLAN_OPTIONS, check_options
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
-from krag_eval.errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options, install_line
+from krag_eval.errors import InvalidType, MissingPackage
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric

@@ -144,6 +144,7 @@ def _checked(
         Refusal: If anything else is not possible.
     """
     from krag_eval import errors
+    from krag_eval._options import check_options
     from krag_eval.results.history import History
     from krag_eval.results.result import EvaluationResult
 
@@ -154,9 +155,9 @@ def _checked(
         with _to_be_made(os.fspath(baseline), errors.InvalidInput, OSError):
             asked["baseline"] = EvaluationResult.from_json(baseline)
     if history is None:
-        errors.check_options(EvaluationResult.check, asked)
+        check_options(EvaluationResult.check, asked)
         return result.check(floors, **asked)
-    errors.check_options(History.check, asked)
+    check_options(History.check, asked)
     if not isinstance(history, History):
         with _to_be_made(os.path.join(os.fspath(history), "first.json"), OSError):
             history = History.of(history)

@@ -14,7 +14,7 @@ import numpy as np
 
 from krag_eval._language import _
 from krag_eval.documents import is_blank
-from krag_eval.errors import Fix, InvalidInput, InvalidType, clipped, named_options, number, whole
+from krag_eval.errors import Fix, InvalidInput, InvalidType, clipped, number, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.identity import mark_of
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, real_numbers
@@ -80,7 +80,6 @@ class EmbeddingMatcher(TextMatcher):
     # A model uses all cores already, and a copy of it for each process may not fit.
     divisible: ClassVar[bool] = False
 
-    @named_options
     def __init__(
         self,
         embeddings: Embeddings | Callable[[], Embeddings],

@@ -37,7 +37,6 @@ from krag_eval.errors import (
     InvalidType,
     clipped,
     muted,
-    named_options,
     number,
     text,
     warn,
@@ -165,7 +164,6 @@ class JudgeMatcher(Matcher):
     # It waits for others, and does that for many pairs at a time.
     divisible: ClassVar[bool] = False
 
-    @named_options
     def __init__(
         self,
         judge: Judge,

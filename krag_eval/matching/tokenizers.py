@@ -34,13 +34,13 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
+from krag_eval._install import install_line
 from krag_eval.errors import (
     InvalidInput,
     InvalidType,
     MissingPackage,
     boolean,
     clipped,
-    install_line,
     number,
     unknown,
 )

@@ -22,17 +22,7 @@ from numpy.typing import NDArray
 
 from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    boolean,
-    clipped,
-    named_options,
-    text,
-    warn,
-    whole,
-)
+from krag_eval.errors import Advice, Fix, InvalidInput, boolean, clipped, text, warn, whole
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Average, in_pairs
 from krag_eval.scoring.cutoffs import (
@@ -945,7 +935,6 @@ class EvaluationResult:
             sampling=sampling,
         )
 
-    @named_options
     @spoken
     def plot(
         self,

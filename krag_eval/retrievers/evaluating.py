@@ -16,6 +16,7 @@ from langchain_core.runnables.config import RunnableConfig, get_config_list
 from krag_eval import errors
 from krag_eval._io import bar_of, bars
 from krag_eval._language import _
+from krag_eval._options import PLAN_OPTIONS
 from krag_eval.datasets import loading, table, vocabularies
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
@@ -466,7 +467,7 @@ class Evaluation:
         given = options if matcher is None else {**options, "matcher": matcher}
         options = questions.options(given)
         check_n_jobs(options.get("n_jobs"))
-        settings = {name: options[name] for name in errors.PLAN_OPTIONS if name in options}
+        settings = {name: options[name] for name in PLAN_OPTIONS if name in options}
         plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **settings)
         with muted():  # warnings come when it is evaluated
             nothing: list[list[Any]] = [[]] * len(questions)

@@ -26,6 +26,7 @@ from langchain_core.tracers.context import register_configure_hook
 
 from krag_eval import errors
 from krag_eval._language import _
+from krag_eval._options import EVALUATOR_OPTIONS, check_options
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, as_document, checked_tags, documents_in, id_of, text_of
@@ -265,7 +266,7 @@ class RetrievalRecorder(BaseCallbackHandler):
                 clear which retriever, which call or which question is meant; the message says
                 what settles it.
         """
-        errors.check_options(RetrievalRecorder.evaluate, options, errors.EVALUATOR_OPTIONS)
+        check_options(RetrievalRecorder.evaluate, options, EVALUATOR_OPTIONS)
         if calls is not None:
             errors.one_of("calls", calls, CALLS)
         questions = self._ended()

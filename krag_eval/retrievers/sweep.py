@@ -27,6 +27,7 @@ from langchain_core.documents import Document
 from krag_eval import __version__, errors
 from krag_eval._doors import Shown
 from krag_eval._language import _
+from krag_eval._options import EVALUATOR_OPTIONS, check_options
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.table import is_frame
 from krag_eval.documents import (
@@ -190,7 +191,7 @@ def sweep(
     >>> found.front("context")
     ['sentences + by number']
     """
-    errors.check_options(sweep, options, errors.EVALUATOR_OPTIONS)
+    check_options(sweep, options, EVALUATOR_OPTIONS)
     parallel.check_n_jobs(n_jobs)
     check_sampling(level, n_resamples, seed)
     _check_callables("splitters", splitters, "a function from a text to its chunks")

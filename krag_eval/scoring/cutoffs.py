@@ -10,13 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Final, Literal, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from krag_eval._language import N_, _
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, warn
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: What a budget counts: words, characters, or what a function of the user's says.
 Unit: TypeAlias = Literal["w", "c", "t"]
@@ -289,6 +290,8 @@ def lengths_of(texts: Sequence[str], unit: Unit, measure: Measure | None) -> NDA
     >>> lengths_of(["To be, or not to be", "", "Who?"], "w", None).tolist()
     [6, 0, 1]
     """
+    import numpy as np
+
     from krag_eval.matching.tokenizers import unicode_tokens
 
     count: Callable[[str], int] = len
@@ -319,6 +322,8 @@ def fitting(
     >>> fitting(Budget(5, "w"), np.array([3, 2, 1, 6]), np.array([3, 1])).tolist()
     [2, 0]
     """
+    import numpy as np
+
     ends = np.cumsum(lengths)
     first = np.cumsum(n_retrieved) - n_retrieved
     before = np.concatenate([[0], ends])[first]

@@ -27,7 +27,6 @@ from krag_eval.errors import (
     InvalidInput,
     InvalidType,
     clipped,
-    named_options,
     one_of,
     text,
     unknown,
@@ -98,7 +97,6 @@ def compare(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> Comparison: ...
-@named_options
 def compare(
     results: Any,
     *others: Any,

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from krag_eval._io import Purpose, bar_of, bars, check_apart, check_progress, lock, naming
 from krag_eval._language import _
+from krag_eval._options import PLAN_OPTIONS, check_options
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.dataset import labels_for
 from krag_eval.datasets.jsonl import Fields
@@ -40,17 +41,7 @@ from krag_eval.datasets.table import (
 )
 from krag_eval.datasets.tabular import check_encoding
 from krag_eval.documents import Tag
-from krag_eval.errors import (
-    PLAN_OPTIONS,
-    Advice,
-    InvalidInput,
-    Place,
-    Refusal,
-    check_options,
-    clipped,
-    warn,
-    whole,
-)
+from krag_eval.errors import Advice, InvalidInput, Place, Refusal, clipped, warn, whole
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.result import EvaluationResult

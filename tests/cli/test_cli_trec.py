@@ -200,7 +200,7 @@ class TestRefusals:
             (["--scores", "half"], "'half' is not one of 'single', 'double'"),
             ([str(TIED), "--json", "out.json"], "--json: holds the result of one run, got 2 runs"),
             ([str(SPREAD)], "RUN: each run is named once"),
-            (["-", "-"], "'-' can be read once"),
+            (["-", "-"], "standard input can be read only once"),
             (["--csv", str(QRELS)], "is among the files that are read; name another"),
             (["--csv", str(SPREAD)], "is among the files that are read; name another"),
         ],

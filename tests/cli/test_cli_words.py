@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from cli_runs import SAMPLE, run
 
+from krag_eval import OfflineRetrievalEvaluator
+from krag_eval._options import PLAN_OPTIONS
 from krag_eval.cli import main
 from krag_eval.datasets import read_jsonl
 from krag_eval.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, Place
-from krag_eval.evaluator import Plan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
 
 DATA = Path(__file__).parents[1] / "data"
@@ -117,10 +118,11 @@ class TestDefaults:
 
     @pytest.mark.parametrize("name", ["evaluate", "compare"])
     def test_those_shown_are_those_of_python(self, name: str) -> None:
-        """Of every setting of a plan."""
+        """Of every setting of an evaluator."""
         shown = main.commands[name].make_context(name, ["FILE"]).params
-        for setting in inspect.signature(Plan.checked).parameters.values():
-            assert shown[setting.name] in (setting.default or "default", None)
+        settings = inspect.signature(OfflineRetrievalEvaluator).parameters
+        for name in PLAN_OPTIONS:
+            assert shown[name] in (settings[name].default or "default", None)
         assert shown["k"] == DEFAULT_CUTOFFS
 
 

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from krag_eval import AnyOf, Conventions, KragEvalWarning
+from krag_eval._install import install_line
 from krag_eval.datasets import DatasetError, read_autorag
-from krag_eval.errors import install_line
 
 QIDS = ["q1", "q2", "q3"]
 

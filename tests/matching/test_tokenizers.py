@@ -22,7 +22,8 @@ from hypothesis import example, given, settings, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
-from krag_eval.errors import InvalidInput, InvalidType, Refusal, install_line
+from krag_eval._install import install_line
+from krag_eval.errors import InvalidInput, InvalidType, Refusal
 from krag_eval.matching import tokenizers
 from krag_eval.matching.tokenizers import (
     TOKENIZER_NAMES,

@@ -17,8 +17,9 @@ from pandas.testing import assert_frame_equal
 from stream_samples import queries, write_jsonl, write_parquet
 
 from krag_eval import EvaluationResult, KragEvalWarning, compare, evaluate_file
+from krag_eval._install import install_line
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl, streams as streams_module
-from krag_eval.errors import MissingPackage, install_line
+from krag_eval.errors import MissingPackage
 from krag_eval.streaming import files as files_module
 from krag_eval.streaming.files import RunState
 
