@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from importlib.metadata import entry_points
 from itertools import chain
 from numbers import Real
 from types import FunctionType, MemberDescriptorType
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval._language import _
+from krag_eval._language import N_, _
 from krag_eval._text import name_and_settings
 from krag_eval.documents import (
     DocumentLike,
@@ -40,7 +41,17 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
-from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, muted, number, unknown
+from krag_eval.errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    clipped,
+    must,
+    muted,
+    number,
+    unknown,
+)
 from krag_eval.matching.identity import is_bound, mark_of, without_secrets, words_of
 from krag_eval.matching.joins import (
     BlockScorer,
@@ -121,6 +132,10 @@ class Matcher(ABC):
     divisible: ClassVar[bool] = True
     #: Whether it knows which words of the ground truth a document holds, for token metrics.
     counts_words: ClassVar[bool] = False
+    #: What it looks at in a document, if it has no ``prepare``.
+    _reads: ClassVar[Any] = staticmethod(read_everything)
+    #: What to try when nothing matched at all, in English.
+    _advice: ClassVar[Fix] = ""
     #: Whether documents count together, so that no pair alone tells what was found.
     union: bool = False
 
@@ -133,11 +148,14 @@ class Matcher(ABC):
 
         Override it when many pairs can be scored faster together than one by one.
         """
-        scores = np.empty((len(actual), len(predicted)))
-        for row, truth in enumerate(actual):
-            for column, document in enumerate(predicted):
-                scores[row, column] = self._number(self.similarity(truth, document))
-        return scores
+        return self._one_by_one(actual, predicted)
+
+    def _one_by_one(
+        self, actual: Sequence[Any], predicted: Sequence[Any], **asked: str
+    ) -> FloatArray:
+        one: Callable[..., float] = self.similarity
+        numbers = [self._number(one(a, p, **asked)) for a in actual for p in predicted]
+        return np.array(numbers, np.float64).reshape(len(actual), len(predicted))
 
     def _number(self, value: Any) -> float:
         # Text is not parsed: "0.7" from a model's answer deserves a look first. Of a complex number
@@ -145,10 +163,8 @@ class Matcher(ABC):
         if not isinstance(value, (str, bytes)) and not np.iscomplexobj(value):
             with suppress(TypeError, ValueError):
                 return float(value)
-        raise InvalidType(
-            "matcher",
-            f"{self.signature}: a similarity must be a real number, got {clipped(value)}",
-        )
+        problem = f"{self.signature}: a similarity must be a real number, got {clipped(value)}"
+        raise InvalidType("matcher", problem)
 
     @staticmethod
     def from_function(
@@ -204,7 +220,7 @@ class Matcher(ABC):
     @property
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
-        return ""
+        return in_language(self._advice)
 
     @property
     def too_long_advice(self) -> Fix:
@@ -218,7 +234,8 @@ class Matcher(ABC):
         Ground truths that look the same to the matcher are the same when results are compared.
         The function holds neither the matcher nor a model.
         """
-        return read_everything if getattr(self, "prepare", None) is None else read_text
+        reads: Reading = self._reads
+        return reads if getattr(self, "prepare", None) is None else read_text
 
     def _for_ground_truth(self, texts: Sequence[str]) -> Matcher:
         """Return what decides about a query: itself, unless that depends on the ground truth.
@@ -289,25 +306,18 @@ class Matcher(ABC):
                 [prepared[unit] for unit in actual.tolist()],
                 [prepared[unit] for unit in predicted.tolist()],
             )
-            if not asked:
-                return self.similarities(*sides)
-            return self._similarities_asked(*sides, **asked)
+            own = type(self).similarities is not Matcher.similarities
+            together: Callable[..., FloatArray] = self.similarities if own else self._one_by_one
+            return together(*sides, **asked)
 
         return score
 
-    def _similarities_asked(
-        self, actual: Sequence[Any], predicted: Sequence[Any], question: str
-    ) -> FloatArray:
-        """Return the similarities of all pairs to one who knows the question."""
-        if type(self).similarities is not Matcher.similarities:
-            together: Callable[..., FloatArray] = self.similarities
-            return together(actual, predicted, question=question)
-        alone: Callable[..., float] = self.similarity
-        rows = [
-            [self._number(alone(truth, document, question=question)) for document in predicted]
-            for truth in actual
-        ]
-        return np.array(rows).reshape(len(actual), len(predicted))
+
+def in_language(advice: Fix) -> Fix:
+    """Return advice that stands in English, marked by ``N_``, in the language of the moment."""
+    if isinstance(advice, str):
+        return advice and _(advice)
+    return Advice(_(advice.text), *advice.settings)
 
 
 def questions_of(queries: QuerySet, signature: str) -> list[str]:
@@ -323,13 +333,9 @@ def questions_of(queries: QuerySet, signature: str) -> list[str]:
     questions = [label for label in queries.labels if isinstance(label, str)]
     if len(questions) < len(queries.labels):
         first = next(i for i, label in enumerate(queries.labels) if not isinstance(label, str))
-        raise InvalidInput(
-            "queries",
-            f"must be the questions, as the matcher {signature} looks at them, got the number "
-            f"{queries.labels[first]} for one",
-            Advice("pass the question of each query by {}", queries=...),
-            query=first,
-        )
+        problem = f"must be the questions, as the matcher {signature} looks at them, got a number"
+        fix = Advice("pass the question of each query by {}", queries=...)
+        raise InvalidInput("queries", problem, fix, query=first)
     return questions
 
 
@@ -340,10 +346,8 @@ class _FunctionMatcher(Matcher):
         self, function: Callable[[Document, Document], float], threshold: float, name: str | None
     ) -> None:
         if not callable(function):
-            raise InvalidType(
-                "function",
-                f"must be callable as (actual, predicted) -> similarity, got {clipped(function)}",
-            )
+            be = "be callable as (actual, predicted) -> similarity"
+            raise must("function", be, function, kind=InvalidType)
         self.function = function
         self.threshold = number("threshold", threshold, 0, 1)
         own = str(getattr(function, "__name__", type(function).__name__))
@@ -374,10 +378,7 @@ class TextMatcher(Matcher):
     #: Tokenizing matchers turn it off: their tokenizer decides about normalisation.
     normalize: ClassVar[bool] = True
 
-    @property
-    def _document_reading(self) -> Reading:
-        """The text, whatever else a document has."""
-        return read_text
+    _reads: ClassVar[Any] = staticmethod(read_text)
 
     def read(self, texts: Sequence[str]) -> Any:
         """Return what :meth:`block_scorer` is given in place of the texts: a list, one per text.
@@ -579,39 +580,27 @@ class _CombinedMatcher(Matcher):
 
     threshold = _AT_THRESHOLD
     takes_threshold: ClassVar[bool] = False
+    _advice = N_("Match by each part alone to see which one finds nothing.")
     _sign: ClassVar[str]
 
     def __init__(self, *parts: Matcher) -> None:
         for part in parts:
             if not isinstance(part, Matcher):
-                raise InvalidType(
-                    "matcher",
-                    f": {self._sign} combines matchers, such as CoverageMatcher(), "
-                    f"got {clipped(part)}",
-                    "did you forget to call it?" if isinstance(part, type) else "",
-                )
+                what = f": {self._sign} combines matchers, such as CoverageMatcher(), got "
+                fix = "did you forget to call it?" if isinstance(part, type) else ""
+                raise InvalidType("matcher", what + clipped(part), fix)
         # (a & b) & c is a & b & c: the numbers are the same, and the signature is plainer.
         self.parts: tuple[Matcher, ...] = tuple(
             chain.from_iterable(p.parts if type(p) is type(self) else (p,) for p in parts)
         )
         if len(self.parts) < 2:
-            raise InvalidInput(
-                "matcher", f": {self._sign} needs at least two matchers, got {len(parts)}"
-            )
+            problem = f": {self._sign} needs at least two matchers, got {len(parts)}"
+            raise InvalidInput("matcher", problem)
         for part in self.parts:
             if part.union:
-                raise InvalidInput(
-                    "matcher",
-                    f": {self._sign} decides about pairs, and for {part.signature} documents count "
-                    "together",
-                    "leave out union=True",
-                )
+                problem = f": {self._sign} decides about pairs, and for {part.signature} documents "
+                raise InvalidInput("matcher", f"{problem}count together", "leave out union=True")
             number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
-
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        return _("Match by each part alone to see which one finds nothing.")
 
     @property
     def _question(self) -> inspect.Parameter | None:
@@ -843,7 +832,9 @@ _IN_PYTHON = {
     "function": "Matcher.from_function(similarity)",
 }
 
-#: Every name that ``matcher=`` accepts.
+#: The entry points by which an installed package adds matchers: name -> a class, or a function.
+ENTRY_POINTS = "krag_eval.matchers"
+#: Every built-in name that ``matcher=`` accepts.
 MATCHER_NAMES: tuple[str, ...] = tuple(_TABLE)
 
 
@@ -851,7 +842,8 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
     """Return a matcher for a name, or the instance itself.
 
     Args:
-        matcher: A name of :data:`MATCHER_NAMES`, with settings in parentheses if need be, as
+        matcher: A name of :data:`MATCHER_NAMES`, or one that an installed package adds by an entry
+            point of the group ``krag_eval.matchers``, with settings in parentheses if need be, as
             signatures print them; or a :class:`Matcher` instance.
 
     Raises:
@@ -863,52 +855,40 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
     >>> resolve_matcher("rougeL(statistic=recall, stemmer=yes)").signature
     'rougeL(statistic=recall,tokenizer=unicode,stemmer=yes)'
     """
+    made: Any = matcher
     if isinstance(matcher, str):
-        return _named(matcher)
-    if isinstance(matcher, Matcher):
-        return matcher
-    fix = ""
-    if isinstance(matcher, type):
-        fix = "did you forget to call it?"
-    elif callable(matcher):
-        fix = "wrap a function by Matcher.from_function"
-    raise InvalidType(
+        name, given = (matcher, {}) if matcher in _TABLE else name_and_settings("matcher", matcher)
+        module, build, fixed = _TABLE.get(name, ("", "", {}))
+        if module:
+            build = getattr(import_module(f"krag_eval.matching.{module}"), build)
+        else:
+            build = _installed(name, matcher)
+        made = build(**fixed, **_settings(given, name, build) if given else {})
+    if isinstance(made, Matcher):
+        return made
+    fix = "wrap a function by Matcher.from_function" if callable(made) else ""
+    raise must(
         "matcher",
-        f"must be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass, "
-        f"got {clipped(matcher)}",
-        fix,
+        f"be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass",
+        made,
+        "did you forget to call it?" if isinstance(made, type) else fix,
+        InvalidType,
     )
 
 
-def _named(spelled: str) -> Matcher:
-    plain = spelled in _TABLE
-    name, given = (spelled, {}) if plain else name_and_settings("matcher", spelled)
-    made_by = _IN_PYTHON.get(name.lower().removesuffix("matcher").removesuffix("s"))
-    if name not in _TABLE and made_by is not None:
-        raise InvalidInput(
-            "matcher",
-            f": {clipped(spelled)} is made in Python, since it takes more than a name can say",
-            f"pass matcher=krag_eval.{made_by}",
-        )
-    if name not in _TABLE:
-        raise _unknown(name, spelled)
-    module, class_name, defaults = _TABLE[name]
-    build = getattr(import_module(f"krag_eval.matching.{module}"), class_name)
-    made: Matcher = build(**defaults, **_settings(given, name, build) if given else {})
-    return made
-
-
-def _unknown(name: str, spelled: str) -> InvalidInput:
-    """Return the refusal of a name that is no matcher's; it may be a tokenizer's."""
-    from krag_eval.matching.tokenizers import TOKENIZER_NAMES
-
-    refused = unknown("matcher", spelled, MATCHER_NAMES)
-    if name not in TOKENIZER_NAMES:
-        return refused
-    problem = f"{refused.problem}, which is a tokenizer"
-    return InvalidInput(
-        "matcher", problem, Advice("pass {}", matcher=f"coverage(tokenizer={name})")
-    )
+def _installed(name: str, spelled: str) -> Any:
+    """Return what an installed package has under a name."""
+    installed = entry_points(group=ENTRY_POINTS)
+    if name in installed.names:
+        return installed[name].load()
+    if made_by := _IN_PYTHON.get(name.lower().removesuffix("matcher").removesuffix("s")):
+        problem = f": {clipped(spelled)} is made in Python, since it takes more than a name can say"
+        raise InvalidInput("matcher", problem, f"pass matcher=krag_eval.{made_by}")
+    refused = unknown("matcher", spelled, (*MATCHER_NAMES, *sorted(installed.names)))
+    if name in import_module("krag_eval.matching.tokenizers").TOKENIZER_NAMES:
+        fix = Advice("pass {}", matcher=f"coverage(tokenizer={name})")
+        refused = InvalidInput("matcher", f"{refused.problem}, which is a tokenizer", fix)
+    raise refused
 
 
 def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -> dict[str, Any]:
@@ -928,14 +908,14 @@ def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -
 
 
 def _value(setting: str, value: str, annotation: str) -> Any:
-    if annotation == "bool":
-        if value not in ("yes", "no", "true", "false"):
-            raise InvalidInput("matcher", f": {setting} must be yes or no, got {clipped(value)}")
-        return value in ("yes", "true")
-    if annotation.startswith("int"):
-        if not value.isdecimal():
-            raise InvalidInput(
-                "matcher", f": {setting} must be a whole number, got {clipped(value)}"
-            )
-        return int(value)
+    if "bool" in annotation:
+        flags = {"yes": True, "true": True, "no": False, "false": False}
+        if value in flags:
+            return flags[value]
+        raise InvalidInput("matcher", f": {setting} must be yes or no, got {clipped(value)}")
+    for kind in (int, float):
+        if kind.__name__ in annotation:
+            with suppress(ValueError):
+                return kind(value)
+            raise InvalidInput("matcher", f": {setting} must be a number, got {clipped(value)}")
     return value

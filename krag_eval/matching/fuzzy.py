@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import N_, _
-from krag_eval.errors import Advice, Fix, number, one_of, whole
+from krag_eval._language import N_
+from krag_eval.errors import Advice, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.waiting import (
@@ -102,13 +102,10 @@ class FuzzyMatcher(TextMatcher):
         self.threshold = number("threshold", threshold, 0, 1)
         self.max_cells = whole("max_cells", max_cells, 1)
 
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        return Advice(
-            _("If the ground truth is a passage and the retriever returns chunks, try {}"),
-            matcher="coverage",
-        )
+    _advice = Advice(
+        N_("If the ground truth is a passage and the retriever returns chunks, try {}"),
+        matcher="coverage",
+    )
 
     def settings(self) -> dict[str, object]:
         """Return the way of scoring."""

@@ -28,7 +28,7 @@ from langchain_core.runnables import Runnable
 
 from krag_eval import errors
 from krag_eval._io import Bar, bar_of, check_progress
-from krag_eval.documents import DocumentLike, QuerySet, Reading, read_text
+from krag_eval.documents import DocumentLike, QuerySet, read_text
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped
 from krag_eval.matching import base, identity, joins, timeouts
 
@@ -126,6 +126,7 @@ class JudgeMatcher(base.Matcher):
     """
 
     name = "judge"
+    _reads: ClassVar[Any] = staticmethod(read_text)
     # It waits for others, and does that for many pairs at a time.
     divisible: ClassVar[bool] = False
 
@@ -184,10 +185,6 @@ class JudgeMatcher(base.Matcher):
     def cost(self) -> JudgeCost:
         """What the judge was asked so far."""
         return self._cost
-
-    @property
-    def _document_reading(self) -> Reading:
-        return read_text
 
     def settings(self) -> dict[str, object]:
         """Return what tells this judge from another, and which pairs it is asked about."""

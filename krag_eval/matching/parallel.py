@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from krag_eval._io import bars
 from krag_eval._language import Language, _, language, speaking
-from krag_eval.errors import Fix, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
+from krag_eval.errors import Fix, InvalidType, KragEvalWarning, must, warn
 
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")
@@ -46,13 +46,13 @@ def check_n_jobs(n_jobs: object) -> int | None:
     >>> check_n_jobs(-1)
     -1
     """
-    wanted = "must be a number of processes, -1 for one per core, or left out for this one alone"
+    be = "be a number of processes, -1 for one per core, or left out for this one alone"
     if n_jobs is None:
         return None
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
-        raise InvalidType("n_jobs", f"{wanted}, got {clipped(n_jobs)}")
+        raise must("n_jobs", be, n_jobs, kind=InvalidType)
     if n_jobs == 0:
-        raise InvalidInput("n_jobs", f"{wanted}, got 0")
+        raise must("n_jobs", be, n_jobs)
     return int(n_jobs)
 
 
@@ -347,12 +347,12 @@ def _sent(shared: object, name: str) -> _Sent:
 
 
 def _cannot_be_sent(name: str, reason: str) -> InvalidType:
-    return InvalidType(
-        "n_jobs",
-        f": the {name} cannot be sent to another process ({reason})",
+    fix = (
         "Leave it out, or let the matcher make what cannot be pickled (a model, a connection, a "
-        "lock) when it is first used instead of in its constructor",
+        "lock) when it is first used instead of in its constructor"
     )
+    problem = f": the {name} cannot be sent to another process ({reason})"
+    return InvalidType("n_jobs", problem, fix)
 
 
 def _effective(n_jobs: int | None) -> int:

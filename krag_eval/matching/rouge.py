@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._language import N_, _
-from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, warn_of, whole
+from krag_eval.errors import Advice, InvalidInput, boolean, number, one_of, warn_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.identity import function_name
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
@@ -134,11 +134,8 @@ class RougeMatcher(TextMatcher):
         self.stemmer = boolean("stemmer", stemmer)
         self.scorer = scorer
         if scorer is not None and (stemmer or tokenizer != "unicode"):
-            raise InvalidInput(
-                "scorer",
-                "has a tokenizer and a stemmer of its own",
-                "make the RougeScorer with them: RougeScorer(types, use_stemmer=…, tokenizer=…)",
-            )
+            fix = "make the RougeScorer with them: RougeScorer(types, use_stemmer=…, tokenizer=…)"
+            raise InvalidInput("scorer", "has a tokenizer and a stemmer of its own", fix)
         self.max_cells = whole("max_cells", max_cells, 1)
 
     def settings(self) -> dict[str, object]:
@@ -187,16 +184,13 @@ class RougeMatcher(TextMatcher):
         ]
         return np.array(similarities, np.float64).reshape(len(actual), len(predicted))
 
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        return Advice(
-            _(
-                "ROUGE's F-measure finds nothing where the ground truth is a passage and the "
-                "retriever returns longer or differently cut chunks; try {} or {}"
-            ),
-            matcher=("coverage", "rougeL(statistic=recall)"),
-        )
+    _advice = Advice(
+        N_(
+            "ROUGE's F-measure finds nothing where the ground truth is a passage and the "
+            "retriever returns longer or differently cut chunks; try {} or {}"
+        ),
+        matcher=("coverage", "rougeL(statistic=recall)"),
+    )
 
     def announce(self, units: Units) -> None:
         """Warn of texts whose longest common subsequences take minutes; refuse longer ones."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from krag_eval._io import bar_of
 from krag_eval._language import _, speaking
 from krag_eval.errors import Advice, InvalidInput, warn
+from krag_eval.matching.base import in_language
 from krag_eval.matching.joins import FloatArray, IntArray, Units
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -103,8 +104,7 @@ def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -
             long=len(waits), queries=len(actual), truth=truth, predicted=prediction, query=query,
             time=_spelled(total),
         )  # fmt: skip
-        faster = Advice(_(comparison.advice.text), *comparison.advice.settings)
-        warn(problem, faster, at_once=True)
+        warn(problem, in_language(comparison.advice), at_once=True)
 
 
 def refuse_long_pairs(

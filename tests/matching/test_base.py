@@ -732,12 +732,8 @@ def test_copies_of_a_text_within_a_query_are_scored_as_one():
 def test_more_pairs_than_fit_are_refused():
     """A million copies on both sides are a million million pairs of one query."""
     queries = QuerySet.from_lists([["a"], ["ab"] * 40_000], [["b"], ["ab"] * 40_000])
-    message = (
-        r"actual_docs\[1\] and predicted_docs\[1\] have 40,000 and 40,000 documents, which are"
-    )
-    with pytest.raises(
-        ValueError, match=message + r" 1,600,000,000 pairs; .* at most 1,000,000,000"
-    ):
+    message = r"actual_docs\[1\] and predicted_docs\[1\] make 1,600,000,000 pairs"
+    with pytest.raises(ValueError, match=message):
         Lengths().match(queries)
 
 
