@@ -477,7 +477,7 @@ class KeyMatcher(Matcher):
         )
         join = KeyJoin(lambda: self.signature)
         if queries.has_alternatives:
-            join.add_alternatives(self._alternative_keys(queries), predicted)
+            join.add(self._alternative_keys(queries), predicted, alternatives=True)
         else:
             keys = queries.actual if own_actual else self._keys(queries.actual, "actual_docs")
             join.add(keys, predicted)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping, Sequence
@@ -12,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from krag_eval._io import ForkLock
 from krag_eval._language import N_
 from krag_eval.documents import is_blank
 from krag_eval.errors import InvalidInput, InvalidType, clipped, must, named_options, number, whole
@@ -248,7 +247,7 @@ def _checked_cache(cache: Any) -> MutableMapping[str, Sequence[float]] | None:
 # Several matchers of one evaluation may each have their own; those of the past make room.
 _MOST_KEPT = 4
 _kept: OrderedDict[str, Any] = OrderedDict()
-_lock = threading.RLock()
+_lock = ForkLock()
 
 
 @dataclass(frozen=True)
@@ -284,13 +283,3 @@ class MadeOnce:
             while len(_kept) > _MOST_KEPT:
                 _kept.popitem(last=False)
             return _kept[self.identity]
-
-
-def _renew_lock() -> None:
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    # Another thread may hold the lock during a fork; the child has no such thread.
-    os.register_at_fork(after_in_child=_renew_lock)

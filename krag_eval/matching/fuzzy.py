@@ -18,10 +18,9 @@ from krag_eval.matching.waiting import (
     MAX_CELLS,
     Advance,
     Comparison,
+    check_waits,
     common_subsequence,
     in_blocks,
-    refuse_long_pairs,
-    warn_of_long_wait,
 )
 
 _SCORERS = ("ratio", "partial_ratio", "token_set_ratio")
@@ -159,8 +158,7 @@ class FuzzyMatcher(TextMatcher):
             comparison = Comparison(
                 name, "characters", _seconds_sliding, at_most, _FASTER, _cells_sliding
             )
-        refuse_long_pairs(units, sizes, comparison, self.max_cells)
-        warn_of_long_wait(units, sizes, comparison)
+        check_waits(units, sizes, comparison, self.max_cells)
 
     def _sizes(self, texts: Sequence[str]) -> IntArray:
         """Return how many characters of each text are compared, at most."""

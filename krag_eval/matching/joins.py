@@ -82,32 +82,30 @@ class KeyJoin:
         self._repeats: dict[int, int] = {}
         self._n_items = 0
 
-    def add(self, keys: Iterable[list[Hashable]], predicted: Iterable[list[Hashable]]) -> None:
-        """Join queries whose items have one key each.
+    def add(
+        self,
+        keys: Iterable[list[Any]],
+        predicted: Iterable[list[Hashable]],
+        *,
+        alternatives: bool = False,
+    ) -> None:
+        """Join queries.
 
         Args:
-            keys: Per query, the key of each of its items.
+            keys: Per query, the key of each of its items, or with ``alternatives`` a list of them.
             predicted: Per query, the key of each document, best first.
+            alternatives: Whether items may have several keys.
+
+        Raises:
+            InvalidType: If a key is not hashable.
         """
+        join = self._join_alternatives if alternatives else self._join
         for query, (wanted, documents) in enumerate(zip(keys, predicted, strict=True)):
             try:
-                self._join(wanted, documents)
+                join(wanted, documents)
             except TypeError as error:
-                raise self._unhashable(query, error) from error
-
-    def add_alternatives(
-        self, keys: Iterable[list[list[Hashable]]], predicted: Iterable[list[Hashable]]
-    ) -> None:
-        """Join queries whose items have one or more keys each."""
-        for query, (wanted, documents) in enumerate(zip(keys, predicted, strict=True)):
-            try:
-                self._join_alternatives(wanted, documents)
-            except TypeError as error:
-                raise self._unhashable(query, error) from error
-
-    def _unhashable(self, query: int, error: TypeError) -> InvalidType:
-        problem = f"{self._name()}: keys must be hashable (text, a number, a tuple): {error}"
-        return InvalidType("matcher", problem, query=query)
+                told = f"{self._name()}: keys must be hashable (text, a number, a tuple): {error}"
+                raise InvalidType("matcher", told, query=query) from error
 
     def _join(self, keys: list[Hashable], predicted: list[Hashable]) -> None:
         wanted = frozenset(keys)

@@ -27,10 +27,9 @@ from krag_eval.matching.waiting import (
     MAX_CELLS,
     Advance,
     Comparison,
+    check_waits,
     common_subsequence,
     in_blocks,
-    refuse_long_pairs,
-    warn_of_long_wait,
 )
 
 if TYPE_CHECKING:
@@ -196,8 +195,7 @@ class RougeMatcher(TextMatcher):
         """Warn of texts whose longest common subsequences take minutes; refuse longer ones."""
         if self.rouge_type == "rougeL" and self.scorer is None:
             lengths = _lengths(units.values)
-            refuse_long_pairs(units, lengths, _SUBSEQUENCES, self.max_cells)
-            warn_of_long_wait(units, lengths, _SUBSEQUENCES)
+            check_waits(units, lengths, _SUBSEQUENCES, self.max_cells)
 
     def _warn_of_short_texts(self, tokens: TokenNumbers) -> None:
         size = _GRAM_SIZES[self.rouge_type]

@@ -27,7 +27,6 @@ import itertools
 import math
 import os
 import re
-import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -35,6 +34,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, ClassVar, TypeAlias, cast
 
+from krag_eval._io import ForkLock
 from krag_eval.errors import (
     InvalidInput,
     InvalidType,
@@ -675,12 +675,9 @@ class _SharedKiwi:
 
     def __init__(self, words: tuple[tuple[str, str, float], ...] = ()) -> None:
         self._words = words
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._kiwi: Any = None
         self._loaded_by = 0
-        if hasattr(os, "register_at_fork"):
-            # Another thread may hold the lock during a fork; the child has no such thread.
-            os.register_at_fork(after_in_child=self._renew_lock)
 
     def analyse(self, text: str) -> Iterable[Any]:
         """Return the morphemes of one text."""
@@ -709,9 +706,6 @@ class _SharedKiwi:
                 kiwi.tokenize("")
                 self._kiwi, self._loaded_by = kiwi, os.getpid()
             return self._kiwi
-
-    def _renew_lock(self) -> None:
-        self._lock = threading.Lock()
 
 
 #: The model takes some 500 MB, so all that need morphemes share this one.

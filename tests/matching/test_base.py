@@ -567,7 +567,7 @@ def test_joining_keys_agrees_with_comparing_all_pairs(queries):
         if all(len(alternatives) == 1 for alternatives in items):
             join.add([[alternatives[0] for alternatives in items]], [predicted])
         else:
-            join.add_alternatives([items], [predicted])
+            join.add([items], [predicted], alternatives=True)
         known = [{key for key in alternatives if key is not None} for alternatives in items]
         for position, keys in enumerate(known):
             first = known.index(keys) if keys else position

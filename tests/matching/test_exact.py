@@ -454,7 +454,7 @@ def test_a_key_that_is_spelled_with_a_dot_comes_first():
         ("source.uri", r"there are \['date', 'url'\]"),
         ("source.url.host", "there are no keys"),
         ("origin.url", r"there are \['source'\]\."),
-        ("source.date", "'source.date', .* but its value is None"),
+        ("source.date", "'source.date' .* but its value is None"),
         ("", "has no metadata ''"),
     ],
 )
