@@ -27,20 +27,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval import errors
 from krag_eval._language import _
 from krag_eval._reading import kind_of, literal_in, names_of, parsed
-from krag_eval.errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    clipped,
-    must,
-    text,
-    warn,
-    warn_of,
-    whole,
-)
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -101,7 +91,9 @@ class AnyOf:
         single = isinstance(alternatives, (str, bytes, Mapping)) or _foreign(alternatives)
         if single or not isinstance(alternatives, Iterable):
             fix = "write AnyOf([first, second])"
-            raise must("alternatives", "be a list of documents", alternatives, fix, InvalidType)
+            raise errors.must(
+                "alternatives", "be a list of documents", alternatives, fix, InvalidType
+            )
         self.alternatives: tuple[DocumentLike, ...] = tuple(
             document_in(one, Location("alternatives", within=f"[{at}]"))
             for at, one in enumerate(alternatives)
@@ -768,7 +760,7 @@ class QuerySet:
 
     def given_grades(self, key: str) -> NDArray[np.float64]:
         """Return the grade of each item, NaN where its documents have none; see :meth:`grades`."""
-        text("grade_key", key, "the name of a metadata key")
+        errors.text("grade_key", key, "the name of a metadata key")
         grades = self._in_metadata(key, _checked_grade, "grade")
         return np.array([np.nan if grade is None else grade for grade in grades], np.float64)
 
@@ -797,7 +789,7 @@ class QuerySet:
             InvalidInput: For an aspect that is blank or of another type, and for an ``AnyOf`` whose
                 alternatives have different aspects.
         """
-        text("aspect_key", key, "the name of a metadata key")
+        errors.text("aspect_key", key, "the name of a metadata key")
         aspects = self._in_metadata(key, _checked_aspects, "aspects")
         if n_without := aspects.count(()):
             shown = repr(key).replace("{", "{{").replace("}", "}}")
@@ -805,7 +797,7 @@ class QuerySet:
                 "aspect_key={key}: {} ground-truth items have no aspect in their metadata; each of "
                 "them is an aspect of its own."
             )
-            warn_of(told.format("{}", key=shown), n_without)
+            errors.warn_of(told.format("{}", key=shown), n_without)
         return aspects
 
     def ground_truth(self) -> QuerySet:
@@ -894,7 +886,7 @@ def warn_of_no_grades(key: str) -> None:
         "grade_key={key}: no ground-truth document has this key in its metadata, so every grade "
         "is 1."
     )
-    warn(told.format(key=repr(key)))
+    errors.warn(told.format(key=repr(key)))
 
 
 def _document_class() -> type | None:
@@ -1013,9 +1005,9 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
     if position is not None:
         if query is not None:
             raise InvalidInput("query", "and position cannot both be given", "name it by one")
-        return whole("position", position, 0, len(labels) - 1)
+        return errors.whole("position", position, 0, len(labels) - 1)
     if isinstance(query, bool) or not isinstance(query, str | Integral):
-        raise must("query", "be a label (text or whole number)", query)
+        raise errors.must("query", "be a label (text or whole number)", query)
     if isinstance(query, Integral):
         query = int(query)  # the numbers in a pandas index are numpy's
     found = [place for place, label in enumerate(labels) if label == query]
@@ -1027,7 +1019,7 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
         problem = f": {len(found)} queries have the label {shown}, at the positions {named}"
         raise InvalidInput("query", problem, Advice("name one by {}", position=...))
     if isinstance(query, int) and not any(isinstance(label, int) for label in labels):
-        return whole("position", query, 0, len(labels) - 1)
+        return errors.whole("position", query, 0, len(labels) - 1)
     raise InvalidInput("query", f": no query has the label {shown}", _nearest(labels, query))
 
 
@@ -1077,8 +1069,8 @@ def checked_tags(tags: object, n_queries: int) -> dict[str, list[Tag]]:
     """
     if not isinstance(tags, Mapping):
         what = 'map names to one value per query, such as {"corpus": ["wiki", "chat"]}'
-        raise must("tags", what, tags, kind=InvalidType)
-    return {text("tags", name, "named by text"): _tag_values(name, values, n_queries)
+        raise errors.must("tags", what, tags, kind=InvalidType)
+    return {errors.text("tags", name, "named by text"): _tag_values(name, values, n_queries)
             for name, values in tags.items()}  # fmt: skip
 
 
@@ -1232,7 +1224,7 @@ def _judged_lists(judged: object, labels: Sequence[str | int]) -> list[list[tupl
         judged = [judged.get(label) for label in labels]
     if isinstance(judged, str) or not isinstance(judged, Sequence):
         be = "be one list of ids, texts or documents per query, or map labels to such lists"
-        raise must("judged", be, judged, kind=InvalidType)
+        raise errors.must("judged", be, judged, kind=InvalidType)
     if len(judged) != len(labels):
         problem = f"must have one list per query, got {len(judged)} for {len(labels)} queries"
         raise InvalidInput("judged", problem)

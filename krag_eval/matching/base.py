@@ -23,11 +23,12 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from itertools import chain
 from numbers import Real
-from types import FunctionType, MemberDescriptorType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from krag_eval import errors
 from krag_eval._language import N_, _
 from krag_eval._text import name_and_settings
 from krag_eval.documents import (
@@ -41,28 +42,9 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
-from krag_eval.errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    clipped,
-    must,
-    muted,
-    number,
-    unknown,
-)
-from krag_eval.matching.identity import is_bound, mark_of, without_secrets, words_of
-from krag_eval.matching.joins import (
-    BlockScorer,
-    FloatArray,
-    IntArray,
-    KeyJoin,
-    Matches,
-    Pairs,
-    Units,
-    warn_of_blank_texts,
-)
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped
+from krag_eval.matching import joins
+from krag_eval.matching.identity import attributes, is_bound, mark_of, without_secrets, words_of
 from krag_eval.matching.parallel import in_processes, n_processes
 
 if TYPE_CHECKING:
@@ -143,7 +125,7 @@ class Matcher(ABC):
     def similarity(self, actual: Any, predicted: Any) -> float:
         """Return the similarity of one pair, in [0, 1]."""
 
-    def similarities(self, actual: Sequence[Any], predicted: Sequence[Any]) -> FloatArray:
+    def similarities(self, actual: Sequence[Any], predicted: Sequence[Any]) -> joins.FloatArray:
         """Return the similarities of all pairs; shape (actual, predicted).
 
         Override it when many pairs can be scored faster together than one by one.
@@ -152,7 +134,7 @@ class Matcher(ABC):
 
     def _one_by_one(
         self, actual: Sequence[Any], predicted: Sequence[Any], **asked: str
-    ) -> FloatArray:
+    ) -> joins.FloatArray:
         one: Callable[..., float] = self.similarity
         numbers = [self._number(one(a, p, **asked)) for a in actual for p in predicted]
         return np.array(numbers, np.float64).reshape(len(actual), len(predicted))
@@ -257,12 +239,12 @@ class Matcher(ABC):
         """Match when either matches, each by its own threshold."""
         return OrMatcher(self, other)
 
-    def match(self, queries: QuerySet) -> Matches:
+    def match(self, queries: QuerySet) -> joins.Matches:
         """Score the pairs within each query; the evaluator calls it once."""
         if getattr(self, "prepare", None) is None:
-            return self._match(self._asked(Units.of_documents(queries), queries))
-        units = Units.of_texts(queries)
-        warn_of_blank_texts(queries)
+            return self._match(self._asked(joins.Units.of_documents(queries), queries))
+        units = joins.Units.of_texts(queries)
+        joins.warn_of_blank_texts(queries)
         return self._match(self._asked(units, queries))
 
     @property
@@ -272,7 +254,7 @@ class Matcher(ABC):
         compared = self.similarities if own else self.similarity
         return inspect.signature(compared).parameters.get("question")
 
-    def _asked(self, units: Units, queries: QuerySet) -> Units:
+    def _asked(self, units: joins.Units, queries: QuerySet) -> joins.Units:
         """Return units with the questions, if the matcher looks at them."""
         wanted = self._question
         if wanted is None:
@@ -282,7 +264,7 @@ class Matcher(ABC):
             return units
         return replace(units, questions=questions_of(queries, self.signature))
 
-    def _match(self, units: Units) -> Matches:
+    def _match(self, units: joins.Units) -> joins.Matches:
         """Score the pairs of units, here or in several processes."""
         if n_processes() == 1 or not self.divisible:
             return units.matches([self._pairs(units)])
@@ -290,24 +272,21 @@ class Matcher(ABC):
         name = f"matcher {self.signature}"
         return units.matches(in_processes(_score_part, self, name, parts))
 
-    def _pairs(self, units: Units) -> Pairs:
+    def _pairs(self, units: joins.Units) -> joins.Pairs:
         """Score the pairs of units in this process."""
         return units.pairs(self._scorer(units.values), self.signature)
 
-    def _scorer(self, values: Any) -> BlockScorer:
+    def _scorer(self, values: Any) -> joins.BlockScorer:
         """Return the scorer of blocks of these texts or documents."""
         prepare = getattr(self, "prepare", None)
         prepared = values
         if prepare is not None:
             prepared = [None if is_blank(text) else prepare(text) for text in values]
 
-        def score(actual: IntArray, predicted: IntArray, **asked: str) -> FloatArray:
-            sides = (
-                [prepared[unit] for unit in actual.tolist()],
-                [prepared[unit] for unit in predicted.tolist()],
-            )
+        def score(*positions: joins.IntArray, **asked: str) -> joins.FloatArray:
+            sides = ([prepared[unit] for unit in side.tolist()] for side in positions)
             own = type(self).similarities is not Matcher.similarities
-            together: Callable[..., FloatArray] = self.similarities if own else self._one_by_one
+            together: joins.BlockScorer = self.similarities if own else self._one_by_one
             return together(*sides, **asked)
 
         return score
@@ -347,9 +326,9 @@ class _FunctionMatcher(Matcher):
     ) -> None:
         if not callable(function):
             be = "be callable as (actual, predicted) -> similarity"
-            raise must("function", be, function, kind=InvalidType)
+            raise errors.must("function", be, function, kind=InvalidType)
         self.function = function
-        self.threshold = number("threshold", threshold, 0, 1)
+        self.threshold = errors.number("threshold", threshold, 0, 1)
         own = str(getattr(function, "__name__", type(function).__name__))
         # A name that was given stands for the code, and not for values that are bound to it.
         told = name is not None and isinstance(function, FunctionType) and not is_bound(function)
@@ -388,21 +367,21 @@ class TextMatcher(Matcher):
         return texts
 
     @abstractmethod
-    def block_scorer(self, texts: Any) -> BlockScorer:
+    def block_scorer(self, texts: Any) -> joins.BlockScorer:
         """Prepare each distinct text once; return the scorer of blocks of them.
 
         The scorer gets positions in ``texts``, never of a blank one, and returns similarities of
         shape (ground truth, predicted).
         """
 
-    def prepared(self, units: Units) -> Units:
+    def prepared(self, units: joins.Units) -> joins.Units:
         """Return units whose values are texts with what :meth:`read` makes of these."""
         return replace(units, values=self.read(units.values))
 
-    def announce(self, units: Units) -> None:
+    def announce(self, units: joins.Units) -> None:
         """Warn, before any pair is scored, if that will take unexpectedly long."""
 
-    def _scorer(self, values: Any) -> BlockScorer:
+    def _scorer(self, values: Any) -> joins.BlockScorer:
         return self.block_scorer(values)
 
     def similarity(self, actual: DocumentLike, predicted: DocumentLike) -> float:
@@ -417,15 +396,15 @@ class TextMatcher(Matcher):
             return 0.0
         if self.normalize:
             texts = [unicodedata.normalize("NFC", text) for text in texts]
-        units = self.prepared(Units.of_pair(texts))
+        units = self.prepared(joins.Units.of_pair(texts))
         self.announce(units)
         score = self.block_scorer(units.values)
         return float(score(units.alternatives, units.predicted)[0, 0])
 
-    def match(self, queries: QuerySet) -> Matches:
+    def match(self, queries: QuerySet) -> joins.Matches:
         """Score the pairs within each query; the evaluator calls it once."""
-        units = Units.of_texts(queries, normalize=self.normalize)
-        warn_of_blank_texts(queries)
+        units = joins.Units.of_texts(queries, normalize=self.normalize)
+        joins.warn_of_blank_texts(queries)
         units = self.prepared(units)
         self.announce(units)
         return self._match(units)
@@ -463,9 +442,9 @@ class KeyMatcher(Matcher):
         key = self.key(actual, "actual")
         return float(key is not None and key == self.key(predicted, "predicted"))
 
-    def match(self, queries: QuerySet) -> Matches:
+    def match(self, queries: QuerySet) -> joins.Matches:
         """Join the keys of each query by hash; the evaluator calls it once."""
-        blanks = warn_of_blank_texts(queries) if self.reads_text else (0, 0)
+        blanks = joins.warn_of_blank_texts(queries) if self.reads_text else (0, 0)
         own_actual, own_predicted = (
             texts and not blank and self.own_keys(lists.elements)
             for texts, blank, lists in zip(
@@ -475,7 +454,7 @@ class KeyMatcher(Matcher):
         predicted = (
             queries.predicted if own_predicted else self._keys(queries.predicted, "predicted_docs")
         )
-        join = KeyJoin(lambda: self.signature)
+        join = joins.KeyJoin(lambda: self.signature)
         if queries.has_alternatives:
             join.add(self._alternative_keys(queries), predicted, alternatives=True)
         else:
@@ -495,7 +474,7 @@ class KeyMatcher(Matcher):
             yield [list(self.keys(item, f"{where}[{i}]")) for i, item in enumerate(items)]
 
 
-def _score_part(matcher: Matcher, part: tuple[int, Units]) -> Pairs:
+def _score_part(matcher: Matcher, part: tuple[int, joins.Units]) -> joins.Pairs:
     """Score one run of queries; what other processes do."""
     n_items_before, units = part
     return matcher._pairs(units).after(n_items_before)
@@ -521,10 +500,10 @@ def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str,
     if type(matcher).__init__ is object.__init__:
         return {}, True
     shown: dict[str, object] = {}
-    complete = True
+    held, complete = attributes(matcher), True
     _, *parameters = inspect.signature(type(matcher).__init__).parameters
     for name in parameters:
-        value = _kept_under(name, matcher)
+        value = held.get(name, held.get(f"_{name}", ...))
         if name in _SHOWN_ELSEWHERE or name in known or _is_hidden(name, value):
             continue
         if value is None or isinstance(value, str | Real):
@@ -543,17 +522,6 @@ def _is_hidden(name: str, value: object) -> bool:
     *_, last = words_of(name) or [""]
     counts = isinstance(value, bool) or (isinstance(value, Real) and last == "tokens")
     return not counts and _SOUNDS_SECRET.search(last) is not None
-
-
-def _kept_under(name: str, matcher: Matcher) -> Any:
-    """Return what an instance holds by a name, ``...`` if nothing; no property is asked."""
-    held = getattr(matcher, "__dict__", {})
-    for one in (name, f"_{name}"):
-        if one in held:
-            return held[one]
-        if isinstance(getattr(type(matcher), one, None), MemberDescriptorType):  # of __slots__
-            return getattr(matcher, one, ...)
-    return ...
 
 
 def _text_for_signature(text: str) -> str:
@@ -600,7 +568,7 @@ class _CombinedMatcher(Matcher):
             if part.union:
                 problem = f": {self._sign} decides about pairs, and for {part.signature} documents "
                 raise InvalidInput("matcher", f"{problem}count together", "leave out union=True")
-            number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
+            errors.number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
 
     @property
     def _question(self) -> inspect.Parameter | None:
@@ -639,11 +607,11 @@ class _CombinedMatcher(Matcher):
             actual: The ground-truth document: a LangChain ``Document``, a string or a dict.
             predicted: The predicted document, likewise.
         """
-        with muted():  # of one pair, a blank text needs no announcement
+        with errors.muted():  # of one pair, a blank text needs no announcement
             matches = self.match(QuerySet.from_lists([[actual]], [[predicted]]))
         return float(matches.similarity.max(initial=0.0))
 
-    def match(self, queries: QuerySet) -> Matches:
+    def match(self, queries: QuerySet) -> joins.Matches:
         """Let every part score all pairs; join what they found."""
         # All parts must speak of the same alternative of an AnyOf, not each of the one it likes.
         alone = alternatives_as_items(queries)
@@ -659,7 +627,7 @@ class _CombinedMatcher(Matcher):
             item_of[pair // n_ranks] * n_ranks + pair % n_ranks, similarity, np.maximum
         )
         kept = similarity > 0.0
-        return Matches(
+        return joins.Matches(
             pair[kept] // n_ranks,
             pair[kept] % n_ranks + 1,
             similarity[kept],
@@ -668,8 +636,8 @@ class _CombinedMatcher(Matcher):
 
     @abstractmethod
     def _join(
-        self, pairs: Sequence[IntArray], similarities: Sequence[FloatArray]
-    ) -> tuple[IntArray, FloatArray]:
+        self, pairs: Sequence[joins.IntArray], similarities: Sequence[joins.FloatArray]
+    ) -> tuple[joins.IntArray, joins.FloatArray]:
         """Return the pairs of the whole from those of the parts, sorted, each once."""
 
 
@@ -701,8 +669,8 @@ class AndMatcher(_CombinedMatcher):
     _sign: ClassVar[str] = "&"
 
     def _join(
-        self, pairs: Sequence[IntArray], similarities: Sequence[FloatArray]
-    ) -> tuple[IntArray, FloatArray]:
+        self, pairs: Sequence[joins.IntArray], similarities: Sequence[joins.FloatArray]
+    ) -> tuple[joins.IntArray, joins.FloatArray]:
         pair, least, n_parts = _grouped(
             np.concatenate(pairs), np.concatenate(similarities), np.minimum
         )
@@ -734,8 +702,8 @@ class OrMatcher(_CombinedMatcher):
     _sign: ClassVar[str] = "|"
 
     def _join(
-        self, pairs: Sequence[IntArray], similarities: Sequence[FloatArray]
-    ) -> tuple[IntArray, FloatArray]:
+        self, pairs: Sequence[joins.IntArray], similarities: Sequence[joins.FloatArray]
+    ) -> tuple[joins.IntArray, joins.FloatArray]:
         return _grouped(np.concatenate(pairs), np.concatenate(similarities), np.maximum)[:2]
 
 
@@ -743,7 +711,7 @@ def _read_by_all(readings: Sequence[Reading], document: DocumentLike) -> list[An
     return [reading(document) for reading in readings]
 
 
-def _on_common_scale(similarity: FloatArray, threshold: float) -> FloatArray:
+def _on_common_scale(similarity: joins.FloatArray, threshold: float) -> joins.FloatArray:
     """Stretch similarities so that 0.5 is the threshold; decisions stay what they were."""
     matched = similarity >= threshold
     scaled = np.empty(len(similarity))
@@ -756,15 +724,15 @@ def _on_common_scale(similarity: FloatArray, threshold: float) -> FloatArray:
 
 
 def _grouped(
-    pair: IntArray, similarity: FloatArray, choose: np.ufunc
-) -> tuple[IntArray, FloatArray, IntArray]:
+    pair: joins.IntArray, similarity: joins.FloatArray, choose: np.ufunc
+) -> tuple[joins.IntArray, joins.FloatArray, joins.IntArray]:
     """Return each pair once, sorted, with the chosen of its similarities and their number."""
     if not len(pair):
         return pair, similarity, np.zeros(0, np.int64)
     order = np.argsort(pair, kind="stable")
     pair, similarity = pair[order], similarity[order]
     starts = np.flatnonzero(np.diff(pair, prepend=-1))
-    chosen: FloatArray = choose.reduceat(similarity, starts)
+    chosen: joins.FloatArray = choose.reduceat(similarity, starts)
     return pair[starts], chosen, np.diff(starts, append=len(pair))
 
 
@@ -776,7 +744,7 @@ def alternatives_as_items(queries: QuerySet) -> QuerySet:
     return QuerySet.from_lists(actual, queries.predicted, queries.labels)
 
 
-def completed(matches: Matches) -> Matches:
+def completed(matches: joins.Matches) -> joins.Matches:
     """Give repeated items the pairs of the item they repeat.
 
     To a part they are one item, and it may have left out the pairs of all but the first; to
@@ -786,10 +754,10 @@ def completed(matches: Matches) -> Matches:
     n_pairs = np.searchsorted(matches.item, matches.same_as, side="right") - first
     item = np.repeat(np.arange(len(n_pairs)), n_pairs)
     source = np.arange(len(item)) + np.repeat(first - (np.cumsum(n_pairs) - n_pairs), n_pairs)
-    return Matches(item, matches.rank[source], matches.similarity[source], matches.same_as)
+    return joins.Matches(item, matches.rank[source], matches.similarity[source], matches.same_as)
 
 
-def _same_as(parts: Sequence[IntArray], queries: QuerySet) -> IntArray:
+def _same_as(parts: Sequence[joins.IntArray], queries: QuerySet) -> joins.IntArray:
     """Return the first item of the query that every part takes for the same as each item.
 
     Args:
@@ -867,7 +835,7 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
     if isinstance(made, Matcher):
         return made
     fix = "wrap a function by Matcher.from_function" if callable(made) else ""
-    raise must(
+    raise errors.must(
         "matcher",
         f"be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass",
         made,
@@ -884,7 +852,7 @@ def _installed(name: str, spelled: str) -> Any:
     if made_by := _IN_PYTHON.get(name.lower().removesuffix("matcher").removesuffix("s")):
         problem = f": {clipped(spelled)} is made in Python, since it takes more than a name can say"
         raise InvalidInput("matcher", problem, f"pass matcher=krag_eval.{made_by}")
-    refused = unknown("matcher", spelled, (*MATCHER_NAMES, *sorted(installed.names)))
+    refused = errors.unknown("matcher", spelled, (*MATCHER_NAMES, *sorted(installed.names)))
     if name in import_module("krag_eval.matching.tokenizers").TOKENIZER_NAMES:
         fix = Advice("pass {}", matcher=f"coverage(tokenizer={name})")
         refused = InvalidInput("matcher", f"{refused.problem}, which is a tokenizer", fix)
@@ -903,7 +871,7 @@ def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -
         raise InvalidInput("matcher", problem, Advice("pass {} beside it", threshold=...))
     for key in given:
         if key not in known:
-            raise unknown("matcher", key, tuple(known), f"a setting of {name}")
+            raise errors.unknown("matcher", key, tuple(known), f"a setting of {name}")
     return {key: _value(f"{name}: {key}", value, known[key]) for key, value in given.items()}
 
 

@@ -10,18 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from krag_eval import documents
 from krag_eval._language import N_
-from krag_eval.documents import (
-    DocumentLike,
-    Reading,
-    id_of,
-    is_blank,
-    metadata_of,
-    plain_value,
-    read_id,
-    read_text,
-    text_of,
-)
+from krag_eval.documents import DocumentLike, Reading
 from krag_eval.errors import Advice, InvalidInput, InvalidType, boolean, must
 from krag_eval.matching.base import KeyMatcher, TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
@@ -90,7 +81,7 @@ class ExactTextMatcher(KeyMatcher):
         matcher=("contains", "coverage", "id"),
     )
 
-    _reads: ClassVar[Any] = staticmethod(read_text)
+    _reads: ClassVar[Any] = staticmethod(documents.read_text)
 
     def settings(self) -> dict[str, object]:
         """Return the settings that differ from plain equality."""
@@ -98,8 +89,8 @@ class ExactTextMatcher(KeyMatcher):
 
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the folded text, or ``None`` for a blank one."""
-        text = text_of(document, where)
-        if is_blank(text):
+        text = documents.text_of(document, where)
+        if documents.is_blank(text):
             return None
         return _folded(text, self.case_sensitive, self.fold_whitespace)
 
@@ -199,11 +190,11 @@ class IdMatcher(KeyMatcher):
         "at every indexing are the usual causes."
     )
 
-    _reads: ClassVar[Any] = staticmethod(read_id)
+    _reads: ClassVar[Any] = staticmethod(documents.read_id)
 
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the id of a document."""
-        identity = id_of(document)
+        identity = documents.id_of(document)
         if not identity:
             fix = Advice("Give it one, or match on text with {}", matcher="text")
             problem = "has no id, and the id matcher needs one on every document"
@@ -254,7 +245,7 @@ class MetadataMatcher(KeyMatcher):
 
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the values of the compared keys."""
-        metadata = metadata_of(document)
+        metadata = documents.metadata_of(document)
         return tuple(
             _hashable(_metadata_value(metadata, key, where), key, where)
             for key in self.metadata_keys
@@ -262,8 +253,8 @@ class MetadataMatcher(KeyMatcher):
 
 
 def _compared(keys: Sequence[str], document: DocumentLike) -> list[Any]:
-    metadata = metadata_of(document)
-    return [plain_value(_metadata_value(metadata, key, "document")) for key in keys]
+    metadata = documents.metadata_of(document)
+    return [documents.plain_value(_metadata_value(metadata, key, "document")) for key in keys]
 
 
 def _metadata_value(metadata: Mapping[str, Any], key: str, where: str) -> Any:

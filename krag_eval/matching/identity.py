@@ -566,14 +566,19 @@ def _slots(kind: type) -> list[str]:
     return [name for name in slots if not name.startswith("__")]
 
 
+def attributes(value: Any) -> dict[str, Any]:
+    """Return what an object holds under its names; no property is asked."""
+    held = {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
+    return held | getattr(value, "__dict__", {})
+
+
 def _held(value: Any) -> dict[str, Any]:
     """Return the attributes of an object, but for those that its own methods change.
 
     What it was made with counts in any case.
     """
     kind = type(value)
-    held = {name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)}
-    held |= getattr(value, "__dict__", {})
+    held = attributes(value)
     own = [one for one in kind.__mro__ if held and _is_own(one)]
     methods = [one for one in chain.from_iterable(map(_methods, own)) if not _is_maker(one)]
     written = set[str]().union(*map(_written_to_self, methods))

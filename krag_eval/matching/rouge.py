@@ -17,20 +17,12 @@ from numpy.typing import NDArray
 
 from krag_eval._language import N_, _
 from krag_eval.errors import Advice, InvalidInput, boolean, number, one_of, warn_of, whole
+from krag_eval.matching import waiting
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.identity import function_name
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
-from krag_eval.matching.waiting import (
-    CELLS_AT_ONCE,
-    MAX_CELLS,
-    Advance,
-    Comparison,
-    check_waits,
-    common_subsequence,
-    in_blocks,
-)
 
 if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
@@ -119,7 +111,7 @@ class RougeMatcher(TextMatcher):
         statistic: str = "fmeasure",
         tokenizer: str | Tokenizer = "unicode",
         stemmer: bool = False,
-        max_cells: int = MAX_CELLS,
+        max_cells: int = waiting.MAX_CELLS,
         scorer: RougeScorer | None = None,
     ) -> None:
         types = _GRAM_SIZES if scorer is None else scorer.rouge_types
@@ -195,7 +187,7 @@ class RougeMatcher(TextMatcher):
         """Warn of texts whose longest common subsequences take minutes; refuse longer ones."""
         if self.rouge_type == "rougeL" and self.scorer is None:
             lengths = _lengths(units.values)
-            check_waits(units, lengths, _SUBSEQUENCES, self.max_cells)
+            waiting.check_waits(units, lengths, _SUBSEQUENCES, self.max_cells)
 
     def _warn_of_short_texts(self, tokens: TokenNumbers) -> None:
         size = _GRAM_SIZES[self.rouge_type]
@@ -233,7 +225,7 @@ def _precision(shared: FloatArray, actual: FloatArray, predicted: FloatArray) ->
     return shared / predicted
 
 
-_SUBSEQUENCES = Comparison(
+_SUBSEQUENCES = waiting.Comparison(
     name="rougeL",
     of="tokens",
     seconds=lambda actual, predicted: float(
@@ -355,15 +347,17 @@ def _subsequences(tokens: TokenNumbers) -> Overlaps:
             workers=1,
         )
 
-    def alone(actual: int, predicted: int, advance: Advance) -> float:
+    def alone(actual: int, predicted: int, advance: waiting.Advance) -> float:
         first, second = (tokens.flat[slices[text]] for text in (actual, predicted))
-        return common_subsequence(first, second, advance)
+        return waiting.common_subsequence(first, second, advance)
 
     def overlaps(actual: IntArray, predicted: IntArray) -> IntArray | FloatArray:
-        if longest * longest * len(actual) * len(predicted) <= CELLS_AT_ONCE:
+        if longest * longest * len(actual) * len(predicted) <= waiting.CELLS_AT_ONCE:
             return together(actual, predicted)
         lengths, others = tokens.sizes[actual], tokens.sizes[predicted]
-        return in_blocks(actual, predicted, lambda row: lengths[row] * others, together, alone)
+        return waiting.in_blocks(
+            actual, predicted, lambda row: lengths[row] * others, together, alone
+        )
 
     return overlaps
 

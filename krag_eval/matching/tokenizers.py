@@ -34,18 +34,9 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, ClassVar, TypeAlias, cast
 
+from krag_eval import errors
 from krag_eval._io import ForkLock
-from krag_eval.errors import (
-    InvalidInput,
-    InvalidType,
-    MissingPackage,
-    boolean,
-    clipped,
-    install_line,
-    must,
-    number,
-    unknown,
-)
+from krag_eval.errors import InvalidInput, InvalidType, clipped
 from krag_eval.matching.identity import function_name
 from krag_eval.matching.plaintext import plain
 
@@ -345,7 +336,7 @@ class KiwiTokenizer:
     user_words: Iterable[UserWord] = ()
 
     def __post_init__(self) -> None:
-        boolean("particles", self.particles)
+        errors.boolean("particles", self.particles)
         given = [name for name in ("keep", "stop_tags") if getattr(self, name) is not None]
         if self.particles and given:
             fix = f"leave out {given[0]}, or particles"
@@ -492,10 +483,10 @@ def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
             return KiwiTokenizer()
         if tokenizer in _FUNCTIONS:
             return _FUNCTIONS[tokenizer]
-        raise unknown("tokenizer", tokenizer, TOKENIZER_NAMES)
+        raise errors.unknown("tokenizer", tokenizer, TOKENIZER_NAMES)
     if not callable(tokenizer):
         be = f"be a name ({', '.join(TOKENIZER_NAMES)}) or a callable str -> list[str]"
-        raise must("tokenizer", be, tokenizer, kind=InvalidType)
+        raise errors.must("tokenizer", be, tokenizer, kind=InvalidType)
     return tokenizer
 
 
@@ -538,7 +529,7 @@ def tokenize_all(tokenizer: str | Tokenizer, texts: Sequence[str]) -> Iterator[l
     krag_eval.errors.InvalidInput: tokenizer 'rouge_score' yields no token for '나는 밥을 ...
     """
     if isinstance(texts, str):
-        raise must("texts", "be a sequence of str", texts, kind=InvalidType)
+        raise errors.must("texts", "be a sequence of str", texts, kind=InvalidType)
     tokenize = resolve_tokenizer(tokenizer)
     batch = getattr(tokenize, "tokenize_all", None)
     # A user's tokenizer need not be ready for blank texts.
@@ -721,30 +712,30 @@ def _kiwi_with(words: tuple[tuple[str, str, float], ...]) -> _SharedKiwi:
 def _check_kiwipiepy() -> None:
     with suppress(ValueError):  # imported already, but without a spec, as stand-ins in tests are
         if importlib.util.find_spec("kiwipiepy") is None:
-            fix = f"run: {install_line('korean')} (or use the tokenizer 'unicode')"
+            fix = f"run: {errors.install_line('korean')} (or use the tokenizer 'unicode')"
             problem = "'kiwi' needs kiwipiepy, which is not installed"
-            raise MissingPackage("tokenizer", problem, fix)
+            raise errors.MissingPackage("tokenizer", problem, fix)
 
 
 def _checked_tags(argument: str, given: Iterable[str]) -> tuple[str, ...]:
     """Return tags, sorted, so that equal choices have equal names."""
     if isinstance(given, str):
-        raise must(argument, "be a collection of tags", given, kind=InvalidType)
+        raise errors.must(argument, "be a collection of tags", given, kind=InvalidType)
     tags = {*given}
     if not tags and argument == "keep":
-        raise must("keep", "hold at least one tag", given, "leave it out for the default")
+        raise errors.must("keep", "hold at least one tag", given, "leave it out for the default")
     for tag in tags:
         if not isinstance(tag, str):
-            raise must(argument, "hold tags as str", tag, kind=InvalidType)
+            raise errors.must(argument, "hold tags as str", tag, kind=InvalidType)
         if not tag or not any(known.startswith(tag) for known in _KIWI_TAGS):
-            raise unknown(argument, tag, _KIWI_TAGS, "each tag, or its beginning,")
+            raise errors.unknown(argument, tag, _KIWI_TAGS, "each tag, or its beginning,")
     return tuple(sorted(tags))
 
 
 def _checked_words(given: Iterable[UserWord]) -> tuple[tuple[str, str, float], ...]:
     """Return words with tags and scores, sorted, so that equal lists have equal names."""
     if isinstance(given, str):
-        raise must("user_words", "be a collection of words", given, kind=InvalidType)
+        raise errors.must("user_words", "be a collection of words", given, kind=InvalidType)
     return tuple(sorted({_checked_word(one) for one in given}))
 
 
@@ -754,14 +745,14 @@ def _checked_word(given: UserWord) -> tuple[str, str, float]:
     word, tag, score, *more = parts + defaults[len(parts) :]
     if more or not isinstance(word, str) or not isinstance(tag, str):
         be = "hold words as str, (word, tag) or (word, tag, score)"
-        raise must("user_words", be, given, kind=InvalidType)
+        raise errors.must("user_words", be, given, kind=InvalidType)
     # As texts reach Kiwi.
     word = _readable_by_kiwi(word).strip()
     if not has_words(word):
-        raise must("user_words", "hold words with letters", given)
+        raise errors.must("user_words", "hold words with letters", given)
     if tag not in _KIWI_TAGS:
-        raise unknown("user_words", tag, _KIWI_TAGS, "the tag of a word")
-    return word, tag, number("user_words", score, -math.inf, math.inf)
+        raise errors.unknown("user_words", tag, _KIWI_TAGS, "the tag of a word")
+    return word, tag, errors.number("user_words", score, -math.inf, math.inf)
 
 
 def _words_for_signature(words: Sequence[tuple[str, str, float]]) -> str:
