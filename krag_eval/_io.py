@@ -9,6 +9,7 @@ import re
 import stat
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -525,3 +526,21 @@ def parquet_for(task: str, argument: str = "") -> Any:
         fix = "install versions of pyarrow and numpy that fit"
         raise MissingPackage(argument, f"{task} needs pyarrow: {error}", fix) from error
     return parquet
+
+
+class ForkLock:
+    """A lock that a forked child makes anew, as no thread there would release the parent's."""
+
+    def __init__(self) -> None:
+        self._renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()

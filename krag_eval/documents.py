@@ -15,21 +15,22 @@ import re
 import sys
 import unicodedata
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from json.encoder import encode_basestring_ascii
 from numbers import Integral, Real
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval import errors
 from krag_eval._language import _
 from krag_eval._reading import kind_of, literal_in, names_of, parsed
-from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, text, warn, warn_of
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -89,18 +90,16 @@ class AnyOf:
     def __init__(self, alternatives: Iterable[DocumentLike]) -> None:
         single = isinstance(alternatives, (str, bytes, Mapping)) or _foreign(alternatives)
         if single or not isinstance(alternatives, Iterable):
-            raise InvalidType(
-                "alternatives",
-                f"must be a list of documents, got {kind_of(alternatives)}",
-                "write AnyOf([first, second])",
+            fix = "write AnyOf([first, second])"
+            raise errors.must(
+                "alternatives", "be a list of documents", alternatives, fix, InvalidType
             )
-        given = list(alternatives)
-        if not given:
-            raise InvalidInput("alternatives", "must be at least one document, got none")
         self.alternatives: tuple[DocumentLike, ...] = tuple(
             document_in(one, Location("alternatives", within=f"[{at}]"))
-            for at, one in enumerate(given)
+            for at, one in enumerate(alternatives)
         )
+        if not self.alternatives:
+            raise InvalidInput("alternatives", "must be at least one document, got none")
 
     def __repr__(self) -> str:
         return f"AnyOf({list(self.alternatives)!r})"
@@ -253,9 +252,10 @@ def check_chunks(chunks: Iterable[object], where: str) -> list[DocumentLike]:
 
 # ``Document.model_dump()`` adds "type", which carries nothing; dumps are accepted as they are.
 _KEYS = frozenset({"page_content", "metadata", "id", "type"})
-_NEEDED = "leave out what is not a document"
-# Far beyond any real metadata, far below where Python's own recursion gives up.
-_MOST_LEVELS = 100
+_NEEDED = (
+    'ids are text, as in ["7"], and a document stands without its score; interchangeable ones are '
+    'an AnyOf or {"any_of": […]} of the ground truth, one level deep'
+)
 # LangChain's own rendering of a Document, which hides where its text ends.
 _PRINTED = re.compile(
     r"\s*+(?:Document\(.*page_content=['\"].*\)|page_content=['\"].*['\"] metadata=\{.*\})\s*",
@@ -297,12 +297,8 @@ def list_in(value: Any, at: Location) -> list[Any]:
         return _written_list(value.strip(), at)
     if isinstance(value, _LISTS):
         return list(value)
-    if is_missing(value) or isinstance(value, str):
-        fix = "write [] where there are none"
-        raise at.type_error("is empty; expected a list of documents", fix)
-    raise at.type_error(
-        f"must be a list of documents, got {kind_of(value)}", "write a list even for one document"
-    )
+    fix = "write [] where there are none, and a list even for one document"
+    raise at.type_error(f"must be a list of documents, got {kind_of(value)}", fix)
 
 
 def _written_list(text: str, at: Location) -> list[Any]:
@@ -310,10 +306,8 @@ def _written_list(text: str, at: Location) -> list[Any]:
     if _PRINTED.fullmatch(text):
         raise _printed(at)
     if text[0] not in "[(":
-        raise at.type_error(
-            f'is plain text ({text[:40]!r}); expected a list, written as ["…", "…"]',
-            Advice("if each cell holds one document, {} reads it so", cells="text"),
-        )
+        fix = Advice("if each cell holds one document, {} reads it so", cells="text")
+        raise at.type_error(f'is plain text ({text[:40]!r}); expected a list, as ["…", "…"]', fix)
     try:
         try:
             value = parsed(text)
@@ -373,19 +367,15 @@ def item_in(value: Any, at: Location) -> Item:
     """
     if isinstance(value, AnyOf):
         return value
-    if isinstance(value, _LISTS) and not _first_is_document(value):
-        fix = 'write {"any_of": […]} for interchangeable documents'
-        raise at.type_error("must be a document, got a list", fix)
     if not isinstance(value, Mapping) or value.get("any_of") is None:
         return document_in(value, at)
     alternatives = plain(value["any_of"])
     others = [key for key, one in value.items() if key != "any_of" and one is not None]
     if others or not isinstance(alternatives, _LISTS) or not alternatives:
-        raise at.error(
-            ': "any_of" must be the only key and hold a list of one or more documents, got '
-            f"{kind_of(alternatives) if alternatives else 'none'} and the keys {names_of(value)}",
-            'write {"any_of": ["…", "…"]}',
+        problem = (
+            ': "any_of" must be the only key and hold a list of one or more documents, got the '
         )
+        raise at.error(f"{problem}keys {names_of(value)}", 'write {"any_of": ["…", "…"]}')
     made = AnyOf.__new__(AnyOf)
     made.alternatives = tuple(
         document_in(plain(one), at.inside(f".any_of[{i}]")) for i, one in enumerate(alternatives)
@@ -409,13 +399,13 @@ def document_in(value: Any, at: Location) -> DocumentLike:
         return _mapping(value, at)
     found: Document | Mapping[str, Any] | None = _foreign(value)
     if found is None:
-        raise _not_a_document(value, at)
+        be = 'a text, a dict with "page_content", or a LangChain, LlamaIndex or Haystack document'
+        raise at.type_error(f"must be a document ({be}), got {kind_of(value)}", _NEEDED)
     if isinstance(found, Mapping):
         return _mapping(found, at)
     if not isinstance(found.page_content, str):
-        raise at.inside(".page_content").type_error(
-            f"must be text, got {kind_of(found.page_content)}"
-        )
+        problem = f"must be text, got {kind_of(found.page_content)}"
+        raise at.inside(".page_content").type_error(problem)
     return found
 
 
@@ -433,29 +423,6 @@ def _foreign(value: Any) -> Any:
     return dict(zip(("page_content", "metadata", "id"), parts, strict=True))
 
 
-def _not_a_document(value: Any, at: Location) -> InvalidType:
-    if isinstance(value, AnyOf):
-        return at.type_error("is an AnyOf; alternatives belong in the ground truth, one level deep")
-    fix = _NEEDED
-    if isinstance(value, _LISTS) and (_first_is_document(value) or _ends_in_score(value)):
-        fix = "if these are pairs of document and score, keep the document alone"
-    elif isinstance(value, int) and not isinstance(value, bool):
-        fix = 'ids are text, as in ["7"]'
-    return at.type_error(
-        'must be a document (a text, a dict with "page_content", or a LangChain, LlamaIndex or '
-        f"Haystack document), got {kind_of(value)}",
-        fix,
-    )
-
-
-def _first_is_document(values: Sequence[Any]) -> bool:
-    return isinstance(values, tuple) and bool(values) and _foreign(values[0]) is not None
-
-
-def _ends_in_score(values: Sequence[Any]) -> bool:
-    return len(values) == 2 and isinstance(values[1], Real)
-
-
 def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
     """Check a document given as a dict; a field that is null counts as absent."""
     if "lc" in value:
@@ -465,22 +432,19 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
     if "any_of" in value:
         raise at.error(': "any_of" belongs in the ground truth, one level deep')
     if "page_content" not in value or not value.keys() <= _KEYS:
-        raise at.error(
-            ': a document needs the key "page_content" and may have "metadata" and "id", got the '
-            f"keys {names_of(value)}",
-            _how_to_write(value),
-        )
-    content, metadata, identity = map(value.get, ("page_content", "metadata", "id"))
-    if not isinstance(content, str):
-        raise at.inside(".page_content").type_error(f"must be text, got {kind_of(content)}")
-    if metadata is not None and not isinstance(metadata, Mapping):
-        raise at.inside(".metadata").type_error(f"must be a dict, got {kind_of(metadata)}")
-    if isinstance(identity, bool) or not isinstance(identity, str | int | None):
-        raise at.inside(".id").type_error(
-            f"must be text or a whole number, got {kind_of(identity)}"
-        )
-    if metadata and _is_nested(metadata):
-        raise at.inside(".metadata").error("is nested too deeply", "flatten it")
+        needed = ': a document needs the key "page_content" and may have "metadata" and "id"'
+        named = next((name for name in _TEXTS if isinstance(value.get(name), str)), "its text")
+        fix = f'put {named} under "page_content", and anything else into "metadata"'
+        raise at.error(f"{needed}, got the keys {names_of(value)}", fix)
+    allowed = (
+        ("page_content", str, "text"),
+        ("metadata", Mapping | None, "a dict"),
+        ("id", str | int | None, "text or a whole number"),
+    )
+    for name, kinds, be in allowed:
+        found = value.get(name)
+        if not isinstance(found, kinds) or isinstance(found, bool):
+            raise at.inside(f".{name}").type_error(f"must be {be}, got {kind_of(found)}")
     return value
 
 
@@ -488,43 +452,12 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
 _TEXTS = ("text", "content", "contents", "page", "body", "chunk", "passage", "context", "document")
 
 
-def _how_to_write(value: Mapping[Any, Any]) -> str:
-    """Say how to make a document of a dict that is none."""
-    if "page_content" in value:
-        return 'put anything else into "metadata"'
-    texts = [name for name in _TEXTS if isinstance(value.get(name), str)]
-    if not texts:
-        return 'put its text under "page_content", and anything else into "metadata"'
-    others = {*value} - {texts[0], *_KEYS}
-    return f'rename "{texts[0]}" to "page_content"' + (
-        ', and put the others into "metadata"' if others else ""
-    )
-
-
-def _is_nested(metadata: Mapping[Any, Any]) -> bool:
-    """Tell whether metadata goes deeper than any real metadata does."""
-    level: list[Any] = [metadata]
-    for _level in range(_MOST_LEVELS):
-        level = [
-            inner
-            for one in level
-            for inner in (one.values() if isinstance(one, Mapping) else one)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return False
-    return True
-
-
 def _unserialised(value: Mapping[Any, Any], at: Location) -> Mapping[str, Any]:
     """Read a document as LangChain's ``dumps`` writes it; nothing is imported or built by name."""
     path, fields = value.get("id"), value.get("kwargs")
-    is_document = isinstance(path, _LISTS) and bool(path) and path[-1] == "Document"
+    is_document = isinstance(path, _LISTS) and path[-1:] in (["Document"], ("Document",))
     if value.get("type") != "constructor" or not is_document or not isinstance(fields, Mapping):
-        raise at.error(
-            "must be a document, got a serialised LangChain object of another kind, "
-            f"{clipped(path)}"
-        )
+        raise at.error(f"must be a document, got another LangChain object, {clipped(path)}")
     return fields
 
 
@@ -561,18 +494,13 @@ def check_text(text: str, at: Location) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise at.error(
-            f"holds half of a surrogate pair ({text[error.start]!r}), which is not a character",
-            "an emoji was probably cut in two",
-        ) from error
+        problem = f"holds half of a surrogate pair ({text[error.start]!r}), which is no character"
+        raise at.error(problem, "an emoji was probably cut in two") from error
 
 
 def _printed(at: Location) -> InvalidInput:
-    return at.error(
-        "is a LangChain Document as it prints itself, from which its text cannot be read for "
-        "certain",
-        "save its page_content, or its model_dump() as JSON",
-    )
+    problem = "is a LangChain Document as it prints itself, which does not say where its text ends"
+    return at.error(problem, "save its page_content, or its model_dump() as JSON")
 
 
 def is_blank(text: str) -> bool:
@@ -767,22 +695,15 @@ class QuerySet:
         actual = _lists_of(actual_docs, "actual_docs")
         predicted = _lists_of(predicted_docs, "predicted_docs")
         if len(actual) != len(predicted):
-            raise InvalidInput(
-                "predicted_docs",
-                "must have one list per query, as actual_docs has, got "
-                f"{len(actual)} in actual_docs and {len(predicted)} in predicted_docs",
-            )
+            problem = f"{len(actual)} in actual_docs and {len(predicted)} in predicted_docs"
+            raise InvalidInput("predicted_docs", f"must have one list per query, got {problem}")
         if not actual:
-            raise InvalidInput(
-                "actual_docs",
-                "must hold at least one query, got none (actual_docs and predicted_docs are empty)",
-            )
+            raise InvalidInput("actual_docs", "must hold at least one query, got none")
         actual = _of_documents(actual, "actual_docs", ground_truth=True)
         predicted = _of_documents(predicted, "predicted_docs", ground_truth=False)
-        n_queries = len(actual)
-        labels: list[str | int] = list(range(n_queries))
+        labels: list[str | int] = list(range(len(actual)))
         if queries is not None:
-            labels = checked_labels(queries, n_queries)
+            labels = checked_labels(queries, len(actual))
         return cls(actual, predicted, labels)
 
     @property
@@ -839,13 +760,24 @@ class QuerySet:
 
     def given_grades(self, key: str) -> NDArray[np.float64]:
         """Return the grade of each item, NaN where its documents have none; see :meth:`grades`."""
-        text("grade_key", key, "the name of a metadata key")
-        grades = [
-            _grade_of(item, key, query, position)
-            for query, items in enumerate(self.actual)
-            for position, item in enumerate(items)
-        ]
+        errors.text("grade_key", key, "the name of a metadata key")
+        grades = self._in_metadata(key, _checked_grade, "grade")
         return np.array([np.nan if grade is None else grade for grade in grades], np.float64)
+
+    def _in_metadata(
+        self, key: str, checked: Callable[[Any, Location], Any], what: str
+    ) -> list[Any]:
+        """Return what each item has under a key, which must be the same for all alternatives."""
+        found = []
+        places = [(query, at) for query, n in enumerate(self.n_items.tolist()) for at in range(n)]
+        for (query, position), item in zip(places, self.actual.elements, strict=True):
+            at = Location("actual_docs", query, f"[{position}]")
+            documents = item.alternatives if isinstance(item, AnyOf) else (item,)
+            given = {checked(metadata_of(document).get(key), at) for document in documents}
+            if len(given - {None}) > 1 or (None in given and given - {None, 1.0}):
+                raise at.error(f": the alternatives of one AnyOf must have the same {what}")
+            found.append(next((one for one in given if one is not None), None))
+        return found
 
     def aspects(self, key: str) -> list[tuple[str, ...]]:
         """Return the aspects that each item speaks to, from its documents' metadata, sorted.
@@ -857,19 +789,15 @@ class QuerySet:
             InvalidInput: For an aspect that is blank or of another type, and for an ``AnyOf`` whose
                 alternatives have different aspects.
         """
-        text("aspect_key", key, "the name of a metadata key")
-        aspects = [
-            _aspects_of(item, key, query, position)
-            for query, items in enumerate(self.actual)
-            for position, item in enumerate(items)
-        ]
+        errors.text("aspect_key", key, "the name of a metadata key")
+        aspects = self._in_metadata(key, _checked_aspects, "aspects")
         if n_without := aspects.count(()):
             shown = repr(key).replace("{", "{{").replace("}", "}}")
             told = _(
                 "aspect_key={key}: {} ground-truth items have no aspect in their metadata; each of "
                 "them is an aspect of its own."
             )
-            warn_of(told.format("{}", key=shown), n_without)
+            errors.warn_of(told.format("{}", key=shown), n_without)
         return aspects
 
     def ground_truth(self) -> QuerySet:
@@ -958,7 +886,7 @@ def warn_of_no_grades(key: str) -> None:
         "grade_key={key}: no ground-truth document has this key in its metadata, so every grade "
         "is 1."
     )
-    warn(told.format(key=repr(key)))
+    errors.warn(told.format(key=repr(key)))
 
 
 def _document_class() -> type | None:
@@ -979,39 +907,20 @@ def _is_document(value: object) -> bool:
 def _lists_of(value: Any, name: str) -> Lists:
     """Return ``value`` as a list of new lists."""
     outer = _as_list(value, Location(name), "a list with one list of documents per query")
-    return Lists(
-        [
-            inner
-            if type(inner) in (list, tuple)
-            else _as_list(
-                inner, Location(name, query), "a list of documents, even for one document"
-            )
-            for query, inner in enumerate(outer)
-        ]
-    )
+    wanted = "a list of documents, even for one document"
+    return Lists([inner if type(inner) in (list, tuple)
+                  else _as_list(inner, Location(name, query), wanted)
+                  for query, inner in enumerate(outer)])  # fmt: skip
 
 
 def _as_list(value: Any, at: Location, wanted: str) -> list[Any]:
-    if isinstance(value, (list, tuple, Lists)):
-        return list(value)
-    if isinstance(value, np.ndarray):
-        if value.ndim == 0:
-            raise at.type_error(f"must be {wanted}, got a numpy array without dimensions")
-        return list(value) if value.ndim > 1 else value.tolist()
-    if _is_pandas_series(value):
-        return list(value)
+    listed = value.tolist() if hasattr(value, "tolist") else value  # of numpy, pandas, …
+    if isinstance(listed, (list, tuple, Lists)):
+        return list(listed)
     came = f"the text {clipped(value)}" if isinstance(value, str) else f"a {type(value).__name__}"
     is_data = at.query is None and (hasattr(value, "columns") or hasattr(value, "evaluator"))
-    raise at.type_error(
-        f"must be {wanted} (a list, a tuple or a numpy array), got "
-        f"{'None' if value is None else came}",
-        "write load_dataset(…).evaluator(…)" if is_data else "",
-    )
-
-
-def _is_pandas_series(value: object) -> bool:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(value, pandas.Series)
+    fix = "write load_dataset(…).evaluator(…)" if is_data else ""
+    raise at.type_error(f"must be {wanted} (a list, a tuple or a numpy array), got {came}", fix)
 
 
 def _of_documents(lists: Lists, name: str, *, ground_truth: bool) -> Lists:
@@ -1025,55 +934,24 @@ def _of_documents(lists: Lists, name: str, *, ground_truth: bool) -> Lists:
     if types <= trusted:
         return lists
     read = item_in if ground_truth else document_in
-    return Lists(
-        [
-            [
-                one if type(one) in trusted else read(one, Location(name, query, f"[{position}]"))
-                for position, one in enumerate(documents)
-            ]
-            for query, documents in enumerate(lists)
-        ]
-    )
-
-
-def _grade_of(item: Item, key: str, query: int, position: int) -> float | None:
-    """Return the grade of an item, ``None`` if it has none."""
-    at = Location("actual_docs", query, f"[{position}]")
-    alternatives = item.alternatives if isinstance(item, AnyOf) else (item,)
-    given = [_checked_grade(metadata_of(document).get(key), at) for document in alternatives]
-    if all(grade is None for grade in given):
-        return None
-    grades = {1.0 if grade is None else grade for grade in given}
-    if len(grades) > 1:
-        raise at.error(f": the alternatives of one AnyOf must have one grade, got {sorted(grades)}")
-    return grades.pop()
-
-
-def _aspects_of(item: Item, key: str, query: int, position: int) -> tuple[str, ...]:
-    """Return the aspects of an item, sorted; none if it has none."""
-    at = Location("actual_docs", query, f"[{position}]")
-    alternatives = item.alternatives if isinstance(item, AnyOf) else (item,)
-    found = {_checked_aspects(metadata_of(document).get(key), at) for document in alternatives}
-    if len(found) > 1:
-        problem = ": the alternatives of one AnyOf must have the same aspects, got "
-        raise at.error(problem + " and ".join(clipped(list(one)) for one in sorted(found)))
-    return found.pop()
+    return Lists([
+        [one if type(one) in trusted else read(one, Location(name, query, f"[{position}]"))
+         for position, one in enumerate(documents)]
+        for query, documents in enumerate(lists)
+    ])  # fmt: skip
 
 
 def _checked_aspects(value: Any, at: Location) -> tuple[str, ...]:
     several = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    names = []
+    names = set()
     for one in several:
         number = isinstance(one, Integral) and not isinstance(one, bool | np.bool_)
-        if one is None and several is not value:
-            continue
-        if not number and not (isinstance(one, str) and not is_blank(one)):
-            raise at.error(
-                f": an aspect must be a text, a whole number or a list of them, got {clipped(one)}",
-                "leave it out where there is none",
-            )
-        names.append(str(one))
-    return tuple(sorted(set(names)))
+        if number or (isinstance(one, str) and not is_blank(one)):
+            names.add(str(one))
+        elif one is not None or several is value:
+            be = "a text, a whole number or a list of them"
+            raise at.error(f": an aspect must be {be}, got {clipped(one)}")
+    return tuple(sorted(names))
 
 
 def _checked_grade(value: Any, at: Location) -> float | None:
@@ -1081,9 +959,9 @@ def _checked_grade(value: Any, at: Location) -> float | None:
         return None
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if not number or not 0 <= value < np.inf:
+        fix = "0 says that the document is not ground truth"
         raise at.error(
-            f": a grade must be a finite number of at least 0, got {clipped(value)}",
-            "0 says that the document is not ground truth",
+            f": a grade must be a finite number of at least 0, got {clipped(value)}", fix
         )
     return float(value)
 
@@ -1097,15 +975,12 @@ def checked_labels(queries: Any, n_queries: int) -> list[str | int]:
     """
     labels = _as_list(queries, Location("queries"), "a list with one label per query")
     if len(labels) != n_queries:
-        raise InvalidInput(
-            "queries",
-            f"must have one label per query, got {len(labels)} labels for {n_queries} queries",
-        )
+        problem = f"must have one label per query, got {len(labels)} for {n_queries} queries"
+        raise InvalidInput("queries", problem)
     for position, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, str | int | np.integer):
-            raise InvalidType(
-                "queries", f"must be text or a whole number, got {clipped(label)}", query=position
-            )
+            problem = f"must be text or a whole number, got {clipped(label)}"
+            raise InvalidType("queries", problem, query=position)
     return [int(label) if isinstance(label, np.integer) else label for label in labels]
 
 
@@ -1130,61 +1005,32 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
     if position is not None:
         if query is not None:
             raise InvalidInput("query", "and position cannot both be given", "name it by one")
-        return _checked_position(position, len(labels))
+        return errors.whole("position", position, 0, len(labels) - 1)
     if isinstance(query, bool) or not isinstance(query, str | Integral):
-        raise InvalidInput("query", f"must be a label (text or whole number), got {clipped(query)}")
+        raise errors.must("query", "be a label (text or whole number)", query)
     if isinstance(query, Integral):
         query = int(query)  # the numbers in a pandas index are numpy's
     found = [place for place, label in enumerate(labels) if label == query]
     if len(found) == 1:
         return found[0]
+    shown = clipped(query)
     if found:
         named = ", ".join(map(str, found[:_NAMED])) + (", …" if len(found) > _NAMED else "")
-        raise InvalidInput(
-            "query",
-            f": {len(found)} queries have the label {_clipped_label(query)}, at the positions "
-            f"{named}",
-            Advice("name one by {}", position=...),
-        )
+        problem = f": {len(found)} queries have the label {shown}, at the positions {named}"
+        raise InvalidInput("query", problem, Advice("name one by {}", position=...))
     if isinstance(query, int) and not any(isinstance(label, int) for label in labels):
-        return _checked_position(query, len(labels))
-    raise InvalidInput(
-        "query", f": no query has the label {_clipped_label(query)}", _nearest(labels, query)
-    )
-
-
-def _checked_position(position: object, n_queries: int) -> int:
-    is_whole = isinstance(position, Integral) and not isinstance(position, bool)
-    if not is_whole or not 0 <= int(position) < n_queries:  # type: ignore[call-overload]
-        raise InvalidInput(
-            "position",
-            f"must be a whole number from 0 to {n_queries - 1}, got {clipped(position)}",
-        )
-    return int(position)  # type: ignore[call-overload, no-any-return]
+        return errors.whole("position", query, 0, len(labels) - 1)
+    raise InvalidInput("query", f": no query has the label {shown}", _nearest(labels, query))
 
 
 def _nearest(labels: Sequence[str | int], query: str | int) -> Fix:
-    texts = {label[:_WIDTH]: label for label in labels[:_TRIED] if isinstance(label, str)}
+    texts = {str(label)[:_WIDTH]: label for label in labels[:_TRIED]}
     near = difflib.get_close_matches(str(query)[:_WIDTH], texts, n=1)
     if near:
-        return f"did you mean {_clipped_label(texts[near[0]])}?"
-    part = query.strip().lower() if isinstance(query, str) else ""
-    holding = [str(at) for at, label in enumerate(labels) if part and part in str(label).lower()]
-    if holding:
-        named = ", ".join(holding[:_NAMED]) + (", …" if len(holding) > _NAMED else "")
-        if len(holding) == 1:
-            return f"the label that holds it stands at position {named}; name it by that"
-        return f"labels that hold it stand at the positions {named}; name one by its position"
-    if not isinstance(query, int) and [*labels] == [*range(len(labels))]:
-        without = "no questions were given: evaluate with {}, or name one by {}"
-        return Advice(without, queries=..., position=...)
-    looks = _clipped_label(labels[0]).replace("{", "{{").replace("}", "}}")
-    return Advice(f"labels look like {looks}, and {{}} names a query by its place", position=...)
-
-
-def _clipped_label(label: str | int) -> str:
-    text = repr(label)
-    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+        return f"did you mean {clipped(texts[near[0]])}?"
+    looks = clipped(labels[0]).replace("{", "{{").replace("}", "}}")
+    told = f"labels look like {looks}; {{}} names a query by its place, {{}} gives the questions"
+    return Advice(told, position=..., queries=...)
 
 
 #: What a query can be tagged with: by these, results are sliced.
@@ -1222,12 +1068,9 @@ def checked_tags(tags: object, n_queries: int) -> dict[str, list[Tag]]:
     {'corpus': ['wiki', None]}
     """
     if not isinstance(tags, Mapping):
-        raise InvalidType(
-            "tags",
-            'must map names to one value per query, such as {"corpus": ["wiki", "chat"]}, got a '
-            f"{type(tags).__name__}",
-        )
-    return {text("tags", name, "named by text"): _tag_values(name, values, n_queries)
+        what = 'map names to one value per query, such as {"corpus": ["wiki", "chat"]}'
+        raise errors.must("tags", what, tags, kind=InvalidType)
+    return {errors.text("tags", name, "named by text"): _tag_values(name, values, n_queries)
             for name, values in tags.items()}  # fmt: skip
 
 
@@ -1236,16 +1079,187 @@ def _tag_values(name: str, values: Any, n_queries: int) -> list[Tag]:
         values, Location("tags", within=f"[{name!r}]"), "a list with one value per query"
     )
     if len(listed) != n_queries:
-        raise InvalidInput(
-            "tags", f": {clipped(name)} has {len(listed)} values for {n_queries} queries"
-        )
+        problem = f": {clipped(name)} has {len(listed)} values for {n_queries} queries"
+        raise InvalidInput("tags", problem)
     plain = [value.item() if isinstance(value, np.generic) else value for value in listed]
     found: list[Tag] = [None if value != value or value == "" else value for value in plain]
     for query, value in enumerate(found):
         if not is_tag(value):
-            raise InvalidInput(
-                "tags",
-                f": {clipped(name)} of query {query} must be a text of at most {LONGEST_TAG} "
-                f"characters, a finite number or a boolean, got {clipped(value)}",
-            )
+            be = f"a text of at most {LONGEST_TAG} characters, a finite number or a boolean"
+            problem = f": {clipped(name)} of query {query} must be {be}, got {clipped(value)}"
+            raise InvalidInput("tags", problem)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Which retrieved documents somebody looked at; those that match an item are judged anyway.
+
+    Attributes:
+        number: What is known of each retrieved document, in order of queries, then rank, of shape
+            (documents,). A number from 0 tells apart the documents of a query that were looked at
+            and are not in its ground truth; a document that is there twice has it twice. The
+            others are ``RELEVANT``, ``POOLED`` (they were to be looked at, and were not) or
+            ``UNKNOWN``.
+        n_others: Documents of each query that were looked at and are not in its ground truth,
+            retrieved or not; shape (queries,).
+        keys: What each retrieved document is known by, the same in every run; shape (documents,).
+        digests: Per query, what tells the documents that were looked at from other ones.
+    """
+
+    RELEVANT: ClassVar[int] = -1
+    POOLED: ClassVar[int] = -2
+    UNKNOWN: ClassVar[int] = -3
+
+    number: NDArray[np.int64]
+    n_others: NDArray[np.int64]
+    keys: Sequence[str] = ()
+    digests: Sequence[str] = ()
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether each retrieved document is judged; shape (documents,)."""
+        return self.number >= Judged.RELEVANT
+
+    @classmethod
+    def of(
+        cls,
+        judged: object,
+        queries: QuerySet,
+        key: Callable[[DocumentLike, str], Hashable] | None,
+        grades: NDArray[np.float64] | None,
+    ) -> Judged:
+        """Settle which documents somebody looked at.
+
+        Args:
+            judged: As the evaluator takes it.
+            queries: The queries.
+            key: What tells documents apart, where a matcher does so by a key.
+            grades: The grade of each item; one of grade 0 was looked at.
+
+        Raises:
+            InvalidType: If ``judged`` is not one list, or mapping, of documents per query.
+            InvalidInput: If it has another number of queries, or labels that are none.
+        """
+        given = _judged_lists(judged, queries.labels)
+        zero = iter(np.zeros(len(queries.item_query)) if grades is None else grades == 0)
+        known = [
+            _Known(query, [*zip(items, zero, strict=False)], given[query], key)
+            for query, items in enumerate(queries.alternatives())
+        ]
+        listed = [
+            (query, _names(document, key, f"predicted_docs[{query}]"))
+            for query, documents in enumerate(queries.predicted)
+            for document in documents
+        ]
+        return cls(
+            np.array([known[query].number(names) for query, names in listed], np.int64),
+            np.array([one.n_others for one in known], np.int64),
+            [names[0] if names else "" for _, names in listed],
+            [one.digest() for one in known],
+        )
+
+
+class _Known:
+    """What is known of documents by their names, for one query.
+
+    Attributes:
+        truth: The names of its ground truth.
+        others: Name -> number of a document that was looked at and is not in there.
+        pool: Names of documents that were to be looked at, and were not.
+        n_others: How many of ``others`` there are.
+    """
+
+    def __init__(
+        self,
+        query: int,
+        items: Sequence[tuple[Sequence[DocumentLike], Any]],
+        given: Sequence[tuple[DocumentLike, bool]],
+        key: Callable[[DocumentLike, str], Hashable] | None,
+    ) -> None:
+        self.others: dict[str, int] = {}
+        self.n_others = 0
+        named = [
+            (_names(document, key, f"actual_docs[{query}]"), zero)
+            for alternatives, zero in items
+            for document in alternatives
+        ]
+        self.truth = {name for names, zero in named if not zero for name in names}
+        seen = [names for names, zero in named if zero]
+        where = f"judged[{query}]"
+        told = [(_names(one, key, where, given=True), is_seen) for one, is_seen in given]
+        for names in [*seen, *(names for names, is_seen in told if is_seen)]:
+            self._add(names)
+        left = [{*names} for names, is_seen in told if not is_seen]
+        self.pool = set[str]().union(*(one for one in left if self.truth.isdisjoint(one)))
+
+    def _add(self, names: Sequence[str]) -> None:
+        """Add a document that was looked at; one that was added before is the same."""
+        if not names or not self.truth.isdisjoint(names):
+            return
+        number = next((self.others[one] for one in names if one in self.others), self.n_others)
+        self.n_others = max(self.n_others, number + 1)
+        for one in names:
+            self.others.setdefault(one, number)
+
+    def number(self, names: Sequence[str]) -> int:
+        """Return what :class:`Judged` calls a document of these names."""
+        if not self.truth.isdisjoint(names):
+            return Judged.RELEVANT
+        unseen = Judged.UNKNOWN if self.pool.isdisjoint(names) else Judged.POOLED
+        return next((self.others[one] for one in names if one in self.others), unseen)
+
+    def digest(self) -> str:
+        """Return what tells these documents from those of another run."""
+        content = json.dumps([sorted(self.others), sorted(self.pool)])
+        return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+def _judged_lists(judged: object, labels: Sequence[str | int]) -> list[list[tuple[Any, bool]]]:
+    """Return, per query, the documents that were given, and whether each was looked at."""
+    if isinstance(judged, Mapping):
+        strange = [one for one in judged if one not in set(labels)]
+        if strange:
+            raise InvalidInput("judged", f": there is no query {clipped(strange[0])}")
+        judged = [judged.get(label) for label in labels]
+    if isinstance(judged, str) or not isinstance(judged, Sequence):
+        be = "be one list of ids, texts or documents per query, or map labels to such lists"
+        raise errors.must("judged", be, judged, kind=InvalidType)
+    if len(judged) != len(labels):
+        problem = f"must have one list per query, got {len(judged)} for {len(labels)} queries"
+        raise InvalidInput("judged", problem)
+    return [_judged_of(one, query) for query, one in enumerate(judged)]
+
+
+def _judged_of(value: Any, query: int) -> list[tuple[Any, bool]]:
+    """Return the documents given for one query, checked; ``None`` for none."""
+    if not isinstance(value, Mapping | list | tuple | set | frozenset | None):
+        raise InvalidType("judged", f"must be a list, got {clipped(value)}", query=query)
+    given = list(value or ())
+    seen = list(value.values()) if isinstance(value, Mapping) else [True] * len(given)
+    if not all(isinstance(one, bool) for one in seen):
+        problem = "must map documents to whether they were looked at (True or False)"
+        raise InvalidType("judged", problem, query=query)
+    return [*zip(check_documents(given, f"judged[{query}]"), seen, strict=True)]
+
+
+def _names(
+    document: Any,
+    key_of: Callable[[DocumentLike, str], Hashable] | None,
+    where: str,
+    *,
+    given: bool = False,
+) -> list[str]:
+    """Return what a document may be called: its key or, without one, its id and its text."""
+    if key_of is None:
+        words = read_text(document)
+        return [*dict.fromkeys(filter(None, [id_of(document), "" if is_blank(words) else words]))]
+    plain = [document] if given and isinstance(document, str) else []
+    try:
+        key = key_of(document, where)
+    except InvalidInput:
+        if not plain:
+            raise
+        key = None  # a text that stands for a key of another kind
+    made = key if isinstance(key, str) else json.dumps(key, ensure_ascii=False, default=str)
+    return list(dict.fromkeys([*plain, *([] if key is None else [made])]))

@@ -7,15 +7,11 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import os
 import threading
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -33,17 +29,16 @@ from krag_eval.conventions import (
 )
 from krag_eval.documents import (
     Digests,
+    Judged,
     QuerySet,
     Tag,
-    check_documents,
     checked_tags,
-    id_of,
     is_blank,
     read_text,
     text_of,
     warn_of_no_grades,
 )
-from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, muted, tallied
+from krag_eval.errors import Advice, Fix, InvalidInput, clipped, muted, tallied
 from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -87,7 +82,7 @@ from krag_eval.scoring.metrics import (
     words_unknown,
 )
 from krag_eval.scoring.parts import Findings, Likeness, Partial, Reach, Summary, no_texts
-from krag_eval.scoring.relevance import Judged, Relevance, judgements_unknown
+from krag_eval.scoring.relevance import Relevance, judgements_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -724,157 +719,9 @@ def _tried_by_coverage(
     return Advice(told, matcher="coverage")
 
 
-def looked_at(
-    judged: object, queries: QuerySet, matcher: Matcher, grades: NDArray[np.float64] | None
-) -> Judged:
-    """Settle which documents somebody looked at.
-
-    Args:
-        judged: As the evaluator takes it.
-        queries: The queries.
-        matcher: What tells documents apart, if it does so by a key.
-        grades: The grade of each item; one of grade 0 was looked at.
-
-    Raises:
-        InvalidType: If ``judged`` is not one list, or mapping, of documents per query.
-        InvalidInput: If it has another number of queries, or labels that are none.
-    """
-    given = _judged_lists(judged, queries.labels)
-    zero = (np.ones(len(queries.item_query)) if grades is None else grades) == 0
-    is_zero = np.split(zero, np.cumsum(queries.n_items)[:-1])
-    found = [
-        _Known.of(query, items, given[query], is_zero[query].tolist(), matcher)
-        for query, items in enumerate(queries.alternatives())
-    ]
-    listed = [
-        _names(document, matcher, f"predicted_docs[{query}]")
-        for query, documents in enumerate(queries.predicted)
-        for document in documents
-    ]
-    query_of = np.repeat(np.arange(queries.n_queries), queries.n_predicted).tolist()
-    numbers = [found[query].number(names) for query, names in zip(query_of, listed, strict=True)]
-    return Judged(
-        np.array(numbers, np.int64),
-        np.array([one.n_others for one in found], np.int64),
-        [names[0] if names else "" for names in listed],
-        [one.digest() for one in found],
-    )
-
-
-@dataclass
-class _Known:
-    """What is known of documents by their names, for one query.
-
-    Attributes:
-        truth: The names of its ground truth.
-        others: Name -> number of a document that was looked at and is not in there.
-        pool: Names of documents that were to be looked at, and were not.
-        n_others: How many of ``others`` there are.
-    """
-
-    truth: set[str] = field(default_factory=set)
-    others: dict[str, int] = field(default_factory=dict)
-    pool: set[str] = field(default_factory=set)
-    n_others: int = 0
-
-    @classmethod
-    def of(
-        cls,
-        query: int,
-        items: Sequence[Sequence[DocumentLike]],
-        given: Sequence[tuple[DocumentLike, bool]],
-        is_zero: Sequence[bool],
-        matcher: Matcher,
-    ) -> _Known:
-        """Settle what is known of one query; an item of grade 0 was looked at."""
-        known, where = cls(), f"actual_docs[{query}]"
-        names = [[_names(one, matcher, where) for one in item] for item in items]
-        for alternatives, zero in zip(names, is_zero, strict=True):
-            if not zero:
-                known.truth.update(chain.from_iterable(alternatives))
-        for alternatives in compress(names, is_zero):
-            for one in alternatives:
-                known.add(one)
-        for document, is_seen in given:
-            named = _names(document, matcher, f"judged[{query}]", given=True)
-            if is_seen:
-                known.add(named)
-            elif known.truth.isdisjoint(named):
-                known.pool.update(named)
-        return known
-
-    def add(self, names: Sequence[str]) -> None:
-        """Add a document that was looked at; one that was added before is the same."""
-        if not names or not self.truth.isdisjoint(names):
-            return
-        number = next((self.others[one] for one in names if one in self.others), self.n_others)
-        self.n_others = max(self.n_others, number + 1)
-        for one in names:
-            self.others.setdefault(one, number)
-
-    def number(self, names: Sequence[str]) -> int:
-        """Return what :class:`Judged` calls a document of these names."""
-        if not self.truth.isdisjoint(names):
-            return Judged.RELEVANT
-        unseen = Judged.UNKNOWN if self.pool.isdisjoint(names) else Judged.POOLED
-        return next((self.others[one] for one in names if one in self.others), unseen)
-
-    def digest(self) -> str:
-        """Return what tells these documents from those of another run."""
-        content = json.dumps([sorted(self.others), sorted(self.pool)])
-        return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
-
-
-def _judged_lists(judged: object, labels: Sequence[str | int]) -> list[list[tuple[Any, bool]]]:
-    """Return, per query, the documents that were given, and whether each was looked at."""
-    if isinstance(judged, Mapping):
-        strange = [one for one in judged if one not in set(labels)]
-        if strange:
-            raise InvalidInput("judged", f": there is no query {clipped(strange[0])}")
-        judged = [judged.get(label) for label in labels]
-    if isinstance(judged, str) or not isinstance(judged, Sequence):
-        raise InvalidType(
-            "judged",
-            "must be one list of ids, texts or documents per query, or map labels to such lists, "
-            f"got {clipped(judged)}",
-        )
-    if len(judged) != len(labels):
-        problem = f"must have one list per query, got {len(judged)} for {len(labels)} queries"
-        raise InvalidInput("judged", problem)
-    return [_judged_of(one, query) for query, one in enumerate(judged)]
-
-
-def _judged_of(value: Any, query: int) -> list[tuple[Any, bool]]:
-    """Return the documents given for one query, checked; ``None`` for none."""
-    seen = dict(value) if isinstance(value, Mapping) else None
-    if not isinstance(value, Mapping | list | tuple | set | frozenset | None):
-        raise InvalidType("judged", f"must be a list, got {clipped(value)}", query=query)
-    if seen is not None and not all(isinstance(one, bool) for one in seen.values()):
-        problem = "must map documents to whether they were looked at (True or False)"
-        raise InvalidType("judged", problem, query=query)
-    given = list(value or ())
-    documents = check_documents(given, f"judged[{query}]")
-    return [
-        (document, True if seen is None else seen[one])
-        for one, document in zip(given, documents, strict=True)
-    ]
-
-
-def _names(document: Any, matcher: Matcher, where: str, *, given: bool = False) -> list[str]:
-    """Return what a document may be called: its key or, without one, its id and its text."""
-    if not isinstance(matcher, KeyMatcher):
-        identity, words = id_of(document), unicodedata.normalize("NFC", text_of(document))
-        names = [identity or "", "" if is_blank(words) else words]
-        return [one for one in dict.fromkeys(names) if one]
-    plain = [document] if given and isinstance(document, str) else []
-    try:
-        key = matcher.key(document, where)
-    except InvalidInput:
-        if not plain:
-            raise
-        key = None  # a text that stands for a key of another kind
-    made = key if isinstance(key, str) else json.dumps(key, ensure_ascii=False, default=str)
-    return list(dict.fromkeys([*plain, *([] if key is None else [made])]))
+def _key_of(matcher: Matcher) -> Any:
+    """Return what tells documents apart, if the matcher does so by a key."""
+    return matcher.key if isinstance(matcher, KeyMatcher) else None
 
 
 class _Matching:
@@ -916,7 +763,7 @@ class _Matching:
             made.aspects = queries.aspects(plan.aspect_key)
         plan.check_ground_truth(queries, made.grades, part=part)
         if judged is not None:
-            made.looked_at = looked_at(judged, queries, matcher, made.grades)
+            made.looked_at = Judged.of(judged, queries, _key_of(matcher), made.grades)
         return made
 
     def relevance(self, plan: Plan) -> Relevance:

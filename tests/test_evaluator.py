@@ -466,9 +466,7 @@ def test_labels_can_be_read():
 
 def test_a_label_for_each_query_is_wanted():
     """The message gives both counts."""
-    with pytest.raises(
-        ValueError, match="queries must have one label per query, got 1 labels for 2"
-    ):
+    with pytest.raises(ValueError, match="queries must have one label per query, got 1 for 2"):
         sample_s(queries=["x"])
 
 

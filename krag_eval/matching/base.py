@@ -20,14 +20,16 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from importlib.metadata import entry_points
 from itertools import chain
 from numbers import Real
-from types import FunctionType, MemberDescriptorType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval._language import _
+from krag_eval import errors
+from krag_eval._language import N_, _
 from krag_eval._text import name_and_settings
 from krag_eval.documents import (
     DocumentLike,
@@ -40,18 +42,9 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
-from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, muted, number, unknown
-from krag_eval.matching.identity import is_bound, mark_of, without_secrets, words_of
-from krag_eval.matching.joins import (
-    BlockScorer,
-    FloatArray,
-    IntArray,
-    KeyJoin,
-    Matches,
-    Pairs,
-    Units,
-    warn_of_blank_texts,
-)
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped
+from krag_eval.matching import joins
+from krag_eval.matching.identity import attributes, is_bound, mark_of, without_secrets, words_of
 from krag_eval.matching.parallel import in_processes, n_processes
 
 if TYPE_CHECKING:
@@ -121,6 +114,10 @@ class Matcher(ABC):
     divisible: ClassVar[bool] = True
     #: Whether it knows which words of the ground truth a document holds, for token metrics.
     counts_words: ClassVar[bool] = False
+    #: What it looks at in a document, if it has no ``prepare``.
+    _reads: ClassVar[Any] = staticmethod(read_everything)
+    #: What to try when nothing matched at all, in English.
+    _advice: ClassVar[Fix] = ""
     #: Whether documents count together, so that no pair alone tells what was found.
     union: bool = False
 
@@ -128,16 +125,19 @@ class Matcher(ABC):
     def similarity(self, actual: Any, predicted: Any) -> float:
         """Return the similarity of one pair, in [0, 1]."""
 
-    def similarities(self, actual: Sequence[Any], predicted: Sequence[Any]) -> FloatArray:
+    def similarities(self, actual: Sequence[Any], predicted: Sequence[Any]) -> joins.FloatArray:
         """Return the similarities of all pairs; shape (actual, predicted).
 
         Override it when many pairs can be scored faster together than one by one.
         """
-        scores = np.empty((len(actual), len(predicted)))
-        for row, truth in enumerate(actual):
-            for column, document in enumerate(predicted):
-                scores[row, column] = self._number(self.similarity(truth, document))
-        return scores
+        return self._one_by_one(actual, predicted)
+
+    def _one_by_one(
+        self, actual: Sequence[Any], predicted: Sequence[Any], **asked: str
+    ) -> joins.FloatArray:
+        one: Callable[..., float] = self.similarity
+        numbers = [self._number(one(a, p, **asked)) for a in actual for p in predicted]
+        return np.array(numbers, np.float64).reshape(len(actual), len(predicted))
 
     def _number(self, value: Any) -> float:
         # Text is not parsed: "0.7" from a model's answer deserves a look first. Of a complex number
@@ -145,10 +145,8 @@ class Matcher(ABC):
         if not isinstance(value, (str, bytes)) and not np.iscomplexobj(value):
             with suppress(TypeError, ValueError):
                 return float(value)
-        raise InvalidType(
-            "matcher",
-            f"{self.signature}: a similarity must be a real number, got {clipped(value)}",
-        )
+        problem = f"{self.signature}: a similarity must be a real number, got {clipped(value)}"
+        raise InvalidType("matcher", problem)
 
     @staticmethod
     def from_function(
@@ -204,7 +202,7 @@ class Matcher(ABC):
     @property
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
-        return ""
+        return in_language(self._advice)
 
     @property
     def too_long_advice(self) -> Fix:
@@ -218,7 +216,8 @@ class Matcher(ABC):
         Ground truths that look the same to the matcher are the same when results are compared.
         The function holds neither the matcher nor a model.
         """
-        return read_everything if getattr(self, "prepare", None) is None else read_text
+        reads: Reading = self._reads
+        return reads if getattr(self, "prepare", None) is None else read_text
 
     def _for_ground_truth(self, texts: Sequence[str]) -> Matcher:
         """Return what decides about a query: itself, unless that depends on the ground truth.
@@ -240,12 +239,12 @@ class Matcher(ABC):
         """Match when either matches, each by its own threshold."""
         return OrMatcher(self, other)
 
-    def match(self, queries: QuerySet) -> Matches:
+    def match(self, queries: QuerySet) -> joins.Matches:
         """Score the pairs within each query; the evaluator calls it once."""
         if getattr(self, "prepare", None) is None:
-            return self._match(self._asked(Units.of_documents(queries), queries))
-        units = Units.of_texts(queries)
-        warn_of_blank_texts(queries)
+            return self._match(self._asked(joins.Units.of_documents(queries), queries))
+        units = joins.Units.of_texts(queries)
+        joins.warn_of_blank_texts(queries)
         return self._match(self._asked(units, queries))
 
     @property
@@ -255,7 +254,7 @@ class Matcher(ABC):
         compared = self.similarities if own else self.similarity
         return inspect.signature(compared).parameters.get("question")
 
-    def _asked(self, units: Units, queries: QuerySet) -> Units:
+    def _asked(self, units: joins.Units, queries: QuerySet) -> joins.Units:
         """Return units with the questions, if the matcher looks at them."""
         wanted = self._question
         if wanted is None:
@@ -265,7 +264,7 @@ class Matcher(ABC):
             return units
         return replace(units, questions=questions_of(queries, self.signature))
 
-    def _match(self, units: Units) -> Matches:
+    def _match(self, units: joins.Units) -> joins.Matches:
         """Score the pairs of units, here or in several processes."""
         if n_processes() == 1 or not self.divisible:
             return units.matches([self._pairs(units)])
@@ -273,41 +272,31 @@ class Matcher(ABC):
         name = f"matcher {self.signature}"
         return units.matches(in_processes(_score_part, self, name, parts))
 
-    def _pairs(self, units: Units) -> Pairs:
+    def _pairs(self, units: joins.Units) -> joins.Pairs:
         """Score the pairs of units in this process."""
         return units.pairs(self._scorer(units.values), self.signature)
 
-    def _scorer(self, values: Any) -> BlockScorer:
+    def _scorer(self, values: Any) -> joins.BlockScorer:
         """Return the scorer of blocks of these texts or documents."""
         prepare = getattr(self, "prepare", None)
         prepared = values
         if prepare is not None:
             prepared = [None if is_blank(text) else prepare(text) for text in values]
 
-        def score(actual: IntArray, predicted: IntArray, **asked: str) -> FloatArray:
-            sides = (
-                [prepared[unit] for unit in actual.tolist()],
-                [prepared[unit] for unit in predicted.tolist()],
-            )
-            if not asked:
-                return self.similarities(*sides)
-            return self._similarities_asked(*sides, **asked)
+        def score(*positions: joins.IntArray, **asked: str) -> joins.FloatArray:
+            sides = ([prepared[unit] for unit in side.tolist()] for side in positions)
+            own = type(self).similarities is not Matcher.similarities
+            together: joins.BlockScorer = self.similarities if own else self._one_by_one
+            return together(*sides, **asked)
 
         return score
 
-    def _similarities_asked(
-        self, actual: Sequence[Any], predicted: Sequence[Any], question: str
-    ) -> FloatArray:
-        """Return the similarities of all pairs to one who knows the question."""
-        if type(self).similarities is not Matcher.similarities:
-            together: Callable[..., FloatArray] = self.similarities
-            return together(actual, predicted, question=question)
-        alone: Callable[..., float] = self.similarity
-        rows = [
-            [self._number(alone(truth, document, question=question)) for document in predicted]
-            for truth in actual
-        ]
-        return np.array(rows).reshape(len(actual), len(predicted))
+
+def in_language(advice: Fix) -> Fix:
+    """Return advice that stands in English, marked by ``N_``, in the language of the moment."""
+    if isinstance(advice, str):
+        return advice and _(advice)
+    return Advice(_(advice.text), *advice.settings)
 
 
 def questions_of(queries: QuerySet, signature: str) -> list[str]:
@@ -323,13 +312,9 @@ def questions_of(queries: QuerySet, signature: str) -> list[str]:
     questions = [label for label in queries.labels if isinstance(label, str)]
     if len(questions) < len(queries.labels):
         first = next(i for i, label in enumerate(queries.labels) if not isinstance(label, str))
-        raise InvalidInput(
-            "queries",
-            f"must be the questions, as the matcher {signature} looks at them, got the number "
-            f"{queries.labels[first]} for one",
-            Advice("pass the question of each query by {}", queries=...),
-            query=first,
-        )
+        problem = f"must be the questions, as the matcher {signature} looks at them, got a number"
+        fix = Advice("pass the question of each query by {}", queries=...)
+        raise InvalidInput("queries", problem, fix, query=first)
     return questions
 
 
@@ -340,12 +325,10 @@ class _FunctionMatcher(Matcher):
         self, function: Callable[[Document, Document], float], threshold: float, name: str | None
     ) -> None:
         if not callable(function):
-            raise InvalidType(
-                "function",
-                f"must be callable as (actual, predicted) -> similarity, got {clipped(function)}",
-            )
+            be = "be callable as (actual, predicted) -> similarity"
+            raise errors.must("function", be, function, kind=InvalidType)
         self.function = function
-        self.threshold = number("threshold", threshold, 0, 1)
+        self.threshold = errors.number("threshold", threshold, 0, 1)
         own = str(getattr(function, "__name__", type(function).__name__))
         # A name that was given stands for the code, and not for values that are bound to it.
         told = name is not None and isinstance(function, FunctionType) and not is_bound(function)
@@ -374,10 +357,7 @@ class TextMatcher(Matcher):
     #: Tokenizing matchers turn it off: their tokenizer decides about normalisation.
     normalize: ClassVar[bool] = True
 
-    @property
-    def _document_reading(self) -> Reading:
-        """The text, whatever else a document has."""
-        return read_text
+    _reads: ClassVar[Any] = staticmethod(read_text)
 
     def read(self, texts: Sequence[str]) -> Any:
         """Return what :meth:`block_scorer` is given in place of the texts: a list, one per text.
@@ -387,21 +367,21 @@ class TextMatcher(Matcher):
         return texts
 
     @abstractmethod
-    def block_scorer(self, texts: Any) -> BlockScorer:
+    def block_scorer(self, texts: Any) -> joins.BlockScorer:
         """Prepare each distinct text once; return the scorer of blocks of them.
 
         The scorer gets positions in ``texts``, never of a blank one, and returns similarities of
         shape (ground truth, predicted).
         """
 
-    def prepared(self, units: Units) -> Units:
+    def prepared(self, units: joins.Units) -> joins.Units:
         """Return units whose values are texts with what :meth:`read` makes of these."""
         return replace(units, values=self.read(units.values))
 
-    def announce(self, units: Units) -> None:
+    def announce(self, units: joins.Units) -> None:
         """Warn, before any pair is scored, if that will take unexpectedly long."""
 
-    def _scorer(self, values: Any) -> BlockScorer:
+    def _scorer(self, values: Any) -> joins.BlockScorer:
         return self.block_scorer(values)
 
     def similarity(self, actual: DocumentLike, predicted: DocumentLike) -> float:
@@ -416,15 +396,15 @@ class TextMatcher(Matcher):
             return 0.0
         if self.normalize:
             texts = [unicodedata.normalize("NFC", text) for text in texts]
-        units = self.prepared(Units.of_pair(texts))
+        units = self.prepared(joins.Units.of_pair(texts))
         self.announce(units)
         score = self.block_scorer(units.values)
         return float(score(units.alternatives, units.predicted)[0, 0])
 
-    def match(self, queries: QuerySet) -> Matches:
+    def match(self, queries: QuerySet) -> joins.Matches:
         """Score the pairs within each query; the evaluator calls it once."""
-        units = Units.of_texts(queries, normalize=self.normalize)
-        warn_of_blank_texts(queries)
+        units = joins.Units.of_texts(queries, normalize=self.normalize)
+        joins.warn_of_blank_texts(queries)
         units = self.prepared(units)
         self.announce(units)
         return self._match(units)
@@ -462,9 +442,9 @@ class KeyMatcher(Matcher):
         key = self.key(actual, "actual")
         return float(key is not None and key == self.key(predicted, "predicted"))
 
-    def match(self, queries: QuerySet) -> Matches:
+    def match(self, queries: QuerySet) -> joins.Matches:
         """Join the keys of each query by hash; the evaluator calls it once."""
-        blanks = warn_of_blank_texts(queries) if self.reads_text else (0, 0)
+        blanks = joins.warn_of_blank_texts(queries) if self.reads_text else (0, 0)
         own_actual, own_predicted = (
             texts and not blank and self.own_keys(lists.elements)
             for texts, blank, lists in zip(
@@ -474,9 +454,9 @@ class KeyMatcher(Matcher):
         predicted = (
             queries.predicted if own_predicted else self._keys(queries.predicted, "predicted_docs")
         )
-        join = KeyJoin(lambda: self.signature)
+        join = joins.KeyJoin(lambda: self.signature)
         if queries.has_alternatives:
-            join.add_alternatives(self._alternative_keys(queries), predicted)
+            join.add(self._alternative_keys(queries), predicted, alternatives=True)
         else:
             keys = queries.actual if own_actual else self._keys(queries.actual, "actual_docs")
             join.add(keys, predicted)
@@ -494,7 +474,7 @@ class KeyMatcher(Matcher):
             yield [list(self.keys(item, f"{where}[{i}]")) for i, item in enumerate(items)]
 
 
-def _score_part(matcher: Matcher, part: tuple[int, Units]) -> Pairs:
+def _score_part(matcher: Matcher, part: tuple[int, joins.Units]) -> joins.Pairs:
     """Score one run of queries; what other processes do."""
     n_items_before, units = part
     return matcher._pairs(units).after(n_items_before)
@@ -520,10 +500,10 @@ def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str,
     if type(matcher).__init__ is object.__init__:
         return {}, True
     shown: dict[str, object] = {}
-    complete = True
+    held, complete = attributes(matcher), True
     _, *parameters = inspect.signature(type(matcher).__init__).parameters
     for name in parameters:
-        value = _kept_under(name, matcher)
+        value = held.get(name, held.get(f"_{name}", ...))
         if name in _SHOWN_ELSEWHERE or name in known or _is_hidden(name, value):
             continue
         if value is None or isinstance(value, str | Real):
@@ -542,17 +522,6 @@ def _is_hidden(name: str, value: object) -> bool:
     *_, last = words_of(name) or [""]
     counts = isinstance(value, bool) or (isinstance(value, Real) and last == "tokens")
     return not counts and _SOUNDS_SECRET.search(last) is not None
-
-
-def _kept_under(name: str, matcher: Matcher) -> Any:
-    """Return what an instance holds by a name, ``...`` if nothing; no property is asked."""
-    held = getattr(matcher, "__dict__", {})
-    for one in (name, f"_{name}"):
-        if one in held:
-            return held[one]
-        if isinstance(getattr(type(matcher), one, None), MemberDescriptorType):  # of __slots__
-            return getattr(matcher, one, ...)
-    return ...
 
 
 def _text_for_signature(text: str) -> str:
@@ -579,39 +548,27 @@ class _CombinedMatcher(Matcher):
 
     threshold = _AT_THRESHOLD
     takes_threshold: ClassVar[bool] = False
+    _advice = N_("Match by each part alone to see which one finds nothing.")
     _sign: ClassVar[str]
 
     def __init__(self, *parts: Matcher) -> None:
         for part in parts:
             if not isinstance(part, Matcher):
-                raise InvalidType(
-                    "matcher",
-                    f": {self._sign} combines matchers, such as CoverageMatcher(), "
-                    f"got {clipped(part)}",
-                    "did you forget to call it?" if isinstance(part, type) else "",
-                )
+                what = f": {self._sign} combines matchers, such as CoverageMatcher(), got "
+                fix = "did you forget to call it?" if isinstance(part, type) else ""
+                raise InvalidType("matcher", what + clipped(part), fix)
         # (a & b) & c is a & b & c: the numbers are the same, and the signature is plainer.
         self.parts: tuple[Matcher, ...] = tuple(
             chain.from_iterable(p.parts if type(p) is type(self) else (p,) for p in parts)
         )
         if len(self.parts) < 2:
-            raise InvalidInput(
-                "matcher", f": {self._sign} needs at least two matchers, got {len(parts)}"
-            )
+            problem = f": {self._sign} needs at least two matchers, got {len(parts)}"
+            raise InvalidInput("matcher", problem)
         for part in self.parts:
             if part.union:
-                raise InvalidInput(
-                    "matcher",
-                    f": {self._sign} decides about pairs, and for {part.signature} documents count "
-                    "together",
-                    "leave out union=True",
-                )
-            number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
-
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        return _("Match by each part alone to see which one finds nothing.")
+                problem = f": {self._sign} decides about pairs, and for {part.signature} documents "
+                raise InvalidInput("matcher", f"{problem}count together", "leave out union=True")
+            errors.number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
 
     @property
     def _question(self) -> inspect.Parameter | None:
@@ -650,11 +607,11 @@ class _CombinedMatcher(Matcher):
             actual: The ground-truth document: a LangChain ``Document``, a string or a dict.
             predicted: The predicted document, likewise.
         """
-        with muted():  # of one pair, a blank text needs no announcement
+        with errors.muted():  # of one pair, a blank text needs no announcement
             matches = self.match(QuerySet.from_lists([[actual]], [[predicted]]))
         return float(matches.similarity.max(initial=0.0))
 
-    def match(self, queries: QuerySet) -> Matches:
+    def match(self, queries: QuerySet) -> joins.Matches:
         """Let every part score all pairs; join what they found."""
         # All parts must speak of the same alternative of an AnyOf, not each of the one it likes.
         alone = alternatives_as_items(queries)
@@ -670,7 +627,7 @@ class _CombinedMatcher(Matcher):
             item_of[pair // n_ranks] * n_ranks + pair % n_ranks, similarity, np.maximum
         )
         kept = similarity > 0.0
-        return Matches(
+        return joins.Matches(
             pair[kept] // n_ranks,
             pair[kept] % n_ranks + 1,
             similarity[kept],
@@ -679,8 +636,8 @@ class _CombinedMatcher(Matcher):
 
     @abstractmethod
     def _join(
-        self, pairs: Sequence[IntArray], similarities: Sequence[FloatArray]
-    ) -> tuple[IntArray, FloatArray]:
+        self, pairs: Sequence[joins.IntArray], similarities: Sequence[joins.FloatArray]
+    ) -> tuple[joins.IntArray, joins.FloatArray]:
         """Return the pairs of the whole from those of the parts, sorted, each once."""
 
 
@@ -712,8 +669,8 @@ class AndMatcher(_CombinedMatcher):
     _sign: ClassVar[str] = "&"
 
     def _join(
-        self, pairs: Sequence[IntArray], similarities: Sequence[FloatArray]
-    ) -> tuple[IntArray, FloatArray]:
+        self, pairs: Sequence[joins.IntArray], similarities: Sequence[joins.FloatArray]
+    ) -> tuple[joins.IntArray, joins.FloatArray]:
         pair, least, n_parts = _grouped(
             np.concatenate(pairs), np.concatenate(similarities), np.minimum
         )
@@ -745,8 +702,8 @@ class OrMatcher(_CombinedMatcher):
     _sign: ClassVar[str] = "|"
 
     def _join(
-        self, pairs: Sequence[IntArray], similarities: Sequence[FloatArray]
-    ) -> tuple[IntArray, FloatArray]:
+        self, pairs: Sequence[joins.IntArray], similarities: Sequence[joins.FloatArray]
+    ) -> tuple[joins.IntArray, joins.FloatArray]:
         return _grouped(np.concatenate(pairs), np.concatenate(similarities), np.maximum)[:2]
 
 
@@ -754,7 +711,7 @@ def _read_by_all(readings: Sequence[Reading], document: DocumentLike) -> list[An
     return [reading(document) for reading in readings]
 
 
-def _on_common_scale(similarity: FloatArray, threshold: float) -> FloatArray:
+def _on_common_scale(similarity: joins.FloatArray, threshold: float) -> joins.FloatArray:
     """Stretch similarities so that 0.5 is the threshold; decisions stay what they were."""
     matched = similarity >= threshold
     scaled = np.empty(len(similarity))
@@ -767,15 +724,15 @@ def _on_common_scale(similarity: FloatArray, threshold: float) -> FloatArray:
 
 
 def _grouped(
-    pair: IntArray, similarity: FloatArray, choose: np.ufunc
-) -> tuple[IntArray, FloatArray, IntArray]:
+    pair: joins.IntArray, similarity: joins.FloatArray, choose: np.ufunc
+) -> tuple[joins.IntArray, joins.FloatArray, joins.IntArray]:
     """Return each pair once, sorted, with the chosen of its similarities and their number."""
     if not len(pair):
         return pair, similarity, np.zeros(0, np.int64)
     order = np.argsort(pair, kind="stable")
     pair, similarity = pair[order], similarity[order]
     starts = np.flatnonzero(np.diff(pair, prepend=-1))
-    chosen: FloatArray = choose.reduceat(similarity, starts)
+    chosen: joins.FloatArray = choose.reduceat(similarity, starts)
     return pair[starts], chosen, np.diff(starts, append=len(pair))
 
 
@@ -787,7 +744,7 @@ def alternatives_as_items(queries: QuerySet) -> QuerySet:
     return QuerySet.from_lists(actual, queries.predicted, queries.labels)
 
 
-def completed(matches: Matches) -> Matches:
+def completed(matches: joins.Matches) -> joins.Matches:
     """Give repeated items the pairs of the item they repeat.
 
     To a part they are one item, and it may have left out the pairs of all but the first; to
@@ -797,10 +754,10 @@ def completed(matches: Matches) -> Matches:
     n_pairs = np.searchsorted(matches.item, matches.same_as, side="right") - first
     item = np.repeat(np.arange(len(n_pairs)), n_pairs)
     source = np.arange(len(item)) + np.repeat(first - (np.cumsum(n_pairs) - n_pairs), n_pairs)
-    return Matches(item, matches.rank[source], matches.similarity[source], matches.same_as)
+    return joins.Matches(item, matches.rank[source], matches.similarity[source], matches.same_as)
 
 
-def _same_as(parts: Sequence[IntArray], queries: QuerySet) -> IntArray:
+def _same_as(parts: Sequence[joins.IntArray], queries: QuerySet) -> joins.IntArray:
     """Return the first item of the query that every part takes for the same as each item.
 
     Args:
@@ -843,7 +800,9 @@ _IN_PYTHON = {
     "function": "Matcher.from_function(similarity)",
 }
 
-#: Every name that ``matcher=`` accepts.
+#: The entry points by which an installed package adds matchers: name -> a class, or a function.
+ENTRY_POINTS = "krag_eval.matchers"
+#: Every built-in name that ``matcher=`` accepts.
 MATCHER_NAMES: tuple[str, ...] = tuple(_TABLE)
 
 
@@ -851,7 +810,8 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
     """Return a matcher for a name, or the instance itself.
 
     Args:
-        matcher: A name of :data:`MATCHER_NAMES`, with settings in parentheses if need be, as
+        matcher: A name of :data:`MATCHER_NAMES`, or one that an installed package adds by an entry
+            point of the group ``krag_eval.matchers``, with settings in parentheses if need be, as
             signatures print them; or a :class:`Matcher` instance.
 
     Raises:
@@ -863,52 +823,40 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
     >>> resolve_matcher("rougeL(statistic=recall, stemmer=yes)").signature
     'rougeL(statistic=recall,tokenizer=unicode,stemmer=yes)'
     """
+    made: Any = matcher
     if isinstance(matcher, str):
-        return _named(matcher)
-    if isinstance(matcher, Matcher):
-        return matcher
-    fix = ""
-    if isinstance(matcher, type):
-        fix = "did you forget to call it?"
-    elif callable(matcher):
-        fix = "wrap a function by Matcher.from_function"
-    raise InvalidType(
+        name, given = (matcher, {}) if matcher in _TABLE else name_and_settings("matcher", matcher)
+        module, build, fixed = _TABLE.get(name, ("", "", {}))
+        if module:
+            build = getattr(import_module(f"krag_eval.matching.{module}"), build)
+        else:
+            build = _installed(name, matcher)
+        made = build(**fixed, **_settings(given, name, build) if given else {})
+    if isinstance(made, Matcher):
+        return made
+    fix = "wrap a function by Matcher.from_function" if callable(made) else ""
+    raise errors.must(
         "matcher",
-        f"must be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass, "
-        f"got {clipped(matcher)}",
-        fix,
+        f"be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass",
+        made,
+        "did you forget to call it?" if isinstance(made, type) else fix,
+        InvalidType,
     )
 
 
-def _named(spelled: str) -> Matcher:
-    plain = spelled in _TABLE
-    name, given = (spelled, {}) if plain else name_and_settings("matcher", spelled)
-    made_by = _IN_PYTHON.get(name.lower().removesuffix("matcher").removesuffix("s"))
-    if name not in _TABLE and made_by is not None:
-        raise InvalidInput(
-            "matcher",
-            f": {clipped(spelled)} is made in Python, since it takes more than a name can say",
-            f"pass matcher=krag_eval.{made_by}",
-        )
-    if name not in _TABLE:
-        raise _unknown(name, spelled)
-    module, class_name, defaults = _TABLE[name]
-    build = getattr(import_module(f"krag_eval.matching.{module}"), class_name)
-    made: Matcher = build(**defaults, **_settings(given, name, build) if given else {})
-    return made
-
-
-def _unknown(name: str, spelled: str) -> InvalidInput:
-    """Return the refusal of a name that is no matcher's; it may be a tokenizer's."""
-    from krag_eval.matching.tokenizers import TOKENIZER_NAMES
-
-    refused = unknown("matcher", spelled, MATCHER_NAMES)
-    if name not in TOKENIZER_NAMES:
-        return refused
-    problem = f"{refused.problem}, which is a tokenizer"
-    return InvalidInput(
-        "matcher", problem, Advice("pass {}", matcher=f"coverage(tokenizer={name})")
-    )
+def _installed(name: str, spelled: str) -> Any:
+    """Return what an installed package has under a name."""
+    installed = entry_points(group=ENTRY_POINTS)
+    if name in installed.names:
+        return installed[name].load()
+    if made_by := _IN_PYTHON.get(name.lower().removesuffix("matcher").removesuffix("s")):
+        problem = f": {clipped(spelled)} is made in Python, since it takes more than a name can say"
+        raise InvalidInput("matcher", problem, f"pass matcher=krag_eval.{made_by}")
+    refused = errors.unknown("matcher", spelled, (*MATCHER_NAMES, *sorted(installed.names)))
+    if name in import_module("krag_eval.matching.tokenizers").TOKENIZER_NAMES:
+        fix = Advice("pass {}", matcher=f"coverage(tokenizer={name})")
+        refused = InvalidInput("matcher", f"{refused.problem}, which is a tokenizer", fix)
+    raise refused
 
 
 def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -> dict[str, Any]:
@@ -923,19 +871,19 @@ def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -
         raise InvalidInput("matcher", problem, Advice("pass {} beside it", threshold=...))
     for key in given:
         if key not in known:
-            raise unknown("matcher", key, tuple(known), f"a setting of {name}")
+            raise errors.unknown("matcher", key, tuple(known), f"a setting of {name}")
     return {key: _value(f"{name}: {key}", value, known[key]) for key, value in given.items()}
 
 
 def _value(setting: str, value: str, annotation: str) -> Any:
-    if annotation == "bool":
-        if value not in ("yes", "no", "true", "false"):
-            raise InvalidInput("matcher", f": {setting} must be yes or no, got {clipped(value)}")
-        return value in ("yes", "true")
-    if annotation.startswith("int"):
-        if not value.isdecimal():
-            raise InvalidInput(
-                "matcher", f": {setting} must be a whole number, got {clipped(value)}"
-            )
-        return int(value)
+    if "bool" in annotation:
+        flags = {"yes": True, "true": True, "no": False, "false": False}
+        if value in flags:
+            return flags[value]
+        raise InvalidInput("matcher", f": {setting} must be yes or no, got {clipped(value)}")
+    for kind in (int, float):
+        if kind.__name__ in annotation:
+            with suppress(ValueError):
+                return kind(value)
+            raise InvalidInput("matcher", f": {setting} must be a number, got {clipped(value)}")
     return value

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from krag_eval._language import _
+from krag_eval._language import N_, _
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
@@ -146,26 +146,20 @@ class CoverageMatcher(TextMatcher):
         self.numbers = boolean("numbers", numbers)
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
-        for argument, decides_pairs in (
-            ("numbers", self.numbers),
-            ("direction", self.direction == "either"),
-        ):
-            if self.union and decides_pairs:
-                raise InvalidInput(
-                    "union",
-                    f": {argument}={getattr(self, argument)!r} decides about a document alone, and "
-                    "with union=True documents count together",
-                    "choose one of the two",
-                )
+        pairs = {"numbers": numbers, "direction": direction == "either"}
+        for argument in [name for name, decided in pairs.items() if union and decided]:
+            problem = (
+                f": {argument} decides about a document alone, and with union=True they count "
+            )
+            raise InvalidInput("union", f"{problem}together", "choose one of the two")
 
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        told = _(
+    _advice = Advice(
+        N_(
             "If the two sides write the same passage differently (spaces, hyphens, corrected "
             "errors), try {}; if both sides carry ids, try {}"
-        )
-        return Advice(told, matcher=("coverage(tokenizer=letters)", "id"))
+        ),
+        matcher=("coverage(tokenizer=letters)", "id"),
+    )
 
     @property
     def too_long_advice(self) -> Fix:
@@ -314,14 +308,13 @@ class NumbersMatcher(TextMatcher):
     def __init__(self, threshold: float = 1.0) -> None:
         self.threshold = number("threshold", threshold, 0, 1)
 
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        told = _(
+    _advice = Advice(
+        N_(
             "Every number of the ground truth must occur in the chunk, in digits; with {} half of "
             "them will do"
-        )
-        return Advice(told, threshold=0.5)
+        ),
+        threshold=0.5,
+    )
 
     def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
         """Find the numbers of each distinct text once."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping, Sequence
@@ -12,11 +10,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from krag_eval._language import _
+from krag_eval._io import ForkLock
+from krag_eval._language import N_
 from krag_eval.documents import is_blank
-from krag_eval.errors import Fix, InvalidInput, InvalidType, clipped, number, whole
+from krag_eval.errors import InvalidInput, InvalidType, clipped, must, number, whole
 from krag_eval.matching.base import TextMatcher
-from krag_eval.matching.identity import mark_of
+from krag_eval.matching.identity import mark_of, model_name
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, real_numbers
 from krag_eval.matching.timeouts import check_timeout, in_thread
 
@@ -98,13 +97,10 @@ class EmbeddingMatcher(TextMatcher):
         self.timeout = check_timeout(timeout)
         self.cache = _checked_cache(cache)
 
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        return _(
-            "Cosines of different models are on different scales: look at the similarities of "
-            "pairs you know to be right before choosing a threshold."
-        )
+    _advice = N_(
+        "Cosines of different models are on different scales: look at the similarities of "
+        "pairs you know to be right before choosing a threshold."
+    )
 
     @property
     def embeddings(self) -> Embeddings:
@@ -121,10 +117,8 @@ class EmbeddingMatcher(TextMatcher):
         if isinstance(self._source, MadeOnce):
             return {"embeddings": self._source.name + self._mark}
         model = getattr(self.embeddings, "underlying_embeddings", self.embeddings)
-        names = (getattr(model, attribute, None) for attribute in ("model", "model_name"))
-        name = next((name for name in names if isinstance(name, str) and name), None)
         settings: dict[str, object] = {"embeddings": type(model).__name__ + self._mark}
-        return settings if name is None else settings | {"model": name}
+        return settings | ({"model": name} if (name := model_name(model)) else {})
 
     def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
         """Embed each distinct text once."""
@@ -171,11 +165,8 @@ class EmbeddingMatcher(TextMatcher):
         model = self.embeddings
         vectors = in_thread(self.timeout, lambda: [*model.embed_documents(batch)])
         if len(vectors) != len(batch):
-            raise InvalidInput(
-                "embeddings",
-                f": {self._model} must return one vector per text, got {len(vectors)} for "
-                f"{len(batch)} texts",
-            )
+            problem = f": {self._model} must return one vector per text, got {len(vectors)} for "
+            raise InvalidInput("embeddings", f"{problem}{len(batch)} texts")
         return [
             _checked_vector(text, vector, self._model)
             for text, vector in zip(batch, vectors, strict=True)
@@ -183,12 +174,12 @@ class EmbeddingMatcher(TextMatcher):
 
     def _check_lengths(self, lengths: set[int]) -> None:
         if len(lengths) > 1:
-            raise InvalidInput(
-                "embeddings",
-                f": {self._model} and the cache returned vectors of different lengths "
-                f"({', '.join(map(str, sorted(lengths)))})",
-                "A cache belongs to one model; pass another model a cache of its own",
+            found = ", ".join(map(str, sorted(lengths)))
+            problem = (
+                f": {self._model} and the cache returned vectors of different lengths ({found})"
             )
+            fix = "A cache belongs to one model; pass another model a cache of its own"
+            raise InvalidInput("embeddings", problem, fix)
 
     @property
     def _model(self) -> str:
@@ -221,11 +212,9 @@ def _checked_vector(text: str, vector: Any, source: str) -> FloatArray:
         problem = "a vector of zeros"
     else:
         return array
-    raise InvalidInput(
-        "embeddings",
-        f": {source} returned {problem} for the text {clipped(text)}, but a cosine needs a vector "
-        "of finite numbers that are not all 0",
-    )
+    told = f": {source} returned {problem} for the text {clipped(text)}"
+    fix = "a cosine needs a vector of finite numbers that are not all 0"
+    raise InvalidInput("embeddings", told, fix)
 
 
 def _checked_source(embeddings: Any) -> Embeddings | MadeOnce:
@@ -239,25 +228,17 @@ def _checked_source(embeddings: Any) -> Embeddings | MadeOnce:
 def _checked_embeddings(embeddings: Any) -> Embeddings:
     method = getattr(embeddings, "embed_documents", None)
     if isinstance(embeddings, type) or not callable(method):
-        is_class = isinstance(embeddings, type)
-        came = f"the class {embeddings.__name__}" if is_class else f"a {type(embeddings).__name__}"
-        raise InvalidType(
-            "embeddings",
-            "must be a LangChain Embeddings object, or another with a method "
-            f"embed_documents(texts), got {came}",
-            "did you forget to call it?" if is_class else _MODEL_FIRST,
-        )
+        fix = "did you forget to call it?" if isinstance(embeddings, type) else _MODEL_FIRST
+        be = "be a LangChain Embeddings object, or another with a method embed_documents(texts)"
+        raise must("embeddings", be, embeddings, fix, InvalidType)
     model: Embeddings = embeddings
     return model
 
 
 def _checked_cache(cache: Any) -> MutableMapping[str, Sequence[float]] | None:
     if cache is not None and not (hasattr(cache, "get") and hasattr(cache, "update")):
-        raise InvalidType(
-            "cache",
-            f"must be a dict or something like it, got a {type(cache).__name__}",
-            "For a LangChain store, wrap the embeddings in CacheBackedEmbeddings instead",
-        )
+        fix = "For a LangChain store, wrap the embeddings in CacheBackedEmbeddings instead"
+        raise must("cache", "be a dict or something like it", cache, fix, InvalidType)
     checked: MutableMapping[str, Sequence[float]] | None = cache
     return checked
 
@@ -265,7 +246,7 @@ def _checked_cache(cache: Any) -> MutableMapping[str, Sequence[float]] | None:
 # Several matchers of one evaluation may each have their own; those of the past make room.
 _MOST_KEPT = 4
 _kept: OrderedDict[str, Any] = OrderedDict()
-_lock = threading.RLock()
+_lock = ForkLock()
 
 
 @dataclass(frozen=True)
@@ -301,13 +282,3 @@ class MadeOnce:
             while len(_kept) > _MOST_KEPT:
                 _kept.popitem(last=False)
             return _kept[self.identity]
-
-
-def _renew_lock() -> None:
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    # Another thread may hold the lock during a fork; the child has no such thread.
-    os.register_at_fork(after_in_child=_renew_lock)

@@ -10,19 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from krag_eval._language import _
-from krag_eval.documents import (
-    DocumentLike,
-    Reading,
-    id_of,
-    is_blank,
-    metadata_of,
-    plain_value,
-    read_id,
-    read_text,
-    text_of,
-)
-from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, boolean
+from krag_eval import documents
+from krag_eval._language import N_
+from krag_eval.documents import DocumentLike, Reading
+from krag_eval.errors import Advice, InvalidInput, InvalidType, boolean, must
 from krag_eval.matching.base import KeyMatcher, TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
 
@@ -82,21 +73,15 @@ class ExactTextMatcher(KeyMatcher):
         self.case_sensitive = boolean("case_sensitive", case_sensitive)
         self.fold_whitespace = boolean("fold_whitespace", fold_whitespace)
 
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        return Advice(
-            _(
-                "If the ground truth is a passage and the retriever returns chunks, try {} or {}; "
-                "if both sides carry ids, try {}"
-            ),
-            matcher=("contains", "coverage", "id"),
-        )
+    _advice = Advice(
+        N_(
+            "If the ground truth is a passage and the retriever returns chunks, try {} or {}; "
+            "if both sides carry ids, try {}"
+        ),
+        matcher=("contains", "coverage", "id"),
+    )
 
-    @property
-    def _document_reading(self) -> Reading:
-        """The text, whatever else a document has."""
-        return read_text
+    _reads: ClassVar[Any] = staticmethod(documents.read_text)
 
     def settings(self) -> dict[str, object]:
         """Return the settings that differ from plain equality."""
@@ -104,8 +89,8 @@ class ExactTextMatcher(KeyMatcher):
 
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the folded text, or ``None`` for a blank one."""
-        text = text_of(document, where)
-        if is_blank(text):
+        text = documents.text_of(document, where)
+        if documents.is_blank(text):
             return None
         return _folded(text, self.case_sensitive, self.fold_whitespace)
 
@@ -155,16 +140,13 @@ class ContainsMatcher(TextMatcher):
         self.fold_whitespace = boolean("fold_whitespace", fold_whitespace)
         self.word_boundaries = boolean("word_boundaries", word_boundaries)
 
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        return Advice(
-            _(
-                "If chunks may cut a ground-truth passage, try {}; if line breaks or case "
-                "differ, try {}"
-            ),
-            matcher=("coverage", "contains(case_sensitive=no,fold_whitespace=yes)"),
-        )
+    _advice = Advice(
+        N_(
+            "If chunks may cut a ground-truth passage, try {}; if line breaks or case "
+            "differ, try {}"
+        ),
+        matcher=("coverage", "contains(case_sensitive=no,fold_whitespace=yes)"),
+    )
 
     def settings(self) -> dict[str, object]:
         """Return the settings that differ from the defaults."""
@@ -203,28 +185,20 @@ class IdMatcher(KeyMatcher):
 
     name = "id"
 
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        return _(
-            "Compare one id of each side: a prefix, a number against text or an id given anew "
-            "at every indexing are the usual causes."
-        )
+    _advice = N_(
+        "Compare one id of each side: a prefix, a number against text or an id given anew "
+        "at every indexing are the usual causes."
+    )
 
-    @property
-    def _document_reading(self) -> Reading:
-        """The id, whatever else a document has."""
-        return read_id
+    _reads: ClassVar[Any] = staticmethod(documents.read_id)
 
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the id of a document."""
-        identity = id_of(document)
+        identity = documents.id_of(document)
         if not identity:
-            raise InvalidInput(
-                **_named(where),
-                problem="has no id, and the id matcher needs one on every document",
-                fix=Advice("Give it one, or match on text with {}", matcher="text"),
-            )
+            fix = Advice("Give it one, or match on text with {}", matcher="text")
+            problem = "has no id, and the id matcher needs one on every document"
+            raise InvalidInput(problem=problem, fix=fix, **_named(where))
         return identity
 
     def own_keys(self, texts: Sequence[str]) -> bool:
@@ -257,10 +231,7 @@ class MetadataMatcher(KeyMatcher):
 
     def __init__(self, *keys: str) -> None:
         if not keys or not all(isinstance(key, str) for key in keys):
-            raise InvalidInput(
-                "keys",
-                f"must be the names of one or more metadata keys, such as 'source', got {keys!r}",
-            )
+            raise must("keys", "be the names of one or more metadata keys", keys)
         self.metadata_keys = keys
 
     @property
@@ -274,7 +245,7 @@ class MetadataMatcher(KeyMatcher):
 
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the values of the compared keys."""
-        metadata = metadata_of(document)
+        metadata = documents.metadata_of(document)
         return tuple(
             _hashable(_metadata_value(metadata, key, where), key, where)
             for key in self.metadata_keys
@@ -282,8 +253,8 @@ class MetadataMatcher(KeyMatcher):
 
 
 def _compared(keys: Sequence[str], document: DocumentLike) -> list[Any]:
-    metadata = metadata_of(document)
-    return [plain_value(_metadata_value(metadata, key, "document")) for key in keys]
+    metadata = documents.metadata_of(document)
+    return [documents.plain_value(_metadata_value(metadata, key, "document")) for key in keys]
 
 
 def _metadata_value(metadata: Mapping[str, Any], key: str, where: str) -> Any:
@@ -293,23 +264,17 @@ def _metadata_value(metadata: Mapping[str, Any], key: str, where: str) -> Any:
         InvalidInput: If there is no such key, or nothing under it.
     """
     place: Any = metadata
-    parts = [key] if key in metadata else key.split(".")
-    for depth, part in enumerate(parts):
+    for part in [key] if key in metadata else key.split("."):
         if not isinstance(place, Mapping) or part not in place:
-            below = f"; below {'.'.join(parts[:depth])!r} are {_keys(place)}" if depth else ""
-            raise InvalidInput(
-                **_named(where),
-                problem=f"has no metadata {key!r}, which MetadataMatcher compares; its metadata "
-                f"keys are {_keys(metadata)}{below}",
+            problem = (
+                f"has no metadata {key!r}, which MetadataMatcher compares; there are {_keys(place)}"
             )
+            raise InvalidInput(problem=problem, **_named(where))
         place = place[part]
     if _is_missing(place):
-        raise InvalidInput(
-            **_named(where),
-            problem=f"has the metadata {key!r}, which MetadataMatcher compares, but its value is "
-            f"{place!r}, which is none",
-            fix="give it one, or leave the document out",
-        )
+        problem = f"has metadata {key!r} for MetadataMatcher to compare, but its value is {place!r}"
+        fix = "give it a value, or leave the document out"
+        raise InvalidInput(problem=problem, fix=fix, **_named(where))
     return place
 
 
@@ -331,11 +296,10 @@ def _hashable(value: Any, key: str, where: str) -> Hashable:
     try:
         hash(value)
     except TypeError:
-        raise InvalidType(
-            **_named(where),
-            problem=f": metadata {key!r} must be hashable to be compared (text, a number, a "
-            f"tuple), got a {type(value).__name__}",
-        ) from None
+        problem = (
+            f": metadata {key!r} must be hashable to be compared, got a {type(value).__name__}"
+        )
+        raise InvalidType(problem=problem, **_named(where)) from None
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
 

@@ -9,20 +9,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import N_, _
-from krag_eval.errors import Advice, Fix, number, one_of, whole
+from krag_eval._language import N_
+from krag_eval.errors import Advice, number, one_of, whole
+from krag_eval.matching import waiting
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
-from krag_eval.matching.waiting import (
-    CELLS_AT_ONCE,
-    MAX_CELLS,
-    Advance,
-    Comparison,
-    common_subsequence,
-    in_blocks,
-    refuse_long_pairs,
-    warn_of_long_wait,
-)
 
 _SCORERS = ("ratio", "partial_ratio", "token_set_ratio")
 #: ``number of a stretch -> where it begins and ends``
@@ -38,7 +29,7 @@ _SECONDS_PER_SHORTER_SQUARED_BY_LONGER = 1e-12
 _STRETCHES, _CHARACTERS_PER_STRETCH = 500, 250
 _SECONDS_PER_CELL = 1e-10
 # Of ASCII alone, rapidfuzz compares 50 billion pairs a second.
-_ASCII_CELLS_AT_ONCE = 4 * CELLS_AT_ONCE
+_ASCII_CELLS_AT_ONCE = 4 * waiting.CELLS_AT_ONCE
 # Of fewer characters it does not matter how many words are repeated.
 _SHORT = 50_000
 
@@ -96,19 +87,16 @@ class FuzzyMatcher(TextMatcher):
     name = "fuzzy"
 
     def __init__(
-        self, scorer: str = "ratio", threshold: float = 0.8, max_cells: int = MAX_CELLS
+        self, scorer: str = "ratio", threshold: float = 0.8, max_cells: int = waiting.MAX_CELLS
     ) -> None:
         self.scorer = one_of("scorer", scorer, _SCORERS)
         self.threshold = number("threshold", threshold, 0, 1)
         self.max_cells = whole("max_cells", max_cells, 1)
 
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        return Advice(
-            _("If the ground truth is a passage and the retriever returns chunks, try {}"),
-            matcher="coverage",
-        )
+    _advice = Advice(
+        N_("If the ground truth is a passage and the retriever returns chunks, try {}"),
+        matcher="coverage",
+    )
 
     def settings(self) -> dict[str, object]:
         """Return the way of scoring."""
@@ -122,7 +110,7 @@ class FuzzyMatcher(TextMatcher):
         sliding = self.scorer == "partial_ratio"
         cells_at_most = _cells_sliding_at_most if sliding else _cells
         fast = sliding or all(map(str.isascii, texts))
-        at_once = _ASCII_CELLS_AT_ONCE if fast else CELLS_AT_ONCE
+        at_once = _ASCII_CELLS_AT_ONCE if fast else waiting.CELLS_AT_ONCE
         sizes = self._sizes(texts).astype(np.float64)
         longest = sizes.max(initial=0.0, keepdims=True)
         most_cells = float(cells_at_most(longest, longest)[0])
@@ -137,7 +125,7 @@ class FuzzyMatcher(TextMatcher):
             )
             return percent
 
-        def alone(actual: int, predicted: int, advance: Advance) -> float:
+        def alone(actual: int, predicted: int, advance: waiting.Advance) -> float:
             return score_alone(texts[actual], texts[predicted], advance)
 
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
@@ -148,7 +136,7 @@ class FuzzyMatcher(TextMatcher):
             def cells(row: int) -> FloatArray:
                 return cells_at_most(lengths[row : row + 1], others)
 
-            return in_blocks(actual, predicted, cells, together, alone, at_once) / 100.0
+            return waiting.in_blocks(actual, predicted, cells, together, alone, at_once) / 100.0
 
         return score
 
@@ -156,14 +144,15 @@ class FuzzyMatcher(TextMatcher):
         """Warn of long texts, whose comparison takes minutes, and refuse longer ones."""
         sizes = self._sizes(units.values)
         name, longest = f"fuzzy {self.scorer}", int(sizes.max(initial=0))
-        comparison = Comparison(name, "characters", _seconds, _SECONDS_PER_CHARACTER_PAIR, _FASTER)
+        comparison = waiting.Comparison(
+            name, "characters", _seconds, _SECONDS_PER_CHARACTER_PAIR, _FASTER
+        )
         if self.scorer == "partial_ratio":
             at_most = (_STRETCHES + longest / _CHARACTERS_PER_STRETCH) * _SECONDS_PER_CELL
-            comparison = Comparison(
+            comparison = waiting.Comparison(
                 name, "characters", _seconds_sliding, at_most, _FASTER, _cells_sliding
             )
-        refuse_long_pairs(units, sizes, comparison, self.max_cells)
-        warn_of_long_wait(units, sizes, comparison)
+        waiting.check_waits(units, sizes, comparison, self.max_cells)
 
     def _sizes(self, texts: Sequence[str]) -> IntArray:
         """Return how many characters of each text are compared, at most."""
@@ -217,9 +206,9 @@ def _length_of_distinct_words(text: str) -> int:
 # the same to the last bit: its formulas stand here in its order, in percent.
 
 
-def _distance(first: str, second: str, advance: Advance) -> int:
+def _distance(first: str, second: str, advance: waiting.Advance) -> int:
     """Return the insertions and deletions that make one text of the other."""
-    n_common = common_subsequence(_codes(first), _codes(second), advance)
+    n_common = waiting.common_subsequence(_codes(first), _codes(second), advance)
     return len(first) + len(second) - 2 * n_common
 
 
@@ -227,7 +216,7 @@ def _codes(text: str) -> NDArray[np.int32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<i4"))
 
 
-def _ratio(first: str, second: str, advance: Advance) -> float:
+def _ratio(first: str, second: str, advance: waiting.Advance) -> float:
     """Return ``fuzz.ratio``."""
     return _likeness(_distance(first, second, advance), len(first) + len(second))
 
@@ -236,7 +225,7 @@ def _likeness(distance: int, length: int) -> float:
     return (1.0 - distance / length) * 100.0
 
 
-def _token_set_ratio(first: str, second: str, advance: Advance) -> float:
+def _token_set_ratio(first: str, second: str, advance: waiting.Advance) -> float:
     """Return ``fuzz.token_set_ratio``: words both have, with the rest of one or the other."""
     words, others = set(first.split()), set(second.split())
     both = len(" ".join(words & others))
@@ -257,7 +246,7 @@ def _apart(distance: int, length: int) -> float:
     return 100.0 - 100.0 * distance / length
 
 
-def _partial_ratio(first: str, second: str, advance: Advance) -> float:
+def _partial_ratio(first: str, second: str, advance: waiting.Advance) -> float:
     """Return ``fuzz.partial_ratio``: the ratio of the shorter text and the best stretch."""
     shorter, longer = sorted((first, second), key=len)
     best = _Stretches(shorter, longer, advance).best(0.0)
@@ -274,7 +263,7 @@ class _Stretches:
     can be.
     """
 
-    def __init__(self, shorter: str, longer: str, advance: Advance) -> None:
+    def __init__(self, shorter: str, longer: str, advance: waiting.Advance) -> None:
         self._shorter, self._longer, self._advance = shorter, longer, advance
 
     def best(self, best: float) -> float:
@@ -320,14 +309,14 @@ class _Stretches:
 
         shorter = self._shorter
         texts = (self._longer[slice(*ends)] for ends in stretches)
-        if len(shorter) ** 2 > CELLS_AT_ONCE:
+        if len(shorter) ** 2 > waiting.CELLS_AT_ONCE:
             yield from (_distance(shorter, text, lambda cells: None) for text in texts)
-        n_at_once = max(1, CELLS_AT_ONCE // (10 * len(shorter) ** 2))
+        n_at_once = max(1, waiting.CELLS_AT_ONCE // (10 * len(shorter) ** 2))
         while group := [*islice(texts, n_at_once)]:
             yield from process.cdist([shorter], group, scorer=Indel.distance, dtype=np.int64)[0]
 
 
-_ALONE: dict[str, Callable[[str, str, Advance], float]] = {
+_ALONE: dict[str, Callable[[str, str, waiting.Advance], float]] = {
     "ratio": _ratio,
     "partial_ratio": _partial_ratio,
     "token_set_ratio": _token_set_ratio,

@@ -23,23 +23,15 @@ import os
 import re
 import sys
 import threading
+import types
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from decimal import Decimal
 from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec, resolve_name
-from itertools import chain
+from itertools import accumulate, chain, compress
 from operator import attrgetter, itemgetter, methodcaller
-from types import (
-    BuiltinFunctionType,
-    CodeType,
-    FunctionType,
-    GenericAlias,
-    MemberDescriptorType,
-    MethodType,
-    ModuleType,
-)
 from typing import Any, NamedTuple
 
 #: What stands behind the name of what cannot be told.
@@ -124,6 +116,12 @@ def _attribute(thing: Any, name: str) -> Any:
         return None
 
 
+def model_name(model: Any) -> str:
+    """Return the name that a model of LangChain's goes by, such as ``gpt-4o``; none if unknown."""
+    names = (getattr(model, attribute, None) for attribute in ("model", "model_name"))
+    return next((name for name in names if isinstance(name, str) and name), "")
+
+
 def mark_of(thing: Any) -> str:
     """Return the mark that stands behind a name: nothing where the name tells all.
 
@@ -147,7 +145,7 @@ def digest_of(*things: Any) -> tuple[str, bool]:
     return hashlib.sha256(told.encode("ascii")).hexdigest(), telling.complete
 
 
-def is_bound(function: FunctionType) -> bool:
+def is_bound(function: types.FunctionType) -> bool:
     """Tell whether a function holds values from where it was made."""
     return bool(function.__closure__ or function.__defaults__ or function.__kwdefaults__)
 
@@ -159,11 +157,11 @@ def bound_values(function: Any) -> dict[str, Any]:
         bound = {**dict(enumerate(function.args)), **function.keywords, **bound}
         function = function.func
     function = getattr(function, "__func__", function)
-    if isinstance(function, FunctionType):
-        found = _found(function)
-        written = set() if found is None else _written(found)
-        held = {**_defaults(function), **_cells(function)}
-        bound = {name: one for name, one in held.items() if name not in written} | bound
+    if isinstance(function, types.FunctionType):
+        written = _written(_found(function))
+        bound = {
+            name: one for name, one in _held_by(function).items() if name not in written
+        } | bound
     return {
         str(name): value
         for name, value in bound.items()
@@ -180,23 +178,17 @@ def same(ours: str, theirs: str) -> bool | None:
     (None, None)
     """
     (bare, marks), (other, others) = map(_without_marks, (ours, theirs))
-    if bare != other:
-        return False
     pairs = [(marks.get(place, ""), others.get(place, "")) for place in {**marks, **others}]
     sure = [all(one.startswith("#") and one != UNKNOWN for one in pair) for pair in pairs]
-    if any(one != other for (one, other), told in zip(pairs, sure, strict=True) if told):
+    if bare != other or any(len({*pair}) > 1 for pair in compress(pairs, sure)):
         return False
     return True if all(sure) else None
 
 
 def _without_marks(text: str) -> tuple[str, dict[int, str]]:
     """Return a part of a signature without marks, and where they stood."""
-    bare, marks, end = "", {}, 0
-    for found in _MARK.finditer(text):
-        bare += text[end : found.start()]
-        marks[len(bare)] = found[0]
-        end = found.end()
-    return bare + text[end:], marks
+    bare = _MARK.split(text)
+    return "".join(bare), dict(zip(accumulate(map(len, bare)), _MARK.findall(text), strict=False))
 
 
 def is_secret(name: Any, value: object) -> bool:
@@ -260,9 +252,13 @@ def _is_importable(function: Any) -> bool:
 
 def _is_own(thing: Any) -> bool:
     """Tell whether a function, a class or a module is the user's, neither installed nor ours."""
-    module = getattr(thing, "__name__" if isinstance(thing, ModuleType) else "__module__", None)
+    module = getattr(
+        thing, "__name__" if isinstance(thing, types.ModuleType) else "__module__", None
+    )
     file = getattr(sys.modules.get(module or ""), "__file__", None)
-    if isinstance(code := getattr(thing, "__code__", None), CodeType):  # of a class it is another
+    if isinstance(
+        code := getattr(thing, "__code__", None), types.CodeType
+    ):  # of a class it is another
         file = code.co_filename
     return _is_own_file(module or "builtins", file)
 
@@ -276,9 +272,9 @@ def _is_own_file(module: str, file: str | None) -> bool:
 
 def _is_own_package(module: str) -> bool:
     """Tell whether a module that is not loaded is the user's, or cannot be found."""
-    package, spec = module.partition(".")[0], None
+    spec = None
     with suppress(ValueError, ImportError):
-        spec = find_spec(package)
+        spec = find_spec(module.partition(".")[0])
     places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
     return _is_own_file(module, next(filter(None, places), None))
 
@@ -318,14 +314,12 @@ class _Telling:
     def _thing(self, value: Any) -> Any:
         if _is_importable(value) and not _is_own(value):
             return _qualified(value)
-        if _is_numpy(value, "ndarray"):
-            return self._array(value)
         if isinstance(value, Mapping | list | tuple | Set) and len(value) > self._left:
             return self._unknown(value)
         for kinds, tell in self._kinds:
             if isinstance(value, kinds):
                 return [type(value).__name__, tell(self, value)]
-        return self._object(value)
+        return self._array(value) if _is_numpy(value, "ndarray") else self._object(value)
 
     def named(self, values: Iterable[tuple[Any, Any]]) -> list[Any]:
         """Return what values are under their names, but for secrets; whatever their order."""
@@ -355,130 +349,101 @@ class _Telling:
         self.complete = False
         return ["?", _qualified(type(value))]
 
-    def _function(self, function: FunctionType) -> Any:
+    def _function(self, function: types.FunctionType) -> Any:
         found = _found(function) if _is_own(function) else None
-        if found is None and _is_own(function):
-            return self._unknown(function)
-        source = _qualified(function) if found is None else _tree(found)
-        return [source, self._used(function, found)]
+        if found is not None:
+            return [_tree(found), self._used(function, found)]
+        bound = self.named(_held_by(function).items())
+        return self._unknown(function) if _is_own(function) else [_qualified(function), bound]
 
-    def _used(self, function: FunctionType, node: ast.AST | None) -> list[Any]:
+    def _used(self, function: types.FunctionType, node: ast.AST) -> list[Any]:
         """Return the values that a function uses and does not change."""
-        used = {**_defaults(function), **_cells(function)}
-        if node is None:
-            return self.named(used.items())
-        written = _written(node)
-        used = {name: value for name, value in used.items() if name not in written}
-        loaded = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - written
-        space = function.__globals__
-        for name in loaded.intersection(_names(function.__code__), space):
-            used[name] = space[name]
+        written, names, space = _written(node), _names(function.__code__), function.__globals__
+        loaded = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        used = {**_held_by(function), **{name: space[name] for name in loaded & names & {*space}}}
+        used = {name: one for name, one in used.items() if name not in written}
         for name, one in self._imported(node, space):
-            if used.setdefault(name, one) is not one:  # now this, now that
-                self.complete = False
-        used |= self._of_modules(used, node) | self._at_first(function, node, written)
-        modules = {name: one for name, one in used.items() if isinstance(one, ModuleType)}
-        told = [(self.of(name), [type(one).__name__, one.__name__])
-                for name, one in modules.items()]  # fmt: skip
-        told += self.named((name, one) for name, one in used.items() if name not in modules)
-        return sorted(told, key=json.dumps)
+            self.complete &= used.setdefault(name, one) is one  # now this, now that
+        for name, one in [*used.items()]:
+            if isinstance(one, types.ModuleType):
+                used |= self._of_module(name, one, names)
+        return self.named({**used, **self._at_first(function, node, written & names)}.items())
 
     def _imported(self, node: ast.AST, space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         """Yield what of the user's a function imports itself; what is not loaded is unknown."""
-        for name, path, attribute in _imports(node):
-            path = resolve_name(path, space.get("__package__") or "")
+        found = [(one, alias) for one in ast.walk(node) for alias in getattr(one, "names", ())
+                 if isinstance(alias, ast.alias)]  # fmt: skip
+        for one, alias in found:
+            path, name = alias.name, alias.asname or alias.name.partition(".")[0]
+            if isinstance(one, ast.ImportFrom):
+                path = "." * one.level + (one.module or "")
+                path = resolve_name(path, space.get("__package__") or "")
             module = sys.modules.get(path)
             if module is None or not _is_own(module):
                 self.complete &= module is not None or not _is_own_package(path)
-                continue
-            found = vars(module).get(attribute, sys.modules.get(f"{path}.{attribute}"))
-            if attribute and found is None:
-                self.complete = False
+            elif isinstance(one, ast.Import):
+                yield name, module if alias.asname else sys.modules[name]
             else:
-                yield name, found if attribute else module
+                taken = vars(module).get(alias.name, sys.modules.get(f"{path}.{alias.name}"))
+                self.complete &= taken is not None
+                yield name, taken
 
-    def _of_modules(self, used: Mapping[str, Any], node: ast.AST) -> dict[str, Any]:
-        """Return what is used of the user's modules: config.MODEL, shop.ranking.first."""
+    def _of_module(self, name: str, module: types.ModuleType, names: set[str]) -> dict[str, Any]:
+        """Return what code of these names uses of a module: config.MODEL, shop.ranking.first."""
+        told: dict[str, Any] = {name: f"module {module.__name__}"}
+        if _is_own(module):
+            found = {f"{name}.{one}": vars(module)[one] for one in names & {*vars(module)}}
+            self.complete &= bool(found)  # getattr(shop, name)
+            for path, one in found.items():
+                inner = isinstance(one, types.ModuleType) and one is not module
+                told |= self._of_module(path, one, names) if inner else {path: one}
+        return told
 
-        def module_of(one: Any) -> ModuleType | None:
-            if isinstance(one, ast.Attribute):
-                around = module_of(one.value)
-                found = None if around is None else vars(around).get(one.attr)
-            else:
-                found = used.get(one.id) if isinstance(one, ast.Name) else None
-            return found if isinstance(found, ModuleType) and _is_own(found) else None
-
-        found, named = {}, set()
-        for one in ast.walk(node):  # from the outside in
-            if isinstance(one, ast.Attribute) and (module := module_of(one.value)) is not None:
-                named.add(one.value)
-                if one.attr in vars(module):
-                    found[ast.unparse(one)] = vars(module)[one.attr]
-                    continue
-            elif one in named or module_of(one) is None:
-                continue
-            self.complete = False  # getattr(shop, name)
-        return found
-
-    def _at_first(self, function: FunctionType, node: ast.AST, written: set[str]) -> dict[str, Any]:
+    def _at_first(
+        self, function: types.FunctionType, node: ast.AST, written: set[str]
+    ) -> dict[str, Any]:
         """Return what variables of the module were before the function changed them."""
         source = _source_of(function.__code__, function.__globals__)
-        assigned = {} if source is None else source.values
+        body: list[Any] = source.tree.body if source else []
+        assigned = {getattr(target, "id", ""): one for one in body
+                    for target in getattr(one, "targets", ())}  # fmt: skip
         shared = {name for one in ast.walk(node) if isinstance(one, ast.Global)
                   for name in one.names}  # fmt: skip
         found = {}
-        for name in written.intersection(_names(function.__code__)):
+        for name in written:
             try:
-                value = ast.literal_eval(assigned[name].value)
+                ast.literal_eval(assigned[name].value)
+                found[f"{name} at first"] = json.dumps(_tree(assigned[name]))
             except (KeyError, ValueError, TypeError, SyntaxError, RecursionError):
                 self.complete &= name not in shared
-            else:
-                if value not in (None, [], {}):  # memory that was empty
-                    found[f"{name} at first"] = _tree(assigned[name])
         return found
 
-    def _method(self, method: Any) -> Any:
-        return [self.of(getattr(method, "__func__", method.__name__)), self.of(method.__self__)]
-
     def _class(self, kind: type) -> Any:
-        methods = list(_methods(kind))
-        node = next(filter(None, map(_class_around, methods)), None)
-        bases = [self.of(base) for base in kind.__bases__ if base is not object]
-        taken = self.named((name, one) for name, one in vars(kind).items()
-                           if isinstance(one, FunctionType) and not _is_of(kind, one))  # fmt: skip
-        bases += [taken] if taken else []
+        changed = set[str]().union(
+            *(_written_to_self(one, kind.__name__) for one in _methods(kind))
+        )
+        values = {
+            name: one
+            for name, one in vars(kind).items()
+            if name not in changed and _is_value(name, one)
+        }
         if issubclass(kind, enum.Enum):
-            bases += [self.named((name, one.value) for name, one in kind.__members__.items())]
-        changed = set[str]().union(*(_written_to_self(one, kind.__name__) for one in methods))
-        values = self._derived(
-            (name, one) for name, one in vars(kind).items()
-            if not (name.startswith("__") or name in changed or hasattr(type(one), "__get__")
-                    or issubclass(kind, enum.Enum))
-        )  # fmt: skip
-        if node is not None:
-            bases += [values] if values else []
-            return [_tree(node), bases, [self._used(one, node) for one in methods]]
-        if methods:
-            return self._unknown(kind)
+            values = {name: one for name, one in values.items() if _is_own(one)}
+            values |= {name: one.value for name, one in kind.__members__.items()}
         fields = vars(kind).get("__pydantic_fields__") or vars(kind).get("__annotations__") or {}
         shown = {name: re.sub(r" at 0x\w+", "", repr(one)) for name, one in fields.items()}
-        return [_qualified(kind), bases, values, self.named(shown.items())]
-
-    def _partial(self, function: partial[Any]) -> Any:
-        return [self.of(function.func), self.of(function.args), self.of(function.keywords)]
+        bases = self._items(base for base in kind.__bases__ if base is not object)
+        return [_qualified(kind), bases, self.named(values.items()), self.named(shown.items())]
 
     def _items(self, values: Iterable[Any]) -> list[Any]:
         return [self.of(value) for value in values]
-
-    def _set(self, values: Iterable[Any]) -> list[Any]:
-        return sorted(self._items(values), key=json.dumps)
 
     def _array(self, array: Any) -> Any:
         if array.dtype.hasobject or array.nbytes > _MOST_BYTES:
             return self._unknown(array)
         return [array.dtype.str, array.shape, hashlib.sha256(array.tobytes()).hexdigest()]
 
-    def _module(self, module: ModuleType) -> str:
+    def _module(self, module: types.ModuleType) -> str:
         self.complete &= not _is_own(module)  # held, who knows for what
         return module.__name__
 
@@ -487,23 +452,25 @@ class _Telling:
         return [_qualified(type(one)), one.name, *own]
 
     _kinds: tuple[tuple[Any, Callable[..., Any]], ...] = (
-        (FunctionType, _function),
-        (MethodType | BuiltinFunctionType, _method),
-        (GenericAlias, lambda self, alias: repr(alias)),
+        (types.FunctionType, _function),
+        (types.MethodType | types.BuiltinFunctionType, lambda self, method: self._items(
+            (getattr(method, "__func__", method.__name__), method.__self__))),
+        (types.GenericAlias, lambda self, alias: repr(alias)),
         (type, _class),
-        (partial, _partial),
+        (partial, lambda self, one: self._items((one.func, one.args, one.keywords))),
         (itemgetter | attrgetter | methodcaller, lambda self, one: self.of(one.__reduce__())),
         (enum.Enum, _member),
         (re.Pattern, lambda self, one: [self.of(one.pattern), one.flags]),
         (os.PathLike, lambda self, path: _shortened(os.fspath(path).replace(os.sep, "/"))),
         (Mapping, lambda self, mapping: self.named(mapping.items())),
         (list | tuple, _items),
-        (Set, _set),
-        (ModuleType, _module),
+        (Set, lambda self, values: sorted(self._items(values), key=json.dumps)),
+        (types.ModuleType, _module),
         (staticmethod | classmethod, lambda self, method: self.of(method.__func__)),
         (property, lambda self, one: self._items((one.fget, one.fset))),
+        (cached_property, lambda self, one: self.of(one.func)),
         (_BESIDE, lambda self, one: None),
-    )
+    )  # fmt: skip
 
     def _object(self, value: Any) -> Any:
         """Return the class of an object, and what it was made with."""
@@ -516,17 +483,17 @@ class _Telling:
             return self.of(kind) if kind is object else self._unknown(value)
         held = _held(value)
         fields = getattr(kind, "__pydantic_fields__", None)
-        langchain = any(one.__module__.startswith("langchain_core.") for one in kind.__mro__)
-        if langchain:
+        if any(one.__module__.startswith("langchain_core.") for one in kind.__mro__):
             if kind.__name__ in ("RunnableBinding", "RunnableRetry"):
                 return self._binding(held)
             held = {name: one for name, one in held.items() if not _is_plumbing(kind, name)}
-        if fields is not None:
-            return [self.of(kind), self._fields(held, fields)]
-        doubtful = _made_of_others(kind, held)
+        if fields is None:
+            doubtful = _made_of_others(kind, held)
+        else:
+            held = {name: one for name, one in held.items() if not _is_unset(fields.get(name), one)}
+            doubtful = {name for name in held if name.startswith("_")}
         sure = self.named((name, one) for name, one in held.items() if name not in doubtful)
-        derived = self._derived((name, held[name]) for name in doubtful)
-        return [self.of(kind), sure, derived] if derived else [self.of(kind), sure]
+        return [self.of(kind), sure, self._derived((name, held[name]) for name in doubtful)]
 
     def _binding(self, held: Mapping[str, Any]) -> Any:
         """Return what is bound to a Runnable; where that is nothing, the Runnable alone."""
@@ -535,19 +502,20 @@ class _Telling:
         bound = self.of(held["bound"])
         return [bound, self.named(more.items())] if more else bound
 
-    def _fields(self, held: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
-        """Return the fields of a pydantic object that were set, or are not empty of themselves."""
-        told: dict[str, Any] = {}
-        for name, one in held.items():
-            field = fields.get(name)
-            empty = one is None or one is False or (isinstance(one, str | list | dict) and not one)
-            if is_secret(name, one) or (field is not None and empty and field.default == one):
-                continue
-            if name.startswith("_"):
-                told |= dict(self._derived([(name, one)]))
-            elif field is None or not field.exclude or isinstance(one, (str, *_PLAIN)):
-                told[name] = self.of(one)
-        return sorted(told.items())
+
+def _is_value(name: str, value: Any) -> bool:
+    """Tell whether a class has something of its own under a name; what is generated is not."""
+    if isinstance(value, types.FunctionType):
+        return not _is_generated(value)
+    slot = isinstance(value, types.MemberDescriptorType)
+    return not (slot or name.startswith("__") or name == "_abc_impl")
+
+
+def _is_unset(field: Any, value: Any) -> bool:
+    """Tell whether a field of pydantic's is empty of itself, or holds what works beside others."""
+    empty = isinstance(value, bool | str | list | dict | None) and not value
+    excluded = field is not None and field.exclude and not isinstance(value, (str, *_PLAIN))
+    return excluded or (field is not None and empty and bool(field.default == value))
 
 
 def _is_plumbing(kind: type, name: str) -> bool:
@@ -575,31 +543,33 @@ def _shortened(value: Any) -> str:
     return hashlib.sha256(value).hexdigest()
 
 
-def _defaults(function: FunctionType) -> dict[str, Any]:
+def _held_by(function: types.FunctionType) -> dict[str, Any]:
+    """Return the values of a function's defaults and its closure, of which a cell may be empty."""
     code, given = function.__code__, function.__defaults__ or ()
     last = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
-    return {**dict(zip(last, given, strict=True)), **(function.__kwdefaults__ or {})}
-
-
-def _cells(function: FunctionType) -> dict[str, Any]:
-    """Return the values of a function's closure; a cell may be empty yet."""
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+    held = {**dict(zip(last, given, strict=True)), **(function.__kwdefaults__ or {})}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):
-            found[name] = cell.cell_contents
-    found.pop("__class__", None)
-    return found
+            held[name] = cell.cell_contents
+    return {name: one for name, one in held.items() if name != "__class__"}
 
 
-def _names(code: CodeType) -> set[str]:
+def _names(code: types.CodeType) -> set[str]:
     """Return the names that code and the code within it load from its module."""
-    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    inner = (one for one in code.co_consts if isinstance(one, types.CodeType))
     return {*code.co_names}.union(*map(_names, inner))
 
 
 def _slots(kind: type) -> list[str]:
-    return [name for one in kind.__mro__ for name, slot in vars(one).items()
-            if isinstance(slot, MemberDescriptorType) and not name.startswith("__")]  # fmt: skip
+    named = chain.from_iterable(vars(one).items() for one in kind.__mro__)
+    slots = [name for name, one in named if isinstance(one, types.MemberDescriptorType)]
+    return [name for name in slots if not name.startswith("__")]
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """Return what an object holds under its names; no property is asked."""
+    held = {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
+    return held | getattr(value, "__dict__", {})
 
 
 def _held(value: Any) -> dict[str, Any]:
@@ -608,22 +578,18 @@ def _held(value: Any) -> dict[str, Any]:
     What it was made with counts in any case.
     """
     kind = type(value)
-    held = {name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)}
-    held |= getattr(value, "__dict__", {})
+    held = attributes(value)
     own = [one for one in kind.__mro__ if held and _is_own(one)]
     methods = [one for one in chain.from_iterable(map(_methods, own)) if not _is_maker(one)]
-    fields = getattr(kind, "__pydantic_fields__", None)
     written = set[str]().union(*map(_written_to_self, methods))
-    if fields is not None:
-        held |= getattr(value, "__pydantic_extra__", None) or {}
+    if (fields := getattr(kind, "__pydantic_fields__", None)) is not None:
         ours = set[str]().union(*(vars(one).get("__private_attributes__", ()) for one in own))
-        held = {name: one for name, one in held.items() if not name.startswith("_")}
         private = getattr(value, "__pydantic_private__", None) or {}
+        held |= getattr(value, "__pydantic_extra__", None) or {}
         held |= {name: one for name, one in private.items() if name in ours}
         in_place = (_written_to_self(one, rebound=False) for one in methods)
         written -= {*fields}.difference(*in_place)
-    if written:
-        written -= _made_with(kind)
+    written -= _made_with(kind) if written else set()
     return {name: one for name, one in held.items() if name not in written and not isinstance(
             inspect.getattr_static(kind, name, None), cached_property)}  # fmt: skip
 
@@ -633,8 +599,13 @@ def _made_of_others(kind: type, held: dict[str, Any]) -> set[str]:
 
     If they cannot be told (a client), the others tell enough.
     """
-    given = _arguments(kind)
-    if given is None or not given <= {name.removeprefix("_") for name in held}:
+    constructor = inspect.getattr_static(kind, "__init__")
+    if not isinstance(constructor, types.FunctionType):
+        return set()
+    _, *parameters = inspect.signature(constructor).parameters.values()
+    given = {one.name for one in parameters}
+    several = any(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters)
+    if several or not given or not given <= {name.removeprefix("_") for name in held}:
         return set()
     makers = filter(_is_maker, chain.from_iterable(map(_methods, kind.__mro__)))
     derived = set[str]().union(*map(_written_to_self, makers)).intersection(held)
@@ -646,7 +617,7 @@ def _made_with(kind: type) -> set[str]:
     found = set()
     for one in kind.__mro__:
         maker = vars(one).get("__init__")
-        if not isinstance(maker, FunctionType) or one.__module__.startswith("pydantic."):
+        if not isinstance(maker, types.FunctionType) or one.__module__.startswith("pydantic."):
             continue
         _, *names = inspect.signature(maker).parameters
         found |= {*names, *(f"_{name}" for name in names)}
@@ -659,50 +630,31 @@ def _made_with(kind: type) -> set[str]:
     return found
 
 
-def _is_maker(method: FunctionType) -> bool:
+def _is_maker(method: types.FunctionType) -> bool:
     return method.__name__ in ("__init__", "__post_init__", "model_post_init")
 
 
-def _written_to_self(method: FunctionType, *others: str, rebound: bool = True) -> set[str]:
+def _written_to_self(method: types.FunctionType, *others: str, rebound: bool = True) -> set[str]:
     """Return the attributes of its object, or of the class of a name, that a method changes."""
-    found = _found(method)
-    changed = set() if found is None else _written(found, rebound=rebound)
     ours = (*method.__code__.co_varnames[:1], *others) or ("self",)
-    split = [name.partition(".") for name in changed]
+    split = [name.partition(".") for name in _written(_found(method), rebound=rebound)]
     return {name for owner, _, name in split if name and owner in ours}
 
 
-def _arguments(kind: type) -> set[str] | None:
-    """Return the arguments that objects of a class are made with; ``None`` if that is not known."""
-    constructor = inspect.getattr_static(kind, "__init__")
-    if not isinstance(constructor, FunctionType):
-        return None
-    _, *given = inspect.signature(constructor).parameters.values()
-    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    if not given or any(one.kind in several for one in given):
-        return None
-    return {one.name for one in given}
-
-
-def _methods(kind: type) -> Iterator[FunctionType]:
-    """Yield the functions that the body of a class defines, whatever they are wrapped in."""
+def _methods(kind: type) -> Iterator[types.FunctionType]:
+    """Yield the functions that a class has of its own, whatever they are wrapped in."""
     for one in vars(kind).values():
         for name in ("__func__", "fget", "func", "__wrapped__"):
             one = getattr(one, name, one)
-        if isinstance(one, FunctionType) and _is_of(kind, one) and not _is_generated(one):
+        if isinstance(one, types.FunctionType) and not _is_generated(one):
             yield one
 
 
-def _is_of(kind: type, function: FunctionType) -> bool:
-    return function.__qualname__.startswith(f"{kind.__qualname__}.") or _is_generated(function)
-
-
-def _is_generated(function: FunctionType) -> bool:
+def _is_generated(function: types.FunctionType) -> bool:
     """Tell whether a dataclass wrote a method for itself, from what is told of it anyway."""
-    by = ("dataclasses", "attr", "pydantic")
     file, module = function.__code__.co_filename, function.__globals__.get("__name__", "")
     return (file.startswith(("<string>", "<attrs")) and function.__name__.startswith("__")) or (
-        module.partition(".")[0] in by
+        module.partition(".")[0] in ("dataclasses", "attr", "pydantic")
     )
 
 
@@ -710,15 +662,14 @@ def _is_generated(function: FunctionType) -> bool:
 
 
 class _Source(NamedTuple):
-    """A file as it was compiled: its code, and its functions by name and first line."""
+    """A file as it was compiled: its code, its tree, its functions by name and first line."""
 
-    codes: frozenset[CodeType]
+    codes: frozenset[types.CodeType]
+    tree: ast.Module
     functions: Mapping[tuple[str, int], list[Any]]
-    classes: Mapping[Any, ast.ClassDef]
-    values: Mapping[str, Any]
 
 
-def _found(function: FunctionType) -> Any:
+def _found(function: types.FunctionType) -> Any:
     """Return a function's syntax tree; ``None`` if its source is not there."""
     code = function.__code__
     source = _source_of(code, function.__globals__)
@@ -732,7 +683,7 @@ def _found(function: FunctionType) -> Any:
     return nodes[0] if nodes else None
 
 
-def _source_of(code: CodeType, module: dict[str, Any]) -> _Source | None:
+def _source_of(code: types.CodeType, module: dict[str, Any]) -> _Source | None:
     """Return the source that this code is of, though its file may have changed since."""
     for look_again in (False, True):
         if look_again:
@@ -752,28 +703,18 @@ def _parsed(text: str, flags: int) -> _Source | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     for one in codes:
-        codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
+        codes += [inner for inner in one.co_consts if isinstance(inner, types.CodeType)]
     functions: dict[tuple[str, int], list[Any]] = {}
-    classes: dict[Any, ast.ClassDef] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            classes.update(dict.fromkeys(node.body, node))
-        elif isinstance(node, _FUNCTIONS):
-            key = getattr(node, "name", "<lambda>"), _first_line(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            decorated = [node, *getattr(node, "decorator_list", [])]
+            key = getattr(node, "name", "<lambda>"), min(one.lineno for one in decorated)
             functions.setdefault(key, []).append(node)
-    values = {target.id: node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
-              for target in getattr(node, "targets", [getattr(node, "target", None)])
-              if isinstance(target, ast.Name)}  # fmt: skip
-    return _Source(frozenset(codes), functions, classes, values)
+    return _Source(frozenset(codes), tree, functions)
 
 
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
-
-def _first_line(node: Any) -> int:
-    decorators: list[Any] = getattr(node, "decorator_list", [])
-    return int(min(one.lineno for one in [node, *decorators]))
+_UNSAID = ("ctx", "type_comment", "kind")
 
 
 def _within(place: Any, node: Any) -> bool:
@@ -782,12 +723,6 @@ def _within(place: Any, node: Any) -> bool:
         (node.lineno, node.col_offset) <= (first, start)
         and (last, end) <= (node.end_lineno, node.end_col_offset)
     )
-
-
-def _class_around(method: FunctionType) -> ast.AST | None:
-    """Return the class in whose body a method is written."""
-    source = _source_of(method.__code__, method.__globals__)
-    return None if source is None else source.classes.get(_found(method))
 
 
 def _tree(node: Any) -> Any:
@@ -801,7 +736,8 @@ def _tree(node: Any) -> Any:
             return str(one)
         if isinstance(one, ast.Constant):
             value = None if id(one) in secrets else one.value
-            return [type(value).__name__, _constant(value)]
+            said = without_secrets(value) if isinstance(value, str) else repr(value)
+            return [type(value).__name__, said]
         fields = {name: getattr(one, name, None) for name in one._fields if name not in _UNSAID}
         if isinstance(one, _DOCUMENTED) and ast.get_docstring(one, clean=False) is not None:
             fields["body"] = one.body[1:]
@@ -811,48 +747,26 @@ def _tree(node: Any) -> Any:
     return told(node)
 
 
-_UNSAID = ("ctx", "type_comment", "kind")
-
-
 def _secret_values(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield what is written beside the name of a secret."""
     pairs: list[tuple[Any, Any]] = []
     for one in ast.walk(tree):
-        if isinstance(one, ast.keyword):
-            pairs.append((one.arg, one.value))
-        elif isinstance(one, ast.Assign):
-            pairs += [(target, one.value) for target in one.targets]
-        elif isinstance(one, ast.AnnAssign):
-            pairs.append((one.target, one.value))
-        elif isinstance(one, ast.Dict):
-            pairs += zip(one.keys, one.values, strict=True)
-        elif isinstance(one, ast.arguments):
-            by_place = [*one.posonlyargs, *one.args]
-            pairs += zip(by_place[len(by_place) - len(one.defaults) :], one.defaults, strict=True)
-            pairs += zip(one.kwonlyargs, one.kw_defaults, strict=True)
+        match one:
+            case ast.Assign(targets=targets, value=value):
+                pairs += [(target, value) for target in targets]
+            case ast.keyword(arg=name, value=value) | ast.AnnAssign(target=name, value=value):
+                pairs.append((name, value))
+            case ast.Dict(keys=keys, values=values):
+                pairs += zip(keys, values, strict=True)
+            case ast.arguments():
+                by_place = [*one.posonlyargs, *one.args][-len(one.defaults) :]
+                pairs += zip(by_place, one.defaults, strict=False)
+                pairs += zip(one.kwonlyargs, one.kw_defaults, strict=True)
     for target, value in pairs:
-        if isinstance(target, ast.Subscript):
-            target = target.slice
-        name = next((getattr(target, a) for a in ("id", "attr", "arg", "value")
-                     if hasattr(target, a)), target)  # fmt: skip
-        if isinstance(value, ast.Constant) and is_secret(name, value.value):
+        target = getattr(target, "slice", target)
+        found = (getattr(target, a) for a in ("id", "attr", "arg", "value") if hasattr(target, a))
+        if isinstance(value, ast.Constant) and is_secret(next(found, target), value.value):
             yield value
-
-
-def _constant(value: Any) -> str:
-    return without_secrets(value) if isinstance(value, str) else repr(value)
-
-
-def _imports(node: ast.AST) -> Iterator[tuple[str, str, str]]:
-    """Yield what is imported within: under which name, of which module, and what of it."""
-    for one in ast.walk(node):
-        if isinstance(one, ast.Import):
-            for path, name in ((alias.name, alias.asname) for alias in one.names):
-                yield (name, path, "") if name else (path.partition(".")[0],) * 2 + ("",)
-        elif isinstance(one, ast.ImportFrom):
-            for alias in one.names:
-                path = "." * one.level + (one.module or "")
-                yield alias.asname or alias.name, path, alias.name
 
 
 def _written(node: Any, *, rebound: bool = True) -> set[str]:
@@ -861,15 +775,15 @@ def _written(node: Any, *, rebound: bool = True) -> set[str]:
     Or only what it changes in place, and not what it sets to something else.
     """
     found: set[str] = set()
-    set_anew = [target for one in ast.walk(node) if isinstance(one, ast.Assign) and not rebound
-                for target in one.targets]  # fmt: skip
-    for one in ast.walk(node):
+    nodes = [] if node is None else [*ast.walk(node)]
+    anew = [target for one in nodes if isinstance(one, ast.Assign) and not rebound
+            for target in one.targets if isinstance(target, ast.Attribute)]  # fmt: skip
+    for one in nodes:
         if isinstance(one, ast.Global | ast.Nonlocal):
             found.update(one.names)
         changed: Any = None
         if isinstance(one, ast.Subscript | ast.Attribute) and not isinstance(one.ctx, ast.Load):
-            anew = isinstance(one, ast.Attribute) and one in set_anew
-            changed = None if anew else one
+            changed = None if one in anew else one
         elif isinstance(one, ast.Call) and getattr(one.func, "attr", "") in _CHANGES:
             changed = getattr(one.func, "value", None)
         while isinstance(changed, ast.Subscript):

@@ -82,35 +82,30 @@ class KeyJoin:
         self._repeats: dict[int, int] = {}
         self._n_items = 0
 
-    def add(self, keys: Iterable[list[Hashable]], predicted: Iterable[list[Hashable]]) -> None:
-        """Join queries whose items have one key each.
+    def add(
+        self,
+        keys: Iterable[list[Any]],
+        predicted: Iterable[list[Hashable]],
+        *,
+        alternatives: bool = False,
+    ) -> None:
+        """Join queries.
 
         Args:
-            keys: Per query, the key of each of its items.
+            keys: Per query, the key of each of its items, or with ``alternatives`` a list of them.
             predicted: Per query, the key of each document, best first.
+            alternatives: Whether items may have several keys.
+
+        Raises:
+            InvalidType: If a key is not hashable.
         """
+        join = self._join_alternatives if alternatives else self._join
         for query, (wanted, documents) in enumerate(zip(keys, predicted, strict=True)):
             try:
-                self._join(wanted, documents)
+                join(wanted, documents)
             except TypeError as error:
-                raise self._unhashable(query, error) from error
-
-    def add_alternatives(
-        self, keys: Iterable[list[list[Hashable]]], predicted: Iterable[list[Hashable]]
-    ) -> None:
-        """Join queries whose items have one or more keys each."""
-        for query, (wanted, documents) in enumerate(zip(keys, predicted, strict=True)):
-            try:
-                self._join_alternatives(wanted, documents)
-            except TypeError as error:
-                raise self._unhashable(query, error) from error
-
-    def _unhashable(self, query: int, error: TypeError) -> InvalidType:
-        return InvalidType(
-            "matcher",
-            f"{self._name()}: keys must be hashable (text, a number, a tuple), in query {query} "
-            f"(counted from 0): {error}",
-        )
+                told = f"{self._name()}: keys must be hashable (text, a number, a tuple): {error}"
+                raise InvalidType("matcher", told, query=query) from error
 
     def _join(self, keys: list[Hashable], predicted: list[Hashable]) -> None:
         wanted = frozenset(keys)
@@ -483,11 +478,11 @@ class Units:
             block = score_block(asked, actual, predicted, name)
             if (wrong := _out_of_range(block)) is not None:
                 item = int(np.searchsorted(np.cumsum(sizes), wrong[0], side="right"))
-                raise InvalidInput(
-                    "matcher",
+                place = f"actual_docs[{query}][{item}] and predicted_docs[{query}][{wrong[1]}]"
+                problem = (
                     f"{name}: a similarity must be a number from 0 to 1, got {block[wrong]} for "
-                    f"actual_docs[{query}][{item}] and predicted_docs[{query}][{wrong[1]}]",
                 )
+                raise InvalidInput("matcher", problem + place)
             if n_alternatives > n_items:
                 block = np.maximum.reduceat(block, np.cumsum(sizes) - sizes, axis=0)
             yield block, first_item
@@ -594,25 +589,17 @@ def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str)
             return _score(score, truths, found, name)[np.ix_(rows, columns)]
     scores = _as_numbers(score(actual, predicted), name)
     if scores.shape != wanted:
-        raise InvalidInput(
-            "matcher",
-            f"{name}: similarities of {wanted[0]} ground-truth and {wanted[1]} predicted documents "
-            f"must have the shape {wanted}, got {scores.shape}",
-        )
+        problem = f"{name}: similarities must have the shape {wanted}, got {scores.shape}"
+        raise InvalidInput("matcher", problem)
     return scores
 
 
 def _check_size(query: int, n_actual: int, n_predicted: int) -> None:
     if n_actual * n_predicted > _MOST_PAIRS:
-        raise InvalidInput(
-            "actual_docs",
-            f"and predicted_docs[{query}] have {n_actual:,} and {n_predicted:,} documents, which "
-            f"are {n_actual * n_predicted:,} pairs; a similarity matcher scores at most "
-            f"{_MOST_PAIRS:,} pairs of one query",
-            "Leave out repeated ground truth, and cut the predicted documents at the largest k you "
-            "ask for",
-            query=query,
-        )
+        pairs = f"{n_actual * n_predicted:,} pairs, and {_MOST_PAIRS:,} of one query are the most"
+        problem = f"and predicted_docs[{query}] make {pairs}"
+        fix = "Leave out repeated ground truth, and cut the predicted documents at the largest k"
+        raise InvalidInput("actual_docs", problem, fix, query=query)
 
 
 def real_numbers(values: Any) -> FloatArray:
@@ -639,9 +626,8 @@ def _as_numbers(scores: Any, name: str) -> FloatArray:
     try:
         return real_numbers(scores)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            "matcher", f"{name}: similarities must be a rectangular array of numbers: {error}"
-        ) from error
+        problem = f"{name}: similarities must be a rectangular array of numbers: {error}"
+        raise InvalidInput("matcher", problem) from error
 
 
 def _out_of_range(block: FloatArray) -> tuple[int, int] | None:

@@ -14,10 +14,8 @@ import os
 import re
 import sqlite3
 import threading
-import time
-import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -28,38 +26,11 @@ from langchain_core.outputs import LLMResult
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 
+from krag_eval import errors
 from krag_eval._io import Bar, bar_of, check_progress
-from krag_eval._language import _
-from krag_eval.documents import DocumentLike, QuerySet, Reading, read_text
-from krag_eval.errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    clipped,
-    muted,
-    number,
-    text,
-    warn,
-    whole,
-)
-from krag_eval.matching.base import (
-    Matcher,
-    alternatives_as_items,
-    completed,
-    questions_of,
-    resolve_matcher,
-)
-from krag_eval.matching.identity import UNKNOWN, bound_values, digest_of
-from krag_eval.matching.joins import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Matches,
-    Units,
-    real_numbers,
-    warn_of_blank_texts,
-)
-from krag_eval.matching.timeouts import check_timeout, in_loop, within
+from krag_eval.documents import DocumentLike, QuerySet, read_text
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped
+from krag_eval.matching import base, identity, joins, timeouts
 
 #: ``(question, actual, predicted)`` -> whether it will do, or how well, from 0 to 1; sync or async.
 #: With ``batch_size``, three lists -> a list. Or a Runnable that takes them as a dict.
@@ -68,12 +39,10 @@ Judge: TypeAlias = "Callable[[Any, Any, Any], Any] | Runnable[Any, Any]"
 # What a judge is given, in this order.
 _TEXTS = ("question", "actual", "predicted")
 _FORMAT = 1
-_ADDRESS = re.compile(" at 0x[0-9A-Fa-f]+")
 # What SQLite calls the "application id": whose file it is.
 _OURS = 0x6B726167
 # Each writes for some milliseconds; one that holds a file longer does something else with it.
 _SECONDS_FOR_OTHERS = 10.0
-_KEYS_AT_ONCE = 500
 # Guards the counts, and nothing that takes long.
 _lock = threading.Lock()
 
@@ -99,7 +68,7 @@ class JudgeCost:
     output_tokens: int = 0
 
 
-class JudgeMatcher(Matcher):
+class JudgeMatcher(base.Matcher):
     """Documents match when a judge says so, given the question and both texts.
 
     All pairs of a query are judged, each ground-truth document with each predicted one (each
@@ -145,10 +114,6 @@ class JudgeMatcher(Matcher):
             that the judge holds can be told; when matching, if a query has no question, the judge
             returns anything else, more than ``max_calls`` are needed, or the cache cannot be used.
 
-    Warns:
-        KragEvalWarning: If judgements in the cache are asked for again, because an earlier version
-            kept them and they may be those of another model.
-
     >>> def about_fees(question, actual, predicted):
     ...     return "fee" in predicted
     >>> matcher = JudgeMatcher(about_fees, version="2")
@@ -161,6 +126,7 @@ class JudgeMatcher(Matcher):
     """
 
     name = "judge"
+    _reads: ClassVar[Any] = staticmethod(read_text)
     # It waits for others, and does that for many pairs at a time.
     divisible: ClassVar[bool] = False
 
@@ -171,7 +137,7 @@ class JudgeMatcher(Matcher):
         threshold: float = 0.5,
         version: str = "",
         prompt: str = "",
-        candidates: str | Matcher | None = None,
+        candidates: str | base.Matcher | None = None,
         output_key: str | None = None,
         batch_size: int | None = None,
         max_concurrency: int = 8,
@@ -183,19 +149,24 @@ class JudgeMatcher(Matcher):
     ) -> None:
         check_progress(progress)
         self.judge = _checked_judge(judge)
-        self.threshold = number("threshold", threshold, 0, 1)
+        self.threshold = errors.number("threshold", threshold, 0, 1)
         self.candidates = None if candidates is None else _checked_gate(candidates)
-        self.output_key = None if output_key is None else text("output_key", output_key, _A_FIELD)
-        self.batch_size = None if batch_size is None else whole("batch_size", batch_size, 1)
-        self.max_concurrency = whole("max_concurrency", max_concurrency, 1)
-        self.timeout = check_timeout(timeout)
-        self.max_calls = None if max_calls is None else whole("max_calls", max_calls, 0)
+        field = "the name of a field of the judge's output"
+        self.output_key = (
+            None if output_key is None else errors.text("output_key", output_key, field)
+        )
+        self.batch_size = None if batch_size is None else errors.whole("batch_size", batch_size, 1)
+        self.max_concurrency = errors.whole("max_concurrency", max_concurrency, 1)
+        self.timeout = timeouts.check_timeout(timeout)
+        self.max_calls = None if max_calls is None else errors.whole("max_calls", max_calls, 0)
         self.progress = progress
         self._identity = _identity_of(judge, name, version, prompt)
         if self.output_key is not None:
             self._identity["output_key"] = self.output_key
         self._held, told = _held_by(judge, version)
-        self._mark = f"#{self._held[:12]}" if told and self._held else "" if told else UNKNOWN
+        self._mark = (
+            f"#{self._held[:12]}" if told and self._held else "" if told else identity.UNKNOWN
+        )
         self.cache = None if cache is None else _checked_file(cache)
         if self.cache is not None and not told:
             raise InvalidInput(
@@ -213,10 +184,6 @@ class JudgeMatcher(Matcher):
     def cost(self) -> JudgeCost:
         """What the judge was asked so far."""
         return self._cost
-
-    @property
-    def _document_reading(self) -> Reading:
-        return read_text
 
     def settings(self) -> dict[str, object]:
         """Return what tells this judge from another, and which pairs it is asked about."""
@@ -242,39 +209,61 @@ class JudgeMatcher(Matcher):
             InvalidInput: If there is no question.
         """
         labels = None if question is None else [question]
-        with muted():  # of one pair, a blank text needs no announcement
+        with errors.muted():  # of one pair, a blank text needs no announcement
             matches = self.match(QuerySet.from_lists([[actual]], [[predicted]], labels))
         return float(matches.similarity.max(initial=0.0))
 
-    def match(self, queries: QuerySet) -> Matches:
+    def match(self, queries: QuerySet) -> joins.Matches:
         """Have all pairs judged that have not been; the evaluator calls it once."""
-        units = replace(Units.of_texts(queries), questions=questions_of(queries, self.signature))
-        warn_of_blank_texts(queries)
-        pairs = self._pairs_to_judge(units, queries)
-        self._have_judged(pairs)
-        judgements = {pair.texts: self._known[key] for key, pair in pairs.items()}
-
-        def score(actual: IntArray, predicted: IntArray, question: str) -> FloatArray:
-            truths, found = (
-                [units.values[i] for i in side.tolist()] for side in (actual, predicted)
+        questions = base.questions_of(queries, self.signature)
+        units = joins.Units.of_texts(queries)
+        joins.warn_of_blank_texts(queries)
+        alternative, rank = self._worth_a_call(units, queries)
+        query_of = np.repeat(np.arange(len(questions)), units.n_alternatives)
+        query, before = query_of[alternative], np.cumsum(units.n_predicted) - units.n_predicted
+        actual, predicted = (
+            units.alternatives[alternative],
+            units.predicted[before[query] + rank - 1],
+        )
+        named = ~(units.blank[actual] | units.blank[predicted])
+        item = np.repeat(np.arange(len(units.item_sizes)), units.item_sizes)[alternative]
+        first_item = np.cumsum(units.n_items) - units.n_items
+        columns = query, actual, predicted, item - first_item[query], rank - 1
+        pairs = [
+            _Pair((questions[q], units.values[truth], units.values[found]), q, *place)
+            for q, truth, found, *place in zip(
+                *(one[named].tolist() for one in columns), strict=True
             )
-            return np.array(
-                [[judgements.get((question, a, p), 0.0) for p in found] for a in truths]
-            )
+        ]
+        keys = [self._key(pair) for pair in pairs]
+        firsts: dict[bytes, _Pair] = {}
+        for key, pair in zip(keys, pairs, strict=True):
+            firsts.setdefault(key, pair)
+        self._have_judged(firsts)
+        similarity = np.array([self._known[key] for key in keys], np.float64)
+        order = np.lexsort((rank[named], item[named]))
+        order = order[similarity[order] > 0]
+        judged = joins.Pairs(item[named][order], rank[named][order], similarity[order])
+        return units.matches([judged.best_of_each()])
 
-        return units.matches([units.pairs(score, self.signature)])
+    def _worth_a_call(
+        self, units: joins.Units, queries: QuerySet
+    ) -> tuple[joins.IntArray, joins.IntArray]:
+        """Return the pairs that are candidates: of which alternative, at which rank."""
+        gate = self.candidates
+        if gate is None:
+            units.check_sizes()
+            n = np.repeat(units.n_predicted, units.n_alternatives)
+            alternative = np.repeat(np.arange(len(n)), n)
+            return alternative, 1 + np.arange(len(alternative)) - np.repeat(np.cumsum(n) - n, n)
+        with errors.muted():
+            matches = base.completed(gate.match(base.alternatives_as_items(queries)))
+        kept = (matches.similarity >= gate.threshold) & (matches.similarity > 0)
+        return matches.item[kept], matches.rank[kept]
 
-    def _pairs_to_judge(self, units: Units, queries: QuerySet) -> dict[bytes, _Pair]:
-        """Return the distinct pairs, by the key under which their judgement is kept."""
-        gate = None if self.candidates is None else _let_through(self.candidates, queries)
-        pairs: dict[bytes, _Pair] = {}
-        for pair in _pairs_of(units, queries.labels, gate):
-            pairs.setdefault(self._key(pair), pair)
-        return pairs
-
-    def _key(self, pair: _Pair, *, before: bool = False) -> bytes:
-        """Return what the judgement is kept under, now or in files of earlier versions."""
-        held = [self._held] if self._held and not before else []
+    def _key(self, pair: _Pair) -> bytes:
+        """Return what the judgement is kept under."""
+        held = [self._held] if self._held else []
         told = json.dumps([_FORMAT, self._identity, pair.texts, *held])
         return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()
 
@@ -285,66 +274,45 @@ class JudgeMatcher(Matcher):
             if file is not None:
                 self._known.update(file.read(missing))
                 missing = [key for key in missing if key not in self._known]
-                self._warn_of_earlier([pairs[key] for key in missing], file)
             self._count(kept=len(pairs) - len(missing))
             size = self.batch_size or 1
             batches = [missing[i : i + size] for i in range(0, len(missing), size)]
-            self._check_calls(len(batches), len(missing))
+            if self.max_calls is not None and len(batches) > self.max_calls:
+                raise InvalidInput(
+                    "max_calls",
+                    f": {len(batches):,} calls are needed for {len(missing):,} pairs that were not "
+                    f"judged yet, and {self.max_calls:,} are allowed",
+                    Advice("judge fewer pairs, with {} or a smaller k, or allow more",
+                           candidates="coverage(min_run=1)"),
+                )  # fmt: skip
             if batches:
                 self._ask(batches, pairs, file)
 
-    def _file(self) -> AbstractContextManager[_File | None]:
+    @contextmanager
+    def _file(self) -> Iterator[_File | None]:
         """Open the cache, if there is one, and write what could not be written before."""
         if self.cache is None:
-            return nullcontext()
-        file = _File(self.cache, thorough=not self._looked_through)
-        self._looked_through = True
-        try:
-            file.keep(self._unwritten)
-        except InvalidInput:
-            file.close()
-            raise
-        self._unwritten = {}
-        return file
-
-    def _warn_of_earlier(self, missing: Sequence[_Pair], file: _File) -> None:
-        """Say which judgements are asked for again, as they may be those of another model."""
-        if self._held and missing:
-            n = len(file.read(self._key(pair, before=True) for pair in missing))
-            if n:
-                told = _(
-                    "{n} judgements in {file} are asked for again: an earlier version of krag_eval "
-                    "kept them by the name and the prompt of the judge {judge}, and they may be "
-                    "those of another model or of other settings."
-                )
-                warn(told.format(n=n, file=file.path, judge=self._identity["judge"]))
-
-    def _check_calls(self, n_calls: int, n_pairs: int) -> None:
-        if self.max_calls is not None and n_calls > self.max_calls:
-            raise InvalidInput(
-                "max_calls",
-                f": {n_calls:,} calls are needed for {n_pairs:,} pairs that were not judged yet, "
-                f"and {self.max_calls:,} are allowed",
-                Advice(
-                    "judge fewer pairs, with {} or a smaller k, or allow more",
-                    candidates="coverage(min_run=1)",
-                ),
-            )
+            yield None
+            return
+        with closing(_File(self.cache, thorough=not self._looked_through)) as file:
+            self._looked_through = True
+            self._write({}, file)
+            yield file
 
     def _ask(
         self, batches: Sequence[list[bytes]], pairs: Mapping[bytes, _Pair], file: _File | None
     ) -> None:
         bar = bar_of(self.progress, total=len(batches), done=0, title="judging", unit="call")
-        session = _Session(self, batches, pairs, file, bar)
+        session = _Session(self, iter(batches), pairs, file, bar)
         try:
-            in_loop(self.timeout, session.run, session.stop)
+            timeouts.in_loop(self.timeout, session.run, session.stop)
         finally:
             if bar is not None:
                 bar.close()
         if session.failure is not None:
             raise session.failure
 
-    def _keep(self, judged: Mapping[bytes, float], file: _File | None) -> None:
+    def _write(self, judged: Mapping[bytes, float], file: _File | None) -> None:
         self._known.update(judged)
         self._count(judged=len(judged))
         if file is not None:
@@ -374,42 +342,38 @@ class _Pair(NamedTuple):
         )
 
 
+@dataclass
 class _Session:
     """The calls of one evaluation, so many at a time.
 
-    Args:
+    Attributes:
         matcher: Whose judge is asked.
         batches: The keys of the pairs of each call.
         pairs: The pairs, by their keys.
         file: Where judgements are kept.
         bar: What shows how far it has come.
+        stopped: Whether no other call begins.
+        failure: What is raised in the end.
     """
 
-    def __init__(
-        self,
-        matcher: JudgeMatcher,
-        batches: Sequence[list[bytes]],
-        pairs: Mapping[bytes, _Pair],
-        file: _File | None,
-        bar: Bar | None,
-    ) -> None:
-        self.matcher, self.pairs, self.file, self.bar = matcher, pairs, file, bar
-        self.stopped = False
-        self.failure: BaseException | None = None
-        self._left = iter(batches)
-        self._n_at_once = min(matcher.max_concurrency, len(batches))
-        self._usage = _Usage(matcher._count)
+    matcher: JudgeMatcher
+    batches: Iterator[list[bytes]]
+    pairs: Mapping[bytes, _Pair]
+    file: _File | None
+    bar: Bar | None
+    stopped: bool = False
+    failure: BaseException | None = None
 
     async def run(self) -> None:
         """Make all calls, unless one of them fails."""
-        await asyncio.gather(*(self._work() for _ in range(self._n_at_once)))
+        await asyncio.gather(*(self._work() for _ in range(self.matcher.max_concurrency)))
 
     def stop(self) -> None:
         """Begin no other call."""
         self.stopped = True
 
     async def _work(self) -> None:
-        for batch in self._left:  # shared: each takes the next
+        for batch in self.batches:  # shared: each takes the next
             if self.stopped:
                 return
             await self._judge(batch)
@@ -418,20 +382,13 @@ class _Session:
         pairs = [self.pairs[key] for key in batch]
         self.matcher._count(calls=1)
         try:
-            answer = await within(self.matcher.timeout, self._answer(pairs))
+            answer = await timeouts.within(self.matcher.timeout, self._answer(pairs))
             judged = dict(zip(batch, self._numbers(answer, pairs), strict=True))
-        except asyncio.CancelledError as error:  # of the judge's own making
-            cancelled = RuntimeError("the judge was cancelled")
-            cancelled.__cause__ = error
-            self._fail(cancelled, pairs)
         except BaseException as error:  # sys.exit in a judge would end the loop as well
             self._fail(error, pairs)
-        else:
-            self._keep(judged)
-
-    def _keep(self, judged: Mapping[bytes, float]) -> None:
+            return
         try:
-            self.matcher._keep(judged, self.file)
+            self.matcher._write(judged, self.file)
         except Exception as error:  # a full disk is no failure of the judge
             self.failure, self.stopped = self.failure or error, True
         if self.bar is not None:
@@ -442,9 +399,12 @@ class _Session:
         self.matcher._count(failed=1)
         if self.failure is None:
             self.failure = error
+            if isinstance(error, asyncio.CancelledError):  # of the judge's own making
+                self.failure = RuntimeError("the judge was cancelled")
+                self.failure.__cause__ = error
             among = "" if len(pairs) == 1 else f"one of {len(pairs)} pairs, the first of them "
             where = "the cache" if self.file is not None else "this matcher"
-            error.add_note(
+            self.failure.add_note(
                 f"The judge failed on {among}{pairs[0]}. What was judged before is kept in "
                 f"{where}: evaluating again asks only for the rest."
             )
@@ -457,7 +417,7 @@ class _Session:
             columns = [[one.texts[i] for one in pairs] for i in range(len(columns))]
         if isinstance(judge, Runnable):
             given = dict(zip(_TEXTS, columns, strict=True))
-            return await judge.ainvoke(given, {"callbacks": [self._usage]})
+            return await judge.ainvoke(given, {"callbacks": [_Usage(self.matcher._count)]})
         if _is_async(judge):
             return await judge(*columns)
         answer = await asyncio.to_thread(_called, judge, *columns)
@@ -468,19 +428,12 @@ class _Session:
         several = self.matcher.batch_size is not None
         key = self.matcher.output_key
         if several and isinstance(answer, Mapping) and key is not None:
-            answer = _under(answer, key, pairs[0])
-            key = None
+            answer, key = _under(answer, key, pairs[0]), None
         answers = answer if several else [answer]
         no_list = isinstance(answers, str | bytes | Mapping | Set)
-        if not hasattr(answers, "__len__") or no_list:
+        if no_list or not hasattr(answers, "__len__") or len(answers) != len(pairs):
             raise _no_judgement(answers, pairs[0], f"a list of {len(pairs)} judgements")
-        if len(answers) != len(pairs):
-            problem = f": it was given {len(pairs)} pairs and returned {len(answers)} judgements"
-            raise InvalidInput("judge", problem, "let it return one for each pair, in their order")
         return [_number(one, key, pair) for one, pair in zip(answers, pairs, strict=True)]
-
-
-_A_FIELD = "the name of a field of the judge's output"
 
 
 def _under(answer: Any, key: str, pair: _Pair) -> Any:
@@ -501,7 +454,7 @@ def _number(answer: Any, key: str | None, pair: _Pair) -> float:
     try:
         if isinstance(value, str | bytes) or np.ndim(value):
             raise TypeError
-        found = float(real_numbers(value))
+        found = float(joins.real_numbers(value))
     except (TypeError, ValueError):
         raise _no_judgement(value, pair, "True, False or a number from 0 to 1") from None
     if not 0.0 <= found <= 1.0:
@@ -532,112 +485,64 @@ def _is_async(judge: Any) -> bool:
     )
 
 
-def _pairs_of(
-    units: Units, labels: Sequence[Any], gate: Sequence[BoolArray] | None
-) -> Iterator[_Pair]:
-    """Yield the pairs of all queries, but for blank texts and what the gate stops."""
-    assert units.questions is not None
-    first_item = first_alternative = first_predicted = 0
-    counts = zip(units.n_items.tolist(), units.n_predicted.tolist(), strict=True)
-    for query, (n_items, n_predicted) in enumerate(counts):
-        sizes = units.item_sizes[first_item : first_item + n_items]
-        items = np.repeat(np.arange(n_items), sizes).tolist()
-        last = first_alternative + len(items)
-        actual = units.alternatives[first_alternative:last].tolist()
-        predicted = units.predicted[first_predicted : first_predicted + n_predicted].tolist()
-        for row, (item, truth) in enumerate(zip(items, actual, strict=True)):
-            for position, found in enumerate(predicted):
-                stopped = gate is not None and not gate[query][row, position]
-                if not (stopped or units.blank[truth] or units.blank[found]):
-                    texts = units.questions[query], units.values[truth], units.values[found]
-                    yield _Pair(texts, query, item, position)
-        first_item, first_alternative = first_item + n_items, last
-        first_predicted += n_predicted
-
-
-def _let_through(gate: Matcher, queries: QuerySet) -> list[BoolArray]:
-    """Return, per query, which pairs match under the gate; shape (alternatives, predicted)."""
-    alone = alternatives_as_items(queries)
-    with muted():
-        matches = completed(gate.match(alone))
-    kept = (matches.similarity >= gate.threshold) & (matches.similarity > 0)
-    item, rank = matches.item[kept], matches.rank[kept]
-    ends = np.cumsum(alone.n_items)
-    bounds = np.searchsorted(item, [0, *ends.tolist()]).tolist()
-    passed = []
-    shapes = zip(ends.tolist(), alone.n_items.tolist(), alone.n_predicted.tolist(), strict=True)
-    for query, (end, n_items, n_predicted) in enumerate(shapes):
-        found = slice(bounds[query], bounds[query + 1])
-        block = np.zeros((n_items, n_predicted), np.bool_)
-        block[item[found] - (end - n_items), rank[found] - 1] = True
-        passed.append(block)
-    return passed
-
-
-def _checked_gate(candidates: Any) -> Matcher:
+def _checked_gate(candidates: Any) -> base.Matcher:
     try:
-        gate = resolve_matcher(candidates)
+        gate = base.resolve_matcher(candidates)
     except (InvalidInput, InvalidType) as error:
         raise type(error)("candidates", error.problem, error.fix) from error
     if gate.union:
-        raise InvalidInput(
-            "candidates",
-            f": pairs are judged one by one, and for {gate.signature} documents count together",
-            "leave out union=True",
+        problem = (
+            f": pairs are judged one by one, and for {gate.signature} documents count together"
         )
+        raise InvalidInput("candidates", problem, "leave out union=True")
     return gate
 
 
 def _checked_judge(judge: Any) -> Any:
-    if isinstance(judge, type) or not (callable(judge) or isinstance(judge, Runnable)):
-        raise InvalidType(
-            "judge",
-            f"must be a function ({', '.join(_TEXTS)}) -> True, False or a number, or a "
-            f"LangChain Runnable, got {clipped(judge)}",
-            "pass an instance of this class" if isinstance(judge, type) else "",
+    """Return a judge; a function must be one of three texts, and name them in no other order."""
+    if isinstance(judge, Runnable):
+        return judge
+    if isinstance(judge, type) or not callable(judge):
+        what = f"be a function ({', '.join(_TEXTS)}) -> True, False or a number, or a Runnable"
+        raise errors.must("judge", what, judge, "pass an instance of a class", InvalidType)
+    parameters: Any = None
+    with suppress(ValueError):  # of some that are written in C nothing is known
+        parameters = inspect.signature(judge)
+    given: dict[str, Any] = {}
+    with suppress(TypeError):
+        given = (
+            parameters.bind(*_TEXTS).arguments if parameters else {name: name for name in _TEXTS}
         )
-    if not isinstance(judge, Runnable):
-        _check_parameters(judge)
-    return judge
-
-
-def _check_parameters(judge: Callable[..., Any]) -> None:
-    """Refuse a function that cannot be called with three texts, or names them in another order."""
-    try:
-        signature = inspect.signature(judge)
-    except (TypeError, ValueError):
-        return  # of some that are written in C nothing is known
-    try:
-        given = signature.bind(*_TEXTS).arguments
-    except TypeError:
-        given = {}
     if not given or any(given.get(name, name) != name for name in _TEXTS):
-        problem = f"is called with {', '.join(_TEXTS)}, in this order, and takes {signature}"
+        problem = f"is called with {', '.join(_TEXTS)}, in this order, and takes {parameters}"
         raise InvalidInput("judge", problem, "wrap it into a function that does")
+    return judge
 
 
 def _checked_file(cache: Any) -> str:
     if not isinstance(cache, str | os.PathLike):
-        raise InvalidType("cache", f"must be the path of a file, got {clipped(cache)}")
+        raise errors.must("cache", "be the path of a file", cache, kind=InvalidType)
     path = os.fspath(cache)
     if path in ("", ":memory:"):  # SQLite would make a file that is gone when it is closed
-        raise InvalidInput("cache", f"must be the path of a file, got {path!r}")
+        raise errors.must("cache", "be the path of a file", path)
     return path
 
 
 def _identity_of(judge: Any, name: str | None, version: str, prompt: str) -> dict[str, str]:
     """Return what is said of a judge in words: its name, version, model and prompt."""
-    given = {"version": version, "prompt": prompt, "name": "" if name is None else name}
-    for argument, value in given.items():
+    for argument, value in {"version": version, "prompt": prompt, "name": name or ""}.items():
         if not isinstance(value, str):
-            raise InvalidType(argument, f"must be text, got {clipped(value)}")
-    parts = _parts_of(judge) if isinstance(judge, Runnable) else {}
-    model = parts.pop("model", "")
+            raise errors.must(argument, "be text", value, kind=InvalidType)
+    model, found = _parts_of(judge) if isinstance(judge, Runnable) else ("", "")
+    prompt = prompt or found
     own = getattr(judge, "__name__", type(judge).__name__)
-    prompt = prompt or parts.get("prompt", "")
-    identity = {"judge": name or model or own, "version": version}
-    identity |= {"model": model} if name else {}
-    identity |= parts | {"prompt": _hashed(prompt) if prompt else ""}
+    digest = hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
+    identity = {
+        "judge": name or model or own,
+        "version": version,
+        "model": model if name else "",
+        "prompt": f"sha256:{digest[:12]}" if prompt else "",
+    }
     return {key: value for key, value in identity.items() if value}
 
 
@@ -648,37 +553,21 @@ def _held_by(judge: Any, version: str) -> tuple[str, bool]:
     A version stands for the code of a function, and not for plain values that are bound to it.
     """
     if not version or isinstance(judge, Runnable):
-        held, complete = digest_of(judge)
+        held, complete = identity.digest_of(judge)
         return held, complete or bool(version)
-    bound = bound_values(judge)
-    return (digest_of(bound)[0] if bound else ""), True
+    bound = identity.bound_values(judge)
+    return (identity.digest_of(bound)[0] if bound else ""), True
 
 
-def _parts_of(judge: Runnable[Any, Any]) -> dict[str, str]:
-    """Return the prompt and the model that are found in a Runnable, as far as they are."""
-    found: dict[str, str] = {}
+def _parts_of(judge: Runnable[Any, Any]) -> tuple[str, str]:
+    """Return the names of the models and the prompts of a Runnable, as far as they are found."""
     with suppress(Exception):  # a Runnable that cannot be drawn says nothing
         nodes = [node.data for node in judge.get_graph().nodes.values()]
-        prompts = [
-            _ADDRESS.sub("", repr(one)) for one in nodes if isinstance(one, BasePromptTemplate)
-        ]
         models = [one for one in nodes if isinstance(one, BaseLanguageModel)]
-        found["prompt"] = "\n".join(prompts)
-        found["model"] = "+".join(filter(None, map(_model_name, models)))
-        heat = {str(one) for model in models
-                if (one := getattr(model, "temperature", None)) is not None}  # fmt: skip
-        found["temperature"] = "+".join(sorted(heat))
-    return {key: value for key, value in found.items() if value}
-
-
-def _model_name(model: BaseLanguageModel[Any]) -> str:
-    names = (getattr(model, attribute, None) for attribute in ("model", "model_name"))
-    return next((name for name in names if isinstance(name, str) and name), "")
-
-
-def _hashed(prompt: str) -> str:
-    digest = hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"sha256:{digest[:12]}"
+        prompts = [repr(one) for one in nodes if isinstance(one, BasePromptTemplate)]
+        names = "+".join(filter(None, map(identity.model_name, models)))
+        return names, re.sub(" at 0x[0-9A-Fa-f]+", "", "\n".join(prompts))
+    return "", ""
 
 
 class _Usage(BaseCallbackHandler):
@@ -701,8 +590,7 @@ class _File:
     """Judgements in a SQLite file, each there for good once it is written.
 
     With a write-ahead log, readers and one writer at a time go on side by side, and a process that
-    is killed leaves all that it committed (SQLite, "Write-Ahead Logging"). A file is made whole or
-    not at all, so that an empty one is never taken for a new one.
+    is killed leaves all that it committed (SQLite, "Write-Ahead Logging").
 
     Args:
         path: The file; it is made if there is none.
@@ -715,18 +603,19 @@ class _File:
     def __init__(self, path: str, *, thorough: bool) -> None:
         self.path = path
         with self._told():
-            if not os.path.exists(path):
-                self._make()
-            if os.path.getsize(path) == 0:
-                raise self._unusable("is empty: it was cut off, or is no file of judgements", _CUT)
-            self._opened = self._open()
-            try:
+            # Judgements arrive in another thread, one at a time.
+            self._opened = sqlite3.connect(
+                path, _SECONDS_FOR_OTHERS, isolation_level="IMMEDIATE", check_same_thread=False
+            )
+        try:
+            with self._told():
                 self._check(thorough=thorough)
-                _switched_to_wal(self._opened)
+                with suppress(sqlite3.OperationalError):  # others do so right now
+                    self._opened.execute("PRAGMA journal_mode = WAL")
                 self._opened.execute("PRAGMA synchronous = NORMAL")
-            except BaseException:
-                self._opened.close()
-                raise
+        except BaseException:
+            self.close()
+            raise
 
     def _unusable(self, problem: str, fix: str) -> InvalidInput:
         return InvalidInput("cache", f": {self.path} {problem}", fix)
@@ -744,40 +633,18 @@ class _File:
                 raise self._unusable(f"is damaged ({error})", _CUT) from error
             raise self._unusable(f"cannot be used: {error}", _MENDED) from error
 
-    def _open(self, path: str = "") -> sqlite3.Connection:
-        # Judgements arrive in another thread, one at a time.
-        return sqlite3.connect(
-            path or self.path, _SECONDS_FOR_OTHERS, isolation_level=None, check_same_thread=False
-        )
-
-    def _make(self) -> None:
-        """Make a new file beside, and give it its name if no other process was faster."""
-        place = os.path.realpath(self.path)
-        made = f"{place}.{uuid.uuid4().hex}"
-        try:
-            with closing(self._open(made)) as opened:
-                opened.execute(_SCHEMA)
-                opened.execute(f"PRAGMA application_id = {_OURS}")
-            try:
-                os.link(made, place)
-            except FileExistsError:
-                pass
-            except OSError:  # a file system without links
-                if not os.path.exists(place):
-                    os.rename(made, place)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(made)
-
     def _check(self, *, thorough: bool) -> None:
-        """Refuse a file that holds other things, or not all pages that it should have."""
-        (owner,) = self._opened.execute("PRAGMA application_id").fetchone()
+        """Make the table in a new file; refuse one that holds other things, or is not whole."""
+        if self._state() == (0, []):
+            with self._opened:
+                self._opened.execute("BEGIN IMMEDIATE")
+                if self._state() == (0, []):  # no other process was faster
+                    self._opened.execute(_SCHEMA)
+                    self._opened.execute(f"PRAGMA application_id = {_OURS}")
+        owner, found = self._state()
         if owner != _OURS:
             problem = "is a SQLite file of something else, so it is left as it is"
             raise self._unusable(problem, "name another file")
-        found = self._opened.execute(
-            "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-        ).fetchall()
         if found != [("table", "judgements", _SCHEMA)]:
             there = ", ".join(f"{kind} {name}" for kind, name, _ in found) or "nothing"
             problem = f"was changed: it holds {there}, and not the table of judgements alone"
@@ -787,18 +654,18 @@ class _File:
             if state != "ok":
                 raise self._unusable(f"is damaged ({state.splitlines()[-1]})", _CUT)
 
+    def _state(self) -> tuple[int, list[tuple[str, str, str]]]:
+        """Return whose file it is, and all that is in it."""
+        (owner,) = self._opened.execute("PRAGMA application_id").fetchone()
+        return owner, self._opened.execute(
+            "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        ).fetchall()
+
     def read(self, keys: Iterable[bytes]) -> dict[bytes, float]:
         """Return the judgements there are."""
-        wanted = list(keys)
-        found: dict[bytes, float] = {}
-        for start in range(0, len(wanted), _KEYS_AT_ONCE):
-            some = wanted[start : start + _KEYS_AT_ONCE]
-            marks = ",".join("?" * len(some))
-            with self._told():
-                rows = self._opened.execute(
-                    f"SELECT key, similarity FROM judgements WHERE key IN ({marks})", some
-                ).fetchall()
-            found.update(rows)
+        wanted = "SELECT key, similarity FROM judgements WHERE key = ?"
+        with self._told():
+            found = dict(row for key in keys for row in self._opened.execute(wanted, (key,)))
         wrong = [one for one in found.values() if not (isinstance(one, float) and 0 <= one <= 1)]
         if wrong:
             raise self._unusable(f"is damaged (a judgement is {clipped(wrong[0])})", _CUT)
@@ -806,29 +673,14 @@ class _File:
 
     def keep(self, judged: Mapping[bytes, float]) -> None:
         """Write judgements; all of them, or none."""
-        if not judged:
-            return
-        with self._told(), closing(self._opened.cursor()) as cursor:
-            cursor.execute("BEGIN IMMEDIATE")
-            try:
-                cursor.executemany(
-                    "INSERT OR REPLACE INTO judgements VALUES (?, ?)", judged.items()
-                )
-                cursor.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # a full disk has ended it already
-                    cursor.execute("ROLLBACK")
-                raise
+        with self._told(), self._opened:
+            self._opened.executemany(
+                "INSERT OR REPLACE INTO judgements VALUES (?, ?)", judged.items()
+            )
 
     def close(self) -> None:
         """Close the file."""
         self._opened.close()
-
-    def __enter__(self) -> _File:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 _SCHEMA = "CREATE TABLE judgements (key BLOB PRIMARY KEY, similarity REAL NOT NULL) WITHOUT ROWID"
@@ -840,17 +692,3 @@ _MENDED = "let this user read and write it, or name another file"
 _LOCKED = (
     "wait until that process is done, or end it, and run again: what is in the file stays there"
 )
-
-
-def _switched_to_wal(opened: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log; SQLite does not wait for others that do so right now."""
-    until = time.monotonic() + _SECONDS_FOR_OTHERS
-    while True:
-        try:
-            opened.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.01)
-        else:
-            return

@@ -14,7 +14,7 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain, count, islice, takewhile
@@ -24,9 +24,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._io import bars
+from krag_eval._io import ForkLock, bars
 from krag_eval._language import Language, _, language, speaking
-from krag_eval.errors import Fix, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
+from krag_eval.errors import Fix, InvalidType, KragEvalWarning, must, warn
 
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")
@@ -46,13 +46,13 @@ def check_n_jobs(n_jobs: object) -> int | None:
     >>> check_n_jobs(-1)
     -1
     """
-    wanted = "must be a number of processes, -1 for one per core, or left out for this one alone"
+    be = "be a number of processes, -1 for one per core, or left out for this one alone"
     if n_jobs is None:
         return None
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
-        raise InvalidType("n_jobs", f"{wanted}, got {clipped(n_jobs)}")
+        raise must("n_jobs", be, n_jobs, kind=InvalidType)
     if n_jobs == 0:
-        raise InvalidInput("n_jobs", f"{wanted}, got 0")
+        raise must("n_jobs", be, n_jobs)
     return int(n_jobs)
 
 
@@ -70,24 +70,8 @@ _ALONE = _Team(1, "")
 _team: ContextVar[_Team] = ContextVar("krag_eval_processes", default=_ALONE)
 
 
-class _Turns:
-    """Threads take turns: joblib ends a thread's team at work when another one wants its own."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        if hasattr(os, "register_at_fork"):
-            # In the child no thread would release what another one held during a fork.
-            os.register_at_fork(after_in_child=self._renew)
-
-    def one(self) -> AbstractContextManager[Any]:
-        """Return what to hold during one's turn."""
-        return self._lock
-
-    def _renew(self) -> None:
-        self._lock = threading.RLock()
-
-
-_turns = _Turns()
+# Threads take turns: joblib ends a thread's team at work when another one wants its own.
+_turns = ForkLock()
 
 
 @contextmanager
@@ -98,7 +82,7 @@ def processes(n_jobs: int | None, team: str = "") -> Iterator[None]:
     the work. Other threads that want processes wait, since a process has one team.
     """
     size = _effective(n_jobs)
-    with _turns.one() if size > 1 else nullcontext():
+    with _turns if size > 1 else nullcontext():
         token = _team.set(_Team(size, team))
         try:
             yield
@@ -347,12 +331,12 @@ def _sent(shared: object, name: str) -> _Sent:
 
 
 def _cannot_be_sent(name: str, reason: str) -> InvalidType:
-    return InvalidType(
-        "n_jobs",
-        f": the {name} cannot be sent to another process ({reason})",
+    fix = (
         "Leave it out, or let the matcher make what cannot be pickled (a model, a connection, a "
-        "lock) when it is first used instead of in its constructor",
+        "lock) when it is first used instead of in its constructor"
     )
+    problem = f": the {name} cannot be sent to another process ({reason})"
+    return InvalidType("n_jobs", problem, fix)
 
 
 def _effective(n_jobs: int | None) -> int:

@@ -7,7 +7,7 @@ which tokens of its own these are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -630,7 +630,7 @@ class _WantedRuns:
     """All runs of one length in some ground-truth texts, each with a number.
 
     A run is looked up by a hash of its tokens, and then compared token by token, so what is found
-    is exact. Where two different runs share a hash, the tokens themselves are looked up.
+    is exact.
 
     A number and the two letters behind it are one amount: a run that begins with these letters is
     the run and the number (:func:`_amounts`), found only behind the same number.
@@ -643,7 +643,7 @@ class _WantedRuns:
         places: Where in them which run begins.
         hashes: The hash of each run, ascending; shape (runs,).
         first: The place of each run in ``tokens``; shape (runs,).
-        by_tokens: The number of each run by its tokens, where hashes do not tell runs apart.
+        seed: That of the hashes; another one, where two runs would share a hash.
     """
 
     length: int
@@ -653,7 +653,7 @@ class _WantedRuns:
     places: _Places
     hashes: HashArray
     first: IntArray
-    by_tokens: dict[bytes, int] | None = None
+    seed: int = 0
 
     @property
     def n(self) -> int:
@@ -661,29 +661,24 @@ class _WantedRuns:
         return int(self.places.run.max(initial=-1)) + 1
 
     @classmethod
-    def of(cls, tokens: TokenNumbers, texts: IntArray, length: int) -> _WantedRuns:
+    def of(cls, tokens: TokenNumbers, texts: IntArray, length: int, seed: int = 0) -> _WantedRuns:
         """Number the runs of some texts, none of them shorter than a run."""
         flat, begin = _separated(tokens.take(texts))
         sizes = tokens.sizes[texts] - length + 1
         start = _ranges(begin, sizes)
         amount = _amounts(flat, tokens.amounts + 1)
         hashes, first, run = np.unique(
-            _hashes(flat, length)[start] ^ _mixed(amount[start]),
+            _hashes(flat, length, seed)[start] ^ _mixed(amount[start]),
             return_index=True,
             return_inverse=True,
         )
         unit = np.repeat(texts, sizes)
         position = _compact(start - np.repeat(begin, sizes))
         places = _Places(_compact(unit), position, _compact(run.reshape(-1)))
-        runs = cls(length, flat, amount, tokens.amounts + 1, places, hashes, start[first])
-        if runs._alike(flat, start, amount[start], places.run).all():
-            return runs
-        numbers: dict[bytes, int] = {}
-        keys = runs._keys(flat, start, amount[start])
-        exact = [numbers.setdefault(key, len(numbers)) for key in keys]
-        return replace(
-            runs, places=places._replace(run=np.array(exact, np.int64)), by_tokens=numbers
-        )
+        numbers = tokens.amounts + 1
+        runs = cls(length, flat, amount, numbers, places, hashes, start[first], seed)
+        alike = runs._alike(flat, start, amount[start], places.run).all()
+        return runs if alike else cls.of(tokens, texts, length, seed + 1)
 
     def marked(self, is_there: BoolArray) -> BoolArray:
         """Return which tokens of all its texts, one after the other, lie in some of the runs."""
@@ -702,7 +697,7 @@ class _WantedRuns:
         parts = [_Places(*[np.empty(0, np.int32)] * 3)]
         for part in _slices(tokens.sizes[texts], _BLOCK):
             flat, begin = _separated(tokens.take(texts[part]))
-            hashes = _hashes(flat, self.length)
+            hashes = _hashes(flat, self.length, self.seed)
             amount = _amounts(flat, self.numbers)
             likely, inside = np.flatnonzero(marks[_marked_by(hashes, marks)]), amount.nonzero()[0]
             # Inside an amount two runs begin: that of its tokens, and the one that continues it.
@@ -720,9 +715,6 @@ class _WantedRuns:
         self, flat: TokenArray, place: IntArray, amount: IntArray, hashes: HashArray
     ) -> IntArray:
         """Return which run begins at each place, -1 for none."""
-        if self.by_tokens is not None:
-            numbers = [self.by_tokens.get(key, -1) for key in self._keys(flat, place, amount)]
-            return np.array(numbers, np.int64)
         run = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         return np.where(self._alike(flat, place, amount, run), run, -1)
 
@@ -734,13 +726,6 @@ class _WantedRuns:
         for step in range(self.length):
             alike &= flat[place + step] == self.tokens[self.first[run] + step]
         return alike
-
-    def _keys(self, flat: TokenArray, place: IntArray, amount: IntArray) -> Iterator[bytes]:
-        """Yield the tokens from each place on, and the amount they continue."""
-        size = flat.itemsize
-        content, amounts = flat.tobytes(), amount.tobytes()
-        for row, start in enumerate((place * size).tolist()):
-            yield content[start : start + self.length * size] + amounts[8 * row : 8 * row + 8]
 
 
 def _separated(tokens: TokenNumbers) -> tuple[TokenArray, IntArray]:
@@ -788,9 +773,9 @@ def _mixed(amount: IntArray) -> HashArray:
     return mixed * _TURN
 
 
-def _hashes(tokens: TokenArray, length: int) -> HashArray:
+def _hashes(tokens: TokenArray, length: int, seed: int) -> HashArray:
     """Return a hash of the ``length`` tokens from each position on; near the end, of fewer."""
-    mixed = tokens.astype(np.uint64)
+    mixed = tokens.astype(np.uint64) + np.uint64(seed)
     width = 1
     while True:
         mixed *= _SPREAD

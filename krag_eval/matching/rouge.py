@@ -16,22 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._language import N_, _
-from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, warn_of, whole
+from krag_eval.errors import Advice, InvalidInput, boolean, number, one_of, warn_of, whole
+from krag_eval.matching import waiting
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.identity import function_name
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
-from krag_eval.matching.waiting import (
-    CELLS_AT_ONCE,
-    MAX_CELLS,
-    Advance,
-    Comparison,
-    common_subsequence,
-    in_blocks,
-    refuse_long_pairs,
-    warn_of_long_wait,
-)
 
 if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
@@ -120,7 +111,7 @@ class RougeMatcher(TextMatcher):
         statistic: str = "fmeasure",
         tokenizer: str | Tokenizer = "unicode",
         stemmer: bool = False,
-        max_cells: int = MAX_CELLS,
+        max_cells: int = waiting.MAX_CELLS,
         scorer: RougeScorer | None = None,
     ) -> None:
         types = _GRAM_SIZES if scorer is None else scorer.rouge_types
@@ -134,11 +125,8 @@ class RougeMatcher(TextMatcher):
         self.stemmer = boolean("stemmer", stemmer)
         self.scorer = scorer
         if scorer is not None and (stemmer or tokenizer != "unicode"):
-            raise InvalidInput(
-                "scorer",
-                "has a tokenizer and a stemmer of its own",
-                "make the RougeScorer with them: RougeScorer(types, use_stemmer=…, tokenizer=…)",
-            )
+            fix = "make the RougeScorer with them: RougeScorer(types, use_stemmer=…, tokenizer=…)"
+            raise InvalidInput("scorer", "has a tokenizer and a stemmer of its own", fix)
         self.max_cells = whole("max_cells", max_cells, 1)
 
     def settings(self) -> dict[str, object]:
@@ -187,23 +175,19 @@ class RougeMatcher(TextMatcher):
         ]
         return np.array(similarities, np.float64).reshape(len(actual), len(predicted))
 
-    @property
-    def advice(self) -> Fix:
-        """What to try when nothing matched at all."""
-        return Advice(
-            _(
-                "ROUGE's F-measure finds nothing where the ground truth is a passage and the "
-                "retriever returns longer or differently cut chunks; try {} or {}"
-            ),
-            matcher=("coverage", "rougeL(statistic=recall)"),
-        )
+    _advice = Advice(
+        N_(
+            "ROUGE's F-measure finds nothing where the ground truth is a passage and the "
+            "retriever returns longer or differently cut chunks; try {} or {}"
+        ),
+        matcher=("coverage", "rougeL(statistic=recall)"),
+    )
 
     def announce(self, units: Units) -> None:
         """Warn of texts whose longest common subsequences take minutes; refuse longer ones."""
         if self.rouge_type == "rougeL" and self.scorer is None:
             lengths = _lengths(units.values)
-            refuse_long_pairs(units, lengths, _SUBSEQUENCES, self.max_cells)
-            warn_of_long_wait(units, lengths, _SUBSEQUENCES)
+            waiting.check_waits(units, lengths, _SUBSEQUENCES, self.max_cells)
 
     def _warn_of_short_texts(self, tokens: TokenNumbers) -> None:
         size = _GRAM_SIZES[self.rouge_type]
@@ -241,7 +225,7 @@ def _precision(shared: FloatArray, actual: FloatArray, predicted: FloatArray) ->
     return shared / predicted
 
 
-_SUBSEQUENCES = Comparison(
+_SUBSEQUENCES = waiting.Comparison(
     name="rougeL",
     of="tokens",
     seconds=lambda actual, predicted: float(
@@ -363,15 +347,17 @@ def _subsequences(tokens: TokenNumbers) -> Overlaps:
             workers=1,
         )
 
-    def alone(actual: int, predicted: int, advance: Advance) -> float:
+    def alone(actual: int, predicted: int, advance: waiting.Advance) -> float:
         first, second = (tokens.flat[slices[text]] for text in (actual, predicted))
-        return common_subsequence(first, second, advance)
+        return waiting.common_subsequence(first, second, advance)
 
     def overlaps(actual: IntArray, predicted: IntArray) -> IntArray | FloatArray:
-        if longest * longest * len(actual) * len(predicted) <= CELLS_AT_ONCE:
+        if longest * longest * len(actual) * len(predicted) <= waiting.CELLS_AT_ONCE:
             return together(actual, predicted)
         lengths, others = tokens.sizes[actual], tokens.sizes[predicted]
-        return in_blocks(actual, predicted, lambda row: lengths[row] * others, together, alone)
+        return waiting.in_blocks(
+            actual, predicted, lambda row: lengths[row] * others, together, alone
+        )
 
     return overlaps
 

@@ -27,23 +27,17 @@ import itertools
 import math
 import os
 import re
-import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
+from krag_eval import errors
 from krag_eval._install import install_line
-from krag_eval.errors import (
-    InvalidInput,
-    InvalidType,
-    MissingPackage,
-    boolean,
-    clipped,
-    number,
-    unknown,
-)
+from krag_eval._io import ForkLock
+from krag_eval.errors import InvalidInput, InvalidType, clipped
 from krag_eval.matching.identity import function_name
 from krag_eval.matching.plaintext import plain
 
@@ -343,21 +337,17 @@ class KiwiTokenizer:
     user_words: Iterable[UserWord] = ()
 
     def __post_init__(self) -> None:
-        boolean("particles", self.particles)
+        errors.boolean("particles", self.particles)
         given = [name for name in ("keep", "stop_tags") if getattr(self, name) is not None]
         if self.particles and given:
-            raise InvalidInput(
-                "particles", "keeps all words", f"leave out {given[0]}, or particles"
-            )
+            fix = f"leave out {given[0]}, or particles"
+            raise InvalidInput("particles", "keeps all words", fix)
         if len(given) == 2:
-            raise InvalidInput(
-                "stop_tags", "and keep both say which words to keep", "leave out one of the two"
-            )
+            raise InvalidInput("stop_tags", "and keep both say which words to keep", "choose one")
         for name in given:
             object.__setattr__(self, name, _checked_tags(name, getattr(self, name)))
         object.__setattr__(self, "user_words", _checked_words(self.user_words))
-        if not _kiwipiepy_is_installed():
-            raise _kiwipiepy_missing()
+        _check_kiwipiepy()
 
     @property
     def name(self) -> str:
@@ -494,13 +484,10 @@ def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
             return KiwiTokenizer()
         if tokenizer in _FUNCTIONS:
             return _FUNCTIONS[tokenizer]
-        raise unknown("tokenizer", tokenizer, TOKENIZER_NAMES)
+        raise errors.unknown("tokenizer", tokenizer, TOKENIZER_NAMES)
     if not callable(tokenizer):
-        raise InvalidType(
-            "tokenizer",
-            f"must be a name ({', '.join(TOKENIZER_NAMES)}) or a callable str -> list[str], "
-            f"got {type(tokenizer).__name__}: {clipped(tokenizer)}",
-        )
+        be = f"be a name ({', '.join(TOKENIZER_NAMES)}) or a callable str -> list[str]"
+        raise errors.must("tokenizer", be, tokenizer, kind=InvalidType)
     return tokenizer
 
 
@@ -543,71 +530,45 @@ def tokenize_all(tokenizer: str | Tokenizer, texts: Sequence[str]) -> Iterator[l
     krag_eval.errors.InvalidInput: tokenizer 'rouge_score' yields no token for '나는 밥을 ...
     """
     if isinstance(texts, str):
-        raise InvalidType("texts", f"must be a sequence of str, got one str: {clipped(texts)}")
+        raise errors.must("texts", "be a sequence of str", texts, kind=InvalidType)
     tokenize = resolve_tokenizer(tokenizer)
-    name = tokenizer_name(tokenize, marked=False)
     batch = getattr(tokenize, "tokenize_all", None)
-    answers: Iterable[Any]
-    if callable(batch):
-        answers = _one_per_text(name, batch(texts), len(texts))
-    else:
-        # A user's tokenizer need not be ready for blank texts.
-        answers = ([] if _is_blank(text) else tokenize(text) for text in texts)
+    # A user's tokenizer need not be ready for blank texts.
+    answers = ([] if _is_blank(text) else tokenize(text) for text in texts)
     ours = type(tokenize) is KiwiTokenizer or tokenize in _FUNCTIONS.values()
-    if not ours:
-        answers = _as_tokens(name, answers, texts)
-    return _without_loss(name, answers, texts)
+    name = repr(tokenizer_name(tokenize, marked=False))
+    return _checked(name, batch(texts) if callable(batch) else answers, texts, ours)
 
 
-# The three below take the answers first: zip then asks them once more after the last text, which is
-# when a batch with too many answers shows.
+_MISSING: Any = object()
 
 
-def _one_per_text(name: str, answers: Iterable[Any], expected: int) -> Iterator[Any]:
-    """Yield the answers of a batch, refusing one that has not one answer per text."""
-    came = 0
-    for answer in answers:
-        came += 1
-        if came <= expected:
-            yield answer
-    if came != expected:
-        raise InvalidInput(
-            "tokenizer",
-            f"{name!r}: tokenize_all must give one list of tokens per text, got {came} for "
-            f"{expected} texts",
-        )
-
-
-def _as_tokens(name: str, answers: Iterable[Any], texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the answers of a tokenizer that is not ours as lists of str."""
-    for answer, text in zip(answers, texts, strict=False):
-        if isinstance(answer, (str, bytes)) or not isinstance(answer, Sequence):
-            raise _no_tokens(name, type(answer).__name__, text, answer)
-        for token in answer:
-            if not isinstance(token, str):
-                raise _no_tokens(name, f"a list with {type(token).__name__}", text, token)
-        # Nothing but "", as re.split leaves it of a text it cannot read, is no token: it would
-        # equal that of every other such text.
-        yield list(answer) if any(answer) and not _is_blank(text) else []
-
-
-def _no_tokens(name: str, came: str, text: str, value: object) -> InvalidType:
-    return InvalidType(
-        "tokenizer",
-        f"{name!r} must return a list of str, got {came} for {clipped(text)}: {clipped(value)}",
-    )
-
-
-def _without_loss(
-    name: str, answers: Iterable[list[str]], texts: Sequence[str]
+def _checked(
+    name: str, answers: Iterable[Any], texts: Sequence[str], ours: bool
 ) -> Iterator[list[str]]:
-    """Yield the answers, refusing an empty one for a text that has words."""
-    for tokens, text in zip(answers, texts, strict=False):
+    """Yield the answers of a tokenizer, refusing what are no tokens, or none of a text."""
+    pairs: Iterable[tuple[Any, Any]] = itertools.zip_longest(answers, texts, fillvalue=_MISSING)
+    for tokens, text in pairs:
+        if tokens is _MISSING or text is _MISSING:
+            problem = (
+                f"{name}: tokenize_all must give one list of tokens for each of {len(texts)} texts"
+            )
+            raise InvalidInput("tokenizer", problem)
+        if not ours:
+            listed = isinstance(tokens, Sequence) and not isinstance(tokens, (str, bytes))
+            if not listed or not all(isinstance(token, str) for token in tokens):
+                problem = f"{name} must return a list of str, got {clipped(tokens)}"
+                raise InvalidType("tokenizer", f"{problem} for {clipped(text)}")
+            # Nothing but "", as re.split leaves it of a text it cannot read, is no token: it would
+            # equal that of every other such text.
+            tokens = list(tokens) if any(tokens) and not _is_blank(text) else []
         if not tokens and has_words(text):
+            problem = (
+                f"{name} yields no token for {clipped(text)}, which holds letters or digits, so "
+            )
             raise InvalidInput(
                 "tokenizer",
-                f"{name!r} yields no token for {clipped(text)}, which holds letters or digits, so "
-                "the text could never match",
+                f"{problem}the text could never match",
                 "use the tokenizer 'unicode', or 'kiwi' for Korean morphemes, or 'letters'",
             )
         yield tokens
@@ -661,24 +622,19 @@ def _with_letters_apart(text: str) -> str:
     """Put spaces around each letter, with its marks, of a script written without them."""
     if not _UNSPACED_LETTER.search(text):
         return text
-    return _finders(bool(_ASTRAL.search(text))).unspaced.sub(r" \g<0> ", text)
+    return _finders(bool(_ASTRAL.search(text)))[1].sub(r" \g<0> ", text)
 
 
 def _words_of_any_script(text: str) -> list[str]:
     """Return the words of a lower-case text in NFKC by the full rule, marks included."""
-    return _finders(bool(_ASTRAL.search(text))).words.findall(text.replace("_", " "))
-
-
-class _Finders(NamedTuple):
-    """What finds words, and letters of scripts without spaces, each with the marks that follow."""
-
-    words: re.Pattern[str]
-    unspaced: re.Pattern[str]
+    return _finders(bool(_ASTRAL.search(text)))[0].findall(text.replace("_", " "))
 
 
 @cache
-def _finders(beyond_bmp: bool) -> _Finders:
-    """Return the finders for texts of the basic multilingual plane, or for all texts.
+def _finders(beyond_bmp: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what finds words, and letters of scripts without spaces, with the marks that follow.
+
+    For texts of the basic multilingual plane, or for all texts.
 
     ``re`` has no name for combining marks, so they are listed, or words in Devanagari, Thai and
     Arabic would fall apart. That takes 15 ms, spent at the first text that needs it. There are two
@@ -687,7 +643,7 @@ def _finders(beyond_bmp: bool) -> _Finders:
     """
     codes = range(0x20000 if beyond_bmp else 0x10000)
     marks = _as_class(code for code in codes if unicodedata.category(chr(code))[0] == "M")
-    return _Finders(re.compile(rf"\w[\w{marks}]*"), re.compile(f"{_UNSPACED}[{marks}]*+"))
+    return re.compile(rf"\w[\w{marks}]*"), re.compile(f"{_UNSPACED}[{marks}]*+")
 
 
 def _as_class(codes: Iterable[int]) -> str:
@@ -711,12 +667,9 @@ class _SharedKiwi:
 
     def __init__(self, words: tuple[tuple[str, str, float], ...] = ()) -> None:
         self._words = words
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._kiwi: Any = None
         self._loaded_by = 0
-        if hasattr(os, "register_at_fork"):
-            # Another thread may hold the lock during a fork; the child has no such thread.
-            os.register_at_fork(after_in_child=self._renew_lock)
 
     def analyse(self, text: str) -> Iterable[Any]:
         """Return the morphemes of one text."""
@@ -736,16 +689,15 @@ class _SharedKiwi:
     def _get(self) -> Any:
         with self._lock:
             if self._kiwi is None:
-                kiwi = _import_kiwipiepy().Kiwi()
+                _check_kiwipiepy()
+                # By name, so that type checkers need not have the optional package.
+                kiwi = importlib.import_module("kiwipiepy").Kiwi()
                 for word in self._words:
                     kiwi.add_user_word(*word)
                 # Kiwi finishes loading at its first text; let it, while no other thread can ask.
                 kiwi.tokenize("")
                 self._kiwi, self._loaded_by = kiwi, os.getpid()
             return self._kiwi
-
-    def _renew_lock(self) -> None:
-        self._lock = threading.Lock()
 
 
 #: The model takes some 500 MB, so all that need morphemes share this one.
@@ -758,85 +710,58 @@ def _kiwi_with(words: tuple[tuple[str, str, float], ...]) -> _SharedKiwi:
     return _SharedKiwi(words)
 
 
-def _kiwipiepy_missing() -> MissingPackage:
-    return MissingPackage(
-        "tokenizer",
-        "'kiwi' needs kiwipiepy, which is not installed",
-        f"run: {install_line('korean')} (or use the tokenizer 'unicode')",
-    )
-
-
-def _kiwipiepy_is_installed() -> bool:
-    try:
-        return importlib.util.find_spec("kiwipiepy") is not None
-    except ValueError:  # imported already, but without a spec, as stand-ins in tests are
-        return True
-
-
-def _import_kiwipiepy() -> Any:
-    try:
-        # By name, so that type checkers need not have the optional package.
-        return importlib.import_module("kiwipiepy")
-    except ModuleNotFoundError as error:
-        if error.name != "kiwipiepy":
-            raise
-        raise _kiwipiepy_missing() from error
+def _check_kiwipiepy() -> None:
+    with suppress(ValueError):  # imported already, but without a spec, as stand-ins in tests are
+        if importlib.util.find_spec("kiwipiepy") is None:
+            fix = f"run: {install_line('korean')} (or use the tokenizer 'unicode')"
+            problem = "'kiwi' needs kiwipiepy, which is not installed"
+            raise errors.MissingPackage("tokenizer", problem, fix)
 
 
 def _checked_tags(argument: str, given: Iterable[str]) -> tuple[str, ...]:
     """Return tags, sorted, so that equal choices have equal names."""
     if isinstance(given, str):
-        raise InvalidType(argument, f"must be a collection of tags, got the str {clipped(given)}")
-    tags = tuple(given)
+        raise errors.must(argument, "be a collection of tags", given, kind=InvalidType)
+    tags = {*given}
     if not tags and argument == "keep":
-        raise InvalidInput(
-            "keep", "must hold at least one tag, got none", "leave it out for the default"
-        )
+        raise errors.must("keep", "hold at least one tag", given, "leave it out for the default")
     for tag in tags:
         if not isinstance(tag, str):
-            raise InvalidType(
-                argument, f"must hold tags as str, got {type(tag).__name__}: {clipped(tag)}"
-            )
+            raise errors.must(argument, "hold tags as str", tag, kind=InvalidType)
         if not tag or not any(known.startswith(tag) for known in _KIWI_TAGS):
-            raise unknown(argument, tag, _KIWI_TAGS, "each tag, or its beginning,")
-    return tuple(sorted(set(tags)))
+            raise errors.unknown(argument, tag, _KIWI_TAGS, "each tag, or its beginning,")
+    return tuple(sorted(tags))
 
 
 def _checked_words(given: Iterable[UserWord]) -> tuple[tuple[str, str, float], ...]:
     """Return words with tags and scores, sorted, so that equal lists have equal names."""
     if isinstance(given, str):
-        raise InvalidType(
-            "user_words", f"must be a collection of words, got the str {clipped(given)}"
-        )
+        raise errors.must("user_words", "be a collection of words", given, kind=InvalidType)
     return tuple(sorted({_checked_word(one) for one in given}))
 
 
 def _checked_word(given: UserWord) -> tuple[str, str, float]:
-    parts: list[Any] = [given] if not isinstance(given, (tuple, list)) else [*given]
-    if not 1 <= len(parts) <= 3:
-        raise InvalidType(
-            "user_words",
-            f"must hold words as str, (word, tag) or (word, tag, score), got {clipped(given)}",
-        )
-    word, tag, score = parts + ["", "NNP", 0.0][len(parts) :]
-    if not isinstance(word, str) or not isinstance(tag, str):
-        raise InvalidType("user_words", f"must hold words and tags as str, got {clipped(given)}")
+    parts: list[Any] = [*given] if isinstance(given, (tuple, list)) else [given]
+    defaults: list[Any] = ["", "NNP", 0.0]
+    word, tag, score, *more = parts + defaults[len(parts) :]
+    if more or not isinstance(word, str) or not isinstance(tag, str):
+        be = "hold words as str, (word, tag) or (word, tag, score)"
+        raise errors.must("user_words", be, given, kind=InvalidType)
     # As texts reach Kiwi.
     word = _readable_by_kiwi(word).strip()
     if not has_words(word):
-        raise InvalidInput("user_words", f"must hold words with letters, got {clipped(given)}")
+        raise errors.must("user_words", "hold words with letters", given)
     if tag not in _KIWI_TAGS:
-        raise unknown("user_words", tag, _KIWI_TAGS, "the tag of a word")
-    return word, tag, number("user_words", score, -math.inf, math.inf)
+        raise errors.unknown("user_words", tag, _KIWI_TAGS, "the tag of a word")
+    return word, tag, errors.number("user_words", score, -math.inf, math.inf)
 
 
 def _words_for_signature(words: Sequence[tuple[str, str, float]]) -> str:
     """Return the words, or a hash of many."""
-    spelled = (
+    said = "+".join(
         f"{word}/{tag}/{score:g}" if score else word if tag == "NNP" else f"{word}/{tag}"
         for word, tag, score in words
     )
-    said = "+".join(spelled)
     if len(said) <= _LONGEST_LIST and not set(said) & set("(),="):
         return said
     return f"sha256:{hashlib.sha256(said.encode()).hexdigest()[:12]}"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from krag_eval._io import bar_of
 from krag_eval._language import _, speaking
 from krag_eval.errors import Advice, InvalidInput, warn
+from krag_eval.matching.base import in_language
 from krag_eval.matching.joins import FloatArray, IntArray, Units
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -59,32 +60,43 @@ class Comparison:
     cells: Callable[[float, float], float] = operator.mul
 
 
-def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -> None:
-    """Warn if the queries with long texts together take more than a minute.
+def check_waits(units: Units, lengths: IntArray, comparison: Comparison, max_cells: int) -> None:
+    """Refuse a pair whose table has too many cells; warn of queries that take over a minute.
 
-    Short texts are left out, however many: users expect many queries to take long.
+    Short texts are left out of the warning, however many: users expect many queries to take long.
 
     Args:
         units: Which texts are compared with which.
         lengths: The length of each text; shape (units,).
         comparison: How they are compared.
+        max_cells: The most cells a pair may take.
+
+    Raises:
+        InvalidInput: If there is such a pair, with its query and rank.
     """
-    sizes = lengths.astype(np.float64)
-    sides, bounds = _sides(units)
+    sizes = np.where(units.blank, 0, lengths).astype(np.float64)  # blank texts are not compared
+    sides = (units.alternatives, units.n_alternatives), (units.predicted, units.n_predicted)
+    ends = [np.cumsum(counts) for _side, counts in sides]
     actual, predicted = (
-        np.diff(_from_0(np.cumsum(sizes[side]))[bound])
-        for side, bound in zip(sides, bounds, strict=True)
+        np.bincount(np.repeat(np.arange(len(counts)), counts), sizes[side], len(counts))
+        for side, counts in sides
     )
-    long = np.flatnonzero(actual * predicted * comparison.at_most > _LONG_QUERY_IN_SECONDS)
+    longest = float(sizes.max(initial=0))
+    too_long = comparison.cells(longest, longest) > max_cells
+    long = actual * predicted * comparison.at_most > _LONG_QUERY_IN_SECONDS
     waits = []
-    for query in long.tolist():
+    for query in np.flatnonzero(long | too_long).tolist():
+        texts = [
+            side[end[query] - counts[query] : end[query]]
+            for (side, counts), end in zip(sides, ends, strict=True)
+        ]
+        if too_long:
+            _check_pairs(units, query, [sizes[one] for one in texts], comparison, max_cells)
         # A text that occurs twice in a query is compared once.
-        truths, found = (
-            sizes[np.unique(side[bound[query] : bound[query + 1]])]
-            for side, bound in zip(sides, bounds, strict=True)
-        )
-        waits.append((comparison.seconds(truths, found), query, truths.sum(), found.sum()))
-    waits = [wait for wait in waits if wait[0] > _LONG_QUERY_IN_SECONDS]
+        truths, found = (sizes[np.unique(one)] for one in texts)
+        seconds = comparison.seconds(truths, found)
+        if seconds > _LONG_QUERY_IN_SECONDS:
+            waits.append((seconds, query, truths.sum(), found.sum()))
     total = sum(seconds for seconds, *_ in waits)
     if total > _LONG_WAIT_IN_SECONDS:
         _seconds, query, truth, prediction = max(waits)
@@ -103,66 +115,35 @@ def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -
             long=len(waits), queries=len(actual), truth=truth, predicted=prediction, query=query,
             time=_spelled(total),
         )  # fmt: skip
-        faster = Advice(_(comparison.advice.text), *comparison.advice.settings)
-        warn(problem, faster, at_once=True)
+        warn(problem, in_language(comparison.advice), at_once=True)
 
 
-def refuse_long_pairs(
-    units: Units, lengths: IntArray, comparison: Comparison, max_cells: int
-) -> None:
-    """Refuse the first pair whose table has too many cells.
-
-    Args:
-        units: Which texts are compared with which.
-        lengths: The length of each text; shape (units,).
-        comparison: How they are compared.
-        max_cells: The most cells a pair may take.
-
-    Raises:
-        InvalidInput: If there is such a pair, with its query and rank.
-    """
-    sizes = np.where(units.blank, 0, lengths)  # a blank text is compared with none
-    longest = float(sizes.max(initial=0))
-    if comparison.cells(longest, longest) <= max_cells:
-        return
-    sides, bounds = _sides(units)
-    for query in range(len(units.n_items)):
-        truths, found = (
-            sizes[side[bound[query] : bound[query + 1]]]
-            for side, bound in zip(sides, bounds, strict=True)
-        )
-        if comparison.cells(truths.max(initial=0), found.max(initial=0)) > max_cells:
-            raise _too_long(units, query, truths, found, comparison, max_cells)
-
-
-def _too_long(
+def _check_pairs(
     units: Units,
     query: int,
-    truths: IntArray,
-    found: IntArray,
+    sizes: list[FloatArray],
     comparison: Comparison,
     max_cells: int,
-) -> InvalidInput:
+) -> None:
+    """Refuse the longest pair of a query if its table has too many cells."""
+    truths, found = sizes
+    lengths = float(truths.max(initial=0)), float(found.max(initial=0))
+    if comparison.cells(*lengths) <= max_cells:
+        return
     first_item = int(units.n_items[:query].sum())
     ends = np.cumsum(units.item_sizes[first_item : first_item + units.n_items[query]])
     item = int(np.searchsorted(ends, truths.argmax(), side="right"))
-    lengths = float(truths.max()), float(found.max())
-    wait = comparison.seconds(*(np.array([length]) for length in lengths))
     with speaking("en"):
-        time = _spelled(wait)
-    return InvalidInput(
-        "actual_docs",
+        time = _spelled(comparison.seconds(*(np.array([length]) for length in lengths)))
+    problem = (
         f"and the predicted document at rank {found.argmax() + 1} of its query have "
-        f"{lengths[0]:,.0f} and {lengths[1]:,.0f} {comparison.of}; {comparison.name} fills "
-        f"{comparison.cells(*lengths):.2g} cells for them, in about {time} of one core, "
-        f"and max_cells={max_cells:.4g} is the most",
-        Advice(
-            f"{comparison.advice.text}. To wait all the same, give the matcher a larger max_cells",
-            *comparison.advice.settings,
-        ),
-        query=query,
-        within=f"[{item}]",
+        f"{lengths[0]:,.0f} and {lengths[1]:,.0f} {comparison.of}, which {comparison.name} fills "
+        f"{comparison.cells(*lengths):.2g} cells for in about {time} of one core, and "
+        f"max_cells={max_cells:.4g} is the most"
     )
+    fix = f"{comparison.advice.text}. To wait all the same, give the matcher a larger max_cells"
+    advice = Advice(fix, *comparison.advice.settings)
+    raise InvalidInput("actual_docs", problem, advice, query=query, within=f"[{item}]")
 
 
 def in_blocks(
@@ -221,16 +202,6 @@ def _bar(cells: float) -> Iterator[Advance]:
     finally:
         if bar is not None:
             bar.close()
-
-
-def _sides(units: Units) -> tuple[tuple[IntArray, IntArray], list[IntArray]]:
-    """Return the texts of all queries on either side, and where those of each query begin."""
-    counts = (units.n_alternatives, units.n_predicted)
-    return (units.alternatives, units.predicted), [_from_0(np.cumsum(n)) for n in counts]
-
-
-def _from_0(sums: NDArray[Number]) -> NDArray[Number]:
-    return np.concatenate([np.zeros(1, sums.dtype), sums])
 
 
 def _spelled(seconds: float) -> str:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.documents import DocumentLike, Tag, id_of, is_tag, metadata_of
+from krag_eval.documents import DocumentLike, Judged, Tag, id_of, is_tag, metadata_of
 from krag_eval.errors import InvalidInput, Place, clipped
 from krag_eval.matching.joins import Pieces
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
@@ -42,7 +42,7 @@ from krag_eval.results.rows import (
 from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, spelled, unspelled
 from krag_eval.scoring.metrics import LISTED, completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, declared_of, keys_of
-from krag_eval.scoring.relevance import Aspects, Judged, Relevance, RelevanceTogether
+from krag_eval.scoring.relevance import Aspects, Relevance, RelevanceTogether
 
 _FORMAT = "krag_eval.result"
 FORMAT_VERSION = 1

@@ -25,13 +25,14 @@ from numpy.typing import NDArray
 from krag_eval._language import LANGUAGES, N_, _, language, speaking
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.documents import Judged
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, boolean, clipped, unknown
 from krag_eval.matching.identity import mark_of
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average, told
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.queries import JudgedQuery, PerQuery
-from krag_eval.scoring.relevance import Judged, Relevance, aspects_unknown, numbers_within
+from krag_eval.scoring.relevance import Relevance, aspects_unknown, numbers_within
 from krag_eval.scoring.tokens import token_counts
 
 FloatArray: TypeAlias = NDArray[np.float64]

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import compress, pairwise
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._language import _
-from krag_eval.documents import Lists, QuerySet
+from krag_eval.documents import Judged, Lists, QuerySet
 from krag_eval.errors import Advice, InvalidInput, warn_of
 from krag_eval.matching.joins import Matches, Pieces
 from krag_eval.scoring.cutoffs import Budget, Cutoff, fitting
@@ -30,37 +30,6 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 # A rank beyond all others.
 _NEVER = 2**62
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """Which retrieved documents somebody looked at; those that match an item are judged anyway.
-
-    Attributes:
-        number: What is known of each retrieved document, in order of queries, then rank, of shape
-            (documents,). A number from 0 tells apart the documents of a query that were looked at
-            and are not in its ground truth; a document that is there twice has it twice. The
-            others are ``RELEVANT``, ``POOLED`` (they were to be looked at, and were not) or
-            ``UNKNOWN``.
-        n_others: Documents of each query that were looked at and are not in its ground truth,
-            retrieved or not; shape (queries,).
-        keys: What each retrieved document is known by, the same in every run; shape (documents,).
-        digests: Per query, what tells the documents that were looked at from other ones.
-    """
-
-    RELEVANT: ClassVar[int] = -1
-    POOLED: ClassVar[int] = -2
-    UNKNOWN: ClassVar[int] = -3
-
-    number: IntArray
-    n_others: IntArray
-    keys: Sequence[str] = ()
-    digests: Sequence[str] = ()
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Whether each retrieved document is judged; shape (documents,)."""
-        return self.number >= Judged.RELEVANT
 
 
 @dataclass(frozen=True, eq=False)

@@ -567,7 +567,7 @@ def test_joining_keys_agrees_with_comparing_all_pairs(queries):
         if all(len(alternatives) == 1 for alternatives in items):
             join.add([[alternatives[0] for alternatives in items]], [predicted])
         else:
-            join.add_alternatives([items], [predicted])
+            join.add([items], [predicted], alternatives=True)
         known = [{key for key in alternatives if key is not None} for alternatives in items]
         for position, keys in enumerate(known):
             first = known.index(keys) if keys else position
@@ -732,12 +732,8 @@ def test_copies_of_a_text_within_a_query_are_scored_as_one():
 def test_more_pairs_than_fit_are_refused():
     """A million copies on both sides are a million million pairs of one query."""
     queries = QuerySet.from_lists([["a"], ["ab"] * 40_000], [["b"], ["ab"] * 40_000])
-    message = (
-        r"actual_docs\[1\] and predicted_docs\[1\] have 40,000 and 40,000 documents, which are"
-    )
-    with pytest.raises(
-        ValueError, match=message + r" 1,600,000,000 pairs; .* at most 1,000,000,000"
-    ):
+    message = r"actual_docs\[1\] and predicted_docs\[1\] make 1,600,000,000 pairs"
+    with pytest.raises(ValueError, match=message):
         Lengths().match(queries)
 
 

@@ -85,7 +85,7 @@ def test_long_pairs_step_by_step_equal_rapidfuzz(
     predicted += actual[piece]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fuzzy, "_ASCII_CELLS_AT_ONCE", 0)
-        patch.setattr(fuzzy, "CELLS_AT_ONCE", at_once if scorer == "partial_ratio" else 0)
+        patch.setattr(fuzzy.waiting, "CELLS_AT_ONCE", at_once if scorer == "partial_ratio" else 0)
         score = FuzzyMatcher(scorer).similarity(actual, predicted)
     assert score == getattr(fuzz, scorer)(actual, predicted) / 100
 

@@ -86,7 +86,7 @@ def test_models_of_the_past_make_room():
 
 def test_a_function_that_makes_no_embeddings_is_refused():
     """When it is called, with what it returned."""
-    with pytest.raises(TypeError, match=r"embed_documents\(texts\), got a str"):
+    with pytest.raises(TypeError, match=r"embed_documents\(texts\), got 'model'"):
         EmbeddingMatcher(lambda: "model", 0.5).similarity("a", "b")
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from click.testing import CliRunner
 
 from krag_eval import ContainsMatcher, ExactTextMatcher, IdMatcher, Matcher, RougeMatcher
+from krag_eval.cli import main
 from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.matching.base import MATCHER_NAMES, resolve_matcher
 
@@ -49,6 +51,39 @@ def test_every_named_matcher_has_advice(name):
 def test_names_stand_for_their_classes(name, kind):
     """With default settings."""
     assert type(resolve_matcher(name)) is kind
+
+
+def test_an_installed_package_adds_a_matcher_by_name(tmp_path, monkeypatch):
+    """In Python, with settings, and in the shell; an unknown name lists it."""
+    info = tmp_path / "shop-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shop\nVersion: 1\n", "utf-8")
+    (info / "entry_points.txt").write_text("[krag_eval.matchers]\nprefix = shop:Prefix\n", "utf-8")
+    (tmp_path / "shop.py").write_text(PREFIX, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    matcher = resolve_matcher("prefix(length=3)")
+    assert matcher.signature == "Prefix(length=3)"
+    assert matcher.similarity("abcd", "abce") == 1.0
+    with pytest.raises(InvalidInput, match="'prefix'"):
+        resolve_matcher("prefixes")
+    (tmp_path / "data.jsonl").write_text('{"actual": ["abcdx"], "predicted": ["abcdy"]}\n', "utf-8")
+    done = CliRunner().invoke(
+        main, ["evaluate", str(tmp_path / "data.jsonl"), "-m", "prefix", "--format", "json"]
+    )
+    assert done.exit_code == 0
+    assert "matcher=Prefix(length=4)" in done.output
+
+
+PREFIX = """
+from krag_eval import TextMatcher
+import numpy as np
+class Prefix(TextMatcher):
+    def __init__(self, length: int = 4):
+        self.length = length
+    def block_scorer(self, texts):
+        starts = np.array([text[: self.length] for text in texts])
+        return lambda actual, predicted: np.equal.outer(starts[actual], starts[predicted]) * 1.0
+"""
 
 
 def test_an_instance_is_used_as_it_is():
@@ -129,7 +164,7 @@ def test_what_a_signature_prints_is_read_back(name):
 @pytest.mark.parametrize(
     ("spelled", "problem"),
     [
-        ("coverage(min_run=x)", "coverage: min_run must be a whole number, got 'x'"),
+        ("coverage(min_run=x)", "coverage: min_run must be a number, got 'x'"),
         (
             "coverage(run=5)",
             "setting of coverage must be one of 'min_run', 'tokenizer', 'numbers', 'union', "

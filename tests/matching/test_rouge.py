@@ -500,8 +500,8 @@ def test_long_pairs_step_by_step_have_the_same_digits(
     matcher = RougeMatcher("rougeL", statistic=statistic)
     queries = QuerySet.from_lists([actual], [predicted])
     expected = matcher.match(queries).similarity
-    monkeypatch.setattr(rouge, "CELLS_AT_ONCE", 0)
-    monkeypatch.setattr(rouge, "in_blocks", partial(rouge.in_blocks, at_once=0))
+    monkeypatch.setattr(rouge.waiting, "CELLS_AT_ONCE", 0)
+    monkeypatch.setattr(rouge.waiting, "in_blocks", partial(rouge.waiting.in_blocks, at_once=0))
     assert matcher.match(queries).similarity.tobytes() == expected.tobytes()
 
 

@@ -118,18 +118,9 @@ def test_a_timeout_is_no_part_of_what_a_judge_is() -> None:
     """It changes no judgement, so signatures, and what is kept, are the same."""
     made = [JudgeMatcher(lambda *_: True, version="1", timeout=one) for one in (None, 5)]
     assert made[0].signature == made[1].signature
-    pairs = [one._pairs_to_judge(units_of(one), queries()) for one in made]
-    assert pairs[0].keys() == pairs[1].keys()
-
-
-def units_of(matcher: JudgeMatcher) -> Any:
-    from dataclasses import replace
-
-    from krag_eval.matching.base import questions_of
-    from krag_eval.matching.joins import Units
-
-    questions = questions_of(queries(), matcher.signature)
-    return replace(Units.of_texts(queries()), questions=questions)
+    for one in made:
+        one.match(queries())
+    assert made[0]._known.keys() == made[1]._known.keys()
 
 
 class Model:

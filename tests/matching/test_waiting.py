@@ -21,7 +21,7 @@ from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.errors import Advice, InvalidInput, InvalidType
 from krag_eval.matching import rouge, waiting
 from krag_eval.matching.joins import Units
-from krag_eval.matching.waiting import Comparison, in_blocks, refuse_long_pairs, warn_of_long_wait
+from krag_eval.matching.waiting import Comparison, check_waits, in_blocks
 
 
 def comparison(per_pair):
@@ -40,7 +40,7 @@ def announced(actual, predicted, per_pair):
     units = Units.of_texts(QuerySet.from_lists(actual, predicted))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_long_wait(units, np.array([*map(len, units.values)]), comparison(per_pair))
+        check_waits(units, np.array([*map(len, units.values)]), comparison(per_pair), 10**13)
     return [str(warning.message) for warning in caught]
 
 
@@ -105,7 +105,7 @@ def refused(actual, predicted, max_cells):
     """Refuse pairs of letters."""
     units = Units.of_texts(QuerySet.from_lists(actual, predicted))
     lengths = np.array([*map(len, units.values)])
-    refuse_long_pairs(units, lengths, comparison(1.0), max_cells)
+    check_waits(units, lengths, comparison(1e-9), max_cells)
 
 
 def test_the_longest_pair_is_named_by_query_item_and_rank():
