@@ -396,7 +396,7 @@ def check_not_read(targets: Outputs, sources: Iterable[str]) -> None:
     Raises:
         InvalidInput: Naming the option.
     """
-    from krag_eval.datasets.streams import is_read_in_directories
+    from krag_eval.streaming.files import is_read_in_directories
 
     written = {
         option: target.descriptor() if isinstance(target, StandardOutput) else target

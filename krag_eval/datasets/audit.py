@@ -40,8 +40,7 @@ from krag_eval._language import (
 from krag_eval._reading import kind_of
 from krag_eval._text import fitted
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.jsonl import read_chunks
-from krag_eval.datasets.loading import dataset_in
+from krag_eval.datasets.loading import dataset_in, read_chunks
 from krag_eval.datasets.table import is_frame
 from krag_eval.documents import (
     DocumentLike,

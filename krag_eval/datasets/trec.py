@@ -19,21 +19,18 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from krag_eval._language import _
 from krag_eval._reading import (
-    LIMITS,
     MAX_BYTES,
-    Limits,
-    MaxObjects,
     Source,
     kind_of,
+    located,
     name_of,
     numbered_lines,
     parsed,
-    within_memory,
 )
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.dataset import Dataset, check_overlap
-from krag_eval.datasets.table import located
-from krag_eval.datasets.tabular import is_parquet, parquet_columns
+from krag_eval.datasets.formats import format_of
+from krag_eval.datasets.table import records_in
 from krag_eval.documents import AnyOf, DocumentLike
 from krag_eval.errors import DatasetError, InvalidInput, Place, boolean, one_of, warn, whole
 
@@ -307,7 +304,6 @@ def read_trec(
     scores: ScorePrecision = "single",
     judged: bool = False,
     max_bytes: int | None = MAX_BYTES,
-    max_objects: MaxObjects = "auto",
 ) -> Dataset:
     """Read judgements and a run in TREC's formats, plain or gzip-compressed.
 
@@ -340,7 +336,6 @@ def read_trec(
             ``unjudged="leave_out"`` (``trec_eval -J``). A grade below 0 says that a document is in
             the pool, and nobody looked at it.
         max_bytes: As in :func:`read_jsonl`, for each of the files.
-        max_objects: As in :func:`read_jsonl`, for each of the files.
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
@@ -351,10 +346,9 @@ def read_trec(
     >>> evaluator.calculate_mrr()
     {'mrr': 0.5}
     """
-    limits = Limits(max_bytes, max_objects).checked()
     return judged_dataset(
-        read_qrels(qrels, limits),
-        read_run(run, limits),
+        read_qrels(qrels, max_bytes),
+        read_run(run, max_bytes),
         missing=missing,
         relevance_level=relevance_level,
         scores=scores,
@@ -362,7 +356,9 @@ def read_trec(
     )
 
 
-def read_qrels(source: Source | Mapping[str, Mapping[str, int]], limits: Limits = LIMITS) -> Qrels:
+def read_qrels(
+    source: Source | Mapping[str, Mapping[str, int]], max_bytes: int | None = MAX_BYTES
+) -> Qrels:
     """Read judgements: TREC's four columns, BEIR's three, or ``{topic: {document: grade}}``.
 
     >>> import io
@@ -372,14 +368,13 @@ def read_qrels(source: Source | Mapping[str, Mapping[str, int]], limits: Limits 
     if isinstance(source, Mapping):
         return Qrels("qrels", grades_of(source, Place("qrels")))
     name = name_of(source)
-    with within_memory(name):
-        return Qrels(name, _grades(source, name, limits))
+    return Qrels(name, _grades(source, name, max_bytes))
 
 
-def _grades(source: Source, name: str, limits: Limits) -> Table[int]:
+def _grades(source: Source, name: str, max_bytes: int | None) -> Table[int]:
     if is_parquet(source):
-        return _parquet_table(source, name, limits, grade_in, "judgements")
-    with closing(numbered_lines(source, name, limits)) as lines:
+        return _parquet_table(source, name, max_bytes, grade_in, "judgements")
+    with closing(numbered_lines(source, name, max_bytes)) as lines:
         first, every = _looked_into(lines)
         if first.lstrip().startswith("{"):
             return grades_of(object_in(every, name, "grade"), Place(name))
@@ -388,7 +383,13 @@ def _grades(source: Source, name: str, limits: Limits) -> Table[int]:
         return _table(rows, name, "judgements")
 
 
-def is_judgements(source: Any, limits: Limits = LIMITS) -> bool:
+def is_parquet(source: Any) -> bool:
+    """Tell whether a file is Parquet, by its first bytes."""
+    kind = format_of(source)
+    return kind is not None and kind.name == "parquet"
+
+
+def is_judgements(source: Any, max_bytes: int | None = MAX_BYTES) -> bool:
     """Tell whether this is judgements: a dict, a JSON file or Parquet as ranx writes them.
 
     >>> is_judgements({"q1": {"d1": 1}}), is_judgements({"q1": ["d1"]})
@@ -400,10 +401,10 @@ def is_judgements(source: Any, limits: Limits = LIMITS) -> bool:
         return False
     name = name_of(source)
     if is_parquet(source):
-        return {*_RANX} <= {*parquet_columns(source, name, limits, ()).names}
+        return {*_RANX} <= {*records_in(source, name, max_bytes, _RANX).names}
     if not name.lower().removesuffix(".gz").endswith(".json"):
         return False
-    with closing(numbered_lines(source, name, limits)) as lines:
+    with closing(numbered_lines(source, name, max_bytes)) as lines:
         first, every = _looked_into(lines)
         if not first.lstrip().startswith("{"):
             return False
@@ -419,7 +420,9 @@ def _is_graded(documents: Any) -> bool:
                                                   documents.values())  # fmt: skip
 
 
-def read_run(source: Source | Mapping[str, Mapping[str, float]], limits: Limits = LIMITS) -> Run:
+def read_run(
+    source: Source | Mapping[str, Mapping[str, float]], max_bytes: int | None = MAX_BYTES
+) -> Run:
     """Read a run: six columns, or ``{topic: {document: score}}``, in a JSON file or as it is.
 
     >>> import io
@@ -429,14 +432,13 @@ def read_run(source: Source | Mapping[str, Mapping[str, float]], limits: Limits 
     if isinstance(source, Mapping):
         return Run("run", scores_of(source, Place("run")))
     name = name_of(source)
-    with within_memory(name):
-        return Run(name, _scores(source, name, limits))
+    return Run(name, _scores(source, name, max_bytes))
 
 
-def _scores(source: Source, name: str, limits: Limits) -> Table[float]:
+def _scores(source: Source, name: str, max_bytes: int | None) -> Table[float]:
     if is_parquet(source):
-        return _parquet_table(source, name, limits, score_in, "retrieved documents")
-    with closing(numbered_lines(source, name, limits)) as lines:
+        return _parquet_table(source, name, max_bytes, score_in, "retrieved documents")
+    with closing(numbered_lines(source, name, max_bytes)) as lines:
         first, every = _looked_into(lines)
         if first.lstrip().startswith("{"):
             return scores_of(object_in(every, name, "score"), Place(name))
@@ -477,22 +479,23 @@ def _table(
 def _parquet_table(
     source: Any,
     name: str,
-    limits: Limits,
+    max_bytes: int | None,
     number_in: Callable[[Any, str], Number],
     what: str,
 ) -> Table[Number]:
     """Read a table with one row for each topic and document, as ranx writes it."""
-    table = parquet_columns(source, name, limits, _RANX)
+    table = records_in(source, name, max_bytes, _RANX)
     table.check_has(_RANX)
 
     def rows() -> Rows[Number]:
         texts = zip(table.texts(_TOPIC), table.texts(_DOCUMENT), strict=True)
         for at, (topic, document) in enumerate(texts):
-            with located(table.place(at)):
-                number = number_in(table.columns[_NUMBER][at], document)
+            place, row = table.rows[at]
+            with located(place):
+                number = number_in(row[_NUMBER], document)
             yield at, topic, document, number
 
-    return _table(rows(), name, what, table.place)
+    return _table(rows(), name, what, lambda at: table.rows[at][0])
 
 
 def _judgements(lines: Lines, name: str) -> Rows[int]:

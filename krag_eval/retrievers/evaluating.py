@@ -18,7 +18,7 @@ from krag_eval._language import _
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.loading import advised_to_load, dataset_in, is_table, rows_by_question
-from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, is_frame, notes_on
+from krag_eval.datasets.table import OWN, Mark, Records, TagReader, is_frame, notes_on, tags_of
 from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
 from krag_eval.errors import (
@@ -476,8 +476,8 @@ def _of_frame(frame: pd.DataFrame) -> Questions:
     names = [name for name in ("question", "actual", "id") if name in frame.columns]
     questions = _of_rows(frame[names].to_dict("records"))
     once = frame.loc[:, ~frame.columns.duplicated(keep=False)]
-    table = Columns.of_frame(once, "dataset", _ASKED, choice=True)
-    return replace(questions, tags=table.others, notes=notes_on(table.left_out))
+    tags, notes = tags_of(Records.of_frame(once, "dataset", _ASKED, tags=True), _ASKED, choice=True)
+    return replace(questions, tags=tags, notes=notes)
 
 
 def _of_rows(rows: Sequence[Any]) -> Questions:
