@@ -33,7 +33,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def languages() -> tuple[Language, ...]:
     """Return English, and every language with a catalog."""
-    return "en", *sorted(file.parts[-3] for file in LOCALE.glob(f"*/LC_MESSAGES/{_DOMAIN}.mo"))
+    return _languages(LOCALE)
+
+
+@functools.cache  # looking into folders would take a hundred times as long as a text
+def _languages(folder: Path) -> tuple[Language, ...]:
+    return "en", *sorted(file.parts[-3] for file in folder.glob(f"*/LC_MESSAGES/{_DOMAIN}.mo"))
 
 
 def language() -> Language:

@@ -221,8 +221,7 @@ def _opened(source: Source, name: str, most: int | None, stack: ExitStack) -> An
 def _decompressed(stream: Any, name: str, stack: ExitStack) -> Any:
     head = stream.peek(16)[:16]
     if head.startswith(b"\x1f\x8b"):
-        unpacked = stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
-        return io.BufferedReader(cast(io.RawIOBase, unpacked), _CHUNK)
+        return stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
     for first_bytes, what in _FOREIGN.items():
         if head.startswith(first_bytes):
             raise Place(name).error(
@@ -237,7 +236,7 @@ def _not_text(
 ) -> DatasetError:
     known = "it is Korean text in CP949 (EUC-KR): " if _is_korean(line) else ""
     fix: Fix = f"{known}save the file as UTF-8"
-    if encoding is not None:
+    if encoding is not None and codecs.lookup(encoding).name != "cp949":
         told = f"{known}name the encoding it was saved in, such as {{}}, or save it as UTF-8"
         fix = Advice(told, encoding="cp949")
     problem = f"byte 0x{line[error.start]:02x} at position {error.start} is not "
@@ -351,7 +350,9 @@ def _is_cut_off(error: json.JSONDecodeError) -> bool:
     text = error.doc.rstrip()
     if error.msg.startswith("Unterminated string"):
         return not text.endswith("}")
-    return text not in "{[" and error.pos >= len(text)
+    rest = text[error.pos :]
+    begins_a_name = any(one.startswith(rest) for one in ("true", "false", "null", "-", "."))
+    return text not in "{[" and (begins_a_name or ("escape" in error.msg and len(rest) < 6))
 
 
 def parsed(text: str) -> Any:

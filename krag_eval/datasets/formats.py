@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from krag_eval._io import parquet_for
+from krag_eval._language import N_
 from krag_eval._reading import (
     MAX_BYTES,
     Source,
@@ -33,6 +35,7 @@ from krag_eval._reading import (
     object_of,
     parsed,
 )
+from krag_eval.documents import LONGEST_TAG
 from krag_eval.errors import (
     Advice,
     DatasetError,
@@ -46,6 +49,10 @@ from krag_eval.errors import (
 Row: TypeAlias = tuple[Place, Mapping[str, Any]]
 #: All columns that can be tags, none, or those of these names.
 TagChoice: TypeAlias = "bool | tuple[str, ...]"
+
+
+#: Why a column cannot be a tag; LONGEST_TAG is spelled out for the catalogs.
+TOO_LONG = N_("holds texts of more than 200 characters")
 
 
 class Everything(frozenset[str]):
@@ -63,7 +70,7 @@ class File:
         source: A path, or an open file.
         name: What to call it in messages.
         max_bytes: How much may come out of what does not show its size; ``None`` for any amount.
-        encoding: Of text.
+        encoding: Of text, where the user may choose; UTF-8 if not given.
         delimiter: What separates cells, if the user says.
         wanted: Names of the columns that are needed. Others may be left out, or hold
             :class:`Unread`.
@@ -75,7 +82,7 @@ class File:
     source: Any
     name: str
     max_bytes: int | None = MAX_BYTES
-    encoding: str = "utf-8"
+    encoding: str | None = None
     delimiter: str | None = None
     wanted: Collection[str] = Everything()
     tags: TagChoice = False
@@ -87,7 +94,8 @@ class File:
         """Name a file, and check how it is to be read."""
         made = cls(source, name_of(source), **settings)
         checked_bytes(made.max_bytes)
-        check_encoding(made.encoding)
+        if made.encoding is not None:
+            check_encoding(made.encoding)
         return made
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, str]]:
@@ -245,8 +253,8 @@ def check_names(names: Iterable[str], name: str) -> None:
         seen.add(one)
 
 
-# How many rows of a Parquet file are decoded at a time.
-_BATCH = 1024
+# How many rows of a Parquet file, and bytes of them, are decoded at a time.
+_ROWS, _BYTES = 1024, 2**26
 
 
 def _parquet_rows(file: File) -> Iterator[Row]:
@@ -255,28 +263,35 @@ def _parquet_rows(file: File) -> Iterator[Row]:
         names = content.schema_arrow.names
         check_names(names, file.name)
         kinds = {name: content.schema_arrow.field(name).type for name in names}
-        unread = {
-            name: Unread(f"holds values of type {str(kind)[:40]}")
-            for name, kind in kinds.items()
-            if name not in file.wanted and not (is_wanted(name, file.tags) and _is_simple(kind))
-        }
-        kept = [name for name in names if name not in unread]
-        groups, number = [*range(content.metadata.num_row_groups)], 0
-        while groups and number + content.metadata.row_group(groups[0]).num_rows <= file.skipped:
-            number += content.metadata.row_group(groups.pop(0)).num_rows
-        total, texts = 0, dict[str, str]()
+        n_rows, sizes = content.metadata.num_rows, _sizes(content.metadata)
+        unread = {}
+        for name, kind in kinds.items():
+            if name not in file.wanted and is_wanted(name, file.tags) and not _is_simple(kind):
+                unread[name] = Unread(f"holds values of type {str(kind)[:40]}")
+            elif name not in file.wanted and sizes[name] > 4 * LONGEST_TAG * n_rows + 2**16:
+                unread[name] = Unread(TOO_LONG)
+        kept = [name for name in names if name in file.wanted
+                or (is_wanted(name, file.tags) and name not in unread)]  # fmt: skip
+        number, total, texts = 0, 0, dict[str, str]()
+        size = sum(sizes[name] for name in kept)
         if file.held:
-            _check_size(sum(_size(content.metadata, kept)), file, number)
-        for batch in content.iter_batches(_BATCH, row_groups=groups, columns=kept):
-            total = batch.nbytes + (total if file.held else 0)
-            _check_size(total, file, number)
-            texts = texts if file.held else {}
-            columns = [_values(column, texts) for column in batch.columns]
-            for row in zip(*columns, strict=True) if kept else [()] * batch.num_rows:
-                if number >= file.skipped:
-                    fields = dict(zip(batch.schema.names, row, strict=True))
-                    yield Place(file.name, row=number), {**fields, **unread}
-                number += 1
+            _check_size(size, file, number)
+        n_together = min(max(_BYTES * n_rows // max(size, 1), 1), _ROWS)
+        for group in range(content.metadata.num_row_groups):
+            in_group = content.metadata.row_group(group).num_rows
+            if number + in_group <= file.skipped:
+                number += in_group
+                continue
+            for batch in content.iter_batches(n_together, row_groups=[group], columns=kept):
+                total = batch.nbytes + (total if file.held else 0)
+                _check_size(total, file, number)
+                texts = texts if file.held else {}  # equal texts are one, as far as they are held
+                columns = [_values(column, texts) for column in batch.columns]
+                for row in zip(*columns, strict=True) if kept else [()] * batch.num_rows:
+                    if number >= file.skipped:
+                        fields = dict(zip(batch.schema.names, row, strict=True))
+                        yield Place(file.name, row=number), {**fields, **unread}
+                    number += 1
 
 
 @contextmanager
@@ -289,7 +304,12 @@ def _parquet(source: Any, name: str) -> Iterator[Any]:
     try:
         # A file is opened here: pyarrow would also take a folder, or an address in the network.
         with open(source, "rb") if is_path else nullcontext(source) as file:
-            yield parquet.ParquetFile(file, pre_buffer=False, buffer_size=2**20)
+            # Unbuffered, a column of a row group is read whole; a row group may be the whole file.
+            options = {"pre_buffer": False, "buffer_size": 2**20}
+            metadata = parquet.ParquetFile(file, **options).metadata
+            once = {one.path_in_schema for one in _columns(metadata)}
+            once -= {one.path_in_schema for one in _columns(metadata) if not _is_stored_once(one)}
+            yield parquet.ParquetFile(file, metadata=metadata, read_dictionary=[*once], **options)
     except DatasetError:
         raise
     except (FileNotFoundError, IsADirectoryError) as error:
@@ -308,12 +328,24 @@ def _is_simple(kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in tests)
 
 
-def _size(metadata: Any, names: Collection[str]) -> Iterator[int]:
-    """Yield how large the file says columns are, before they are packed."""
+def _columns(metadata: Any) -> Iterator[Any]:
+    """Yield what the file says of each column of each row group."""
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            if column.path_in_schema.partition(".")[0] in {one.partition(".")[0] for one in names}:
-                yield column.total_uncompressed_size
+        yield from map(group.column, range(group.num_columns))
+
+
+def _is_stored_once(column: Any) -> bool:
+    """Tell whether a text that is repeated can be read as one."""
+    return column.physical_type == "BYTE_ARRAY" and "DELTA_BYTE_ARRAY" not in column.encodings
+
+
+def _sizes(metadata: Any) -> Counter[str]:
+    """Return how large columns are, unpacked; those with a dot in their names count as others."""
+    sizes = Counter[str]()
+    for one in _columns(metadata):
+        for name in {one.path_in_schema, one.path_in_schema.partition(".")[0]}:
+            sizes[name] += one.total_uncompressed_size
+    return sizes
 
 
 def _check_size(size: int, file: File, row: int) -> None:
@@ -329,12 +361,13 @@ def _check_size(size: int, file: File, row: int) -> None:
 
 
 def _values(array: Any, texts: dict[str, str]) -> list[Any]:
-    """Return the values of an array as ``to_pylist`` does, faster; equal texts become one."""
+    """Return the values of an array as ``to_pylist`` does; equal texts become one."""
     from pyarrow import compute, types
 
     kind = array.type
     if types.is_dictionary(kind):
-        return _values(array.dictionary_decode(), texts)
+        known = _values(array.dictionary, texts)
+        return [None if at is None else known[at] for at in array.indices.to_pylist()]
     if types.is_string(kind) or types.is_large_string(kind):
         found = array.to_numpy(zero_copy_only=False).tolist()
         return [one if one is None else texts.setdefault(one, one) for one in found]

@@ -16,6 +16,7 @@ from krag_eval._language import N_, _, ngettext
 from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.formats import (
+    TOO_LONG,
     Everything,
     File,
     Row,
@@ -96,17 +97,14 @@ class Records(NamedTuple):
         known = frame.column_names if hasattr(frame, "column_names") else frame.columns
         names = [*map(str, known)]
         check_names(names, name)
-        columns = {}
+        columns, unread = {}, {}
         for one in known:
-            # Hugging Face would make all of the pictures in a column.
-            kind = type(getattr(frame, "features", {}).get(one)).__name__
-            simple = kind in ("NoneType", "Value", "ClassLabel")
-            if one in wanted or (is_wanted(str(one), tags) and simple):
+            if one not in wanted and is_wanted(str(one), tags) and (why := _no_tag(frame, one)):
+                unread[str(one)] = Unread(why)
+            elif one in wanted or is_wanted(str(one), tags):
                 columns[str(one)] = _listed(frame[one])
-            elif not simple:
-                columns[str(one)] = [Unread(f"holds values of type {kind}")] * len(frame)
         rows = zip(*columns.values(), strict=True)
-        held = [(Place(name, row=at), dict(zip(columns, row, strict=True)))
+        held = [(Place(name, row=at), {**dict(zip(columns, row, strict=True)), **unread})
                 for at, row in enumerate(rows)]  # fmt: skip
         return cls(name, held, names, in_memory=True)
 
@@ -222,6 +220,20 @@ def check_collected(frame: Any, name: str) -> None:
     if isinstance(getattr(frame, "column_names", None), Mapping):
         several = ", ".join(map(repr, frame.column_names))
         raise InvalidType(name, f"holds several tables, {several}", "pass one of them")
+
+
+# How many values of a column say whether it is worth making.
+_LOOKED_AT = 100
+
+
+def _no_tag(frame: Any, name: Any) -> str:
+    """Return why a column cannot be a tag, as far as that is seen without making all of it."""
+    kind = type(getattr(frame, "features", {}).get(name)).__name__
+    if kind not in ("NoneType", "Value", "ClassLabel"):
+        return f"holds values of type {kind}"  # Hugging Face would make all of the pictures
+    column = frame[name]
+    begin = _listed(column[:_LOOKED_AT]) if hasattr(column, "__getitem__") else column
+    return next((why for one in begin if (why := tag_in(one)[1])), "")
 
 
 # Which field holds what
@@ -378,9 +390,8 @@ def _written(name: str, option: Any) -> Any:
 MOST_TAGS = 100
 #: How many names are remembered of fields beyond those, however long a file.
 MOST_LEFT_OUT = 1_000
-# Why a column cannot be a tag; MOST_TAGS and LONGEST_TAG are spelled out for the catalogs.
+# Why a column cannot be a tag; MOST_TAGS is spelled out for the catalogs.
 _TOO_MANY = N_("there are 100 others")
-_TOO_LONG = N_("holds texts of more than 200 characters")
 _NOT_IN_FIRST = N_("is not in the first chunk")
 _LINE_END = N_("has a line end in its name")
 _DIFFERS = N_("differs between rows of one question")
@@ -411,7 +422,7 @@ def tag_in(value: Any) -> tuple[Tag, str]:
     """
     if isinstance(value, str):
         if len(value) > LONGEST_TAG:
-            return None, _TOO_LONG
+            return None, TOO_LONG
         if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
             return None, _HALF
         return value or None, ""

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._language import _
 from krag_eval.documents import (
     DocumentLike,
     QuerySet,
@@ -43,6 +44,7 @@ from krag_eval.errors import (
     muted,
     one_of,
     text,
+    warn,
     whole,
 )
 from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher, resolve_matcher
@@ -59,7 +61,6 @@ from krag_eval.results.diagnosis import (
     Diagnosis,
     ForeignIndex,
     LookedUp,
-    warn_of_no_lists,
 )
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
@@ -555,7 +556,13 @@ class _Lists:
         of = {query: _documents(take(query), query)[:depth] for query in state.queries}
         sizes = list(map(_size, of.values()))
         longest = max(sizes, default=0) or _longest(deeper, of)
-        warn_of_no_lists(sizes)
+        if n := sum(not size for size in sizes):
+            told = _(
+                "Without a document in the deeper list: {n} of {of} queries that miss something. "
+                "What they miss cannot be called ranked too low."
+            )
+            fix = _("Check that the retriever was asked for these, and did not fail")
+            warn(told.format(n=n, of=len(sizes)), fix)
         longest = longest or int(state.limit.max(initial=1))
         return cls(of, given=True, depth=depth or longest, labels=labels)
 

@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from pathlib import Path
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from krag_eval._io import replacing
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval.errors import Advice, InvalidInput, Place, warn
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows
-from krag_eval.scoring.cutoffs import Budget, Cutoff, in_words, spelled, unspelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, amount_in_words, spelled, unspelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,13 +123,20 @@ class LookedUp(NamedTuple):
     unknown: int
     skipped: int = 0
 
-    def note(self, language: Language) -> str:
+    def note(self) -> str:
         """Say how many are there, and what else is known of the others; ``""`` if all are."""
         if self.there == self.n and not (self.unknown and not self.n):
             return ""
-        others = ("alike", "skipped", "unknown")
-        keys = ["there", *(key for key in others if getattr(self, key))]
-        return " ".join(_NOTES[language][key].format(**self._asdict()) for key in keys)
+        told = [_("In the index: {there} of the {n} different documents that were retrieved.")]
+        if self.alike:
+            told += [
+                _("{alike} more with a whole chunk in them, or most of their words in chunks.")
+            ]
+        if self.skipped:
+            told += [_("{skipped} more were not looked for: enough of the others are there.")]
+        if self.unknown:
+            told += [_("{unknown} more with neither an id nor a text to look up.")]
+        return " ".join(told).format(**self._asdict())
 
     def check(self, foreign_index: ForeignIndex) -> None:
         """Warn if some are not there; refuse an index that has next to none.
@@ -137,13 +144,15 @@ class LookedUp(NamedTuple):
         Raises:
             InvalidInput: If it has fewer than a tenth, and that is not allowed.
         """
-        language, found = language_of(), self.there + self.alike
+        found = self.there + self.alike
         if found >= LEAST * self.n or foreign_index == "allow":
             # Where all that were looked for are there, the note beside the numbers will do.
-            if (note := self.note(language)) and (
-                self.unknown or self.there + self.skipped < self.n
-            ):
-                warn(note, _NOTES[language]["fix"])
+            if (note := self.note()) and (self.unknown or self.there + self.skipped < self.n):
+                fix = _(
+                    "What the diagnosis says of the index and its chunks holds for those that were "
+                    "searched"
+                )
+                warn(note, fix)
             return
         raise InvalidInput(
             "index",
@@ -282,9 +291,9 @@ class Diagnosis:
         """
         import pandas as pd
 
-        language = language_of(language)
         shares = [self.shares[cause] for cause in self._steps]
-        labels = [_label(cause, self, language) for cause in self._steps]
+        names = _LABELS | (_WITH_UNION if self.union else {})
+        labels = [_(names[cause]).format(self.depth) for cause in self._steps]
         cumulative = np.cumsum(shares)
         if not math.isnan(cumulative[-1]):
             cumulative[-1] = 1.0  # by definition, and not by how floats are rounded
@@ -298,7 +307,7 @@ class Diagnosis:
         """Draw the waterfall; see :func:`krag_eval.plotting.diagnosis_waterfall`."""
         from krag_eval.plotting import diagnosis_waterfall
 
-        return diagnosis_waterfall(self, ax, language=language)
+        return diagnosis_waterfall(self, ax)
 
     @spoken
     def summary(self, language: Language | None = None) -> str:
@@ -311,7 +320,7 @@ class Diagnosis:
         Raises:
             InvalidInput: If the language is another one.
         """
-        return sentence(self, language=language_of(language))
+        return sentence(self)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the diagnosis; :meth:`from_json` reads it back. It holds labels, and no texts.
@@ -351,14 +360,13 @@ class Diagnosis:
             raise InvalidInput("", problem, place=place) from error
 
     def __repr__(self) -> str:
-        language = language_of()
-        at = _in_korean(self.k) if language == "ko" else within(self.k)
-        lines = [_SAID[language]["head"].format(n=len(self.items), within=at)]
+        head = _("Diagnosis of {n} items at {within}")
+        lines = [head.format(n=len(self.items), within=within(self.k))]
         lines += [
             f"{row.Index:16} {row.share:6.1%}  {row.cumulative:6.1%}  {row.label}"
             for row in self.waterfall().itertuples()
         ]
-        note = "" if self.looked_up is None else self.looked_up.note(language)
+        note = "" if self.looked_up is None else self.looked_up.note()
         return "\n".join(filter(None, [*lines, self.summary(), note]))
 
     def _repr_html_(self) -> str:
@@ -434,169 +442,80 @@ def as_text(diagnosis: Diagnosis) -> str:
     )
 
 
-# What each step of the waterfall adds, in both languages.
+# What each step of the waterfall adds.
 _LABELS = {
-    "found": ("recall now", "현재 재현율"),
-    "found_in_pieces": ("with pieces", "조각까지 합치면"),
-    "ranked_too_low": ("with k = {}", "k = {}까지 보면"),
-    "not_retrieved": ("with perfect ranking", "순위가 완벽하면"),
-    "not_in_top_k": ("with perfect ranking", "순위가 완벽하면"),
-    "cut_apart": ("with other chunks", "청크를 다르게 자르면"),
-    "not_in_index": ("with everything in the index", "모두 색인하면"),
-    "not_seen": ("with everything that is missed", "놓친 항목까지 찾으면"),
+    "found": N_("recall now"),
+    "found_in_pieces": N_("with pieces"),
+    "ranked_too_low": N_("with k = {}"),
+    "not_retrieved": N_("with perfect ranking"),
+    "not_in_top_k": N_("with perfect ranking"),
+    "cut_apart": N_("with other chunks"),
+    "not_in_index": N_("with everything in the index"),
+    "not_seen": N_("with everything that is missed"),
 }
 _WITH_UNION = {
-    "found": ("whole, in one document", "문서 하나로 찾음"),
-    "found_in_pieces": ("recall now, pieces together", "현재 재현율(조각 포함)"),
+    "found": N_("whole, in one document"),
+    "found_in_pieces": N_("recall now, pieces together"),
 }
-
-
-def _label(cause: str, diagnosis: Diagnosis, language: Language) -> str:
-    labels = _LABELS | (_WITH_UNION if diagnosis.union else {})
-    return labels[cause][language == "ko"].format(diagnosis.depth)
 
 
 def within(k: Cutoff) -> str:
     """Say how far down an item may stand to be found.
 
-    >>> within(5), within(None)
-    ('k = 5', 'any rank')
+    >>> within(5), within(None), within(Budget(80, "w"))
+    ('k = 5', 'any rank', '80 words')
     """
-    return f"k = {k}" if isinstance(k, int) else "any rank" if k is None else in_words(k)
+    if isinstance(k, Budget):
+        return amount_in_words(k.amount, k.unit)
+    return _("any rank") if k is None else f"k = {k}"
 
 
-#: What a summary advises, as it is written in Python.
-_IN_PYTHON: dict[Language, dict[str, str]] = {
-    "en": {
-        "union": "CoverageMatcher(union=True)",
-        "deeper": "pass deeper=…",
-        "index": "pass index=…",
-    },
-    "ko": {
-        "union": "CoverageMatcher(union=True)",
-        "deeper": "deeper=…를 넘기면",
-        "index": "index=…를 넘기면",
-    },
-}
-# What a summary says, in both languages; some add to what others have said.
-_SAID: dict[Language, dict[str, str]] = {
-    "en": {
-        "head": "Diagnosis of {n} items at {within}",
-        "nothing": "Nothing to diagnose: no query has ground truth with words",
-        "all found": "Nothing is lost: every passage is found within {within}",
-        "found_in_pieces": "{share} of passages come back in pieces, no document holds them whole: "
-        "count pieces with {union}, or try larger chunks or more overlap",
-        "ranked_too_low": "{share} of passages are ranked too low, half of them at rank {rank} or "
-        "better: rerank the first {depth}, or pass on more documents",
-        "one repeat": "; 1 of them stands below near-repeats, drop those first",
-        "repeats": "; {repeats} of them stand below near-repeats, drop those first",
-        "not_retrieved": "{share} of passages are in the index and not among the first {depth} "
-        "documents: try hybrid search, another embedding model or rewritten questions",
-        "gaps": "; {gaps} of {n} share no word with their question",
-        "not_in_top_k": "{share} of passages are in the index and not within {within}: {deeper} to "
-        "see whether ranking or search loses them",
-        "cut_apart": "{share} of passages are cut apart by the splitter: chunks of {words} words; "
-        "try a larger size or overlap",
-        "cut somewhere": "{share} of passages are cut apart by the splitter: try larger chunks or "
-        "more overlap",
-        "not matched": "{share} of passages match no chunk of the index, though the letters of "
-        "{parsed} of {n} are in it: where chunks are cut elsewhere, only the matcher coverage can "
-        "tell why",
-        "not as written": "{share} of passages are not in the index as they are written, though "
-        "the letters of {parsed} of {n} are: look at parsing, spaces and hyphens",
-        "not_in_index": "{share} of passages are not in the index: check what was ingested",
-        "some parsed": " (the letters of {parsed} are: look at parsing)",
-        "not_seen": "{share} of passages are missed: {index} to see whether they can be found at "
-        "all",
-    },
-    "ko": {
-        "head": "항목 {n}개 진단({within} 기준)",
-        "nothing": "진단할 항목이 없습니다. 정답에 단어가 있는 질문이 없습니다",
-        "all found": "놓친 정답이 없습니다. {within} 안에서 모든 구절을 찾았습니다",
-        "found_in_pieces": "정답 구절의 {share}가 조각으로만 검색되었고, 구절 전체를 담은 문서는 "
-        "없습니다. 조각을 합쳐서 판정하거나({union}), 청크를 키우거나 겹침(overlap)을 늘려 보세요",
-        "ranked_too_low": "정답 구절의 {share}가 순위에서 밀렸고, 그중 절반은 {rank}위 안에 "
-        "있습니다. 상위 {depth}개를 리랭커로 다시 정렬하거나 LLM에 넘기는 문서를 늘려 보세요",
-        "one repeat": ". 그중 1개는 내용이 거의 같은 문서들에 밀렸으니 중복 문서부터 걸러 내세요",
-        "repeats": ". 그중 {repeats}개는 내용이 거의 같은 문서들에 밀렸으니 중복 문서부터 걸러 "
-        "내세요",
-        "not_retrieved": "정답 구절의 {share}가 색인에는 있지만 {depth}위 안에 검색되지 "
-        "않았습니다. 하이브리드 검색을 쓰거나, 임베딩 모델을 바꾸거나, 질문을 다시 써 보세요",
-        "gaps": ". {n}개 중 {gaps}개는 질문과 겹치는 단어가 하나도 없습니다",
-        "not_in_top_k": "정답 구절의 {share}가 색인에는 있지만 {within} 안에 검색되지 않았습니다. "
-        "{deeper} 순위 문제인지 검색 문제인지 알 수 있습니다",
-        "cut_apart": "정답 구절의 {share}가 청크 경계에서 잘렸습니다. 현재 청크 크기는 "
-        "{words}단어입니다. 청크를 키우거나 겹침(overlap)을 늘려 보세요",
-        "cut somewhere": "정답 구절의 {share}가 청크 경계에서 잘렸습니다. 청크를 키우거나 "
-        "겹침(overlap)을 늘려 보세요",
-        "not matched": "정답 구절의 {share}는 일치하는 청크가 색인에 없습니다. 다만 {n}개 중 "
-        "{parsed}개는 같은 글자가 색인에 있습니다. 다른 자리에서 잘렸는지는 coverage 매처로만 알 "
-        "수 있습니다",
-        "not as written": "정답 구절의 {share}가 원문 그대로는 색인에 없습니다. 다만 {n}개 중 "
-        "{parsed}개는 같은 글자가 색인에 있으니 파싱, 띄어쓰기, 하이픈을 확인하세요",
-        "not_in_index": "정답 구절의 {share}가 색인에 없습니다. 어떤 문서가 수집되었는지 "
-        "확인하세요",
-        "some parsed": "({parsed}개는 같은 글자가 색인에 있으니 파싱을 확인하세요)",
-        "not_seen": "정답 구절의 {share}를 놓쳤습니다. {index} 색인에 있는지부터 확인할 수 "
-        "있습니다",
-    },
-}
-_NOTES: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "there": "In the index: {there} of the {n} different documents that were retrieved.",
-        "alike": "{alike} more with a whole chunk in them, or most of their words in chunks.",
-        "skipped": "{skipped} more were not looked for: enough of the others are there.",
-        "unknown": "{unknown} more with neither an id nor a text to look up.",
-        "fix": "What the diagnosis says of the index and its chunks holds for those that were "
-        "searched",
-        "no lists": "Without a document in the deeper list: {n} of {of} queries that miss "
-        "something. What they miss cannot be called ranked too low.",
-        "check lists": "Check that the retriever was asked for these, and did not fail",
-    },
-    "ko": {
-        "there": "검색된 서로 다른 문서 {n}개 중 {there}개가 색인에 있습니다.",
-        "alike": "그 밖에 {alike}개는 색인의 청크를 통째로 담고 있거나 청크와 단어가 대부분 "
-        "겹칩니다.",
-        "skipped": "나머지 {skipped}개는 앞의 문서만으로 충분해 찾아보지 않았습니다.",
-        "unknown": "그 밖에 {unknown}개는 id도 본문도 없어 색인에서 찾아보지 못했습니다.",
-        "fix": "색인과 청크에 관한 진단은 실제로 검색한 색인을 넘겼을 때만 맞습니다",
-        "no lists": "놓친 것이 있는 질문 {of}개 중 {n}개는 더 깊은 목록에 문서가 없어, 순위가 "
-        "낮은 것인지 알 수 없습니다.",
-        "check lists": "이 질문도 검색했는지, 검색이 실패하지 않았는지 확인하세요",
-    },
+# What is said of what is lost by a cause.
+_LOST = {
+    "found_in_pieces": N_(
+        "{share} % of passages come back in pieces, no document holds them whole: count pieces "
+        "with {union}, or try larger chunks or more overlap"
+    ),
+    "ranked_too_low": N_(
+        "{share} % of passages are ranked too low, half of them at rank {rank} or better: rerank "
+        "the first {depth}, or pass on more documents"
+    ),
+    "not_retrieved": N_(
+        "{share} % of passages are in the index and not among the first {depth} documents: try "
+        "hybrid search, another embedding model or rewritten questions"
+    ),
+    "not_in_top_k": N_(
+        "{share} % of passages are in the index and not within {within}: {deeper} to see whether "
+        "ranking or search loses them"
+    ),
+    "cut_apart": N_(
+        "{share} % of passages are cut apart by the splitter: chunks of {words} words; try a "
+        "larger size or overlap"
+    ),
+    "not_in_index": N_("{share} % of passages are not in the index: check what was ingested"),
+    "not_seen": N_(
+        "{share} % of passages are missed: {index} to see whether they can be found at all"
+    ),
 }
 
 
-def warn_of_no_lists(sizes: Sequence[int]) -> None:
-    """Warn if some of the deeper lists that were looked at have no document."""
-    if n := sum(not size for size in sizes):
-        w = _NOTES[language_of()]
-        warn(w["no lists"].format(n=n, of=len(sizes)), w["check lists"])
-
-
-_AMOUNTS = {"w": "{:,}단어", "c": "{:,}자", "t": "길이 {:,}"}
-
-
-def sentence(
-    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: Language = "en"
-) -> str:
+def sentence(diagnosis: Diagnosis, ways: Mapping[str, str] | None = None) -> str:
     """Say what most is lost by, and what to do about it.
 
     Args:
         diagnosis: What was found out.
         ways: How to count pieces (``"union"``), to look deeper (``"deeper"``) and to look at the
             chunks (``"index"``), where it is not Python that is advised.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
     """
     if math.isnan(next(iter(diagnosis.shares.values()))):
-        return _SAID[language]["nothing"] + "."
-    told = sentences(diagnosis, ways, language)
-    return told[0] if told else _worded(["all found"], {"share": 0.0}, diagnosis, ways, language)
+        return _("Nothing to diagnose: no query has ground truth with words.")
+    if told := sentences(diagnosis, ways):
+        return told[0]
+    told_all = _("Nothing is lost: every passage is found within {within}.")
+    return told_all.format(within=within(diagnosis.k))
 
 
-def sentences(
-    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: Language = "en"
-) -> list[str]:
+def sentences(diagnosis: Diagnosis, ways: Mapping[str, str] | None = None) -> list[str]:
     """Say what is lost by each cause and what to do about it, the largest loss first.
 
     The arguments are those of :func:`sentence`.
@@ -604,26 +523,17 @@ def sentences(
     counted = {"found", *(("found_in_pieces",) if diagnosis.union else ())}
     shares = diagnosis.shares
     lost = {cause: share for cause, share in shares.items() if cause not in counted and share > 0}
+    ways = ways or {
+        "union": "CoverageMatcher(union=True)",
+        "deeper": _("pass deeper=…"),
+        "index": _("pass index=…"),
+    }
     told = []
     for cause in sorted(lost, key=lambda one: lost[one], reverse=True):
         facts = _facts(diagnosis, cause, lost[cause])
-        keys = _told_of(cause, facts, knows_words=diagnosis.knows_words)
-        told.append(_worded(keys, facts, diagnosis, ways, language))
+        said = _told_of(cause, facts, knows_words=diagnosis.knows_words)
+        told.append(said.format(**facts, **ways) + ".")
     return told
-
-
-def _worded(
-    keys: Sequence[str],
-    facts: Mapping[str, Any],
-    diagnosis: Diagnosis,
-    ways: Mapping[str, str] | None,
-    language: Language,
-) -> str:
-    known = {**facts, "share": _percent(facts["share"]), "within": within(diagnosis.k)}
-    if language == "ko":
-        known |= {"share": known["share"].replace(" ", ""), "within": _in_korean(diagnosis.k)}
-    said = "".join(_SAID[language][key] for key in keys)
-    return said.format(**known, **(ways or _IN_PYTHON[language])) + "."
 
 
 def _facts(diagnosis: Diagnosis, cause: str, share: float) -> dict[str, Any]:
@@ -631,7 +541,8 @@ def _facts(diagnosis: Diagnosis, cause: str, share: float) -> dict[str, Any]:
     items = [item for item in diagnosis.items if item.cause == cause]
     ranks = [item.rank for item in items if item.rank is not None]
     return {
-        "share": share,
+        "share": _percent(share),
+        "within": within(diagnosis.k),
         "n": len(items),
         "depth": diagnosis.depth,
         "words": diagnosis.chunk_words,
@@ -642,33 +553,42 @@ def _facts(diagnosis: Diagnosis, cause: str, share: float) -> dict[str, Any]:
     }
 
 
-def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> list[str]:
+def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> str:
     """Return what to say of a cause."""
     if cause == "cut_apart" and not facts["words"]:
-        return ["cut somewhere"]
+        return _(
+            "{share} % of passages are cut apart by the splitter: try larger chunks or more overlap"
+        )
     if cause == "not_in_index" and facts["parsed"] * 2 > facts["n"]:
-        return ["not as written" if knows_words else "not matched"]
-    more = {
-        "ranked_too_low": ("repeats", "one repeat" if facts["repeats"] == 1 else "repeats"),
-        "not_retrieved": ("gaps", "gaps"),
-        "not_in_index": ("parsed", "some parsed"),
-    }
-    fact, added = more.get(cause, ("", ""))
-    return [cause, added] if facts.get(fact) else [cause]
+        if knows_words:
+            return _(
+                "{share} % of passages are not in the index as they are written, though the "
+                "letters of {parsed} of {n} are: look at parsing, spaces and hyphens"
+            )
+        return _(
+            "{share} % of passages match no chunk of the index, though the letters of {parsed} of "
+            "{n} are in it: where chunks are cut elsewhere, only the matcher coverage can tell why"
+        )
+    told = _(_LOST[cause])
+    if cause == "ranked_too_low" and facts["repeats"]:
+        told += ngettext(
+            "; {repeats} of them stands below near-repeats, drop those first",
+            "; {repeats} of them stand below near-repeats, drop those first",
+            facts["repeats"],
+        )
+    if cause == "not_retrieved" and facts["gaps"]:
+        told += _("; {gaps} of {n} share no word with their question")
+    if cause == "not_in_index" and facts["parsed"]:
+        told += _(" (the letters of {parsed} are: look at parsing)")
+    return told
 
 
 def _percent(share: float) -> str:
     """Round to whole percents, but a part is neither nothing nor all, nor made larger to show.
 
     >>> _percent(0.087), _percent(0.999), _percent(0.005), _percent(0.0013)
-    ('9 %', '99 %', '0.5 %', '0.1 %')
+    ('9', '99', '0.5', '0.1')
     """
     if 0 < share <= 0.005:
-        return f"{100 * share:.1g} %"
-    return "100 %" if share == 1.0 else f"{min(round(100 * share), 99)} %"
-
-
-def _in_korean(k: Cutoff) -> str:
-    if isinstance(k, Budget):
-        return _AMOUNTS[k.unit].format(k.amount)
-    return "검색 결과" if k is None else f"k = {k}"
+        return f"{100 * share:.1g}"
+    return "100" if share == 1.0 else f"{min(round(100 * share), 99)}"

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import N_, Language, _, ngettext, speaking
 from krag_eval._text import (
     Excerpt,
     Row,
@@ -45,7 +45,7 @@ from krag_eval.results.evidence import (
     checked_metadata,
     outcomes,
 )
-from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, amount_in_words, spelled
 from krag_eval.scoring.metrics import counts_at_places
 
 if TYPE_CHECKING:
@@ -156,7 +156,6 @@ class Explanation:
         index = pd.Index([i.number for i in self.items], name="item", dtype=np.int64)
         return pd.DataFrame(columns).set_index(index)
 
-    @spoken
     def to_text(
         self, width: int = _WIDTH, *, full: bool | None = None, language: Language | None = None
     ) -> str:
@@ -170,7 +169,6 @@ class Explanation:
         """
         return as_text(self._sheet(full, language), max(width, 40))
 
-    @spoken
     def to_html(self, *, full: bool | None = None, language: Language | None = None) -> str:
         """Return the explanation as an HTML fragment that nothing in a text can break out of.
 
@@ -181,8 +179,8 @@ class Explanation:
         return as_html(self._sheet(full, language))
 
     def _sheet(self, full: bool | None, language: Language | None) -> Sheet:
-        w = _SAID[language_of(language or self.language)]
-        return _sheet(self, self.full if full is None else full, w)
+        with speaking(self.language if language is None else language):
+            return _sheet(self, self.full if full is None else full)
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -253,50 +251,58 @@ def explained(
     )
 
 
-def _sheet(explanation: Explanation, full: bool, w: Words) -> Sheet:
+def _sheet(explanation: Explanation, full: bool) -> Sheet:
     """Put an explanation into words."""
-    documents, items = _highlighted(explanation, w, full=full)
+    documents, items = _highlighted(explanation, full=full)
     sections = []
     if explanation.documents:
         shown = [one for one in explanation.documents if one.rank in documents]
         brief = set() if full else _brief(explanation)
-        notes = (
-            _hidden(len(explanation.documents) - len(documents), w["more documents"]),
-            w["cut"] if any(_is_long(t) for r in brief for t in documents.get(r, ())) else "",
-        )
+        hidden = len(explanation.documents) - len(documents)
+        notes = [_("… and {} more predicted documents, not shown").format(hidden)] if hidden else []
+        if any(_is_long(t) for r in brief for t in documents.get(r, ())):
+            notes += [
+                _(
+                    "Documents that no outcome rests on are cut to a line; full=True, in the shell "
+                    "--full, shows everything."
+                )
+            ]
         sections.append(
             Section(
-                w["predicted"],
-                (w["rank"], w["similarity"], w["credit"]),
+                _("Predicted documents"),
+                (_("rank"), _("similarity"), _("credit")),
                 [
                     replace(
-                        _document_row(d, documents[d.rank], explanation.threshold, w),
+                        _document_row(d, documents[d.rank], explanation.threshold),
                         brief=d.rank in brief,
                     )
                     for d in shown
                 ],
                 numeric=frozenset({0, 1}),
-                note=" ".join(filter(None, notes)),
+                note=" ".join(notes),
             )
         )
     if explanation.items:
+        hidden = len(explanation.items) - len(items)
         sections.append(
             Section(
-                w["ground truth"],
-                (w["item"], w["grade"], w["outcome"]),
+                _("Ground truth"),
+                (_("item"), _("grade"), _("outcome")),
                 [
                     _item_row(
-                        i, items[i.number], explanation.threshold, w, by_runs=explanation.by_runs
+                        i, items[i.number], explanation.threshold, by_runs=explanation.by_runs
                     )
                     for i in explanation.items
                     if i.number in items
                 ],
                 numeric=frozenset({0, 1}),
-                note=_hidden(len(explanation.items) - len(items), w["more items"]),
+                note=_("… and {} more items, not shown").format(hidden) if hidden else "",
             )
         )
-    title, lines = _title(explanation, w), _lines(explanation, w)
-    return Sheet(title, lines, sections, whole=full, text=w["text"])
+    title = _("Query {}").format(explanation.position)
+    if explanation.query != explanation.position:
+        title += f": {explanation.query}"
+    return Sheet(title, _lines(explanation), sections, whole=full, text=_("text"))
 
 
 # Columns that a line may have left for a text.
@@ -322,53 +328,54 @@ def _partners(item: GroundTruthItem) -> list[int]:
     return list(item.pieces) or ([] if nearest is None else [nearest])
 
 
-def _title(explanation: Explanation, w: Words) -> str:
-    title = w["query"].format(explanation.position)
-    if explanation.query == explanation.position:
-        return title
-    return f"{title}: {explanation.query}"
-
-
-def _lines(explanation: Explanation, w: Words) -> list[str]:
+def _lines(explanation: Explanation) -> list[str]:
     values = (
         f"{name}@{spelled(explanation.k)} {_value(v)}" for name, v in explanation.metrics.items()
     )
     lines = [
-        _outcome(explanation, w),
-        " | ".join(values) or w["not counted"],
-        w["matcher"].format(explanation.matcher),
+        _outcome(explanation),
+        " | ".join(values) or _("not counted in the averages"),
+        _("matcher {}").format(explanation.matcher),
     ]
     if explanation.threshold is not None:
-        lines[-1] += w["threshold"].format(_threshold(explanation, explanation.threshold))
+        threshold = _threshold(explanation, explanation.threshold)
+        lines[-1] += _(", threshold {}").format(threshold)
     if explanation.failure is not None:
         said = " ".join(explanation.failure.split())
         short = said if len(said) <= _FAILURE else f"{said[:_FAILURE]}…"
-        lines.insert(1, w["asking failed"].format(short))
+        lines.insert(1, _("Asking the retriever failed: {}").format(short))
     if explanation.conventions.credit == "every":
-        lines.append(w["credit every"])
+        lines.append(_("By the convention credit=every, repeats are rewarded too."))
     if any(document.text is None for document in explanation.documents):
-        lines.append(w["no texts"])
+        lines.append(_("Texts were not kept; to_json(path, texts=True) keeps them."))
     if explanation.condensed:
-        lines.append(w["condensed"])
+        lines.append(
+            _(
+                "The numbers leave out unjudged documents, so that the others move up; ranks and "
+                "outcomes below are those of the whole list."
+            )
+        )
     return lines
 
 
-def _outcome(explanation: Explanation, w: Words) -> str:
+def _outcome(explanation: Explanation) -> str:
     """Say how many of the items were found, and how many documents were looked at."""
     k, found = explanation.k, [one.outcome.startswith("found") for one in explanation.items]
-    within = w["within"].format(_cutoff_words(k, w)) if k is not None else ""
-    of_status = {"no ground truth": "nothing wanted", "nothing retrieved": "none found"}
-    key = of_status.get(explanation.status, "some found")
-    summary = w[key].format(n=sum(found), items=len(found), within=within)
-    retrieved = w["retrieved"].format(len(explanation.documents))
-    told = w["so far"].format(w[explanation.status], summary, retrieved)
-    return told + w["fit"].format(explanation.n_seen) if isinstance(k, Budget) else told
-
-
-def _cutoff_words(k: int | Budget, w: Words) -> str:
+    if explanation.status == "no ground truth":
+        summary = _("nothing should be retrieved")
+    elif k is None or explanation.status == "nothing retrieved":
+        summary = _("{n} of {items} items found")
+    else:
+        summary = _("{n} of {items} items found within {within}")
+    within = _("the first {}").format(k)
     if isinstance(k, Budget):
-        return w[f"budget {k.unit}"].format(k.amount)
-    return w["first k"].format(k)
+        within = amount_in_words(k.amount, k.unit)
+    summary = summary.format(n=sum(found), items=len(found), within=within)
+    retrieved = _("documents retrieved: {}").format(len(explanation.documents))
+    told = _("{}: {}; {}").format(_(explanation.status), summary, retrieved)
+    if isinstance(k, Budget):
+        told += _(", of which {} fit").format(explanation.n_seen)
+    return told
 
 
 def _threshold(explanation: Explanation, threshold: float) -> str:
@@ -388,11 +395,26 @@ def _value(value: float) -> str:
 
 
 def _document_row(
-    document: PredictedDocument, text: Sequence[Excerpt], threshold: float | None, w: Words
+    document: PredictedDocument, text: Sequence[Excerpt], threshold: float | None
 ) -> Row:
-    credit = ", ".join(w[key].format(_numbered(numbers, w)) for key, numbers in _credits(document))
+    credit = ", ".join(
+        _(_CREDITS[key]).format(_numbered(numbers)) for key, numbers in _credits(document)
+    )
     similarity = _similarity(document.similarity, threshold)
     return Row((str(document.rank), similarity, credit), tuple(text), aside(document.about))
+
+
+_CREDITS = {
+    "first": N_("first to cover {}"),
+    "repeat": N_("repeat of {}"),
+    "piece": N_("piece of {}"),
+    "not relevant": N_("not relevant"),
+    "beyond cutoff": N_("beyond the cutoff, matches {}"),
+    "completes": N_("completes {}"),
+    "beyond cutoff, completes": N_("beyond the cutoff, completes {}"),
+    "matches": N_("matches {}"),
+    "closest": N_("closest to {}"),
+}
 
 
 def _credits(document: PredictedDocument) -> Iterator[tuple[str, Sequence[int]]]:
@@ -434,288 +456,120 @@ def aside(*alternatives: About) -> str:
     return " | ".join(told) if any(alternatives) else ""
 
 
-def _numbered(numbers: Sequence[int], w: Words) -> str:
+def _numbered(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:8])) + ("…" if len(numbers) > 8 else "")
-    return w["one item" if len(numbers) == 1 else "items"].format(shown)
+    return ngettext("item {}", "items {}", len(numbers)).format(shown)
+
+
+# What became of an item, and whether it was missed in pieces.
+_OUTCOMES = {
+    ("found", False): N_("found at rank {rank}"),
+    ("found in pieces", False): N_("found in pieces: {pieces}"),
+    ("beyond cutoff", False): N_("missed; found at rank {rank}, beyond the cutoff"),
+    ("beyond cutoff", True): N_("missed; {pieces}, rank {rank} beyond the cutoff"),
+    ("missed", False): N_(
+        "missed by {shortfall}; nearest: rank {nearest}, similarity {similarity}"
+    ),
+    ("missed", True): N_("missed by {shortfall}: {pieces}"),
+    ("nothing in common", False): N_("missed; {why}"),
+}
 
 
 def _item_row(
     item: GroundTruthItem,
     texts: Sequence[Excerpt],
     threshold: float | None,
-    w: Words,
     *,
     by_runs: bool,
 ) -> Row:
-    known = {
-        "rank": item.first_rank,
-        "nearest": item.nearest_rank,
-        "shortfall": _short_by(item.shortfall),
-        "similarity": _similarity(item.similarity, threshold),
-        "pieces": _together(item, w),
-    }
-    key = f"item {item.outcome}"
-    if item.pieces and item.outcome in ("beyond cutoff", "missed"):
-        key += " in pieces"
-    if item.outcome == "nothing in common":
-        known["why"] = _nothing_in_common(item, w, by_runs=by_runs)
-    outcome = w[key].format(**known)
+    in_pieces = bool(item.pieces) and item.outcome in ("beyond cutoff", "missed")
+    outcome = _(_OUTCOMES[item.outcome, in_pieces]).format(
+        rank=item.first_rank,
+        nearest=item.nearest_rank,
+        shortfall=_short_by(item.shortfall),
+        similarity=_similarity(item.similarity, threshold),
+        pieces=_together(item),
+        why=_nothing_in_common(item, by_runs=by_runs),
+    )
     if item.place != item.first_rank and item.place is not None:
-        outcome += w["place"].format(item.place)
+        outcome += _(", counted at place {}").format(item.place)
     if item.n_alternatives > 1:
-        outcome += w["any of"].format(item.n_alternatives)
+        outcome += _(" (any of {})").format(item.n_alternatives)
     return Row((str(item.number), f"{item.grade:g}", outcome), tuple(texts), aside(*item.about))
 
 
-def _nothing_in_common(item: GroundTruthItem, w: Words, *, by_runs: bool) -> str:
+def _nothing_in_common(item: GroundTruthItem, *, by_runs: bool) -> str:
     if item.near is not None:
-        return near_in_words(item.near, w)
-    return w["no run in common" if by_runs else "nothing in common"]
+        return near_in_words(item.near)
+    if by_runs:
+        return _("no predicted document shares a long enough run of words")
+    return _("nothing in common with any predicted document")
 
 
-#: Phrases by their names, with braces where something is to be filled in.
-Words: TypeAlias = Mapping[str, str]
-
-#: How near misses are worded, in both languages.
-NEAR_MISSES: Mapping[Language, Words] = {
-    "en": {
-        "near numerals": "no one two three four five six seven eight nine",
-        "near words": "words",
-        "near characters": "characters",
-        "near tokens": "tokens",
-        "near word": "word",
-        "near character": "character",
-        "near token": "token",
-        "near run": "no {run} {unit} in a row in common with any predicted document",
-        "near run of one": "no {one} in common with any predicted document",
-        "near numbers": "no predicted document has {run} {unit} in a row in common with it and "
-        "all its numbers",
-        "near shared": "{shared} of its {tokens} different {unit} occur in rank {rank}",
-        "near shared one": "1 of its {tokens} different {unit} occurs in rank {rank}",
-        "near shared none": "none of its {unit} occurs in any of them",
-        "near no words": "it has no words",
-        "near text": "no predicted document has the same text",
-        "near text but": "rank {rank} has it but for {differences}",
-        "near counted": "the matcher {matchers} would count it",
-        "near contains": "no predicted document has it in its text",
-        "near id": "no predicted document has the same id",
-        "near metadata": "no predicted document has the same metadata",
-        "near nothing retrieved": "nothing was retrieved",
-        "near white space": "white space",
-        "near case": "case",
-        "near punctuation": "punctuation",
-        "near Unicode form": "Unicode form",
-        "near and": " and ",
-        "near or": " or ",
-        "near parts": "; ",
-    },
-    "ko": {
-        "near numerals": "",
-        "near words": "단어",
-        "near characters": "글자",
-        "near tokens": "토큰",
-        "near word": "단어",
-        "near character": "글자",
-        "near token": "토큰",
-        "near run": "연속한 {unit} {run}개 이상이 겹치는 문서가 없음",
-        "near run of one": "어느 문서와도 겹치는 {one} 없음",
-        "near numbers": "연속한 {unit} {run}개 이상이 겹치고 숫자까지 모두 들어 있는 문서가 없음",
-        "near shared": "서로 다른 {unit} {tokens}개 중 {shared}개가 {rank}위 문서에 있음",
-        "near shared one": "서로 다른 {unit} {tokens}개 중 1개가 {rank}위 문서에 있음",
-        "near shared none": "겹치는 {unit} 없음",
-        "near no words": "비교할 단어가 없음",
-        "near text": "본문이 정확히 같은 문서가 없음",
-        "near text but": "{rank}위 문서는 {differences}만 다름",
-        "near counted": "{matchers} 매처에서는 일치로 판정",
-        "near contains": "정답 전체를 담은 문서가 없음",
-        "near id": "ID가 같은 문서가 없음",
-        "near metadata": "메타데이터가 같은 문서가 없음",
-        "near nothing retrieved": "검색 결과가 없음",
-        "near white space": "공백",
-        "near case": "대소문자",
-        "near punctuation": "문장 부호",
-        "near Unicode form": "유니코드 표기",
-        "near and": ", ",
-        "near or": " 또는 ",
-        "near parts": ", ",
-    },
-}
-# What else an explanation says.
-_SAID: Mapping[Language, Words] = {
-    "en": {
-        **NEAR_MISSES["en"],
-        "query": "Query {}",
-        "perfect": "perfect",
-        "partial": "partial",
-        "missed": "missed",
-        "nothing retrieved": "nothing retrieved",
-        "no ground truth": "no ground truth",
-        "so far": "{}: {}; {}",
-        "nothing wanted": "nothing should be retrieved",
-        "none found": "0 of {items} items found",
-        "some found": "{n} of {items} items found{within}",
-        "within": " within {}",
-        "first k": "the first {}",
-        "budget w": "{} words",
-        "budget c": "{} characters",
-        "budget t": "{} units of length",
-        "retrieved": "documents retrieved: {}",
-        "fit": ", of which {} fit",
-        "not counted": "not counted in the averages",
-        "matcher": "matcher {}",
-        "threshold": ", threshold {}",
-        "asking failed": "Asking the retriever failed: {}",
-        "credit every": "By the convention credit=every, repeats are rewarded too.",
-        "no texts": "Texts were not kept; to_json(path, texts=True) keeps them.",
-        "condensed": "The numbers leave out unjudged documents, so that the others move up; ranks "
-        "and outcomes below are those of the whole list.",
-        "predicted": "Predicted documents",
-        "ground truth": "Ground truth",
-        "rank": "rank",
-        "similarity": "similarity",
-        "credit": "credit",
-        "item": "item",
-        "grade": "grade",
-        "outcome": "outcome",
-        "text": "text",
-        "one item": "item {}",
-        "items": "items {}",
-        "first": "first to cover {}",
-        "repeat": "repeat of {}",
-        "piece": "piece of {}",
-        "not relevant": "not relevant",
-        "beyond cutoff": "beyond the cutoff, matches {}",
-        "completes": "completes {}",
-        "beyond cutoff, completes": "beyond the cutoff, completes {}",
-        "matches": "matches {}",
-        "closest": "closest to {}",
-        "item found": "found at rank {rank}",
-        "item found in pieces": "found in pieces: {pieces}",
-        "item beyond cutoff": "missed; found at rank {rank}, beyond the cutoff",
-        "item beyond cutoff in pieces": "missed; {pieces}, rank {rank} beyond the cutoff",
-        "item missed": "missed by {shortfall}; nearest: rank {nearest}, similarity {similarity}",
-        "item missed in pieces": "missed by {shortfall}: {pieces}",
-        "item nothing in common": "missed; {why}",
-        "nothing in common": "nothing in common with any predicted document",
-        "no run in common": "no predicted document shares a long enough run of words",
-        "together": "ranks {others} and {last} together hold {share} %",
-        "place": ", counted at place {}",
-        "any of": " (any of {})",
-        "blank": "(blank)",
-        "more alternatives": "(… and {} more alternatives)",
-        "more documents": "… and {} more predicted documents, not shown",
-        "more items": "… and {} more items, not shown",
-        "cut": "Documents that no outcome rests on are cut to a line; full=True, in the shell "
-        "--full, shows everything.",
-    },
-    "ko": {
-        **NEAR_MISSES["ko"],
-        "query": "질문 {}",
-        "perfect": "모두 찾음",
-        "partial": "일부만 찾음",
-        "missed": "하나도 못 찾음",
-        "nothing retrieved": "검색 결과 없음",
-        "no ground truth": "정답 없음",
-        "so far": "{}: {}, {}",
-        "nothing wanted": "검색되어야 할 문서가 없는 질문",
-        "none found": "정답 항목 {items}개 중 0개 찾음",
-        "some found": "{within}정답 항목 {items}개 중 {n}개 찾음",
-        "within": "{} 안에서 ",
-        "first k": "상위 {}개",
-        "budget w": "{}단어",
-        "budget c": "{}자",
-        "budget t": "길이 {}",
-        "retrieved": "검색된 문서 {}개",
-        "fit": "(예산에 들어가는 문서 {}개)",
-        "not counted": "평균에서 제외",
-        "matcher": "매처 {}",
-        "threshold": ", 임계값 {}",
-        "asking failed": "검색기를 호출하다가 오류가 발생했습니다: {}",
-        "credit every": "credit=every 방식이라 중복된 문서도 점수에 반영됩니다.",
-        "no texts": "본문이 저장되지 않았습니다. to_json(path, texts=True)로 저장하면 본문도 "
-        "남습니다.",
-        "condensed": "지표는 판정되지 않은 문서를 빼고 나머지를 앞당겨 계산한 값이며, 아래의 "
-        "순위와 결과는 원래 목록의 것입니다.",
-        "predicted": "검색 결과",
-        "ground truth": "정답 문서",
-        "rank": "순위",
-        "similarity": "유사도",
-        "credit": "판정",
-        "item": "항목",
-        "grade": "등급",
-        "outcome": "결과",
-        "text": "본문",
-        "one item": "항목 {}",
-        "items": "항목 {}",
-        "first": "처음 찾음: {}",
-        "repeat": "중복: {}",
-        "piece": "조각: {}",
-        "not relevant": "관련 없음",
-        "beyond cutoff": "컷오프 밖에서 일치: {}",
-        "completes": "완성: {}",
-        "beyond cutoff, completes": "컷오프 밖에서 완성: {}",
-        "matches": "일치: {}",
-        "closest": "가장 비슷한 정답: {}",
-        "item found": "{rank}위에서 찾음",
-        "item found in pieces": "조각으로 찾음: {pieces}",
-        "item beyond cutoff": "놓침: {rank}위에 있으나 컷오프 밖",
-        "item beyond cutoff in pieces": "놓침: {pieces}({rank}위는 컷오프 밖)",
-        "item missed": "놓침: 가장 비슷한 문서는 {nearest}위(유사도 {similarity}), 임계값보다 "
-        "{shortfall} 낮음",
-        "item missed in pieces": "놓침: {pieces}, 임계값보다 {shortfall} 낮음",
-        "item nothing in common": "놓침: {why}",
-        "nothing in common": "검색 결과와 겹치는 내용이 없음",
-        "no run in common": "검색 결과와 겹치는 단어가 기준만큼 길게 이어지지 않음",
-        "together": "{others}위와 {last}위를 합치면 {share}% 포함",
-        "place": ", {}번째 자리로 계산",
-        "any of": "({}개 중 하나만 찾으면 됨)",
-        "blank": "(빈 본문)",
-        "more alternatives": "(… 외 대체 문서 {}개)",
-        "more documents": "… 외 문서 {}개는 생략했습니다",
-        "more items": "… 외 항목 {}개는 생략했습니다",
-        "cut": "결과에 영향을 주지 않은 문서는 한 줄로 줄였습니다. full=True(명령에서는 --full)로 "
-        "전체를 볼 수 있습니다.",
-    },
+# What is in a run, and one of it.
+_UNITS = {
+    N_("words"): N_("word"),
+    N_("characters"): N_("character"),
+    N_("tokens"): N_("token"),
 }
 
 
-def near_in_words(near: NearMiss, w: Words) -> str:
+def near_in_words(near: NearMiss) -> str:
     """Say what an item has in common with what came back.
 
-    Args:
-        near: What that is.
-        w: The phrases, by the names of :data:`NEAR_MISSES`.
-
-    >>> near_in_words(NearMiss("run", 5, tokens=14, shared=6, rank=3), NEAR_MISSES["en"])
+    >>> near_in_words(NearMiss("run", 5, tokens=14, shared=6, rank=3))
     'no five words in a row in common with any predicted document; 6 of its 14 different words occur
     in rank 3'
     """
-    numerals = w["near numerals"].split()
-    filled = {
-        "run": numerals[near.run] if near.run < len(numerals) else str(near.run),
-        "unit": w[f"near {near.unit}"],
-        "one": w[f"near {near.unit[:-1]}"],
-        "tokens": near.tokens,
-        "shared": near.shared,
-        "rank": near.rank,
-        "differences": _listed([w[f"near {one}"] for one in near.but_for], w["near and"]),
-        "matchers": _listed(near.matchers, w["near or"]),
-    }
-    names = ["near run of one" if near.kind == "run" and near.run == 1 else f"near {near.kind}"]
-    if near.shared is not None:
-        names += [{0: "near shared none", 1: "near shared one"}.get(near.shared, "near shared")]
+    told = [_nothing_near(near)]
+    if near.shared:
+        told += [
+            ngettext(
+                "{shared} of its {tokens} different {unit} occurs in rank {rank}",
+                "{shared} of its {tokens} different {unit} occur in rank {rank}",
+                near.shared,
+            ).format(shared=near.shared, tokens=near.tokens, unit=_(near.unit), rank=near.rank)
+        ]
+    elif near.shared == 0:
+        told += [_("none of its {unit} occurs in any of them").format(unit=_(near.unit))]
     if near.but_for:
-        names += ["near text but", *(["near counted"] if near.matchers else [])]
-    return w["near parts"].join(w[name].format(**filled) for name in names)
+        but_for = _listed(map(_, near.but_for), _(" and "))
+        told += [_("rank {rank} has it but for {}").format(but_for, rank=near.rank)]
+    if near.but_for and near.matchers:
+        told += [_("the matcher {} would count it").format(_listed(near.matchers, _(" or ")))]
+    return _("; ").join(told)
 
 
-def _listed(parts: Sequence[str], last: str) -> str:
+def _nothing_near(near: NearMiss) -> str:
+    if near.kind == "run" and near.run == 1:
+        one = _(_UNITS[near.unit])
+        return _("no {} in common with any predicted document").format(one)
+    if near.kind in ("run", "numbers"):
+        told = _("no {run} {unit} in a row in common with any predicted document")
+        if near.kind == "numbers":
+            told = _(
+                "no predicted document has {run} {unit} in a row in common with it and all its "
+                "numbers"
+            )
+        numerals = dict(enumerate(_("no one two three four five six seven eight nine").split()))
+        return told.format(run=numerals.get(near.run, near.run), unit=_(near.unit))
+    return {
+        "no words": _("it has no words"),
+        "text": _("no predicted document has the same text"),
+        "contains": _("no predicted document has it in its text"),
+        "id": _("no predicted document has the same id"),
+        "metadata": _("no predicted document has the same metadata"),
+        "nothing retrieved": _("nothing was retrieved"),
+    }[near.kind]
+
+
+def _listed(parts: Iterable[str], last: str) -> str:
     """List parts, with a word of its own before the last.
 
     >>> _listed(["white space", "case", "punctuation"], " and ")
     'white space, case and punctuation'
     """
-    return last.join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+    return last.join(", ".join(parts).rsplit(", ", 1))
 
 
 def _with_near_misses(
@@ -801,12 +655,12 @@ def _keys_missed(
 
 
 _FOLDINGS: Mapping[str, Callable[[str], str]] = {
-    "Unicode form": partial(unicodedata.normalize, "NFKC"),
-    "case": str.casefold,
-    "punctuation": lambda text: "".join(
+    N_("Unicode form"): partial(unicodedata.normalize, "NFKC"),
+    N_("case"): str.casefold,
+    N_("punctuation"): lambda text: "".join(
         one for one in text if not unicodedata.category(one).startswith("P")
     ),
-    "white space": lambda text: "".join(text.split()),
+    N_("white space"): lambda text: "".join(text.split()),
 }
 
 
@@ -883,18 +737,19 @@ _WORDS = ("words", "unicode", "rouge_score", "whitespace")
 _CHARACTERS = ("character", "letters")
 
 
-def _together(item: GroundTruthItem, w: Words) -> str:
+def _together(item: GroundTruthItem) -> str:
     """Say which ranks hold how much together; rounded down, so that a miss never looks like 100 %.
 
     >>> item = GroundTruthItem(1, 1.0, "found in pieces", 4, 4, None, 0.92, 0.0, 1, None, (1, 3, 4))
-    >>> _together(item, _SAID["en"])
+    >>> _together(item)
     'ranks 1, 3 and 4 together hold 92 %'
     """
     if not item.pieces:
         return ""
     *others, last = map(str, item.pieces)
     share = whole_percent(item.similarity)
-    return w["together"].format(others=", ".join(others), last=last, share=share)
+    together = _("ranks {others} and {last} together hold {share} %")
+    return together.format(others=", ".join(others), last=last, share=share)
 
 
 def _short_by(shortfall: float) -> str:
@@ -906,12 +761,8 @@ def _short_by(shortfall: float) -> str:
     return f"{shortfall:.4f}" if shortfall >= 0.00005 else f"{shortfall:.0e}"
 
 
-def _hidden(number: int, told: str) -> str:
-    return told.format(number) if number else ""
-
-
 def _highlighted(
-    explanation: Explanation, w: Words, *, full: bool = False
+    explanation: Explanation, *, full: bool = False
 ) -> tuple[dict[int, tuple[Excerpt, ...]], dict[int, tuple[Excerpt, ...]]]:
     """Return the excerpts to show, per rank and per item, highlighted where partners agree.
 
@@ -930,10 +781,8 @@ def _highlighted(
     held = {rank: {documents[rank].closest, *documents[rank].piece_of} - {None} for rank in ranks}
     agreeing = partial(_agreeing, by_letters=explanation.by_letters)
     all_numbers = {*numbers, *(number for rank in ranks for number in held[rank])}
-    by_rank = {r: _excerpts((d.text,), w, full) for r, d in documents.items() if r in all_ranks}
-    by_number = {
-        n: _excerpts(i.alternatives, w, full) for n, i in items.items() if n in all_numbers
-    }
+    by_rank = {r: _excerpts((d.text,), full) for r, d in documents.items() if r in all_ranks}
+    by_number = {n: _excerpts(i.alternatives, full) for n, i in items.items() if n in all_numbers}
     return (
         {
             r: _joined(agreeing(by_rank[r], by_number.get(n or 0, ())) for n in held[r] or [None])
@@ -963,14 +812,13 @@ def _to_show(numbered: Iterable[int], spoken_of: Iterable[int | None]) -> list[i
     return everything[:_SHOWN] + sorted(wanted)[: _SHOWN_AT_MOST - _SHOWN]
 
 
-def _excerpts(
-    texts: Iterable[str | None] | None, w: Words, full: bool = False
-) -> tuple[Excerpt, ...]:
+def _excerpts(texts: Iterable[str | None] | None, full: bool = False) -> tuple[Excerpt, ...]:
     known = [text for text in texts or () if text is not None]
     chosen = known if full else known[:_ALTERNATIVES]
-    shown = [Excerpt.of(t, whole=full) if t.strip() else Excerpt(w["blank"]) for t in chosen]
+    shown = [Excerpt.of(t, whole=full) if t.strip() else Excerpt(_("(blank)")) for t in chosen]
     if len(known) > len(chosen):
-        shown.append(Excerpt(w["more alternatives"].format(len(known) - len(chosen))))
+        more = _("(… and {} more alternatives)").format(len(known) - len(chosen))
+        shown.append(Excerpt(more))
     return tuple(shown)
 
 

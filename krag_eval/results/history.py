@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import N_, Language, _, language_of, ngettext, spoken
 from krag_eval._reading import MAX_BYTES
 from krag_eval.errors import (
     Advice,
@@ -84,12 +84,24 @@ _SHOWN = (("macro_recall", "micro_recall"), ("ndcg",))
 _CALLED = ("the run", "the result")
 # A run dated further ahead would stay the last for good; clocks and time zones differ by less.
 _CLOCKS_DIFFER = timedelta(days=1)
-# Why runs are left out that could be compared.
+# Why runs are left out that could be compared: in a refusal, and beside a verdict.
 _ASIDE = {
-    "itself": "{} is the result itself",
-    "copies": "{} is a copy of another run",
-    "ahead": "{} is dated in the future",
-    "failed": "the gate of {} failed",
+    "itself": (
+        "{} is the result itself",
+        N_("Left out, as it is the result itself: {}."),
+    ),
+    "copies": (
+        "{} is a copy of another run",
+        N_("Left out, as they are copies of other runs: {}."),
+    ),
+    "ahead": (
+        "{} is dated in the future",
+        N_("Left out, as they are dated in the future: {}."),
+    ),
+    "failed": (
+        "the gate of {} failed",
+        N_("Left out, as their gate failed: {}."),
+    ),
 }
 # Runs that cannot be compared are named up to here.
 _NAMED = 3
@@ -231,7 +243,8 @@ class History:
         named = os.fsdecode(folder)
         runs, left_out = _read(Path(folder))
         for file, why in left_out.items():
-            warn(_WORDS[language_of()]["unreadable"].format(file=file, why=why))
+            told = _("{file} is left out of the history: {why}")
+            warn(told.format(file=file, why=why))
         if not runs:
             problem = f": {named} holds no saved result"
             raise InvalidInput("folder", problem, "save results there with to_json or --json")
@@ -275,7 +288,7 @@ class History:
         """How each of the averages shown is read, by its name."""
         found: dict[str, Average] = {}
         for run in self.runs:
-            for metric, (key, _) in _known(run.result, self.metrics).items():
+            for metric, (key, _k) in _known(run.result, self.metrics).items():
                 found[metric] = run.result.definitions[key]
         return found
 
@@ -348,7 +361,7 @@ class History:
         """
         from krag_eval.plotting import history_curves
 
-        return history_curves(self, ax, language=language)
+        return history_curves(self, ax)
 
     @spoken
     def check(
@@ -414,20 +427,20 @@ class History:
         compared = []
         for names, pairs in groups:
             mean = _mean_of(pairs, result, [metrics[name][1] for name in names])
-            compared.append(against(result, mean, names, max_drop, on, sampling, language))
+            compared.append(against(result, mean, names, max_drop, on, sampling))
             failed |= {run.name: n for run, _, _ in pairs if (n := run.result.n_failed)}
-        gates = [*floor_gates(result, floors, language), *drop_gates(compared, by, language)]
-        notes = [told_left_out(len(one.queries), one.left_out, language)
+        gates = [*floor_gates(result, floors), *drop_gates(compared, by)]
+        notes = [told_left_out(len(one.queries), one.left_out)
                  for one in compared if one.left_out]  # fmt: skip
         if baseline is not None:
             with_it = check(result, baseline=baseline, metric=list(metrics), max_drop=max_drop,
-                            on=on, by=by, allow_failures=allow_failures, sampling=sampling,
-                            language=language)  # fmt: skip
-            said = _WORDS[language]["than baseline"]
+                            on=on, by=by, allow_failures=allow_failures,
+                            sampling=sampling)  # fmt: skip
+            said = _("{} (against the baseline)")
             gates += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
             failed |= with_it.failed
             if with_it.left_out:
-                notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out, language))
+                notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out))
         return HistoryReport(
             gates=settled(gates, strict=boolean("strict", strict)),
             left_out={name: some for one in compared for name, some in one.left_out.items()},
@@ -438,9 +451,9 @@ class History:
                 name: tuple(run for run, _, _ in pairs) for names, pairs in groups for name in names
             },
             told=(
-                *among.told(groups, language),
+                *among.told(groups),
                 *dict.fromkeys(notes),
-                *told_failed(failed, language),
+                *told_failed(failed),
             ),
             itself=tuple(
                 os.path.join(self.folder, f"{name}.json") for name in among.aside["itself"]
@@ -448,16 +461,12 @@ class History:
         )
 
     def __repr__(self) -> str:
-        language = language_of()
-        lines = [headed(self, language), *as_text(cells(self, language), n_names=2)]
-        return "\n".join([*(line.rstrip() for line in lines), *told(self, language)])
+        lines = [headed(self), *as_text(cells(self), n_names=2)]
+        return "\n".join([*(line.rstrip() for line in lines), *told(self)])
 
     def _repr_html_(self) -> str:
-        language = language_of()
-        head, table = html.escape(headed(self, language)), as_html(cells(self, language))
-        below = "".join(
-            f"<p><small>{html.escape(line)}</small></p>" for line in told(self, language)
-        )
+        head, table = html.escape(headed(self)), as_html(cells(self))
+        below = "".join(f"<p><small>{html.escape(line)}</small></p>" for line in told(self))
         return f"<p>{head}</p>{table}{below}"
 
 
@@ -605,7 +614,7 @@ def _drawn_alike(
         averages = _known(run.result, metrics)
         if averages and _has_rows(run.result) and run.result.counted.any():
             alike[run.result.n_counted, tuple(averages.items())].append(run)
-    for (_, shown), several in alike.items():
+    for (_n, shown), several in alike.items():
         for start in range(0, len(several), _DRAWN_AT_ONCE):
             some = several[start : start + _DRAWN_AT_ONCE]
             yield {run.name: run.result for run in some}, dict(shown)
@@ -684,7 +693,8 @@ class _Comparable:
 
     def _nothing(self, metric: str) -> InvalidInput:
         others = [f"{name}: {why}" for name, why in self.refused.items()]
-        others += [why.format(name) for kind, why in _ASIDE.items() for name in self.aside[kind]]
+        for kind, (why, _told) in _ASIDE.items():
+            others += [why.format(name) for name in self.aside[kind]]
         others += [f"{run.name} has no {metric}" for run, _, _ in self.pairs]
         more = f"; and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
         problem = (
@@ -694,26 +704,28 @@ class _Comparable:
         fix = "save a result there that was evaluated on the same queries with the same settings"
         return InvalidInput("history", problem, fix)
 
-    def told(
-        self, groups: Iterable[tuple[list[str], list[_Pair]]], language: Language
-    ) -> Iterator[str]:
+    def told(self, groups: Iterable[tuple[list[str], list[_Pair]]]) -> Iterator[str]:
         """Say against which runs the result was held, and which could not be compared."""
-        w = _WORDS[language]
         for metrics, pairs in groups:
-            kind = "held against one" if len(pairs) == 1 else "held"
-            yield w[kind].format(
+            told = _("Held against the last comparable run in {folder} alone ({metrics}): {runs}.")
+            if len(pairs) > 1:
+                told = _(
+                    "Held against the mean of the last {n} comparable runs in {folder} "
+                    "({metrics}): {runs}."
+                )
+            yield told.format(
                 n=len(pairs), folder=self.history.folder, metrics=", ".join(metrics),
                 runs=", ".join(run.name for run, _, _ in pairs),
             )  # fmt: skip
             settings = [theirs.settings for *_, theirs in pairs[:1]]
-            for name, value in may_be_others([*settings, *(one.settings for _, one, _ in pairs)]):
-                yield w["may be others"].format(name=name, value=value)
+            yield from _told_others([*settings, *(one.settings for _, one, _ in pairs)])
         for kind, names in self.aside.items():
             if names:
-                yield w[kind].format(", ".join(names))
+                yield _(_ASIDE[kind][1]).format(", ".join(names))
         if self.refused:
             name, why = next(iter(self.refused.items()))
-            yield w["not comparable"].format(n=len(self.refused), run=name, why=why)
+            told = _("Not comparable: {n} of the runs, such as {run} ({why}).")
+            yield told.format(n=len(self.refused), run=name, why=why)
 
 
 def _told_apart(runs: Iterable[HistoryRun]) -> list[list[HistoryRun]]:
@@ -822,137 +834,92 @@ def _digests_of(
     return [digests[place] for place in kept.tolist()]
 
 
-# What is said of a history, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "head": "{n} runs in {folder}",
-        "head of one": "{n} run in {folder}",
-        "unreadable": "{file} is left out of the history: {why}",
-        "run": "run",
-        "made": "made (UTC)",
-        "interval": "95 % interval",
-        "from to": "{} to {}",
-        "changed": "{name} from {before} to {after}",
-        "new": "{name} is now {after}",
-        "gone": "{name} is no longer {before}",
-        "questions": "other questions",
-        "ground truth": "other ground truth",
-        "since": "{run}: {changes}",
-        "not comparable with": "{run}: {changes} (not comparable with the run before)",
-        "may be others": "The {name} may not be the same in all runs: {value} does not tell all "
-        "that it depends on.",
-        "by file": "The time of {n} runs is that of their files (*): results saved before this was "
-        "kept do not say when they were made.",
-        "by file of one": "The time of {n} run is that of its file (*): results saved before this "
-        "was kept do not say when they were made.",
-        "without rows": "Without intervals, because they were saved without per-query rows: {}.",
-        "held": "Held against the mean of the last {n} comparable runs in {folder} ({metrics}): "
-        "{runs}.",
-        "held against one": "Held against the last comparable run in {folder} alone ({metrics}): "
-        "{runs}.",
-        "than baseline": "{} (against the baseline)",
-        "itself": "Left out, as it is the result itself: {}.",
-        "copies": "Left out, as they are copies of other runs: {}.",
-        "ahead": "Left out, as they are dated in the future: {}.",
-        "failed": "Left out, as their gate failed: {}.",
-        "not comparable": "Not comparable: {n} of the runs, such as {run} ({why}).",
-    },
-    "ko": {
-        "head": "{folder}에 저장된 실행 {n}회",
-        "head of one": "{folder}에 저장된 실행 {n}회",
-        "unreadable": "{file} 파일은 평가 기록에서 제외했습니다: {why}",
-        "run": "실행",
-        "made": "평가 시각(UTC)",
-        "interval": "95% 신뢰구간",
-        "from to": "{}~{}",
-        "changed": "{name}: {before} → {after}",
-        "new": "{name}: {after} (추가)",
-        "gone": "{name}: {before} (없어짐)",
-        "questions": "질문이 바뀜",
-        "ground truth": "정답이 바뀜",
-        "since": "{run}: {changes}",
-        "not comparable with": "{run}: {changes} (바로 앞 실행과 비교할 수 없음)",
-        "may be others": "{name} 설정은 실행마다 다를 수 있습니다. {value}만으로는 무엇에 따라 "
-        "정해지는지 다 알 수 없습니다.",
-        "by file": "실행 {n}회는 결과에 평가 시각이 없어 파일의 수정 시각으로 "
-        "대신했습니다(*). 이전 버전에서 저장한 결과에는 평가 시각이 없습니다.",
-        "by file of one": "실행 {n}회는 결과에 평가 시각이 없어 파일의 수정 시각으로 "
-        "대신했습니다(*). 이전 버전에서 저장한 결과에는 평가 시각이 없습니다.",
-        "without rows": "질문별 값 없이 저장되어 신뢰구간을 구할 수 없는 실행: {}.",
-        "held": "{folder}의 비교할 수 있는 최근 실행 {n}회의 평균과 비교했습니다({metrics}): "
-        "{runs}.",
-        "held against one": "{folder}의 비교할 수 있는 가장 최근 실행과 비교했습니다({metrics}): "
-        "{runs}.",
-        "than baseline": "{} (기준 결과와 비교)",
-        "itself": "새 결과와 같은 실행이라 제외했습니다: {}.",
-        "copies": "다른 실행의 복사본이라 제외했습니다: {}.",
-        "ahead": "평가 시각이 미래라서 제외했습니다: {}.",
-        "failed": "게이트에서 실패한 실행이라 제외했습니다: {}.",
-        "not comparable": "비교할 수 없는 실행이 {n}회 있습니다. 예: {run} ({why}).",
-    },
-}
-
-
-def told_changes(run: HistoryRun, language: Language | None = None) -> list[str]:
+def told_changes(run: HistoryRun) -> list[str]:
     """Say what changed since the run before, a phrase for each change.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(5)
     >>> changes = (Change("threshold", "0.8", "0.7"), Change("grades", None, "yes"))
-    >>> told_changes(HistoryRun("new", result, datetime.now(UTC), changes=changes), "en")
+    >>> told_changes(HistoryRun("new", result, datetime.now(UTC), changes=changes))
     ['threshold from 0.8 to 0.7', 'grades is now yes']
     """
-    w, phrases = _WORDS[language_of(language)], []
-    for name, before, after in run.changes:
-        kind = "gone" if after is None else "new" if before is None else "changed"
-        kind = name if before is None and after is None else kind
-        phrases.append(w[kind].format(name=name, before=before, after=after))
-    return phrases
+    return [_told_change(one).format(**one._asdict()) for one in run.changes]
 
 
-def headed(history: History, language: Language) -> str:
+def _told_change(change: Change) -> str:
+    if change.before is None and change.after is None:
+        if change.setting == "questions":
+            return _("other questions")
+        return _("other ground truth")
+    if change.before is None:
+        return _("{setting} is now {after}")
+    if change.after is None:
+        return _("{setting} is no longer {before}")
+    return _("{setting} from {before} to {after}")
+
+
+def headed(history: History) -> str:
     """Say how many runs there are, and where."""
     n = len(history.runs)
-    kind = "head of one" if n == 1 else "head"
-    return _WORDS[language][kind].format(n=n, folder=history.folder)
+    told = ngettext("{n} run in {folder}", "{n} runs in {folder}", n)
+    return told.format(n=n, folder=history.folder)
 
 
-def cells(history: History, language: Language) -> list[list[str]]:
+def cells(history: History) -> list[list[str]]:
     """Return the runs as text, header first: run, time, and each metric with its interval."""
-    w = _WORDS[language]
-    header = [w["run"], w["made"]]
+    header = [_("run"), _("made (UTC)")]
     for metric in history.metrics:
-        header += [metric, w["interval"]]
+        header += [metric, _("95 % interval")]
     return [header] + [
         [run.name, _minute(run.made) + "*" * run.made_by_file]
-        + [cell for metric in history.metrics for cell in _cells(history, run, metric, w)]
+        + [cell for metric in history.metrics for cell in _cells(history, run, metric)]
         for run in history.runs
     ]
 
 
-def _cells(history: History, run: HistoryRun, metric: str, w: Mapping[str, str]) -> tuple[str, str]:
+def _cells(history: History, run: HistoryRun, metric: str) -> tuple[str, str]:
     low, high = history.bounds(run, metric)
     value = history.value(run, metric)
-    spanned = "-" if math.isnan(low) else w["from to"].format(f"{low:.3f}", f"{high:.3f}")
+    spanned = "-" if math.isnan(low) else _("{} to {}").format(f"{low:.3f}", f"{high:.3f}")
     return "-" if math.isnan(value) else f"{value:.4f}", spanned
 
 
-def told(history: History, language: Language) -> list[str]:
+def told(history: History) -> list[str]:
     """Say what changed from run to run, and what the table does not know, a line each."""
-    w, lines = _WORDS[language], []
+    lines = []
     for run in history.runs:
         if run.changes:
-            kind = "since" if run.is_comparable else "not comparable with"
-            changes = "; ".join(told_changes(run, language))
-            lines.append(w[kind].format(run=run.name, changes=changes))
-    for name, value in may_be_others([run.result.settings for run in history.runs]):
-        lines.append(w["may be others"].format(name=name, value=value))
+            line = f"{run.name}: {'; '.join(told_changes(run))}"
+            lines.append(
+                line
+                if run.is_comparable
+                else _("{} (not comparable with the run before)").format(line)
+            )
+    lines += _told_others([run.result.settings for run in history.runs])
     n = sum(run.made_by_file for run in history.runs)
     if n:
-        lines.append(w["by file of one" if n == 1 else "by file"].format(n=n))
+        by_file = ngettext(
+            "The time of {n} run is that of its file (*): results saved before this was kept do "
+            "not say when they were made.",
+            "The time of {n} runs is that of their files (*): results saved before this was kept "
+            "do not say when they were made.",
+            n,
+        )
+        lines.append(by_file.format(n=n))
+    lines += told_failed({run.name: run.result.n_failed for run in history.runs})
     bare = [run.name for run in history.runs if not _has_rows(run.result)]
-    lines += told_failed({run.name: run.result.n_failed for run in history.runs}, language)
-    return [*lines, *([w["without rows"].format(", ".join(bare))] if bare else [])]
+    if bare:
+        without = _("Without intervals, because they were saved without per-query rows: {}.")
+        lines.append(without.format(", ".join(bare)))
+    return lines
+
+
+def _told_others(settings: Sequence[Mapping[str, str]]) -> list[str]:
+    """Say which settings may not be the same in all runs."""
+    told = _(
+        "The {name} may not be the same in all runs: {value} does not tell all that it depends on."
+    )
+    return [told.format(name=name, value=value) for name, value in may_be_others(settings)]
 
 
 def _minute(moment: datetime) -> str:

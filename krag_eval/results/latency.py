@@ -13,29 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import Language, _, spoken
 from krag_eval.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# How fast answers came, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "of answers": "mean {mean}, p50 {p50}, p95 {p95}",
-        "latency": "latency: mean {mean}, p50 {p50}, p95 {p95}",
-        "failed": "; {n} of {queries} queries failed",
-        "failures": "Queries that failed, and count as nothing retrieved: {told}.",
-        "of": "{n} of {name}",
-    },
-    "ko": {
-        "of answers": "평균 {mean}, p50 {p50}, p95 {p95}",
-        "latency": "지연 시간: 평균 {mean}, p50 {p50}, p95 {p95}",
-        "failed": ", 질문 {queries}개 중 {n}개 실패",
-        "failures": "검색에 실패해 검색된 문서가 없는 것으로 계산한 질문: {told}.",
-        "of": "{name} {n}개",
-    },
-}
 
 
 class Latency(NamedTuple):
@@ -56,7 +38,7 @@ class Latency(NamedTuple):
 
     def __str__(self) -> str:
         mean, p50, p95 = map(_spoken, self)
-        return _WORDS[language_of()]["of answers"].format(mean=mean, p50=p50, p95=p95)
+        return _("mean {mean}, p50 {p50}, p95 {p95}").format(mean=mean, p50=p50, p95=p95)
 
 
 class Failure(NamedTuple):
@@ -146,6 +128,7 @@ class RetrievalRun:
         )
         return pd.DataFrame(self.failures, index=index, columns=list(Failure._fields))
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Say in one line how fast the answers came, and how many failed.
 
@@ -155,13 +138,13 @@ class RetrievalRun:
         >>> RetrievalRun(np.array([0.5, 1.5])).summary()
         'latency: mean 1.00 s, p50 1.00 s, p95 1.45 s'
         """
-        w, failed = _WORDS[language_of(language)], len(self.failures)
-        mean, p50, p95 = map(_spoken, self.latency)
-        told = w["latency"].format(mean=mean, p50=p50, p95=p95)
-        told_too = w["failed"].format(n=failed, queries=len(self.seconds)) if failed else ""
-        if failed and np.isnan(self.seconds).all():  # nothing was measured
-            return told_too.lstrip(";, ")
-        return told + told_too
+        told = [_("latency: {}").format(self.latency)]
+        if self.failures:
+            if np.isnan(self.seconds).all():  # nothing was measured
+                told.clear()
+            failed = _("{n} of {queries} queries failed")
+            told.append(failed.format(n=len(self.failures), queries=len(self.seconds)))
+        return _("; ").join(told)
 
     def content(self) -> dict[str, Any]:
         """Return the run as JSON can hold it."""
@@ -208,15 +191,16 @@ class RetrievalRun:
         return self.again
 
 
-def told_failed(failed: Mapping[str, int], language: Language | None = None) -> list[str]:
+def told_failed(failed: Mapping[str, int]) -> list[str]:
     """Say in a sentence how many queries failed, by the name of a result; none where none did.
 
     >>> told_failed({"monday": 20, "tuesday": 0}), told_failed({"tuesday": 0})
     (['Queries that failed, and count as nothing retrieved: 20 of monday.'], [])
     """
-    w = _WORDS[language_of(language)]
-    told = ", ".join(w["of"].format(name=name, n=n) for name, n in failed.items() if n)
-    return [w["failures"].format(told=told)] if told else []
+    told = ", ".join(_("{n} of {name}").format(name=name, n=n) for name, n in failed.items() if n)
+    if not told:
+        return []
+    return [_("Queries that failed, and count as nothing retrieved: {told}.").format(told=told)]
 
 
 def _is_sound(failure: Failure, n_queries: int) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import (
     Advice,
@@ -75,27 +75,19 @@ if TYPE_CHECKING:
     from krag_eval.statistics.slices import Slices
 
 #: What can have become of a query, best first.
-STATUSES = ("perfect", "partial", "missed", "nothing retrieved", "no ground truth")
+STATUSES = (
+    N_("perfect"),
+    N_("partial"),
+    N_("missed"),
+    N_("nothing retrieved"),
+    N_("no ground truth"),
+)
 
 # Needed for averages, but the per-query table shows them in another form.
 _HIDDEN_COLUMNS = ("precision_base", "rank")
 # https://reproducible-builds.org/specs/source-date-epoch/
 _CLOCK = "SOURCE_DATE_EPOCH"
 _ALL = slice(None)
-
-# What is said of a result, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "head": "EvaluationResult of {} queries",
-        "head of one": "EvaluationResult of {} query",
-        "metric": "metric",
-    },
-    "ko": {
-        "head": "질문 {}개 평가 결과",
-        "head of one": "질문 {}개 평가 결과",
-        "metric": "지표",
-    },
-}
 
 
 _TABLES = "per_query() is a DataFrame of the queries, metrics one of the averages"
@@ -289,14 +281,13 @@ class EvaluationResult:
         >>> [name for key, name in result.row_names("en").items() if key != name]
         ['hit_rate (all found)', 'success (any found)']
         """
-        said: dict[str, Mapping[str, str]] = {}
+        said = {}
         if self.criteria is not None:
             said["hit_rate"] = FOUND[self.criteria]
         if self._has_success():
             said[SUCCESS.key] = FOUND[MatchingCriteria.PARTIAL]
-        language = language_of(language)
         return {
-            key: f"{key} ({said[key][language]})" if key in said else key
+            key: f"{key} ({_(said[key])})" if key in said else key
             for key in next(iter(self._reported.values()))
         }
 
@@ -520,7 +511,7 @@ class EvaluationResult:
             failure=None if self.retrieval is None else self.retrieval.failure_at(place),
             metadata=metadata,
             full=boolean("full", full),
-            language=None if language is None else language_of(language),
+            language=language,
             condensed=self.settings.get("unjudged") == "leave_out",
         )
 
@@ -952,7 +943,6 @@ class EvaluationResult:
             strict=strict,
             allow_failures=allow_failures,
             sampling=sampling,
-            language=language,
         )
 
     @named_options
@@ -983,7 +973,7 @@ class EvaluationResult:
             problem = f"must be a cutoff, got the name of a file, {clipped(os.fspath(k))}"
             raise InvalidInput("k", problem, "write plot().figure.savefig(path)")
 
-        return metric_bars(self, k, ax, language=language)
+        return metric_bars(self, k, ax)
 
     @spoken
     def report(
@@ -1012,7 +1002,7 @@ class EvaluationResult:
         from krag_eval.results.saved import check_not_its_rows
 
         check_not_its_rows(self, path)
-        write_report(self, path, language=language, **page)
+        write_report(self, path, **page)
 
     @property
     def latency(self) -> Latency:
@@ -1156,8 +1146,8 @@ class EvaluationResult:
         """
         from krag_eval.statistics.comparison import as_markdown
 
-        failed = [f"\n- {one}\n" for one in self.summary.told_failed(language)]
-        return as_markdown(self._cells(language), n_names=1) + "".join(failed)
+        failed = [f"\n- {one}\n" for one in self.summary.told_failed()]
+        return as_markdown(self._cells(), n_names=1) + "".join(failed)
 
     @spoken
     def to_latex(self, language: Language | None = None) -> str:
@@ -1170,13 +1160,13 @@ class EvaluationResult:
         """
         from krag_eval.statistics.comparison import as_latex
 
-        failed = [f"% {one}\n" for one in self.summary.told_failed(language)]
-        return "".join(failed) + as_latex(self._cells(language), n_names=1)
+        failed = [f"% {one}\n" for one in self.summary.told_failed()]
+        return "".join(failed) + as_latex(self._cells(), n_names=1)
 
-    def _cells(self, language: Language | None) -> list[list[str]]:
+    def _cells(self) -> list[list[str]]:
         """Return the averages as text, header first: a row per key, a column per cutoff."""
-        header = [_WORDS[language_of(language)]["metric"], *(f"@{spelled(k)}" for k in self.k)]
-        values, names = self.metrics.T.loc[[*self.shown]], self.row_names(language)
+        header = [_("metric"), *(f"@{spelled(k)}" for k in self.k)]
+        values, names = self.metrics.T.loc[[*self.shown]], self.row_names()
         rows = [
             [names[key], *("–" if math.isnan(value) else f"{value:.4f}" for value in row)]
             for key, row in zip(values.index, values.to_numpy(), strict=True)
@@ -1251,7 +1241,9 @@ class EvaluationResult:
 
     def __repr__(self) -> str:
         table = self._shown().to_string().splitlines()
-        head = _WORDS[language_of()]["head of one" if self.n_queries == 1 else "head"]
+        head = ngettext(
+            "EvaluationResult of {} query", "EvaluationResult of {} queries", self.n_queries
+        )
         lines = [head.format(self.n_queries), *table, *self._footnotes()]
         return "\n".join(line.rstrip() for line in lines)
 

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval import __version__
+from krag_eval._language import N_
 from krag_eval.conventions import DEFAULT_CONVENTIONS, AveragingMethod
 from krag_eval.documents import Location, Tag, checked_labels, checked_tags
 from krag_eval.errors import InvalidInput, InvalidType, clipped, text
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import Budget, Cutoffs, settled_cutoffs, spelled
-from krag_eval.scoring.metrics import Metric, declarations
+from krag_eval.scoring.metrics import Metric, called, declarations
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -262,42 +263,37 @@ def _context_precision(one: _Judged) -> float:
     return _mean(one.support.max(axis=0)) if one.support.shape[1] else 0.0
 
 
-def _score(name: str, of_one: Callable[[_Judged], float], en: str, ko: str, **more: Any) -> Metric:
+def _score(name: str, of_one: Callable[[_Judged], float], english: str, **more: Any) -> Metric:
     """Return a score as a metric, for its name, range and labels."""
 
     def compute(judged: Sequence[_Judged]) -> FloatArray:
         return np.array([of_one(one) for one in judged], np.float64)
 
-    return Metric(name, compute, name, labels={"en": en, "ko": ko}, range=(0.0, 1.0), **more)
+    return Metric(name, compute, name, labels=called(english), range=(0.0, 1.0), **more)
 
 
 _OF_VITAL = (
     _score(
         "strict_vital",
         lambda one: _mean(_strict(_best(one)[one.vital])),
-        "Vital support, strict",
-        "핵심 주장 뒷받침(엄격)",
+        N_("Vital support, strict"),
         defined_key="vital_rate",
-        defined_labels={"en": "Questions with vital claims", "ko": "핵심 주장이 있는 질문 비율"},
+        defined_labels=called(N_("Questions with vital claims")),
     ),
     _score(
         "lenient_vital",
         lambda one: _mean(_lenient(_best(one)[one.vital])),
-        "Vital support, lenient",
-        "핵심 주장 뒷받침(부분 인정)",
+        N_("Vital support, lenient"),
     ),
 )
 _METRICS = (
-    _score(
-        "strict_all", lambda one: _mean(_strict(_best(one))), "Support, strict", "주장 뒷받침(엄격)"
-    ),
+    _score("strict_all", lambda one: _mean(_strict(_best(one))), N_("Support, strict")),
     _score(
         "lenient_all",
         lambda one: _mean(_lenient(_best(one))),
-        "Support, lenient",
-        "주장 뒷받침(부분 인정)",
+        N_("Support, lenient"),
     ),
     *_OF_VITAL,
-    _score("claim_recall", lambda one: _mean(_best(one)), "Claim recall", "주장 재현율"),
-    _score("context_precision", _context_precision, "Context precision", "컨텍스트 정밀도"),
+    _score("claim_recall", lambda one: _mean(_best(one)), N_("Claim recall")),
+    _score("context_precision", _context_precision, N_("Context precision")),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Final, Literal, TypeAlias
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, _
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, warn
 
 #: What a budget counts: words, characters, or what a function of the user's says.
@@ -24,7 +24,11 @@ Unit: TypeAlias = Literal["w", "c", "t"]
 Length: TypeAlias = "Literal['words', 'characters'] | Callable[[str], int]"
 
 _UNITS: Final[dict[str, Unit]] = {"words": "w", "characters": "c"}
-_NAMES: Final[dict[Unit, str]] = {"w": "words", "c": "characters", "t": "units of length"}
+_AMOUNTS: Final[dict[str, str]] = {
+    "w": N_("{} words"),
+    "c": N_("{} characters"),
+    "t": N_("{} units of length"),
+}
 #: No text is longer; sums of lengths stay within 64 bits.
 MOST_IN_A_TEXT = 2**31
 
@@ -91,7 +95,7 @@ def _budget(argument: str, amount: object, unit: Unit) -> Budget:
     whole = isinstance(amount, Integral) and not isinstance(amount, bool)
     if not whole or not 1 <= int(amount) <= _LARGEST:  # type: ignore[call-overload]
         said = "" if argument == "budget" else ": a budget "
-        allowed = f"must be a whole number of {_NAMES[unit]} from 1 to {_LARGEST}"
+        allowed = f"must be a whole number of {unit_in_words(unit)} from 1 to {_LARGEST}"
         raise InvalidInput(argument, f"{said}{allowed}, got {clipped(amount)}")
     return Budget(int(amount), unit)  # type: ignore[call-overload]
 
@@ -136,35 +140,26 @@ def deepest(cutoffs: Iterable[Cutoff]) -> Cutoff:
 
 def _place(k: Cutoff) -> tuple[int, float]:
     if isinstance(k, Budget):
-        return 1 + list(_NAMES).index(k.unit), k.amount
+        return 1 + list(_AMOUNTS).index(k.unit), k.amount
     return 0, math.inf if k is None else k
 
 
-def in_words(k: int | Budget) -> str:
-    """Return what a cutoff leaves, in English.
-
-    >>> in_words(5), in_words(Budget(1000, "w"))
-    ('the first 5', '1000 words')
-    """
-    return amount_in_words(k.amount, k.unit) if isinstance(k, Budget) else f"the first {k}"
-
-
-def amount_in_words(amount: object, unit: Unit) -> str:
-    """Return so much of a unit, in English.
+def amount_in_words(amount: object, unit: str) -> str:
+    """Return so much of a unit.
 
     >>> amount_in_words(1000, "c")
     '1000 characters'
     """
-    return f"{amount} {_NAMES[unit]}"
+    return _(_AMOUNTS[unit]).format(amount)
 
 
-def unit_in_words(unit: Unit) -> str:
+def unit_in_words(unit: str) -> str:
     """Return what a budget counts, in English.
 
     >>> unit_in_words("w")
     'words'
     """
-    return _NAMES[unit]
+    return _AMOUNTS[unit].removeprefix("{} ")
 
 
 @dataclass(frozen=True)
@@ -280,23 +275,12 @@ def _measure(length: Callable[[str], int]) -> Measure:
         return length
     name = function_name(length)
     if name.endswith(UNKNOWN):
-        w = _UNKNOWN_LENGTH[language_of()]
-        warn(w["any function"].format(name.removesuffix(UNKNOWN)), w["name it"])
+        told = _(
+            "The length {} may be any function, so that a signature cannot tell it from another."
+        )
+        fix = _("Define it by def in a module, or give it an attribute name")
+        warn(told.format(name.removesuffix(UNKNOWN)), fix)
     return Measure(length, name)
-
-
-_UNKNOWN_LENGTH: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "any function": "The length {} may be any function, so that a signature cannot tell it "
-        "from another.",
-        "name it": "Define it by def in a module, or give it an attribute name",
-    },
-    "ko": {
-        "any function": "길이를 재는 {}가 어떤 함수인지 이름으로 알 수 없어, 설정 시그니처로 다른 "
-        "함수와 구별하지 못합니다.",
-        "name it": "모듈에서 def로 정의하거나 name 속성을 붙이세요",
-    },
-}
 
 
 def lengths_of(texts: Sequence[str], unit: Unit, measure: Measure | None) -> NDArray[np.int64]:

@@ -22,11 +22,12 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._language import LANGUAGES, N_, _, language, speaking
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, boolean, clipped, unknown
 from krag_eval.matching.identity import mark_of
-from krag_eval.scoring.averages import DEFINED, QUERIES, Average
+from krag_eval.scoring.averages import DEFINED, QUERIES, Average, told
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.queries import JudgedQuery, PerQuery
@@ -54,9 +55,19 @@ _LARGEST_GRADES: Mapping[str, tuple[float, str, Fix]] = MappingProxyType(
         ),
     }
 )
+
+
+def called(english: str) -> Labels:
+    """Return what people call something, in every language."""
+    told = {}
+    for one in LANGUAGES:
+        with speaking(one):
+            told[one] = _(english)
+    return told
+
+
 # How the averages of a metric that has two are called.
-_MICRO = {"en": "Micro {}", "ko": "{}(micro)"}
-_MACRO = {"en": "Macro {}", "ko": "{}(macro)"}
+_MICRO, _MACRO = called(N_("Micro {}")), called(N_("Macro {}"))
 
 
 class Parameter(NamedTuple):
@@ -744,32 +755,32 @@ def _registered(*metrics: Metric) -> Mapping[str, Metric]:
 #: metric may be called like one of them.
 DEFAULT_METRICS = _registered(
     Metric(
-        "hit_rate", hit_all, "hit_rate", labels={"en": "Hit rate", "ko": "적중률"}, range=_SHARE
+        "hit_rate", hit_all, "hit_rate", labels=called(N_("Hit rate")), range=_SHARE
     ),
     Metric(
-        "precision", precision, "macro_precision", labels={"en": "Precision", "ko": "정밀도"},
+        "precision", precision, "macro_precision", labels=called(N_("Precision")),
         range=_SHARE, micro=(_OF_RELEVANT,),
     ),
     Metric(
-        "recall", recall, "macro_recall", labels={"en": "Recall", "ko": "재현율"},
+        "recall", recall, "macro_recall", labels=called(N_("Recall")),
         range=_SHARE, micro=(_OF_COVERED,),
     ),
     Metric(
-        "f1", f1, "macro_f1", labels={"en": "F1", "ko": "F1"},
+        "f1", f1, "macro_f1", labels=called(N_("F1")),
         range=_SHARE, micro=(_OF_RELEVANT, _OF_COVERED), of_means=("precision", "recall"),
     ),
     Metric(
-        "reciprocal_rank", reciprocal_rank, "mrr", labels={"en": "MRR", "ko": "MRR"}, range=_SHARE
+        "reciprocal_rank", reciprocal_rank, "mrr", labels=called(N_("MRR")), range=_SHARE
     ),
     Metric(
-        "average_precision", average_precision, "map", labels={"en": "MAP", "ko": "MAP"},
+        "average_precision", average_precision, "map", labels=called(N_("MAP")),
         range=_SHARE,
     ),
-    Metric("ndcg", ndcg, "ndcg", labels={"en": "nDCG", "ko": "nDCG"}, range=_SHARE),
+    Metric("ndcg", ndcg, "ndcg", labels=called(N_("nDCG")), range=_SHARE),
     Metric(
-        "rank", rank, "mean_rank", labels={"en": "Mean rank", "ko": "평균 순위"},
+        "rank", rank, "mean_rank", labels=called(N_("Mean rank")),
         range=(1.0, math.inf), lower_is_better=True, defined_key="found_rate",
-        defined_labels={"en": "Found rate", "ko": "찾은 질문 비율"},
+        defined_labels=called(N_("Found rate")),
     ),
 )  # fmt: skip
 
@@ -777,45 +788,45 @@ DEFAULT_METRICS = _registered(
 TOKEN_METRICS = _registered(
     Metric(
         "token_recall", token_recall, "macro_token_recall", range=_SHARE, needs_words=True,
-        labels={"en": "Token recall", "ko": "토큰 재현율"},
+        labels=called(N_("Token recall")),
         micro=(("tokens_covered", "tokens_wanted"),),
     ),
     Metric(
         "token_precision", token_precision, "macro_token_precision", range=_SHARE,
-        needs_words=True, labels={"en": "Token precision", "ko": "토큰 정밀도"},
+        needs_words=True, labels=called(N_("Token precision")),
         micro=(("tokens_useful", "tokens_retrieved"),),
     ),
     Metric(
         "token_iou", token_iou, "token_iou", range=_SHARE, needs_words=True,
-        labels={"en": "Token IoU", "ko": "토큰 IoU"},
+        labels=called(N_("Token IoU")),
     ),
     Metric(
         "redundancy", redundancy, "redundancy", range=_SHARE, needs_words=True,
-        lower_is_better=True, labels={"en": "Redundancy", "ko": "중복률"},
+        lower_is_better=True, labels=called(N_("Redundancy")),
     ),
 )  # fmt: skip
 
 #: The metrics that ask which documents were looked at.
 JUDGED_METRICS = _registered(
     Metric(
-        "judged", judged, "judged", labels={"en": "Judged", "ko": "판정 비율"}, range=_SHARE,
+        "judged", judged, "judged", labels=called(N_("Judged")), range=_SHARE,
         needs_judged=True,
     ),
     Metric(
-        "bpref", bpref, "bpref", labels={"en": "bpref", "ko": "bpref"}, range=_SHARE,
+        "bpref", bpref, "bpref", labels=called(N_("bpref")), range=_SHARE,
         needs_judged=True,
     ),
     Metric(
-        "infap", infap, "infap", labels={"en": "infAP", "ko": "infAP"}, range=_SHARE,
+        "infap", infap, "infap", labels=called(N_("infAP")), range=_SHARE,
         needs_judged=True,
     ),
     Metric(
         "precision_upper", precision_upper, "precision_upper", range=_SHARE, needs_judged=True,
-        labels={"en": "Precision at most", "ko": "정밀도 상한"},
+        labels=called(N_("Precision at most")),
     ),
     Metric(
         "rbp_residual", rbp_residual, "rbp_residual", range=_SHARE, needs_judged=True,
-        lower_is_better=True, labels={"en": "RBP residual", "ko": "RBP 잔여"},
+        lower_is_better=True, labels=called(N_("RBP residual")),
         parameters={"p": Parameter(0.8, 0, 1)},
     ),
 )  # fmt: skip
@@ -824,11 +835,11 @@ JUDGED_METRICS = _registered(
 ASPECT_METRICS = _registered(
     Metric(
         "aspect_recall", aspect_recall, "aspect_recall", range=_SHARE, needs_aspects=True,
-        labels={"en": "Aspect recall", "ko": "측면 재현율"},
+        labels=called(N_("Aspect recall")),
     ),
     Metric(
         "alpha_ndcg", alpha_ndcg, "alpha_ndcg", range=_SHARE, needs_aspects=True,
-        labels={"en": "α-nDCG", "ko": "α-nDCG"}, parameters={"alpha": Parameter(0.5, 0, 1)},
+        labels=called(N_("α-nDCG")), parameters={"alpha": Parameter(0.5, 0, 1)},
     ),
 )  # fmt: skip
 
@@ -836,7 +847,7 @@ ASPECT_METRICS = _registered(
 #: free, and the documentation's example of a metric of one's own.
 SUCCESS = Metric(
     "success", hit_any, "success", range=_SHARE,
-    labels={"en": "Success (any found)", "ko": "성공률(하나라도 찾음)"},
+    labels=called(N_("Success (any found)")),
 )  # fmt: skip
 
 #: Every built-in metric, by its column; of a metric with parameters, by what precedes them.
@@ -849,10 +860,10 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         **_registered(
             Metric(
                 "r_precision", r_precision, "r_precision",
-                labels={"en": "R-precision", "ko": "R-정밀도"}, range=_SHARE,
+                labels=called(N_("R-precision")), range=_SHARE,
             ),
             Metric(
-                "rbp", rbp, "rbp", labels={"en": "RBP", "ko": "RBP"}, range=_SHARE,
+                "rbp", rbp, "rbp", labels=called(N_("RBP")), range=_SHARE,
                 parameters={"p": Parameter(0.8, 0, 1)},
             ),
         ),
@@ -868,16 +879,17 @@ REJECTION_RATE = Average(
     "rejection_rate",
     (("rejected", "left_out"),),
     range=_SHARE,
-    labels={"en": "Rejection rate", "ko": "올바른 무응답 비율"},
+    labels=called(N_("Rejection rate")),
 )
 
-#: When a query counts as found, said behind the name of a metric, in both languages.
-FOUND: Mapping[MatchingCriteria, Labels] = MappingProxyType(
-    {
-        MatchingCriteria.ALL: {"en": "all found", "ko": "모두 찾음"},
-        MatchingCriteria.PARTIAL: {"en": "any found", "ko": "하나라도 찾음"},
-    }
+#: When a query counts as found, said behind the name of a metric.
+FOUND = MappingProxyType(
+    {MatchingCriteria.ALL: N_("all found"), MatchingCriteria.PARTIAL: N_("any found")}
 )
+_HIT_RATE = {
+    MatchingCriteria.ALL: called(N_("Hit rate (all found)")),
+    MatchingCriteria.PARTIAL: called(N_("Hit rate (any found)")),
+}
 _WITH_ANY_HIT = {**METRICS, "hit_rate": replace(METRICS["hit_rate"], compute=hit_any)}
 # Another name of the mean of a metric.
 _ALIASES = {"hit": "hit_rate"}
@@ -927,17 +939,17 @@ def averages_of(
     return {one.key: one for metric in metrics for one in metric.averages(conventions, method)}
 
 
-def label_of(name: str, language: str, metrics: Mapping[str, Metric]) -> str | None:
+def label_of(name: str, metrics: Mapping[str, Metric]) -> str | None:
     """Return what people call an average or, of a metric that has two, the metric itself.
 
-    >>> label_of("macro_recall", "en", METRICS), label_of("recall", "en", METRICS)
+    >>> label_of("macro_recall", METRICS), label_of("recall", METRICS)
     ('Macro recall', 'Recall')
     """
     averages = averages_of(metrics.values()) | {REJECTION_RATE.key: REJECTION_RATE}
     metric = metrics.get(name)
     if name not in averages and metric is not None and metric.micro:
-        return metric.labels.get(language)
-    return averages[name].label(language) if name in averages else None
+        return told(metric.labels, language())
+    return averages[name].label() if name in averages else None
 
 
 def resolved_average(
@@ -1044,9 +1056,7 @@ def metrics_of(
     """
     known = {**DEFAULT_METRICS, **declared}
     if criteria is not None:
-        said = FOUND[criteria]
-        labels = {"en": f"Hit rate ({said['en']})", "ko": f"적중률({said['ko']})"}
-        known["hit_rate"] = replace(known["hit_rate"], labels=labels)
+        known["hit_rate"] = replace(known["hit_rate"], labels=_HIT_RATE[criteria])
     return {name: known.get(name) or Metric(name, _forgotten, key) for name, key in keys.items()}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import warn_of_no_grades
 from krag_eval.errors import Fix, InvalidInput, Tallies, told_apart, warn, warn_of
@@ -26,6 +26,7 @@ from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
     Budget,
     Cutoff,
+    amount_in_words,
     deepest,
     in_order,
     spelled,
@@ -122,6 +123,7 @@ class Summary:
             declared=declared,
         )
 
+    @spoken
     def __call__(self, language: Language | None = None) -> str:
         """Return the main averages at the deepest cutoff in a sentence; all, without a main one.
 
@@ -135,21 +137,26 @@ class Summary:
         >>> evaluator.evaluate(2, metrics=["recall", "f1"]).summary()
         'Over 2 queries: micro_recall@2 0.5000, macro_recall@2 0.5000.'
         """
-        w, k = _SUMMARY[language_of(language)], deepest(self.k)
+        k = deepest(self.k)
         values = self.averages(k)
         main = [key for key, one in self._averages.items() if one.column in _MAIN]
         if values.get("success") == values.get("hit_rate"):
             main = [key for key in main if key != "success"]
         told = ", ".join(f"{key}@{spelled(k)} {values[key]:.4f}" for key in main or values)
-        n = "one query" if self.n_queries == 1 else "queries"
-        which = w[n if self.n_counted == self.n_queries else "some queries"]
-        told = w["averages"].format(which.format(self.n_counted, self.n_queries), told)
-        return " ".join([told, *self.told_failed(language)])
+        which = _n_queries(self.n_queries)
+        if self.n_counted < self.n_queries:
+            which = _("{n} of {queries} queries")
+            which = which.format(n=self.n_counted, queries=self.n_queries)
+        return " ".join([_("Over {}: {}.").format(which, told), *self.told_failed()])
 
-    def told_failed(self, language: Language | None = None) -> list[str]:
+    def told_failed(self) -> list[str]:
         """Say in a sentence for how many queries the retriever failed; nothing where it did not."""
-        said = _SUMMARY[language_of(language)]["failed"]
-        return [said.format(n=self.n_failed, queries=self.n_queries)] if self.n_failed else []
+        if not self.n_failed:
+            return []
+        told = _(
+            "The retriever failed for {n} of {queries} queries, which count as nothing retrieved."
+        )
+        return [told.format(n=self.n_failed, queries=self.n_queries)]
 
     def __repr__(self) -> str:
         return f"Summary({self()!r})"
@@ -261,26 +268,12 @@ class Summary:
         )
 
 
-# The columns whose averages are named first, and how that is said, in both languages.
+# The columns whose averages are named first.
 _MAIN = ("recall", "ndcg", "reciprocal_rank", "hit_rate", "success")
-_SUMMARY: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "one query": "{} query",
-        "queries": "{} queries",
-        "some queries": "{} of {} queries",
-        "averages": "Over {}: {}.",
-        "failed": "The retriever failed for {n} of {queries} queries, which count as nothing "
-        "retrieved.",
-    },
-    "ko": {
-        "one query": "질문 {}개",
-        "queries": "질문 {}개",
-        "some queries": "질문 {1}개 중 {0}개",
-        "averages": "{}의 평균은 {}입니다.",
-        "failed": "질문 {queries}개 중 {n}개는 검색에 실패해 검색된 문서가 없는 것으로 "
-        "계산했습니다.",
-    },
-}
+
+
+def _n_queries(number: int) -> str:
+    return ngettext("{} query", "{} queries", number).format(number)
 
 
 def declared_in(declared: Mapping[str, Metric]) -> dict[str, Any]:
@@ -400,9 +393,10 @@ class Likeness:
         if 2 * self.n_too_long <= self.n_with_words or not matcher.too_long_advice:
             self._warn_if_nothing_matched(matcher, threshold, tried)
             return
-        problem = _LIKENESS[language_of()]["too long"].format(
-            n=self.n_too_long, queries=self.n_with_words, threshold=f"{threshold:.3g}"
-        )
+        problem = _(
+            "In {n} of {queries} queries all ground truth is longer than every retrieved text, so "
+            "that no text alone can hold {threshold} of it."
+        ).format(n=self.n_too_long, queries=self.n_with_words, threshold=f"{threshold:.3g}")
         warn(problem, matcher.too_long_advice)
 
     def _warn_if_nothing_matched(
@@ -415,74 +409,41 @@ class Likeness:
         """
         if not self.any_item:
             return
-        w, one = _LIKENESS[language_of()], self.n_queries == 1
         if not self.any_retrieved:
-            problem = w["nothing retrieved for one" if one else "nothing retrieved"]
-            warn(problem.format(self.n_queries), w["what to check"])
+            problem = _("Nothing was retrieved for any of {} queries.")
+            if self.n_queries == 1:
+                problem = _("Nothing was retrieved for the one query there is.")
+            fix = _(
+                "Check that the index is filled and that no filter keeps everything back, or that "
+                "the lists are those the retriever returned"
+            )
+            warn(problem.format(self.n_queries), fix)
             return
-        queries = w["one query" if one else "queries"].format(self.n_queries)
-        known = {"matcher": matcher.signature, "queries": queries}
+        known = {"matcher": matcher.signature, "queries": _n_queries(self.n_queries)}
         other = tried()
         if other:
-            much = "next to nothing" if self.any_match else "nothing"
-            warn(w[much].format(**known), other)
-        if other or self.any_match:
-            return
-        reason = (
-            "below"
-            if self.best
-            else "no run"
-            if matcher.counts_words
-            else "not similar"
-            if matcher.takes_threshold
-            else "no condition met"
-        )
-        best, least = told_apart(self.best, threshold, ".3g")
-        why = w[reason].format(best=best, least=least)
-        warn(w["nothing because"].format(**known, why=why), matcher.advice)
+            problem = _("The matcher {matcher} matched nothing at all in {queries}.")
+            if self.any_match:
+                problem = _("The matcher {matcher} matched next to nothing in {queries}.")
+            warn(problem.format(**known), other)
+        elif not self.any_match:
+            problem = _("The matcher {matcher} matched nothing at all in {queries}: {why}.")
+            warn(problem.format(**known, why=self._why(matcher, threshold)), matcher.advice)
 
-
-# What is said where nothing, or hardly anything, matches, in both languages.
-_LIKENESS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "one query": "{} query",
-        "queries": "{} queries",
-        "too long": "In {n} of {queries} queries all ground truth is longer than every retrieved "
-        "text, so that no text alone can hold {threshold} of it.",
-        "next to nothing": "The matcher {matcher} matched next to nothing in {queries}.",
-        "nothing": "The matcher {matcher} matched nothing at all in {queries}.",
-        "nothing because": "The matcher {matcher} matched nothing at all in {queries}: {why}.",
-        "below": "the highest similarity is {best}, below the threshold of {least}",
-        "no run": "no predicted document shares a run of words with the ground truth that is long "
-        "enough to count",
-        "not similar": "no predicted document is similar to the ground truth in the least",
-        "no condition met": "no predicted document meets its condition",
-        "nothing retrieved for one": "Nothing was retrieved for the one query there is.",
-        "nothing retrieved": "Nothing was retrieved for any of {} queries.",
-        "what to check": "Check that the index is filled and that no filter keeps everything back, "
-        "or that the lists are those the retriever returned",
-    },
-    "ko": {
-        "one query": "질문 {}개",
-        "queries": "질문 {}개",
-        "too long": "질문 {queries}개 중 {n}개에서는 정답이 모두 검색된 어느 문서보다도 길어, 문서 "
-        "하나만으로는 정답의 {threshold} 이상을 담을 수 없습니다.",
-        "next to nothing": "매처 {matcher} 기준으로는 {queries}에서 정답과 일치하는 문서가 거의 "
-        "없습니다.",
-        "nothing": "매처 {matcher} 기준으로는 {queries}에서 정답과 일치하는 문서가 하나도 없습니다."
-        "",
-        "nothing because": "매처 {matcher} 기준으로는 {queries}에서 정답과 일치하는 문서가 하나도 "
-        "없습니다({why}).",
-        "below": "가장 높은 유사도 {best}, 임계값 {least}",
-        "no run": "정답의 단어가 충분히 길게 이어져 나오는 문서가 없음",
-        "not similar": "정답과 조금이라도 비슷한 문서가 없음",
-        "no condition met": "매처의 조건을 만족하는 문서가 없음",
-        "nothing retrieved for one": "하나뿐인 질문에 대해 검색된 문서가 없습니다.",
-        "nothing retrieved": "질문 {}개 모두 검색된 문서가 하나도 없습니다.",
-        "what to check": "색인이 비어 있거나 필터가 모두 걸러 내지 않는지, 검색기가 돌려준 목록을 "
-        "그대로 넘겼는지 확인하세요",
-    },
-}
+    def _why(self, matcher: Matcher, threshold: float) -> str:
+        """Say why nothing matched."""
+        if self.best:
+            best, least = told_apart(self.best, threshold, ".3g")
+            told = _("the highest similarity is {best}, below the threshold of {least}")
+            return told.format(best=best, least=least)
+        if matcher.counts_words:
+            return _(
+                "no predicted document shares a run of words with the ground truth that is long "
+                "enough to count"
+            )
+        if matcher.takes_threshold:
+            return _("no predicted document is similar to the ground truth in the least")
+        return _("no predicted document meets its condition")
 
 
 def _too_long(relevance: Relevance) -> tuple[int, int]:
@@ -580,14 +541,15 @@ class Reach:
             cutoffs: The cutoffs.
             is_first: Whether something is said for the first time, by what it is about.
         """
-        beyond = [f"@{k}" for k in self.beyond(cutoffs)]
+        beyond = self.beyond(cutoffs)
         by_default = tuple(cutoffs) == DEFAULT_CUTOFFS
         if beyond and not by_default and is_first("beyond every list"):
-            w = _REACH[language_of()]
-            documents = w["document" if self.most == 1 else "documents"]
-            these = w["and"].join(", ".join(beyond).rsplit(", ", 1))
-            these += w["sees" if len(beyond) == 1 else "see"]
-            warn(w["short lists"].format(most=self.most, documents=documents, these=these))
+            problem = ngettext(
+                "Every list has at most {most} document, so {these} no more.",
+                "Every list has at most {most} documents, so {these} no more.",
+                self.most,
+            )
+            warn(problem.format(most=self.most, these=_that_see(beyond)))
         for unit in self.shortest:
             budgets = [k for k in in_order(cutoffs) if isinstance(k, Budget) and k.unit == unit]
             self._warn_of_budgets(unit, budgets, is_first)
@@ -595,67 +557,31 @@ class Reach:
     def _warn_of_budgets(
         self, unit: str, budgets: Sequence[Budget], is_first: Callable[[str], bool]
     ) -> None:
-        w, shortest, longest = _REACH[language_of()], self.shortest[unit], self.longest[unit]
+        shortest, longest = self.shortest[unit], self.longest[unit]
         small = [one for one in budgets if one.amount < shortest]
         if small and is_first(f"nothing fits into {small}"):
-            budget = w[unit].format(small[-1].amount)
-            known = {"budget": budget, "shortest": shortest, "these": _spoken(small, w)}
-            warn(w["nothing fits"].format(**known), w["larger budget"])
+            budget = amount_in_words(small[-1].amount, unit)
+            problem = _(
+                "No query's first document fits into {budget} (the shortest has {shortest}): "
+                "{these} nothing."
+            ).format(budget=budget, shortest=shortest, these=_that_see(small))
+            warn(problem, _(_LARGER))
         for one in budgets:
             unseen = self.unseen[str(one)]
             if one not in small and 2 * unseen > self.n_lists and is_first(f"too little: {one}"):
-                known = {"unseen": unseen, "n": self.n_lists, "one": one}
-                budget = w[unit].format(one.amount)
-                warn(w["little fits"].format(**known, budget=budget), w["larger budget"])
+                budget = amount_in_words(one.amount, unit)
+                problem = _(
+                    "In {unseen} of {n} queries not even the first document fits into {budget}, so "
+                    "that @{one} sees nothing of them."
+                ).format(unseen=unseen, n=self.n_lists, budget=budget, one=one)
+                warn(problem, _(_LARGER))
         large = [one for one in budgets if one.amount > longest]
         if large and is_first(f"all fits into {large}"):
-            amount = w[unit].format(longest)
-            problem = w["all fits"].format(longest=amount, these=_spoken(large, w))
-            warn(problem, w["smaller budgets"])
-
-
-# What is said of lists that do not reach far enough, in both languages.
-_REACH: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "document": "document",
-        "documents": "documents",
-        "and": " and ",
-        "sees": " sees",
-        "see": " see",
-        "w": "{} words",
-        "c": "{} characters",
-        "t": "{} units of length",
-        "short lists": "Every list has at most {most} {documents}, so {these} no more.",
-        "nothing fits": "No query's first document fits into {budget} (the shortest has "
-        "{shortest}): {these} nothing.",
-        "little fits": "In {unseen} of {n} queries not even the first document fits into {budget}, "
-        "so that @{one} sees nothing of them.",
-        "all fits": "No list is longer than {longest} altogether, so {these} whole lists and no "
-        "more.",
-        "larger budget": "Choose a larger budget",
-        "smaller budgets": "Have more documents retrieved, or choose smaller budgets",
-    },
-    "ko": {
-        "document": "문서",
-        "documents": "문서",
-        "and": ", ",
-        "sees": "",
-        "see": "",
-        "w": "{}단어",
-        "c": "{}자",
-        "t": "길이 {}",
-        "short lists": "검색된 {documents}가 질문마다 최대 {most}개라 {these}에서 더 볼 문서가 "
-        "없습니다.",
-        "nothing fits": "첫 문서가 {budget} 안에 들어가는 질문이 없어(가장 짧은 문서의 길이는 "
-        "{shortest}) {these}에서는 아무 문서도 보지 못합니다.",
-        "little fits": "질문 {n}개 중 {unseen}개는 첫 문서조차 {budget} 안에 들어가지 않아 "
-        "@{one}에서 아무 문서도 보지 못합니다.",
-        "all fits": "검색 결과를 모두 합쳐도 {longest} 이내라 {these}의 값은 전체 목록의 값과 "
-        "같습니다.",
-        "larger budget": "예산을 더 크게 잡으세요",
-        "smaller budgets": "문서를 더 많이 검색하거나 예산을 더 작게 잡으세요",
-    },
-}
+            problem = _(
+                "No list is longer than {longest} altogether, so {these} whole lists and no more."
+            ).format(longest=amount_in_words(longest, unit), these=_that_see(large))
+            fix = _("Have more documents retrieved, or choose smaller budgets")
+            warn(problem, fix)
 
 
 def _joined(
@@ -668,10 +594,13 @@ def _joined(
     }
 
 
-def _spoken(budgets: Sequence[Budget], w: Mapping[str, str]) -> str:
-    """Name budgets as the subject of what they see."""
-    these = w["and"].join(", ".join(f"@{one}" for one in budgets).rsplit(", ", 1))
-    return these + w["sees" if len(budgets) == 1 else "see"]
+_LARGER = N_("Choose a larger budget")
+
+
+def _that_see(cutoffs: Sequence[Cutoff]) -> str:
+    """Name cutoffs as the subject of what they see."""
+    these = _(" and ").join(", ".join(f"@{k}" for k in cutoffs).rsplit(", ", 1))
+    return ngettext("{} sees", "{} see", len(cutoffs)).format(these)
 
 
 def no_texts() -> InvalidInput:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.documents import Lists, QuerySet
 from krag_eval.errors import Advice, InvalidInput, warn_of
 from krag_eval.matching.joins import Matches, Pieces
@@ -262,7 +262,11 @@ class Relevance:
     def warn_of_repeats(self) -> None:
         """Warn, once, if ground-truth documents were listed twice."""
         if self.n_repeats:
-            warn_of(_REPEATS[language_of()], self.n_repeats)
+            told = _(
+                "{} ground-truth documents repeat another document of the same query (as the "
+                "matcher sees them); each is counted as one item."
+            )
+            warn_of(told, self.n_repeats)
 
     @property
     def n_queries(self) -> int:
@@ -716,14 +720,6 @@ class Relevance:
                 order.append(first + one)
                 places.append(place)
         return item[np.array(order, np.int64)], np.array(places, np.int64)
-
-
-_REPEATS: Mapping[Language, str] = {
-    "en": "{} ground-truth documents repeat another document of the same query (as the matcher "
-    "sees them); each is counted as one item.",
-    "ko": "같은 질문 안에서 매처가 다른 정답 문서와 같다고 보는 정답 문서가 {}개 있습니다. 이런 "
-    "문서는 합쳐서 항목 하나로 셉니다.",
-}
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,8 +127,8 @@ def evaluate_file(
         question_field: Name of the field with the question, text or a whole number.
         actual_field: Name of the field with the ground truth.
         predicted_field: Name of the field with the retrieved documents, best first.
-        max_bytes: Four times what a line or a row may hold; 1 GiB unless given, ``None`` for no
-            limit. A file may be of any length.
+        max_bytes: Four times what a line may hold, and what some rows of a Parquet file may; 1 GiB
+            unless given, ``None`` for no limit. A file may be of any length.
         tags: Which other fields to write beside, as tags of the queries (``tag:name``): texts of at
             most 200 characters, numbers and booleans; the first chunk settles their names. A
             warning names what is left out.
@@ -188,7 +188,7 @@ def evaluate_file(
         )
     opened = nullcontext() if output is None else RunState(output, run, resume=resume)
     with opened as state, processes(n_jobs, plan.plan.matcher.signature), bars(progress):
-        done = _evaluated(plan, files, fields, first, state, choice, size, progress)
+        done = _all_chunks(plan, files, fields, first, state, choice, size, progress)
         if files.fingerprint() != run["files"]:
             anew = Advice("evaluate it anew, with {}", resume=False)
             raise Place(files.name).error("changed while it was read", anew)
@@ -208,7 +208,7 @@ def evaluate_file(
     return plan.result([done.partial], rows)
 
 
-def _evaluated(
+def _all_chunks(
     plan: PartitionPlan,
     files: QueryFiles,
     fields: Fields,
@@ -232,7 +232,7 @@ def _evaluated(
             if tags is not None and not done.n_parts:  # the first chunk settles which there are
                 tags.check(files.name, fields[:3])
                 tags.settle()
-            part = _part(plan, chunk.queries, tags, first)
+            part = _evaluated(plan, chunk.queries, tags, first)
             unnamed = [one.place for one in chunk.queries if one.label is None]
             if not done.n_parts and len(unnamed) == len(chunk.queries):
                 _check_question_field(fields, unnamed[0])
@@ -259,7 +259,7 @@ def _evaluated(
     return done
 
 
-def _part(
+def _evaluated(
     plan: PartitionPlan, queries: Sequence[Query], tags: TagReader | None, first: Query
 ) -> Part:
     """Evaluate a chunk; an error that names a query names its place in the file."""
@@ -424,7 +424,7 @@ class QueryFiles:
                 "read it by load_dataset, and save that as JSON lines",
             )
         table = Records.of([(Place(self.name), row)], self.name)
-        roles = roles_of(table._replace(rows=()), fields.mapped, FIELD_OPTIONS)
+        roles = roles_of(table, fields.mapped, FIELD_OPTIONS)
         if roles.predicted is None:
             raise nothing_retrieved(table, FIELD_OPTIONS[-1])
         return fields._replace(recognised=roles)

@@ -290,7 +290,7 @@ class TestTables:
     def test_something_else_than_a_table(self) -> None:
         """A mistake in the program."""
         with pytest.raises(
-            TypeError, match="qa must be the path of a Parquet file or a data frame"
+            TypeError, match="qa must be the path of a file or a data frame"
         ):
             read_autorag([{"qid": "q1"}])  # type: ignore[arg-type]
 
