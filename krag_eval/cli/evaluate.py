@@ -246,10 +246,10 @@ def evaluate(
     need_rows = {"intervals": intervals, "tag": tag, "csv": csv, "report": report}
     chunks = _InChunks(per_query, chunk_size, resume)
     in_chunks = chunks.wanted(file, [option for option, value in need_rows.items() if value])
-    for option in {"cells", "delimiter"} & settings.keys() if in_chunks else ():
+    for typed in {"cells", "delimiter"} & settings.keys() if in_chunks else ():
         if any(one is not None for one in chunks):
             raise InvalidInput(
-                option, "is for tables that are read whole, not in chunks", _LEAVE_OUT
+                typed, "is for tables that are read whole, not in chunks", _LEAVE_OUT
             )
         in_chunks = False
     if texts and in_chunks:

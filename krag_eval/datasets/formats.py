@@ -266,12 +266,14 @@ def _parquet_rows(file: File) -> Iterator[Row]:
         n_rows, sizes = content.metadata.num_rows, _sizes(content.metadata)
         unread = {}
         for name, kind in kinds.items():
-            if name not in file.wanted and is_wanted(name, file.tags) and not _is_simple(kind):
-                unread[name] = Unread(f"holds values of type {str(kind)[:40]}")
-            elif name not in file.wanted and sizes[name] > 4 * LONGEST_TAG * n_rows + 2**16:
-                unread[name] = Unread(TOO_LONG)
-        kept = [name for name in names if name in file.wanted
-                or (is_wanted(name, file.tags) and name not in unread)]  # fmt: skip
+            if name not in file.wanted:
+                if not _is_simple(kind):
+                    unread[name] = Unread(f"holds values of type {str(kind)[:40]}")
+                elif sizes[name] > 4 * LONGEST_TAG * n_rows + 2**16:
+                    unread[name] = Unread(TOO_LONG)
+                elif not is_wanted(name, file.tags):
+                    unread[name] = Unread("is not asked for")
+        kept = [name for name in names if name not in unread]
         number, total, texts = 0, 0, dict[str, str]()
         size = sum(sizes[name] for name in kept)
         if file.held:

@@ -96,7 +96,7 @@ REFUSED = {
     "a key twice": ("{'a': 1, 'a': 2}", "the keys of a dict must be different strings"),
     "a set": ("{'a', 'b'}", "',' or a value is expected"),
     "half an emoji": (r"['\ud83d']", "a string holds '\\ud83d', which is not a character"),
-    "beyond Unicode": (r"['\U00110000']", "what is not a character"),
+    "beyond Unicode": (r"['\U00110000']", "illegal Unicode character"),
     "an unknown escape": (r"['\d']", "is not expected"),
     "a huge number": ("[" + "9" * 5000 + "]", "Exceeds the limit"),
     "beyond floats": ("[1e999]", "',' or a value is expected"),
