@@ -262,17 +262,9 @@ def _parquet_rows(file: File) -> Iterator[Row]:
     with _parquet(file.source, file.name) as content:
         names = content.schema_arrow.names
         check_names(names, file.name)
-        kinds = {name: content.schema_arrow.field(name).type for name in names}
         n_rows, sizes = content.metadata.num_rows, _sizes(content.metadata)
-        unread = {}
-        for name, kind in kinds.items():
-            if name not in file.wanted:
-                if not _is_simple(kind):
-                    unread[name] = Unread(f"holds values of type {str(kind)[:40]}")
-                elif sizes[name] > 4 * LONGEST_TAG * n_rows + 2**16:
-                    unread[name] = Unread(TOO_LONG)
-                elif not is_wanted(name, file.tags):
-                    unread[name] = Unread("is not asked for")
+        unread = {name: Unread(why) for name in names if name not in file.wanted
+                  and (why := _no_tag(content, name, sizes[name], file.tags))}  # fmt: skip
         kept = [name for name in names if name not in unread]
         number, total, texts = 0, 0, dict[str, str]()
         size = sum(sizes[name] for name in kept)
@@ -321,13 +313,19 @@ def _parquet(source: Any, name: str) -> Iterator[Any]:
         raise Place(name).error(problem) from error
 
 
-def _is_simple(kind: Any) -> bool:
+def _no_tag(content: Any, name: str, size: int, tags: TagChoice) -> str:
+    """Say why a column is not read as tags, by what the file says of it."""
     from pyarrow import types
 
+    kind = content.schema_arrow.field(name).type
     kind = kind.value_type if types.is_dictionary(kind) else kind
-    tests = (types.is_string, types.is_large_string, types.is_integer, types.is_floating,
-             types.is_boolean, types.is_null)  # fmt: skip
-    return any(is_kind(kind) for is_kind in tests)
+    simple = (types.is_string, types.is_large_string, types.is_integer, types.is_floating,
+              types.is_boolean, types.is_null)  # fmt: skip
+    if not any(is_kind(kind) for is_kind in simple):
+        return f"holds values of type {str(kind)[:40]}"
+    if size > 4 * LONGEST_TAG * content.metadata.num_rows + 2**16:
+        return TOO_LONG
+    return "" if is_wanted(name, tags) else "is not asked for"
 
 
 def _columns(metadata: Any) -> Iterator[Any]:

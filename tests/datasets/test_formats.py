@@ -63,6 +63,6 @@ def test_the_shell_reads_an_installed_format(path: Path) -> None:
 
 def test_an_unknown_format_is_refused(path: Path) -> None:
     """With all that there are."""
-    with pytest.raises(InvalidInput, match="'jsonl'.*'pairs'|'pairs'.*'jsonl'") as caught:
+    with pytest.raises(InvalidInput, match=r"'pairs', 'jsonl'") as caught:
         load_dataset(path, format="pears")
     assert caught.value.argument == "format"
