@@ -18,20 +18,17 @@ from krag_eval._reading import (
     MAX_BYTES,
     Source,
     kind_of,
-    located,
     name_of,
     names_of,
     numbered_lines,
     object_of,
 )
 from krag_eval.datasets.dataset import Dataset, ids_in, labels_of, with_texts
-from krag_eval.datasets.table import Records, is_frame, records_in
+from krag_eval.datasets.table import is_frame, records_in
 from krag_eval.datasets.trec import (
     Missing,
-    Qrels,
     Run,
     ScorePrecision,
-    grade_in,
     is_parquet,
     judged_dataset,
     read_qrels,
@@ -110,7 +107,7 @@ def read_beir(
             )
         retrieved = _without_identical(retrieved)
     dataset = judged_dataset(
-        _qrels(qrels, max_bytes),
+        read_qrels(qrels, max_bytes),
         retrieved,
         missing=missing,
         relevance_level=relevance_level,
@@ -173,7 +170,7 @@ def collection_dataset(
         is_lists = any(isinstance(one, list | tuple) for one in judged.values())
         if is_lists:
             judged = {query: _listed_ids(one, query, name) for query, one in judged.items()}
-    dataset = judged_dataset(replace(_qrels(judged, max_bytes), name=name), None)
+    dataset = judged_dataset(replace(read_qrels(judged, max_bytes), name=name), None)
     made = _with_texts(dataset, content["corpus"], content["queries"], max_bytes)
     told = _(
         "BEIR's collection: ground truth read from {}, texts from corpus, questions from queries"
@@ -237,47 +234,6 @@ def _only_one(usual: Sequence[Path], shards: Sequence[Path]) -> Path | None:
         fix = "load them with Hugging Face's datasets, and pass the tables to load_dataset"
         raise Place(str(shards[0].parent)).error(problem, fix)
     return next(iter([*found, *shards]), None)
-
-
-def _qrels(source: Any, max_bytes: int | None) -> Qrels:
-    """Read judgements, also where their columns are BEIR's in Parquet, JSON lines or a frame."""
-    if isinstance(source, Mapping) or not _is_table(source):
-        return read_qrels(source, max_bytes)
-    table = records_in(source, "qrels", max_bytes, _JUDGEMENTS)
-    if not {*_JUDGEMENTS} <= {*table.names}:
-        return read_qrels(source, max_bytes)
-    grades: dict[str, dict[str, int]] = {}
-    ids = zip(_ids_of(table, "query-id"), _ids_of(table, "corpus-id"), strict=True)
-    for (query, document), (place, score) in zip(ids, table.cells("score"), strict=True):
-        documents = grades.setdefault(query, {})
-        if document in documents:
-            raise place.error(f"the document {document!r} is judged a second time for {query!r}")
-        with located(place):
-            documents[document] = grade_in(score, document)
-    if not grades:
-        raise Place(table.name).error("holds no judgements; expected one per row")
-    return Qrels(table.name, grades)
-
-
-_JUDGEMENTS = ("query-id", "corpus-id", "score")
-
-
-def _is_table(source: Any) -> bool:
-    """Tell whether this is a frame, Parquet, or a path that ends in .jsonl."""
-    if is_frame(source) or is_parquet(source):
-        return True
-    is_path = isinstance(source, str | os.PathLike)
-    return is_path and name_of(source).removesuffix(".gz").endswith(".jsonl")
-
-
-def _ids_of(table: Records, column: str) -> list[str]:
-    """Return a column of ids, whole numbers as texts."""
-    ids = []
-    for place, one in table.cells(column):
-        if isinstance(one, bool) or not isinstance(one, str | int) or one == "":
-            raise place.error(f"must be an id (text or a whole number), got {kind_of(one)}")
-        ids.append(str(one))
-    return ids
 
 
 def _without_identical(run: Run) -> Run:
@@ -348,7 +304,7 @@ def _contents(source: Any, max_bytes: int | None) -> Iterator[tuple[dict[str, An
         table = records_in(source, "corpus or queries", max_bytes, _ENTRY)
         name = "_id" if "_id" in table.names else "id"
         table.check_has((name, "text"))
-        for identity, (place, row) in zip(_ids_of(table, name), table.rows, strict=True):
+        for identity, (place, row) in zip(table.ids(name), table.rows, strict=True):
             filled = {field: one for field, one in row.items() if not is_missing(one)}
             yield {**filled, "_id": identity}, place
     else:

@@ -7,6 +7,7 @@ A package adds one by an entry point of the group ``krag_eval.formats`` that nam
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 from collections import Counter
@@ -455,12 +456,14 @@ def _begin(source: Any) -> bytes:
                 return b""
             with open(source, "rb") as file:
                 return file.read(8)
+        if isinstance(source, io.TextIOBase) or not source.seekable():
+            return b""
         at = source.tell()
         begin = source.read(8)
         source.seek(at)
     except (AttributeError, OSError, ValueError):
         return b""  # the reader says what is wrong
-    return begin if isinstance(begin, bytes) else b""
+    return bytes(begin)
 
 
 def rows_in(file: File, format: str | None = None) -> Iterator[Row]:

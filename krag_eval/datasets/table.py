@@ -126,6 +126,15 @@ class Records(NamedTuple):
             values.append(value)
         return values
 
+    def ids(self, column: str) -> list[str]:
+        """Return a column of ids, whole numbers as texts."""
+        found = []
+        for place, one in self.cells(column):
+            if isinstance(one, bool) or not isinstance(one, str | int) or one == "":
+                raise place.error(f"must be an id (text or a whole number), got {kind_of(one)}")
+            found.append(str(one))
+        return found
+
     def changed(
         self, names: Collection[str], change: Callable[[Any], Any]
     ) -> tuple[Records, dict[str, int]]:
@@ -473,7 +482,7 @@ class TagReader:
         """Return the tags of a row; where it has none, there is none."""
         found: dict[str, Tag] = {}
         for name, value in row.items():
-            if name in JUDGED and _holds_judged(value):
+            if _is_judged(name, row):
                 continue
             if name not in self._asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
@@ -483,7 +492,8 @@ class TagReader:
                     found[name] = tag
         for name, tag in mark.tags.items():
             known = name in self.names or self._is_new(name)
-            if known and (name not in row or _as_marked(found.get(name), tag)):
+            is_tag_there = name in row and name not in self._asked and not _is_judged(name, row)
+            if known and (not is_tag_there or _as_marked(found.get(name), tag)):
                 found[name] = tag
         return found or _NO_TAGS
 
@@ -623,7 +633,7 @@ def query_in(
             predicted = _documents(row, roles.predicted, roles.options, ground_truth=False)
         judged = None
         for name in JUDGED:
-            if name in row and _holds_judged(row[name]):
+            if _is_judged(name, row):
                 judged = _judged_in(row[name], Location(name))
     except Refusal as error:
         raise error.at(place) from error
@@ -631,8 +641,11 @@ def query_in(
     return Query(place, question, actual, predicted, mark, found, judged)
 
 
-def _holds_judged(value: Any) -> bool:
-    """Tell whether a cell holds a list or an object, perhaps written as text."""
+def _is_judged(name: str, row: Mapping[str, Any]) -> bool:
+    """Tell whether a field holds what was judged: a list or an object, perhaps as text."""
+    if name not in JUDGED or name not in row:
+        return False
+    value = row[name]
     if isinstance(value, str):
         return value[:1] + value[-1:] in ("[]", "{}")
     return isinstance(plain(value), list | tuple | Mapping)

@@ -7,7 +7,7 @@ with the names to choose from.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from krag_eval._language import _
@@ -262,7 +262,9 @@ def nothing_retrieved(table: Records, option: str) -> DatasetError:
 
 
 def _hint(table: Records) -> str:
-    if {"q_id", "doc_id", "score"} <= set(table.names):
+    one = table.rows[0][1].values() if len(table.rows) == 1 else [None]
+    nested = all(isinstance(value, Mapping) for value in one)
+    if nested or {"q_id", "doc_id", "score"} <= {*table.names}:
         return "judgements and runs are for read_trec, or krag-eval trec; otherwise, "
     return doubts(table.names)
 

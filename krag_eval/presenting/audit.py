@@ -11,7 +11,7 @@ from krag_eval.errors import sentence
 from krag_eval.presenting import Column, Page, Table, presents
 
 # Places that are shown of a finding.
-_ROWS = 5
+_ROWS = 3
 
 
 @presents
