@@ -367,8 +367,12 @@ def _values(array: Any, texts: dict[str, str]) -> list[Any]:
 
     kind = array.type
     if types.is_dictionary(kind):
-        known = _values(array.dictionary, texts)
-        return [None if at is None else known[at] for at in array.indices.to_pylist()]
+        used = array.indices.unique().drop_null()
+        known = dict(
+            zip(used.to_pylist(), _values(array.dictionary.take(used), texts), strict=True)
+        )
+        places = compute.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
+        return [known.get(place) for place in places.tolist()]
     if types.is_string(kind) or types.is_large_string(kind):
         found = array.to_numpy(zero_copy_only=False).tolist()
         return [one if one is None else texts.setdefault(one, one) for one in found]
