@@ -387,7 +387,7 @@ def test_what_objects_are_called_when_shown(monkeypatch: pytest.MonkeyPatch):
         "질문 1개 평가 결과",
         "Dataset: 질문 1개, 아직 검색 결과 없음",
     ]
-    assert texts[3].startswith("정답 데이터 점검. 질문 1개")
+    assert "질문 1개, 정답 항목 1개를 점검했습니다." in texts[3]
     assert texts[4].startswith("macro 재현율 0.5에 이르는 예산: ")
     assert evaluator.evaluate(1).to_markdown().startswith("| 지표 | @1 |")
     assert evaluator.evaluate(1).to_markdown("en").startswith("| metric | @1 |")

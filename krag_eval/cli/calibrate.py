@@ -30,10 +30,9 @@ from krag_eval.errors import InvalidInput, Place, Refusal, whole
 
 if TYPE_CHECKING:
     from krag_eval.calibration import Calibration
-    from krag_eval.datasets.table import Columns
+    from krag_eval.datasets.table import Records
 
 _COLUMNS = ("actual", "predicted", "relevant")
-_TABLES = {".csv": ",", ".tsv": "\t"}
 # How a label may be typed into a cell.
 _LABELS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 # The columns for all that is no text, and for a text at the least.
@@ -69,7 +68,7 @@ def calibrate(
     except Refusal as error:
         if error.argument != "labelled_pairs":
             raise
-        where = Place(table.name) if error.query is None else table.place(error.query)
+        where = Place(table.name) if error.query is None else table.rows[error.query][0]
         raise error.at(where) from error
     if outputs.format == "table":
         _print_calibration(found, matcher, n)
@@ -83,33 +82,25 @@ def calibrate(
     )
 
 
-def _table(file: str, encoding: str) -> Columns:
+def _table(file: str, encoding: str) -> Records:
     """Read the columns of labelled pairs."""
-    from krag_eval._reading import within_memory
-    from krag_eval.datasets.tabular import check_encoding, delimited_columns, json_columns
+    from krag_eval.datasets.formats import File, format_of, rows_in
+    from krag_eval.datasets.table import Records
 
-    check_encoding(encoding)
-    source: Any = sys.stdin if file == "-" else file
-    name = "standard input" if file == "-" else file
-    ending = file.lower().removesuffix(".gz")[-4:]
-    with within_memory(name):
-        if ending in _TABLES:
-            table = delimited_columns(
-                source, name, wanted=_COLUMNS, delimiter=_TABLES[ending], encoding=encoding
-            )
-        else:
-            table = json_columns(source, name, wanted=_COLUMNS, encoding=encoding)
-    missing = [one for one in _COLUMNS if one not in table.columns]
+    kind = None if file == "-" else format_of(file)
+    read = File.of(sys.stdin if file == "-" else file, wanted=_COLUMNS, encoding=encoding)
+    table = Records.of(rows_in(read, "json" if kind is None else kind.name), read.name)
+    missing = [one for one in _COLUMNS if one not in table.names]
     if missing:
         problem = f"has no column {missing[0]!r}, got {', '.join(map(repr, table.names))}"
         raise Place(table.name).error(problem, f"name the columns {', '.join(_COLUMNS)}")
     return table
 
 
-def _rows(table: Columns) -> list[Mapping[str, Any]]:
+def _rows(table: Records) -> list[Mapping[str, Any]]:
     """Return the pairs with their labels; a field that a line lacks is missing."""
     rows: list[Mapping[str, Any]] = []
-    for place, row in table.rows():
+    for place, row in table.rows:
         label = row.get("relevant")
         known = _LABELS.get(label.strip().lower()) if isinstance(label, str) else label
         if "relevant" in row and known is None:

@@ -111,13 +111,10 @@ class _InChunks(NamedTuple):
         """
         only_in_chunks, size = _looked_at(file)
         if self == (None, None, None) and not only_in_chunks:
-            return size > _LARGE and not need_rows and not _only_whole(file)
+            return size > _LARGE and not need_rows
         if file == "-":
             problem = ": standard input can be read only once, so it is evaluated in memory"
             raise InvalidInput("file", problem, f"{_LEAVE_OUT}, or name a file")
-        if kind := _only_whole(file):
-            problem = f": {file}: {kind} is read whole, not in chunks"
-            raise InvalidInput("", problem, f"{_LEAVE_OUT}, or save it as JSON lines")
         if self.resume is not None and self.per_query is None:
             problem = "is about the progress of a run with --per-query"
             raise InvalidInput("resume", problem, "add it")
@@ -129,12 +126,6 @@ class _InChunks(NamedTuple):
     def settings(self) -> dict[str, Any]:
         """Return the options that were given."""
         return {name: value for name, value in self._asdict().items() if value is not None}
-
-
-def _only_whole(file: str) -> str | None:
-    from krag_eval.datasets.streams import only_whole
-
-    return only_whole(file)
 
 
 def _looked_at(file: str) -> tuple[bool, int]:
@@ -197,12 +188,13 @@ def evaluate(
 
     FILE is JSONL, plain or .gz: one JSON object per line, with "question" (optional), "actual"
     (list of what should be retrieved) and "predicted" (list of what was, best first). It may also
-    be CSV, TSV or a JSON array (.csv, .tsv, .json), a Parquet file, or a directory of JSONL or
-    Parquet files. The names that RAGAS, LlamaIndex, deepeval, LangSmith and krag give to these
-    fields are known too, and the Korean ones (질문, 정답, 검색결과).
+    be CSV, TSV or a JSON array (.csv, .tsv, .json), a Parquet file, a file of a format that an
+    installed package brings, or a directory of files of one format. The names that RAGAS,
+    LlamaIndex, deepeval, LangSmith and krag give to these fields are known too, and the Korean
+    ones (질문, 정답, 검색결과).
 
-    Parquet, directories and JSONL of more than 256 MB are evaluated in chunks, with memory for one
-    chunk at a time and the same numbers. CSV, TSV and JSON arrays are read whole.
+    Parquet, directories and files of more than 256 MB are evaluated in chunks, with memory for one
+    chunk at a time and the same numbers; of a JSON array, all is held.
     """
     if tag and outputs.format == "csv":
         problem = ": a table of averages has no room for slices"
@@ -217,10 +209,10 @@ def evaluate(
     need_rows += [name for name in ("csv", "report") if name in outputs]
     chunks = _InChunks(outputs.named.get("per_query"), chunk_size, resume)
     in_chunks = chunks.wanted(file, need_rows)
-    if in_chunks and "cells" in settings:
+    for typed in {"cells", "delimiter"} & settings.keys() if in_chunks else ():
         if any(one is not None for one in chunks):
             raise InvalidInput(
-                "cells", ": texts in cells are read whole, not in chunks", _LEAVE_OUT
+                typed, "is for tables that are read whole, not in chunks", _LEAVE_OUT
             )
         in_chunks = False
     if texts and in_chunks:

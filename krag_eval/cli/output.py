@@ -161,7 +161,7 @@ def check_not_read(targets: Mapping[str, Target], sources: Iterable[str]) -> Non
     Raises:
         InvalidInput: Naming the option.
     """
-    from krag_eval.datasets.streams import is_read_in_directories
+    from krag_eval.streaming.files import is_read_in_directories
 
     written = {
         option: target.descriptor() if isinstance(target, StandardOutput) else target
@@ -561,40 +561,18 @@ _ROWS = 3
 
 
 def print_audit(found: Audit, source: str) -> None:
-    """Print what was found, and what was not, then the tiers; what to do, and the first rows."""
-    looked_at, *lines = found.summary().split("\n")
-    click.echo(f"{printable(source)}: {looked_at}\n")
-    counts = [[name, str(len(one.rows))] for name, one in found.findings.items() if one.rows]
-    nothing = ", ".join(name for name, one in found.findings.items() if not one.rows)
-    if counts:
-        print_cells([_("finding"), _("rows")], counts)
-        if nothing:
-            print_wrapped(_("Nothing else: {}.").format(nothing))
-            click.echo()
-    if found.shares:
-        tiers = found.tiers.rename(index=_).reset_index()
-        header = [_("share") if name == "share" else name for name in tiers.columns]
-        print_cells(header, tiers.astype(str).to_numpy().tolist())
-        print_wrapped(
-            _(
-                "Questions by how much of them stands in their ground truth: quoted, the share of "
-                "words that stand there in a row, just so; overlap, the share of words that occur "
-                "there at all."
-            )
-        )
-        click.echo()
+    """Print what was found, and what was not, then the first places."""
+    from krag_eval.presenting import page_of
+
+    page = page_of(found)
+    for table in page.tables:
+        if table.title:
+            print_wrapped(table.title)
+        click.echo(replace(table, title="").text(terminal_width()) + "\n")
+    looked_at, *lines = page.told
+    print_wrapped(f"{printable(source)}: {looked_at}")
     for line in lines:
-        print_wrapped(line)
-        name = line.partition(":")[0]
-        rows = found.findings[name].rows if name in found.findings else ()
-        for row in rows[:_ROWS]:
-            where = _("    query {}, item {}") if row.item else _("    query {}")
-            start = where.format(row.position, row.item)
-            end = printable(f"({row.concerns})")
-            room = max(terminal_width() - width_of(start) - width_of(end) - 3, _NARROWEST // 4)
-            click.echo(f"{start}: {fitted(printable(row.text), room)} {end}")
-        if len(rows) > _ROWS:
-            click.echo("    " + _("and {} more").format(len(rows) - _ROWS))
+        print_wrapped(printable(line))
 
 
 def forms_of_audit(found: Audit) -> Forms:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _CELLS = ("cells", "delimiter")
 _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", *_CELLS)
-# Read by the names of their columns; JSON lines have a reader of their own.
-_TABLES = (".csv", ".tsv", ".json", ".parquet", ".pq")
 
 
 def evaluated_file(
@@ -98,19 +96,21 @@ def _read(file: str, fields: Mapping[str, Any]) -> Dataset:
     from krag_eval.datasets import load_dataset, read_jsonl
 
     source = sys.stdin if file == "-" else file
-    lines = not file.lower().removesuffix(".gz").endswith(_TABLES)
+    lines = _is_lines(file)
     if lines and not any(name in fields for name in _CELLS):
-        try:
-            return read_jsonl(source, **fields)
-        except DatasetError as error:
-            if error.line == 1 and Path(file.removesuffix(".gz")).suffix == ".txt":
-                fix = "it is read as JSON lines; rename it if it is a table, to .csv or .tsv"
-                raise DatasetError(error.argument, error.problem, fix, place=error.place) from error
-            raise
+        return read_jsonl(source, **fields)
     # A name that is the option's own default may be another in a table.
     roles = {name.removesuffix("_field"): field for name, field in fields.items()}
     named: dict[str, Any] = {role: name for role, name in roles.items() if name != role}
     return load_dataset(source, format="jsonl" if lines else None, **named)
+
+
+def _is_lines(file: str) -> bool:
+    """Tell whether a file is JSON lines, as what its name does not tell is."""
+    from krag_eval.datasets.formats import format_of
+
+    kind = None if file == "-" else format_of(file, looked_into=False)
+    return kind is None or kind.name == "jsonl"
 
 
 def audited_file(
@@ -131,9 +131,8 @@ def audited_file(
     from krag_eval.datasets.audit import audit
     from krag_eval.datasets.vocabularies import N_SAID
 
-    lines = not file.lower().removesuffix(".gz").endswith(_TABLES)
     source = sys.stdin if file == "-" else file
-    dataset = load_dataset(source, format="jsonl" if lines else None, **fields)
+    dataset = load_dataset(source, format="jsonl" if _is_lines(file) else None, **fields)
     chunks = None if index is None else chunks_of(index)
     try:
         found = audit(dataset, chunks, **settings)
@@ -151,13 +150,8 @@ def audited_file(
 
 def chunks_of(index: str) -> list[DocumentLike]:
     """Read the chunks of an index, ``-`` for standard input."""
-    from krag_eval.datasets.jsonl import read_chunks
+    from krag_eval.datasets.loading import read_chunks
 
-    suffix = Path(index.lower().removesuffix(".gz")).suffix
-    if suffix in _TABLES and suffix != ".json":
-        problem = f"chunks are read from JSON lines, and its name ends in {suffix}"
-        fix = 'write one per line, such as {"id": "7", "text": "At nine."}'
-        raise Place(index).error(f": {problem}", fix)
     return read_chunks(sys.stdin if index == "-" else index)
 
 

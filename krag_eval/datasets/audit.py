@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import sys
@@ -18,14 +17,14 @@ from collections.abc import (
     Set,
 )
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, count, islice
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from krag_eval._doors import Shown, page_of
 from krag_eval._io import replacing
 from krag_eval._language import (
     N_,
@@ -33,15 +32,12 @@ from krag_eval._language import (
     _,
     language,
     ngettext,
-    pgettext,
-    speaking,
     spoken,
 )
 from krag_eval._reading import kind_of
 from krag_eval._text import fitted
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.jsonl import read_chunks
-from krag_eval.datasets.loading import dataset_in
+from krag_eval.datasets.loading import dataset_in, read_chunks
 from krag_eval.datasets.table import is_frame
 from krag_eval.documents import (
     DocumentLike,
@@ -58,9 +54,9 @@ from krag_eval.errors import (
     InvalidInput,
     InvalidType,
     Place,
-    clipped,
+    boolean,
     one_of,
-    sentence as joined,
+    whole,
 )
 from krag_eval.matching.coverage import CoverageMatcher, with_gaps_to_close, without_gaps
 from krag_eval.matching.exact import ExactTextMatcher
@@ -77,20 +73,134 @@ if TYPE_CHECKING:
 
 _INDEX, _CHUNK_TEXTS = "an index", "texts in the index"
 _TEXTS, _QUESTIONS = "texts of the ground truth", "questions"
-#: What is looked for, in this order -> what has to be there for it.
-FINDINGS: Mapping[str, tuple[str, ...]] = {
-    "dangling": (_INDEX,),
-    "twins": (_INDEX, _CHUNK_TEXTS),
-    "duplicate_questions": (_QUESTIONS,),
-    "indistinguishable": (_QUESTIONS,),
-    "short": (_TEXTS,),
-    "no_words": (_TEXTS,),
-    "longer_than_chunks": (_INDEX, _CHUNK_TEXTS, _TEXTS),
-    "quoted": (_QUESTIONS, _TEXTS),
-    "more_items_than_k": (),
+
+
+class Check(NamedTuple):
+    """Something to look for.
+
+    Attributes:
+        needs: What has to be there for it.
+        counted: Of what so many are counted.
+        said: A function of how many were found that says so.
+        fix: What to do about it.
+    """
+
+    needs: tuple[str, ...]
+    counted: str
+    said: Callable[[int], str]
+    fix: str
+
+
+#: What is looked for, in this order.
+CHECKS: Mapping[str, Check] = {
+    "dangling": Check(
+        (_INDEX,),
+        "documents",
+        lambda n: ngettext(
+            "{n} of {total} is not in the index", "{n} of {total} are not in the index", n
+        ),
+        N_("Correct them, or add to the index what they come from; no retriever can find them"),
+    ),
+    "twins": Check(
+        (_INDEX, _CHUNK_TEXTS),
+        "documents",
+        lambda n: ngettext(
+            "{n} of {total} stands in the index more than once",
+            "{n} of {total} stand in the index more than once",
+            n,
+        ),
+        N_(
+            'List the copies as interchangeable (AnyOf; in a file, "any_of"), or index each '
+            "text once"
+        ),
+    ),
+    "duplicate_questions": Check(
+        (_QUESTIONS,),
+        "questions",
+        lambda n: ngettext(
+            "{n} of {total} is asked more than once",
+            "{n} of {total} are asked more than once",
+            n,
+        ),
+        N_(
+            "Keep one of each, with all that it should find; repeated ones weigh more in every "
+            "average"
+        ),
+    ),
+    "indistinguishable": Check(
+        (_QUESTIONS,),
+        "questions",
+        lambda n: ngettext(
+            "{n} of {total} is asked again with other ground truth, and no tag tells them apart",
+            "{n} of {total} are asked again with other ground truth, and no tag tells them apart",
+            n,
+        ),
+        N_(
+            "Join their ground truth, or say in the question what is meant; no retriever can "
+            "be right about all of them"
+        ),
+    ),
+    "short": Check(
+        (_TEXTS,),
+        "documents",
+        lambda n: ngettext(
+            "{n} of {total} is shorter than a run of {run}",
+            "{n} of {total} are shorter than a run of {run}",
+            n,
+        ),
+        N_(
+            "Take in what stands around them; so short a text must occur as a whole, and may "
+            "occur in many places"
+        ),
+    ),
+    "no_words": Check(
+        (_TEXTS,),
+        "documents",
+        lambda n: ngettext("{n} of {total} has no {words}", "{n} of {total} have no {words}", n),
+        N_("Put in the text that is meant, or remove them; nothing matches them by text"),
+    ),
+    "longer_than_chunks": Check(
+        (_INDEX, _CHUNK_TEXTS, _TEXTS),
+        "documents",
+        lambda n: ngettext(
+            "{n} of {total} is longer than the longest chunk ({longest})",
+            "{n} of {total} are longer than the longest chunk ({longest})",
+            n,
+        ),
+        N_(
+            "Split them into several items, or let chunks count together, as coverage with "
+            "union does; no chunk holds such a text alone"
+        ),
+    ),
+    "quoted": Check(
+        (_QUESTIONS, _TEXTS),
+        "questions with ground truth",
+        lambda n: ngettext(
+            "{n} of {total} shares half of the {words} or more with it, in runs",
+            "{n} of {total} share half of the {words} or more with it, in runs",
+            n,
+        ),
+        N_(
+            "Have them reworded by somebody who does not see the text; word search finds them "
+            "too easily"
+        ),
+    ),
+    "more_items_than_k": Check(
+        (),
+        "queries",
+        lambda n: ngettext(
+            "{n} of {total} has more ground-truth items than k = {k}",
+            "{n} of {total} have more ground-truth items than k = {k}",
+            n,
+        ),
+        N_(
+            "Take a larger k, or read the recall of these apart; k documents of one item each "
+            "cannot reach 1"
+        ),
+    ),
 }
 #: Shares from which a tier begins, and what it is called.
-_TIERS = (
+TIERS = (
     (1.0, N_("100 %")),
     (0.75, N_("75 to 99 %")),
     (0.5, N_("50 to 74 %")),
@@ -145,8 +255,8 @@ class Finding:
     rows: tuple[FoundAt, ...] = ()
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Shown):
     """What an audit of the ground truth found; made by :func:`audit`.
 
     Attributes:
@@ -191,35 +301,8 @@ class Audit:
         """
         import pandas as pd
 
-        tiers = pd.Index([name for _, name in _TIERS], name="share")
+        tiers = pd.Index([name for _, name in TIERS], name="share")
         return pd.DataFrame({key: dict(of) for key, of in self.shares.items()}, index=tiers)
-
-    def summary(self) -> str:
-        """Return what was looked at, what was found and what not checked, each on its lines."""
-        found = [one for one in self.findings.values() if one.rows]
-        lines = [f"{one.name}: {joined(one.said, one.fix)}" for one in found]
-        by_need: dict[str, list[str]] = defaultdict(list)
-        for name, need in self.unchecked.items():
-            by_need[need].append(name)
-        with speaking(self.language):
-            needs = {
-                _INDEX: pgettext("not checked without", "an index"),
-                _CHUNK_TEXTS: pgettext("not checked without", "texts in the index"),
-                _TEXTS: pgettext("not checked without", "texts of the ground truth"),
-                _QUESTIONS: pgettext("not checked without", "questions"),
-            }
-            looked_at = ", ".join(_counted(n, what) for what, n in self.counts.items())
-            unchecked = _("Not checked without {need}: {names}.")
-            return "\n".join(
-                [
-                    _("Looked at {}.").format(looked_at),
-                    *(lines or [_("Nothing found.")]),
-                    *(
-                        unchecked.format(need=needs[need], names=", ".join(names))
-                        for need, names in by_need.items()
-                    ),
-                ]
-            )
 
     def check(self, fail_on: str | Iterable[str]) -> GateReport:
         """Check that findings have no rows, as in ``audit.check("twins").raise_if_failed()``.
@@ -266,17 +349,8 @@ class Audit:
                 f"not a saved audit of krag_eval: {error}", "save it by Audit.to_json"
             ) from error
 
-    def __repr__(self) -> str:
-        with speaking(self.language):
-            return _("Audit. {}").format(self.summary())
 
-    def _repr_html_(self) -> str:
-        lines = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
-        tables = [self.table.to_html(index=False)] if len(self.table) else []
-        return f"<p>{lines}</p>{''.join(tables)}"
-
-
-def _counted(n: int, what: str) -> str:
+def counted(n: int, what: str) -> str:
     """Return a number and what it counts, in the singular where it is one."""
     return {
         "queries": ngettext("{n} query", "{n} queries", n),
@@ -297,7 +371,7 @@ def checked_names(fail_on: str | Iterable[str], absent: Collection[str] = ()) ->
 
     Args:
         fail_on: One, several, or several in a text with commas between.
-        absent: What is not there, as :data:`FINDINGS` calls it.
+        absent: What is not there, as :data:`CHECKS` have it.
 
     Raises:
         InvalidInput: If one is unknown or there is none, or needs what is not there.
@@ -311,20 +385,20 @@ def checked_names(fail_on: str | Iterable[str], absent: Collection[str] = ()) ->
     ]
     names = [one.strip() if isinstance(one, str) else one for one in several]
     for name in names:
-        missing = _missing(one_of("fail_on", name, tuple(FINDINGS)), absent)
+        missing = _missing(one_of("fail_on", name, tuple(CHECKS)), absent)
         if missing:
             fix: Fix = "leave it out"
             if missing == _INDEX:
                 fix = Advice("name the chunks by {}, or leave it out", index=...)
             raise InvalidInput("fail_on", f": {name!r} cannot be checked without {missing}", fix)
     if not names:
-        raise InvalidInput("fail_on", f"must name a finding: {', '.join(FINDINGS)}; got none")
+        raise InvalidInput("fail_on", f"must name a finding: {', '.join(CHECKS)}; got none")
     return list(dict.fromkeys(names))
 
 
 def _missing(name: str, absent: Collection[str]) -> str:
     """Return the first thing that a finding needs and that is not there; ``""`` if all is."""
-    return next((need for need in FINDINGS[name] if need in absent), "")
+    return next((need for need in CHECKS[name].needs if need in absent), "")
 
 
 @spoken
@@ -397,11 +471,10 @@ def audit(
     2     short         0  Closed on Mondays.                              3 words
     3     short         1     Open from nine.                              3 words
     """
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise InvalidInput("k", f"must be a whole number of at least 1, got {clipped(k)}")
+    whole("k", k, 1)
     matcher = CoverageMatcher(min_run=min_run, tokenizer=tokenizer)
-    if ids is not None and not isinstance(ids, bool):
-        raise InvalidType("ids", f"must be True, False or None, got {clipped(ids)}")
+    if ids is not None:
+        boolean("ids", ids)
     data = dataset_in(dataset)
     if ids is None and data.defaults.get("matcher") == "id":
         ids = True
@@ -734,7 +807,7 @@ class _LookedAt:
 
     def audited(self, k: int) -> Audit:
         """Look for everything that can be looked for."""
-        unchecked = {name: need for name in FINDINGS if (need := _missing(name, self.absent))}
+        unchecked = {name: need for name in CHECKS if (need := _missing(name, self.absent))}
         readers = [*self._longest]
         known = {
             "k": k,
@@ -757,8 +830,8 @@ class _LookedAt:
         }
         return Audit(
             {
-                name: _finding(name, tuple(look()), totals, known)
-                for name, look in self._looks(k).items()
+                name: _finding(name, tuple(getattr(self, f"_{name}")(k)), totals, known)
+                for name in CHECKS
                 if name not in unchecked
             },
             unchecked,
@@ -768,25 +841,9 @@ class _LookedAt:
             language(),
         )
 
-    def _looks(self, k: int) -> dict[str, Callable[[], Iterator[FoundAt]]]:
-        """Return how to look for each finding."""
-        return {
-            "dangling": self._dangling,
-            "twins": self._twins,
-            "duplicate_questions": self._duplicates,
-            "indistinguishable": self._indistinguishable,
-            "short": lambda: self._of_size(lambda one: range(1, one.matcher.min_run)),
-            "no_words": lambda: self._of_size(lambda one: range(1)),
-            "longer_than_chunks": lambda: self._of_size(
-                lambda one: range(self._longest[one] + 1, sys.maxsize)
-            ),
-            "quoted": self._quoted,
-            "more_items_than_k": partial(self._crowded, k),
-        }
-
     def _in_units(self, sizes: Mapping[str, int]) -> str:
         """Say how many words or characters something has, as each reader counts them."""
-        return _(" or ").join(_counted(n, what) for what, n in sizes.items())
+        return _(" or ").join(counted(n, what) for what, n in sizes.items())
 
     def _reader(self, golden: _Golden) -> _Reader:
         return self.reader[golden.query]
@@ -812,7 +869,7 @@ class _LookedAt:
 
     # Against the index
 
-    def _dangling(self) -> Iterator[FoundAt]:
+    def _dangling(self, _k: int) -> Iterator[FoundAt]:
         missing = {
             one.text
             for one in self.goldens
@@ -850,7 +907,7 @@ class _LookedAt:
             held |= reader.held(truths, missing, chunks)
         return held
 
-    def _twins(self) -> Iterator[FoundAt]:
+    def _twins(self, _k: int) -> Iterator[FoundAt]:
         own = defaultdict(set)
         for golden in self.goldens:
             own[golden[:2]].add(golden.identity)
@@ -868,13 +925,22 @@ class _LookedAt:
                     told = _("the same text as {}").format(self.chunks.named(first))
                     yield self._row(golden, told)
 
+    def _short(self, _k: int) -> Iterator[FoundAt]:
+        return self._of_size(lambda one: range(1, one.matcher.min_run))
+
+    def _no_words(self, _k: int) -> Iterator[FoundAt]:
+        return self._of_size(lambda one: range(1))
+
+    def _longer_than_chunks(self, _k: int) -> Iterator[FoundAt]:
+        return self._of_size(lambda one: range(self._longest[one] + 1, sys.maxsize))
+
     def _of_size(self, sizes: Callable[[_Reader], range]) -> Iterator[FoundAt]:
         ranges = {one: sizes(one) for one in self._longest}
         for golden in self.goldens:
             if golden.has_text:
                 size, reader = self._size(golden), self._reader(golden)
                 if size in ranges[reader]:
-                    yield self._row(golden, _counted(size, reader.counts))
+                    yield self._row(golden, counted(size, reader.counts))
 
     # Among the queries
 
@@ -898,7 +964,7 @@ class _LookedAt:
             truths[query].add(frozenset(keys))
         return [*map(frozenset, truths)]
 
-    def _duplicates(self) -> Iterator[FoundAt]:
+    def _duplicate_questions(self, _k: int) -> Iterator[FoundAt]:
         found = {}
         for group in self._repeated:
             same = len({self._truths[query] for query in group}) == 1
@@ -908,7 +974,7 @@ class _LookedAt:
                 found[query] = self._row_of_query(query, self._asked_at(others) + truth)
         return (row for _, row in sorted(found.items()))
 
-    def _indistinguishable(self) -> Iterator[FoundAt]:
+    def _indistinguishable(self, _k: int) -> Iterator[FoundAt]:
         tags = [*zip(*self.dataset.tags.values(), strict=True)] or [()] * self.dataset.n_queries
         alike = defaultdict(list)
         for number, group in enumerate(self._repeated):
@@ -932,7 +998,7 @@ class _LookedAt:
         named = ", ".join(map(str, first[:_NAMED])) + (", …" if len(first) > _NAMED else "")
         return _("also asked at position {}").format(named)
 
-    def _crowded(self, k: int) -> Iterator[FoundAt]:
+    def _more_items_than_k(self, k: int) -> Iterator[FoundAt]:
         for query, items in enumerate(self._truths):
             if len(items) > k:
                 yield self._row_of_query(query, _("{n} items").format(n=len(items)))
@@ -980,7 +1046,7 @@ class _LookedAt:
             return reader
         return _Reader.of(CoverageMatcher(tokenizer="words"), texts)
 
-    def _quoted(self) -> Iterator[FoundAt]:
+    def _quoted(self, _k: int) -> Iterator[FoundAt]:
         for golden, size, held, _overlap in self._nearness:
             if held >= _QUOTED * size:
                 words = _(self._reader(golden).counts)
@@ -991,125 +1057,22 @@ class _LookedAt:
     def _tiers(self) -> dict[str, dict[str, int]]:
         quoted = Counter(_tier(one.quoted / one.words) for one in self._nearness)
         overlap = Counter(_tier(one.overlap) for one in self._nearness)
-        return {"quoted": {tier: quoted[tier] for _, tier in _TIERS},
-                "overlap": {tier: overlap[tier] for _, tier in _TIERS}}  # fmt: skip
+        return {"quoted": {tier: quoted[tier] for _, tier in TIERS},
+                "overlap": {tier: overlap[tier] for _, tier in TIERS}}  # fmt: skip
 
 
 def _tier(share: float) -> str:
-    return next(name for least, name in _TIERS if share >= least)
+    return next(name for least, name in TIERS if share >= least)
 
 
 def _finding(
     name: str, rows: tuple[FoundAt, ...], totals: Mapping[str, int], known: Mapping[str, object]
 ) -> Finding:
     """Say how often something was found."""
-    what, said, fix = _said(name, len(rows))
-    total = _counted(totals[what], what)
-    return Finding(name, said.format(n=len(rows), total=total, **known), fix, rows)
-
-
-def _said(name: str, n: int) -> tuple[str, str, str]:
-    """Return of what so many are counted, that it was found in ``n``, and what to do about it."""
-    return {
-        "dangling": (
-            "documents",
-            ngettext(
-                "{n} of {total} is not in the index", "{n} of {total} are not in the index", n
-            ),
-            _("Correct them, or add to the index what they come from; no retriever can find them"),
-        ),
-        "twins": (
-            "documents",
-            ngettext(
-                "{n} of {total} stands in the index more than once",
-                "{n} of {total} stand in the index more than once",
-                n,
-            ),
-            _(
-                'List the copies as interchangeable (AnyOf; in a file, "any_of"), or index each '
-                "text once"
-            ),
-        ),
-        "duplicate_questions": (
-            "questions",
-            ngettext(
-                "{n} of {total} is asked more than once",
-                "{n} of {total} are asked more than once",
-                n,
-            ),
-            _(
-                "Keep one of each, with all that it should find; repeated ones weigh more in every "
-                "average"
-            ),
-        ),
-        "indistinguishable": (
-            "questions",
-            ngettext(
-                "{n} of {total} is asked again with other ground truth, and no tag tells them "
-                "apart",
-                "{n} of {total} are asked again with other ground truth, and no tag tells them "
-                "apart",
-                n,
-            ),
-            _(
-                "Join their ground truth, or say in the question what is meant; no retriever can "
-                "be right about all of them"
-            ),
-        ),
-        "short": (
-            "documents",
-            ngettext(
-                "{n} of {total} is shorter than a run of {run}",
-                "{n} of {total} are shorter than a run of {run}",
-                n,
-            ),
-            _(
-                "Take in what stands around them; so short a text must occur as a whole, and may "
-                "occur in many places"
-            ),
-        ),
-        "no_words": (
-            "documents",
-            ngettext("{n} of {total} has no {words}", "{n} of {total} have no {words}", n),
-            _("Put in the text that is meant, or remove them; nothing matches them by text"),
-        ),
-        "longer_than_chunks": (
-            "documents",
-            ngettext(
-                "{n} of {total} is longer than the longest chunk ({longest})",
-                "{n} of {total} are longer than the longest chunk ({longest})",
-                n,
-            ),
-            _(
-                "Split them into several items, or let chunks count together, as coverage with "
-                "union does; no chunk holds such a text alone"
-            ),
-        ),
-        "quoted": (
-            "questions with ground truth",
-            ngettext(
-                "{n} of {total} shares half of the {words} or more with it, in runs",
-                "{n} of {total} share half of the {words} or more with it, in runs",
-                n,
-            ),
-            _(
-                "Have them reworded by somebody who does not see the text; word search finds them "
-                "too easily"
-            ),
-        ),
-        "more_items_than_k": (
-            "queries",
-            ngettext(
-                "{n} of {total} has more ground-truth items than k = {k}",
-                "{n} of {total} have more ground-truth items than k = {k}",
-                n,
-            ),
-            _(
-                "Take a larger k, or read the recall of these apart; k documents of one item each "
-                "cannot reach 1"
-            ),
-        ),
-    }[name]
+    check = CHECKS[name]
+    total = counted(totals[check.counted], check.counted)
+    said = check.said(len(rows)).format(n=len(rows), total=total, **known)
+    return Finding(name, said, _(check.fix), rows)
 
 
 def as_text(audit: Audit) -> str:
@@ -1147,7 +1110,7 @@ def _read_back(content: Any) -> Audit:
         content["shares"],
         content.get("language", "en"),
     )
-    if {*made.findings, *made.unchecked} != {*FINDINGS}:
+    if {*made.findings, *made.unchecked} != {*CHECKS}:
         raise ValueError("its findings are not those there are")
-    made.summary(), made.table, made.tiers  # whatever is of another kind shows here
+    page_of(made).text()  # whatever is of another kind shows here
     return made

@@ -6,16 +6,23 @@ How ground truth is nested is AutoRAG's own rule, and is settled here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from krag_eval._language import _
-from krag_eval._reading import LIMITS, MAX_BYTES, Limits, MaxObjects, kind_of
+from krag_eval._reading import MAX_BYTES, kind_of, located
 from krag_eval.datasets.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
-from krag_eval.datasets.table import Columns, TagChoice, located, tags_of
-from krag_eval.datasets.tabular import Table, table_columns
+from krag_eval.datasets.formats import TagChoice
+from krag_eval.datasets.table import Records, records_in, tags_of
 from krag_eval.documents import AnyOf, DocumentLike, Location, list_in, plain
 from krag_eval.errors import Advice, Place, warn
 
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+
+#: A file of any format, or a data frame.
+Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame"
 _COLUMNS = ("qid", "query", "retrieval_gt", "retrieved_ids", "retrieved_contents")
 
 
@@ -25,7 +32,6 @@ def read_autorag(
     retrieved: Table | Mapping[str, Sequence[str]] | None = None,
     *,
     max_bytes: int | None = MAX_BYTES,
-    max_objects: MaxObjects = "auto",
 ) -> Dataset:
     """Read a data set in AutoRAG's format, with what was retrieved.
 
@@ -48,9 +54,8 @@ def read_autorag(
             ``retrieved_ids``, and perhaps ``retrieved_contents``. A table is joined by its column
             ``qid``; without one, its rows must be those of ``qa``, in order. If not given, ``qa``
             has these columns itself.
-        max_bytes: How much the columns of a Parquet file may hold once they are decoded; 1 GiB
-            unless given, ``None`` for no limit.
-        max_objects: How many values they may hold, as in :func:`read_jsonl`.
+        max_bytes: How much the columns of a Parquet file may hold; 1 GiB unless given, ``None`` for
+            no limit.
 
     Raises:
         DatasetError: If a table cannot be used; the message names the file and the row.
@@ -65,15 +70,14 @@ def read_autorag(
     >>> dataset.evaluator().calculate_recall(k=3)["macro_recall"]
     0.5
     """
-    limits = Limits(max_bytes, max_objects).checked()
-    return autorag_dataset(table_columns(qa, "qa", limits), corpus, retrieved, limits)
+    return autorag_dataset(records_in(qa, "qa", max_bytes), corpus, retrieved, max_bytes)
 
 
 def autorag_dataset(
-    questions: Columns,
+    questions: Records,
     corpus: Any = None,
     retrieved: Any = None,
-    limits: Limits = LIMITS,
+    max_bytes: int | None = MAX_BYTES,
     *,
     must_be_retrieved: bool = True,
     tags: TagChoice = False,
@@ -84,17 +88,16 @@ def autorag_dataset(
         questions: The questions.
         corpus: As in :func:`read_autorag`.
         retrieved: As in :func:`read_autorag`.
-        limits: How much may come out of a file.
+        max_bytes: As in :func:`read_autorag`.
         must_be_retrieved: Whether to refuse questions for which nothing was retrieved yet.
         tags: Which other columns of the questions to keep as tags.
     """
     questions.check_has(("qid", "query", "retrieval_gt"))
-    ids = questions.texts("qid")
-    questions.check_distinct("qid", ids)
+    ids = questions.keys("qid")
     predicted: list[list[DocumentLike]] | None = None
     has_texts = False
-    if must_be_retrieved or retrieved is not None or "retrieved_ids" in questions.columns:
-        predicted, has_texts = _predicted(questions, ids, retrieved, limits)
+    if must_be_retrieved or retrieved is not None or "retrieved_ids" in questions.names:
+        predicted, has_texts = _predicted(questions, ids, retrieved, max_bytes)
     texts = questions.texts("query")
     found, notes = tags_of(questions, _COLUMNS, tags)
     dataset = Dataset(
@@ -109,7 +112,7 @@ def autorag_dataset(
     )
     if corpus is None:
         return dataset
-    documents = table_columns(corpus, "corpus", limits)
+    documents = records_in(corpus, "corpus", max_bytes)
     documents.check_has(("doc_id", "contents"))
     wanted = _documents(documents, ids_in(dataset))
     return with_texts(dataset, wanted, documents.name, predicted=not has_texts)
@@ -118,7 +121,7 @@ def autorag_dataset(
 # Ground truth
 
 
-def _ground_truth(questions: Columns) -> list[list[DocumentLike | AnyOf]]:
+def _ground_truth(questions: Records) -> list[list[DocumentLike | AnyOf]]:
     """Return each question's items; empty strings in the place of ids are warned about."""
     blank: list[Place] = []
     actual = []
@@ -187,7 +190,7 @@ def _item(group: Any, place: Place) -> DocumentLike | AnyOf:
 
 
 def _predicted(
-    questions: Columns, ids: Sequence[str], retrieved: Any, limits: Limits
+    questions: Records, ids: Sequence[str], retrieved: Any, max_bytes: int | None
 ) -> tuple[list[list[DocumentLike]], bool]:
     """Return what was retrieved for each question, and whether it came with texts."""
     if isinstance(retrieved, Mapping):
@@ -198,9 +201,9 @@ def _predicted(
         return _by_id(lists, ids, "retrieved", questions.name), False
     table = questions
     if retrieved is not None:
-        table = table_columns(retrieved, "retrieved", limits)
+        table = records_in(retrieved, "retrieved", max_bytes)
         table.check_has(("retrieved_ids",))
-    elif "retrieved_ids" not in questions.columns:
+    elif "retrieved_ids" not in questions.names:
         raise Place(questions.name).error(
             "no column 'retrieved_ids'",
             Advice(
@@ -208,12 +211,10 @@ def _predicted(
                 retrieved=...,
             ),
         )
-    has_texts = "retrieved_contents" in table.columns
+    has_texts = "retrieved_contents" in table.names
     lists_in_order = list(_retrieved(table, has_texts))
-    if "qid" in table.columns:
-        keys = table.texts("qid")
-        table.check_distinct("qid", keys)
-        by_key = dict(zip(keys, lists_in_order, strict=True))
+    if "qid" in table.names:
+        by_key = dict(zip(table.keys("qid"), lists_in_order, strict=True))
         return _by_id(by_key, ids, table.name, questions.name), has_texts
     if len(lists_in_order) != len(ids):
         raise Place(table.name).error(
@@ -223,7 +224,7 @@ def _predicted(
     return lists_in_order, has_texts
 
 
-def _retrieved(table: Columns, has_texts: bool) -> Iterator[list[DocumentLike]]:
+def _retrieved(table: Records, has_texts: bool) -> Iterator[list[DocumentLike]]:
     texts = table.cells("retrieved_contents") if has_texts else None
     for place, value in table.cells("retrieved_ids"):
         ids = _ids(value, place)
@@ -265,15 +266,14 @@ def _by_id(
     return [lists.get(one, []) for one in ids]
 
 
-def _documents(table: Columns, wanted: set[str]) -> dict[str, dict[str, Any]]:
-    ids = table.texts("doc_id")
-    table.check_distinct("doc_id", ids)
+def _documents(table: Records, wanted: set[str]) -> dict[str, dict[str, Any]]:
+    ids = table.keys("doc_id")
     documents: dict[str, dict[str, Any]] = {
         identity: {"page_content": text, "id": identity}
         for identity, text in zip(ids, table.texts("contents"), strict=True)
         if identity in wanted
     }
-    if "metadata" in table.columns:
+    if "metadata" in table.names:
         for identity, (place, value) in zip(ids, table.cells("metadata"), strict=True):
             if identity in documents and value is not None:
                 if not isinstance(value, Mapping):

@@ -15,27 +15,21 @@ from typing import Any
 
 from krag_eval._language import _
 from krag_eval._reading import (
-    LIMITS,
     MAX_BYTES,
-    Limits,
-    MaxObjects,
     Source,
     kind_of,
     name_of,
     names_of,
     numbered_lines,
     object_of,
-    within_memory,
 )
 from krag_eval.datasets.dataset import Dataset, ids_in, labels_of, with_texts
-from krag_eval.datasets.table import Columns, is_frame, located
-from krag_eval.datasets.tabular import is_parquet, json_columns, parquet_columns
+from krag_eval.datasets.table import is_frame, records_in
 from krag_eval.datasets.trec import (
     Missing,
-    Qrels,
     Run,
     ScorePrecision,
-    grade_in,
+    is_parquet,
     judged_dataset,
     read_qrels,
     read_run,
@@ -57,7 +51,6 @@ def read_beir(
     scores: ScorePrecision = "single",
     ignore_identical_ids: bool = False,
     max_bytes: int | None = MAX_BYTES,
-    max_objects: MaxObjects = "auto",
 ) -> Dataset:
     """Read a data set in BEIR's format, and a run over it.
 
@@ -90,7 +83,6 @@ def read_beir(
         ignore_identical_ids: Drop retrieved documents whose id is the query's own, as BEIR does
             (for ArguAna and Quora, where queries come from the corpus).
         max_bytes: As in :func:`read_jsonl`, for each of the files.
-        max_objects: As in :func:`read_jsonl`, for each of the files.
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
@@ -107,8 +99,7 @@ def read_beir(
         queries = _file(folder, "queries.jsonl") if queries is None else queries
     if qrels is None:
         raise InvalidInput("folder", "or qrels must say where the judgements are, got neither")
-    limits = Limits(max_bytes, max_objects).checked()
-    retrieved = None if run is None else read_run(run, limits)
+    retrieved = None if run is None else read_run(run, max_bytes)
     if ignore_identical_ids:
         if retrieved is None:
             raise InvalidInput(
@@ -116,27 +107,23 @@ def read_beir(
             )
         retrieved = _without_identical(retrieved)
     dataset = judged_dataset(
-        _qrels(qrels, limits),
+        read_qrels(qrels, max_bytes),
         retrieved,
         missing=missing,
         relevance_level=relevance_level,
         scores=scores,
     )
-    return _with_texts(dataset, corpus, queries, limits)
+    return _with_texts(dataset, corpus, queries, max_bytes)
 
 
-def _with_texts(dataset: Dataset, corpus: Any, queries: Any, limits: Limits) -> Dataset:
+def _with_texts(dataset: Dataset, corpus: Any, queries: Any, max_bytes: int | None) -> Dataset:
     """Return a data set of ids with the texts of its documents and queries."""
     if corpus is not None:
-        name = _called(corpus, "corpus")
-        with within_memory(name):
-            documents = _documents(corpus, ids_in(dataset), limits)
-        dataset = with_texts(dataset, documents, name)
+        documents = _documents(corpus, ids_in(dataset), max_bytes)
+        dataset = with_texts(dataset, documents, _called(corpus, "corpus"))
     if queries is None:
         return dataset
-    name = _called(queries, "queries")
-    with within_memory(name):
-        return _labelled(dataset, queries, name, limits)
+    return _labelled(dataset, queries, _called(queries, "queries"), max_bytes)
 
 
 def _called(source: Any, role: str) -> str:
@@ -154,14 +141,16 @@ def _file(folder: str | os.PathLike[str], name: str) -> Path:
     return _only_one([plain.with_suffix(".parquet")], [*plain.glob("*.parquet")]) or path
 
 
-def collection_dataset(content: Mapping[str, Any], name: str, limits: Limits = LIMITS) -> Dataset:
+def collection_dataset(
+    content: Mapping[str, Any], name: str, max_bytes: int | None = MAX_BYTES
+) -> Dataset:
     """Return the data set of a corpus, queries and judgements in one object; nothing retrieved.
 
     Args:
         content: ``"corpus"``, ``"queries"``, and ``"relevant_docs"`` or ``"qrels"``: each a dict
             by id, or a table as in BEIR; judgements may be lists of ids, as in LlamaIndex.
         name: What to call it.
-        limits: How much may come out of it.
+        max_bytes: How much may come out of it.
 
     Raises:
         DatasetError: If a part is missing, or is not what it should be.
@@ -181,8 +170,8 @@ def collection_dataset(content: Mapping[str, Any], name: str, limits: Limits = L
         is_lists = any(isinstance(one, list | tuple) for one in judged.values())
         if is_lists:
             judged = {query: _listed_ids(one, query, name) for query, one in judged.items()}
-    dataset = judged_dataset(replace(_qrels(judged, limits), name=name), None)
-    made = _with_texts(dataset, content["corpus"], content["queries"], limits)
+    dataset = judged_dataset(replace(read_qrels(judged, max_bytes), name=name), None)
+    made = _with_texts(dataset, content["corpus"], content["queries"], max_bytes)
     told = _(
         "BEIR's collection: ground truth read from {}, texts from corpus, questions from queries"
     )
@@ -247,56 +236,6 @@ def _only_one(usual: Sequence[Path], shards: Sequence[Path]) -> Path | None:
     return next(iter([*found, *shards]), None)
 
 
-def _qrels(source: Any, limits: Limits) -> Qrels:
-    """Read judgements, also where their columns are BEIR's in Parquet, JSON lines or a frame."""
-    if isinstance(source, Mapping) or not _is_table(source):
-        return read_qrels(source, limits)
-    table = _table_of(source, "qrels", limits, _JUDGEMENTS)
-    if not {*_JUDGEMENTS} <= {*table.names}:
-        return read_qrels(source, limits)
-    grades: dict[str, dict[str, int]] = {}
-    ids = zip(_ids_of(table, "query-id"), _ids_of(table, "corpus-id"), strict=True)
-    for (query, document), (place, score) in zip(ids, table.cells("score"), strict=True):
-        documents = grades.setdefault(query, {})
-        if document in documents:
-            raise place.error(f"the document {document!r} is judged a second time for {query!r}")
-        with located(place):
-            documents[document] = grade_in(score, document)
-    if not grades:
-        raise Place(table.name).error("holds no judgements; expected one per row")
-    return Qrels(table.name, grades)
-
-
-_JUDGEMENTS = ("query-id", "corpus-id", "score")
-
-
-def _is_table(source: Any) -> bool:
-    """Tell whether this is a frame, Parquet, or a path that ends in .jsonl."""
-    if is_frame(source) or is_parquet(source):
-        return True
-    is_path = isinstance(source, str | os.PathLike)
-    return is_path and name_of(source).removesuffix(".gz").endswith(".jsonl")
-
-
-def _table_of(source: Any, name: str, limits: Limits, wanted: Sequence[str]) -> Columns:
-    if is_frame(source):
-        return Columns.of_frame(source, name, wanted)
-    name = name_of(source)
-    read = parquet_columns if is_parquet(source) else json_columns
-    with within_memory(name):
-        return read(source, name, limits, wanted)
-
-
-def _ids_of(table: Columns, column: str) -> list[str]:
-    """Return a column of ids, whole numbers as texts."""
-    ids = []
-    for place, one in table.cells(column):
-        if isinstance(one, bool) or not isinstance(one, str | int) or one == "":
-            raise place.error(f"must be an id (text or a whole number), got {kind_of(one)}")
-        ids.append(str(one))
-    return ids
-
-
 def _without_identical(run: Run) -> Run:
     kept = {
         query: {document: score for document, score in scores.items() if document != query}
@@ -305,10 +244,10 @@ def _without_identical(run: Run) -> Run:
     return Run(run.name, kept)
 
 
-def _documents(source: Any, wanted: set[str], limits: Limits) -> dict[str, dict[str, Any]]:
+def _documents(source: Any, wanted: set[str], max_bytes: int | None) -> dict[str, dict[str, Any]]:
     return {
         identity: {"page_content": _full_text(content, place), "id": identity}
-        for identity, content, place in _entries(source, wanted.__contains__, limits)
+        for identity, content, place in _entries(source, wanted.__contains__, max_bytes)
     }
 
 
@@ -319,11 +258,11 @@ def _full_text(content: Mapping[str, Any], place: Place) -> str:
     return " ".join(parts).strip()
 
 
-def _labelled(dataset: Dataset, source: Any, name: str, limits: Limits) -> Dataset:
+def _labelled(dataset: Dataset, source: Any, name: str, max_bytes: int | None) -> Dataset:
     ids = [str(query) for query in dataset.queries]
     texts = {
         identity: _text(content, "text", place)
-        for identity, content, place in _entries(source, set(ids).__contains__, limits)
+        for identity, content, place in _entries(source, set(ids).__contains__, max_bytes)
     }
     unknown = next((identity for identity in ids if identity not in texts), None)
     if unknown is not None:
@@ -336,11 +275,11 @@ def _labelled(dataset: Dataset, source: Any, name: str, limits: Limits) -> Datas
 
 
 def _entries(
-    source: Any, is_wanted: Callable[[str], bool], limits: Limits
+    source: Any, is_wanted: Callable[[str], bool], max_bytes: int | None
 ) -> Iterator[tuple[str, dict[str, Any], Place]]:
     """Yield id and content of the entries wanted; every one is checked."""
     seen: set[str] = set()
-    for content, place in _contents(source, limits):
+    for content, place in _contents(source, max_bytes):
         identity = _text(content, "_id", place)
         if not identity:
             raise place.error('"_id" must not be empty')
@@ -352,22 +291,25 @@ def _entries(
         yield identity, content, place
 
 
-def _contents(source: Any, limits: Limits) -> Iterator[tuple[dict[str, Any], Place]]:
+_ENTRY = ("_id", "id", "title", "text")
+
+
+def _contents(source: Any, max_bytes: int | None) -> Iterator[tuple[dict[str, Any], Place]]:
     """Yield each entry of a corpus, or each query: from lines, a table, or a dict by id."""
     if isinstance(source, Mapping):
         for identity, one in source.items():
             fields = dict(one) if isinstance(one, Mapping) else {"text": one}
             yield {**fields, "_id": str(identity)}, Place("corpus or queries")
     elif is_frame(source) or is_parquet(source):
-        table = _table_of(source, "corpus or queries", limits, ("_id", "id", "title", "text"))
-        name = "_id" if "_id" in table.columns else "id"
+        table = records_in(source, "corpus or queries", max_bytes, _ENTRY)
+        name = "_id" if "_id" in table.names else "id"
         table.check_has((name, "text"))
-        for identity, (place, row) in zip(_ids_of(table, name), table.rows(), strict=True):
+        for identity, (place, row) in zip(table.ids(name), table.rows, strict=True):
             filled = {field: one for field, one in row.items() if not is_missing(one)}
             yield {**filled, "_id": identity}, place
     else:
         name = name_of(source)
-        with closing(numbered_lines(source, name, limits)) as lines:
+        with closing(numbered_lines(source, name, max_bytes)) as lines:
             for number, text in lines:
                 place = Place(name, number)
                 yield object_of(text, place, 'a JSON object with "_id" and "text"'), place

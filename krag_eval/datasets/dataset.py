@@ -296,11 +296,12 @@ def ids_in(dataset: Dataset) -> set[str]:
     >>> sorted(ids_in(Dataset(["q"], [[AnyOf(["a", "b"])]], [["a", "c"]])))
     ['a', 'b', 'c']
     """
-    lists = chain(map(_single, dataset.actual), dataset.predicted or ())
+    lists = chain(map(single, dataset.actual), dataset.predicted or ())
     return {identity for document in chain.from_iterable(lists) if (identity := id_of(document))}
 
 
-def _single(items: list[DocumentLike | AnyOf]) -> Iterator[DocumentLike]:
+def single(items: list[DocumentLike | AnyOf]) -> Iterator[DocumentLike]:
+    """Yield documents, interchangeable ones each."""
     for item in items:
         yield from item.alternatives if isinstance(item, AnyOf) else (item,)
 

@@ -6,23 +6,14 @@ An example has ``inputs`` with the question and ``outputs`` with what is expecte
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from krag_eval._language import _
-from krag_eval._reading import kind_of
+from krag_eval._reading import kind_of, located
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.table import (
-    Columns,
-    Query,
-    Roles,
-    Side,
-    TagChoice,
-    located,
-    parts_of,
-    query_in,
-    tags_of,
-)
+from krag_eval.datasets.formats import TagChoice
+from krag_eval.datasets.table import Query, Records, Roles, Side, parts_of, query_in, tags_of
 from krag_eval.datasets.vocabularies import LANGSMITH, QUESTIONS, Mapped
 from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, clipped
 
@@ -177,7 +168,12 @@ def example_as_row(example: Any) -> Mapping[str, Any] | None:
     return row if len(row) > 1 else None
 
 
-def langsmith_dataset(table: Columns, mapped: Mapped, tags: TagChoice = False) -> Dataset:
+def is_langsmith(names: Collection[str]) -> bool:
+    """Tell whether a table is one of LangSmith's examples."""
+    return "inputs" in names and not {"outputs", "reference_outputs"}.isdisjoint(names)
+
+
+def langsmith_dataset(table: Records, mapped: Mapped, tags: TagChoice = False) -> Dataset:
     """Return the data set of a table with the columns ``inputs`` and ``outputs``.
 
     Args:
@@ -189,15 +185,15 @@ def langsmith_dataset(table: Columns, mapped: Mapped, tags: TagChoice = False) -
         DatasetError: If a row cannot be used; the message names it.
     """
     table.check_has(["inputs"])
-    is_run = "reference_outputs" in table.columns and "outputs" in table.columns
-    expected = "reference_outputs" if "reference_outputs" in table.columns else "outputs"
+    is_run = "reference_outputs" in table.names and "outputs" in table.names
+    expected = "reference_outputs" if "reference_outputs" in table.names else "outputs"
     asked = _questions(table, mapped.question)
     sides: dict[str, tuple[str | None, tuple[str, ...], str]] = {}
     sides[expected] = (mapped.actual, REFERENCE_KEYS, "actual")
     if is_run:
         sides["outputs"] = (mapped.predicted, OUTPUT_KEYS, "predicted")
     queries = []
-    for (place, row), (name, question) in zip(table.rows(), asked, strict=True):
+    for (place, row), (name, question) in zip(table.rows, asked, strict=True):
         with located(place):
             lists = [_under(row, column, *side) for column, side in sides.items()]
         fields = [name, *(one for one, _ in lists)]
@@ -226,7 +222,7 @@ def _under(
     return list_under(row.get(column), key, usual, column, option)
 
 
-def _questions(table: Columns, key: str | None) -> list[tuple[str, str]]:
+def _questions(table: Records, key: str | None) -> list[tuple[str, str]]:
     """Return each question, and what to call it."""
     key = None if key is None else key.removeprefix("inputs.")
     found: list[tuple[str, str]] = []

@@ -1,54 +1,59 @@
-"""Any table of questions, from wherever it is: the kind of file, then what its columns mean."""
+"""Any table of questions, from wherever it is: source, rows, what their fields mean, queries."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import resources
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from krag_eval._language import _
-from krag_eval._reading import MAX_BYTES, Limits, MaxObjects, name_of, within_memory
+from krag_eval._reading import (
+    MAX_BYTES,
+    Source as FileSource,
+    located,
+    names_of,
+    not_json,
+    object_of,
+    parsed,
+)
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, is_collection, read_beir
 from krag_eval.datasets.dataset import Dataset, labels_for
-from krag_eval.datasets.langsmith import example_as_row, langsmith_dataset
+from krag_eval.datasets.formats import File, Row, TagChoice, rows_in
+from krag_eval.datasets.langsmith import example_as_row, is_langsmith, langsmith_dataset
 from krag_eval.datasets.table import (
-    Columns,
-    TagChoice,
+    Records,
+    Roles,
+    Side,
+    TagReader,
     asked_by,
     cells_as_lists,
-    check_chosen,
-    check_collected,
     checked_choice,
     is_frame,
-    is_wanted,
     joined,
     notes_on,
     parts_of,
     queries_of,
-    tags_of,
+    query_in,
 )
-from krag_eval.datasets.tabular import (
-    check_encoding,
-    columns_of_lines,
-    delimited_columns,
-    json_columns,
-    parquet_columns,
-)
-from krag_eval.datasets.traces import MARKS as SPAN_MARKS, SPANS, is_spans, traces_dataset
+from krag_eval.datasets.traces import SPANS, is_spans, traces_dataset
 from krag_eval.datasets.trec import is_judgements, read_trec
 from krag_eval.datasets.vocabularies import (
+    AUTORAG,
     KNOWN,
     Mapped,
     as_saved,
-    is_autorag,
-    is_langsmith,
+    is_foreign,
     nothing_retrieved,
     roles_of,
     said,
 )
+from krag_eval.documents import DocumentLike, Location, chunk_in, document_in
 from krag_eval.errors import (
     Advice,
     InvalidInput,
@@ -56,6 +61,7 @@ from krag_eval.errors import (
     Place,
     Refusal,
     clipped,
+    must,
     muted,
     one_of,
 )
@@ -63,9 +69,6 @@ from krag_eval.errors import (
 if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
-
-#: What a file may be.
-Format: TypeAlias = Literal["jsonl", "json", "csv", "tsv", "parquet"]
 
 
 class FrameLike(Protocol):
@@ -92,13 +95,37 @@ Source: TypeAlias = (
 #: What a cell of documents holds.
 Cells: TypeAlias = Literal["list", "text"]
 
-_FORMATS = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv",
-    ".parquet": "parquet", ".pq": "parquet",
-}  # fmt: skip
-# Columns of which anything but a table of questions has one.
-_MARKS = SPAN_MARKS | {"corpus"}
-_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
+
+class _Needed(frozenset[str]):
+    """The columns that may be needed of a table of whatever kind; others can only be tags."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in SPANS
+
+
+class Given(NamedTuple):
+    """What a caller says beside the source; see :func:`load_dataset`."""
+
+    mapped: Mapped = Mapped()
+    corpus: Any = None
+    retrieved: Any = None
+    max_bytes: int | None = MAX_BYTES
+    tags: TagChoice = True
+    cells: str = "list"
+    named_by: Sequence[str] = Mapped._fields
+
+    def check(self, taken: Collection[str], what: str) -> None:
+        """Refuse what a source of some kind does not take."""
+        cells = None if self.cells == "list" else self.cells
+        given = {**self.mapped._asdict(), "corpus": self.corpus, "retrieved": self.retrieved}
+        for argument, value in {**given, "cells": cells}.items():
+            if value is not None and argument not in taken:
+                raise InvalidInput(argument, f"is not for {what}", "leave it out")
+
+    @property
+    def wanted(self) -> Collection[str]:
+        """The columns that may be needed."""
+        return _Needed({*KNOWN, *PARTS, *filter(None, self.mapped)})
 
 
 def load_dataset(
@@ -109,11 +136,10 @@ def load_dataset(
     predicted: str | None = None,
     corpus: Source | None = None,
     retrieved: Source | None = None,
-    format: Format | None = None,
+    format: str | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     max_bytes: int | None = MAX_BYTES,
-    max_objects: MaxObjects = "auto",
     tags: bool | Sequence[str] = True,
     cells: Cells = "list",
 ) -> Dataset:
@@ -148,13 +174,11 @@ def load_dataset(
         retrieved: For AutoRAG's tables, as in :func:`read_autorag`; for others, spans to join to
             the questions, as in :func:`read_traces`; for judgements as ranx and TREC write them, a
             run, as in :func:`read_trec`; for a folder, spans or a run.
-        format: ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"``; by the name of the
-            file if not given.
+        format: ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"``, ``"parquet"``, or one that another
+            package brings (see :class:`Format`); by the name of the file if not given.
         delimiter: What separates the cells of a CSV file; a comma if not given.
         encoding: Of a file of text; Excel in Korean writes ``"cp949"`` by default.
-        max_bytes: As in :func:`read_jsonl`; of a Parquet file, how much its columns may hold once
-            they are decoded.
-        max_objects: As in :func:`read_jsonl`.
+        max_bytes: As in :func:`read_jsonl`; of a Parquet file, how much its columns may hold.
         tags: Which other columns to keep as tags, as in :func:`read_jsonl`.
         cells: What a cell of documents holds: ``"list"``, or ``"text"`` for one document as it
             stands. Then a blank cell holds none, a list is still a list, and the rows of one
@@ -179,109 +203,194 @@ def load_dataset(
     >>> dataset.queries, dataset.actual, dataset.predicted
     (['When?'], [['At nine.']], [['At ten.', 'At nine.']])
     """
-    limits = Limits(max_bytes, max_objects).checked()
-    check_encoding(encoding)
-    mapped = _mapped(question, actual, predicted)
-    options = _Options(format, delimiter, encoding, limits, {*KNOWN, *filter(None, mapped)},
-                       checked_choice(tags), one_of("cells", cells, ("list", "text")))  # fmt: skip
+    given = Given(_mapped(question, actual, predicted), corpus, retrieved, max_bytes,
+                  checked_choice(tags), one_of("cells", cells, ("list", "text")))  # fmt: skip
     if isinstance(source, Iterator) and not hasattr(source, "read"):
         source = [*source]
-    with within_memory(_name(source)):
-        dataset = _known(source, retrieved, limits)
-        if dataset is None:
-            table = _table(source, options)
-            dataset = _known_table(table, source, retrieved, options)
-            if dataset is None:
-                return _dataset(table, mapped, corpus, retrieved, options)
-    _check_not_given({**mapped._asdict(), "corpus": corpus}, "is for tables of questions")
-    return dataset
-
-
-def _known(source: Any, retrieved: Any, limits: Limits) -> Dataset | None:
-    """Return the data set of what is no table; ``None`` if it is one."""
     if isinstance(source, Dataset):
-        return _with_spans(source, retrieved, limits)
-    if isinstance(source, Mapping) and is_collection(source):
-        return _with_spans(collection_dataset(source, "source", limits), retrieved, limits)
+        given.check(("retrieved",), "what is a Dataset already")
+        return source if retrieved is None else _with_spans(source, given)
     if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
-        return _folder(source, retrieved, limits)
-    if retrieved is not None and is_judgements(source, limits):
-        return _of_judgements(source, retrieved, limits)
-    return None
+        given.check(("retrieved",), "folders")
+        return _folder(source, given)
+    if retrieved is not None and is_judgements(source, max_bytes):
+        given.check(("retrieved",), "judgements")
+        dataset = read_trec(source, retrieved, max_bytes=max_bytes)  # type: ignore[arg-type]
+        return replace(dataset, notes=[_("judgements and a run, as read_trec reads them")])
+    table = _table(source, given, format, delimiter=delimiter, encoding=encoding)
+    return dataset_of(table, given)
 
 
-def _known_table(table: Columns, source: Any, retrieved: Any, options: _Options) -> Dataset | None:
-    """Return the data set of a table of spans or of a collection; ``None`` if it is neither."""
-    if _MARKS.isdisjoint(table.names):
-        return None
-    if is_spans(table.names):
-        _check_not_given({"retrieved": retrieved}, "is for questions, and source holds spans")
-        return traces_dataset(_read_again(source, options, SPANS))
-    if is_collection(table.names):
-        _, content = next(_read_again(source, options, PARTS).rows())
-        dataset = collection_dataset(content, table.name, options.limits)
-        return _with_spans(dataset, retrieved, options.limits)
-    return None
+def read_jsonl(
+    source: FileSource,
+    *,
+    question_field: str = "question",
+    actual_field: str = "actual",
+    predicted_field: str | None = "predicted",
+    max_bytes: int | None = MAX_BYTES,
+    tags: bool | Sequence[str] = True,
+    encoding: str = "utf-8",
+) -> Dataset:
+    """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
 
+    A line looks like ``{"question": "…", "actual": [documents], "predicted": [documents]}``. A
+    document is a string or ``{"page_content": "…", "metadata": {…}, "id": "…"}``; among the ground
+    truth, ``{"any_of": [documents]}`` lists interchangeable ones. The question is optional: unless
+    every line has one, queries are labelled by position. Other fields are kept as tags of the
+    queries, where they hold short texts, numbers or booleans alone; ``notes`` name those that do
+    not. Where one of the three is missing on the first line, the names that :func:`load_dataset`
+    knows are recognised, such as RAGAS's; ``notes`` say how. Rows of tables mean the same.
 
-def _check_not_given(given: Mapping[str, Any], problem: str) -> None:
-    for argument, value in given.items():
-        if value is not None:
-            raise InvalidInput(argument, problem, "leave it out")
+    The text is UTF-8 unless you name another encoding, with or without a byte order mark; blank
+    lines are skipped wherever they are. JSON is read strictly: ``NaN``, ``Infinity``, a key given
+    twice in one object and half of a surrogate pair are refused, because tools disagree about what
+    they mean.
 
+    Args:
+        source: A path, or an open file (binary is preferred); compression is recognised by
+            content. ``sys.stdin`` is read as bytes, whatever the locale.
+        question_field: Name of the field with the question, text or a whole number.
+        actual_field: Name of the field with the ground truth.
+        predicted_field: Name of the field with the retrieved documents, best first; ``None`` if
+            nothing has been retrieved yet, and a retriever is to be asked.
+        max_bytes: How much text a compressed file, a pipe or a stream may hold, so that a small
+            file cannot fill the memory; 1 GiB unless given, ``None`` for no limit. A single line of
+            any file may hold a quarter of it.
+        tags: Whether to keep other fields as tags: texts of at most 200 characters, numbers and
+            booleans, at most 100 fields; or the names of those to keep.
+        encoding: Of the text, such as ``"cp949"``.
 
-def _folder(folder: str | os.PathLike[str], retrieved: Any, limits: Limits) -> Dataset:
-    """Read a folder with a corpus, queries and judgements; what was retrieved is a run or spans."""
-    is_run = retrieved is not None and is_judgements(retrieved, limits)
-    dataset = read_beir(
-        folder,
-        run=retrieved if is_run else None,
-        max_bytes=limits.max_bytes,
-        max_objects=limits.max_objects,
-    )
-    told = _(
-        "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
-    )
-    dataset = replace(dataset, notes=[told])
-    return dataset if is_run else _with_spans(dataset, retrieved, limits)
+    Raises:
+        DatasetError: If anything in the file cannot be used, or there is nothing in it; the
+            message names file and line.
+        InvalidType: If ``source`` is neither a path nor an open file.
 
-
-def _with_spans(dataset: Dataset, retrieved: Any, limits: Limits) -> Dataset:
-    """Join spans to questions, if there are any."""
-    if retrieved is None:
-        return dataset
-    given = [*retrieved] if isinstance(retrieved, Iterator) else retrieved
-    options = _Options(None, None, "utf-8", limits, SPANS, False)
-    nothing = Columns("retrieved", {}, ())
-    try:
-        spans = nothing if isinstance(given, Mapping) else _table(given, options)
-    except InvalidType as error:
-        raise InvalidType("retrieved", error.problem, error.fix) from error
-    if _name(given) == "source":  # it is in memory
-        spans = spans._replace(name="retrieved")
-    if not is_spans(spans.names):
-        problem = (
-            "must be spans, as read_traces reads them; lists by id are for AutoRAG's tables, and "
-            "runs for judgements"
+    >>> import io
+    >>> read_jsonl(io.StringIO('{"question": "When?", "actual": ["9"], "predicted": ["8", "9"]}'))
+    Dataset of 1 queries from <stream>
+    """
+    choice = checked_choice(tags)
+    fields = Fields(question_field, actual_field, predicted_field)
+    file = File.of(source, max_bytes=max_bytes, encoding=encoding)
+    rows = rows_in(file, "jsonl")
+    first = next(rows, None)
+    if first is None:
+        raise Place(file.name).error(
+            "holds no queries; expected one JSON object per line, such as "
+            '{"question": "…", "actual": ["…"], "predicted": ["…"]}'
         )
-        raise InvalidInput("retrieved", problem, "put the documents into a column of the questions")
-    return traces_dataset(spans, dataset)
+    every = chain([first], rows)
+    if fields.are_foreign_to(first[1]):
+        given = Given(fields.mapped, max_bytes=max_bytes, tags=choice, named_by=FIELD_OPTIONS)
+        table = Records.of(every, file.name)
+        dataset = dataset_of(table, given)
+        if predicted_field is not None and dataset.predicted is None:
+            raise nothing_retrieved(table, FIELD_OPTIONS[-1])
+        return dataset if predicted_field is not None else replace(dataset, predicted=None)
+    roles = fields.roles
+    reader = TagReader(asked_by(roles), choice)
+    queries = [query_in(row, roles, place, reader) for place, row in every]
+    if question_field != "question" and all(one.question is None for one in queries):
+        raise queries[0].place.error(
+            f'no field "{question_field}" on any line',
+            Advice("name the one with the question by {}, or leave that out", question_field=...),
+        )
+    reader.check(file.name, fields[:3])
+    kept = reader.columns([one.tags for one in queries])
+    parts = parts_of(queries, file.name, roles)
+    return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out))
 
 
-def _of_judgements(source: Any, run: Any, limits: Limits) -> Dataset:
-    """Read judgements, and a run over them, as TREC's are."""
-    dataset = read_trec(source, run, max_bytes=limits.max_bytes, max_objects=limits.max_objects)
-    return replace(dataset, notes=[_("judgements and a run, as read_trec reads them")])
+#: The arguments that name the fields of a query.
+FIELD_OPTIONS = ("question_field", "actual_field", "predicted_field")
 
 
-def _read_again(source: Any, options: _Options, wanted: Collection[str]) -> Columns:
-    """Read other columns of a table, now that it is known what it is."""
-    if hasattr(source, "read"):
-        if not source.seekable():
-            problem = "is not a table of questions, and cannot be read a second time as what it is"
-            raise Place(_name(source)).error(problem, "save it, and name the file")
-        source.seek(0)
-    return _table(source, options._replace(wanted=wanted, tags=False))
+class Fields(NamedTuple):
+    """What the fields of a query are called, or what they mean where they were recognised."""
+
+    question: str
+    actual: str
+    predicted: str | None
+    recognised: Roles | None = None
+
+    @property
+    def roles(self) -> Roles:
+        """What these fields mean in a row."""
+        side = None if self.predicted is None else Side(self.predicted)
+        return self.recognised or Roles("named", self.question, Side(self.actual), side,
+                                        FIELD_OPTIONS[1:])  # fmt: skip
+
+    @property
+    def mapped(self) -> Mapped:
+        """Those that have another name than usual, as the user's choice."""
+        pairs = zip(self[:3], Mapped._fields, strict=True)
+        return Mapped(*(None if one == usual else one for one, usual in pairs))
+
+    def are_foreign_to(self, row: Mapping[str, Any]) -> bool:
+        """Tell whether a row has other names than these, which we know."""
+        return not row.keys() >= {*filter(None, self[:3])} and is_foreign(row.keys(), self.mapped)
+
+
+def read_chunks(
+    source: FileSource,
+    *,
+    max_bytes: int | None = MAX_BYTES,
+) -> list[DocumentLike]:
+    r"""Read the chunks of an index, one per line, from a plain or gzip-compressed file.
+
+    A line is a text in quotes, or a JSON object with a text and perhaps an id: ``"page_content"``
+    and ``"id"``, ``"text"`` and ``"id"``, BEIR's ``"_id"`` and ``"text"`` (after its ``"title"``),
+    or AutoRAG's ``"doc_id"`` and ``"contents"``. Other fields are kept as metadata, beside those of
+    ``"metadata"``.
+
+    Args:
+        source: A path, or an open file, as in :func:`read_jsonl`.
+        max_bytes: As in :func:`read_jsonl`.
+
+    Raises:
+        DatasetError: If a line is something else, or there is none; the message names file and
+            line.
+
+    >>> import io
+    >>> read_chunks(io.StringIO('"At nine."\n{"id": 7, "text": "At ten.", "page": 3}'))
+    ['At nine.', {'page_content': 'At ten.', 'id': 7, 'metadata': {'page': 3}}]
+    """
+    file = File.of(source, max_bytes=max_bytes)
+    chunks = [_chunk_in(text, Place(file.name, number)) for number, text in file.lines()]
+    if not chunks:
+        raise Place(file.name).error(
+            'holds no chunks; expected one per line, such as {"id": "7", "text": "At nine."}'
+        )
+    return chunks
+
+
+def _chunk_in(text: str, place: Place) -> DocumentLike:
+    """Read one chunk from one line, whatever its fields are called."""
+    if text.lstrip().startswith('"'):
+        try:
+            with located(place):
+                return str(parsed(text))
+        except json.JSONDecodeError as error:
+            raise not_json(error, place, "one text per line") from error
+    content = object_of(text, place, 'a text or a JSON object with "text"')
+    made = chunk_in(content)
+    if made is None:
+        raise place.error(
+            'a chunk needs one text, as "text" or "page_content", and at most one id, got the '
+            f"fields {names_of(content)}"
+        )
+    with located(place):
+        return document_in(made, Location("chunk"))
+
+
+def demo_dataset() -> Dataset:
+    """Return the small English and Korean data set that ships with the package.
+
+    >>> demo_dataset().queries[0]
+    'What do a parent and a child each need to get a library card?'
+    """
+    with resources.files("krag_eval").joinpath("data", "demo.jsonl").open("rb") as file:
+        return replace(read_jsonl(file), source="krag_eval's demo data")
 
 
 def dataset_in(source: Any) -> Dataset:
@@ -400,142 +509,152 @@ def _check_each(
             raise InvalidInput("dataset", problem, _EVALUATED_ON)
 
 
-def _name(source: Any) -> str:
-    """Return what to call a source in messages."""
-    is_file = isinstance(source, str | os.PathLike) or hasattr(source, "read")
-    return name_of(source) if is_file else "source"
+# From a table to a data set
 
 
-def recognised_lines(
-    lines: Iterable[tuple[int, str]],
-    name: str,
-    mapped: Mapped,
-    named_by: Sequence[str],
-    tags: TagChoice,
-    *,
-    retrieved: bool,
-) -> Dataset:
-    """Make a data set of JSON lines in anybody's vocabulary, for the reader of our own.
+class Shape(NamedTuple):
+    """Tables whose cells mean what a tool says: how they are known, and how they are read.
 
-    Args:
-        lines: Numbers and texts.
-        name: What to call where they are from.
-        mapped: The fields that the user named.
-        named_by: The arguments that name them.
-        tags: Which other fields to keep as tags.
-        retrieved: Whether retrieved documents are to be read.
-
-    Raises:
-        DatasetError: If they cannot be understood, or retrieved documents are missing.
+    Attributes:
+        what: What to call them.
+        is_one: A function of the names of columns, and of those that the user named.
+        read: A function of the table and of what was given.
+        taken: What else it takes, by argument.
     """
-    options = _Options("jsonl", None, "utf-8", Limits(), {*KNOWN, *filter(None, mapped)}, tags)
-    table = columns_of_lines(lines, name, options.wanted, tags)
-    dataset = _dataset(table, mapped, None, None, options, named_by)
-    if retrieved and dataset.predicted is None:
-        raise nothing_retrieved(table, named_by[-1])
-    return dataset if retrieved else replace(dataset, predicted=None)
+
+    what: str
+    is_one: Callable[[Collection[str], Mapped], bool]
+    read: Callable[[Records, Given], Dataset]
+    taken: tuple[str, ...] = ()
 
 
-def _dataset(
-    table: Columns,
-    mapped: Mapped,
-    corpus: Any,
-    retrieved: Any,
-    options: _Options,
-    named_by: Sequence[str] = Mapped._fields,
-) -> Dataset:
-    if not table.names:
-        raise Place(table.name).error("holds no rows; expected one for each query")
-    if options.cells == "text" and _has_own_reader(table.names, mapped):
-        problem = "is for tables of questions, and this one is AutoRAG's or LangSmith's"
-        raise InvalidInput("cells", problem, "leave it out")
-    if is_autorag(table.names, mapped):
-        return autorag_dataset(
-            table, corpus, retrieved, options.limits, must_be_retrieved=False, tags=options.tags
-        )
-    if retrieved is not None and corpus is None:
-        questions = _dataset(table, mapped, None, None, options, named_by)
-        return _with_spans(questions, retrieved, options.limits)
-    if corpus is not None:
-        raise InvalidInput(
-            "corpus",
-            "is for AutoRAG's tables, which have the columns 'qid', 'query' and 'retrieval_gt'; in "
-            f"{table.name} {table.described()}",
-            "leave it out",
-        )
-    if _has_own_reader(table.names, mapped):
-        return langsmith_dataset(table, mapped, options.tags)
-    roles = roles_of(table, mapped, named_by)
-    read, notes = cells_as_lists(table, roles) if options.cells == "text" else (table, [])
+def _questions(table: Records, given: Given) -> Dataset:
+    """Read a table of questions whose columns a vocabulary names."""
+    roles = roles_of(table, given.mapped, given.named_by)
+    read, notes = cells_as_lists(table, roles) if given.cells == "text" else (table, [])
     read, roles, unusual = as_saved(read, roles)
     notes += unusual
-    queries = queries_of(read, roles)
     asked = asked_by(roles)
-    tags, left_out = tags_of(table, asked, options.tags, [one.mark for one in queries])
-    if options.cells == "text":
+    reader = TagReader(asked, given.tags)
+    queries = queries_of(read, roles, reader)
+    tags = reader.columns([one.tags for one in queries])
+    if given.cells == "text":
         n_rows = len(queries)
         queries, tags, differing = joined(queries, tags)
-        check_chosen(options.tags, table, asked, tags, differing)
+        for name, why in differing.items():
+            reader.leave_out(name, why)
         if len(queries) < n_rows:
             told = _(
                 "{rows} rows put together by question into {queries} queries, documents in the "
                 "order of the rows"
             )
             notes.append(told.format(rows=n_rows, queries=len(queries)))
-        notes += notes_on(differing)
-    parts = parts_of(queries, table.name, roles)
+    reader.check(table.name, table.names)
     others = [one for one in table.names if one not in asked]
-    notes = said(roles, others) + notes + left_out
+    notes = said(roles, others) + notes + notes_on(reader.left_out)
+    parts = parts_of(queries, table.name, roles)
     return Dataset(**parts, notes=notes, vocabulary=roles.shape, tags=tags)
 
 
-def _has_own_reader(names: Sequence[str], mapped: Mapped) -> bool:
-    """Tell whether a table's cells mean what another tool says."""
-    return is_autorag(names, mapped) or (is_langsmith(names) and mapped.actual not in names)
+#: Tables with a reader of their own; any other is one of questions.
+SHAPES = (
+    Shape("spans", lambda names, mapped: is_spans(names), lambda table, given:
+          traces_dataset(table)),
+    Shape("collections", lambda names, mapped: is_collection(names), lambda table, given:
+          collection_dataset(table.rows[0][1], table.name, given.max_bytes), ("retrieved",)),
+    Shape("AutoRAG's tables", lambda names, mapped: {*AUTORAG} <= {*names}
+          and "actual" not in names and not any(mapped), lambda table, given:
+          autorag_dataset(table, given.corpus, given.retrieved, given.max_bytes,
+                          must_be_retrieved=False, tags=given.tags), ("corpus", "retrieved")),
+    Shape("LangSmith's tables", lambda names, mapped: is_langsmith(names)
+          and mapped.actual not in names, lambda table, given:
+          langsmith_dataset(table, given.mapped, given.tags), (*Mapped._fields, "retrieved")),
+)  # fmt: skip
+_QUESTIONS = Shape("tables of questions with such columns", lambda names, mapped: True, _questions,
+                   (*Mapped._fields, "retrieved", "cells"))  # fmt: skip
 
 
-class _Options(NamedTuple):
-    format: str | None
-    delimiter: str | None
-    encoding: str
-    limits: Limits
-    wanted: Collection[str]
-    tags: TagChoice
-    cells: str = "list"
+def shape_of(names: Collection[str], mapped: Mapped) -> Shape | None:
+    """Return the shape of a table that has a reader of its own; ``None`` if it has none."""
+    return next((one for one in SHAPES if one.is_one(names, mapped)), None)
+
+
+def dataset_of(table: Records, given: Given) -> Dataset:
+    """Return the data set of a table of any shape.
+
+    Raises:
+        DatasetError: If it cannot be understood.
+    """
+    if not table.names:
+        raise Place(table.name).error("holds no rows; expected one for each query")
+    shape = shape_of(table.names, given.mapped) or _QUESTIONS
+    given.check(shape.taken, shape.what)
+    dataset = shape.read(table, given)
+    joins = given.retrieved is not None and "corpus" not in shape.taken
+    return _with_spans(dataset, given) if joins else dataset
+
+
+def _folder(folder: str | os.PathLike[str], given: Given) -> Dataset:
+    """Read a folder with a corpus, queries and judgements; what was retrieved is a run or spans."""
+    is_run = given.retrieved is not None and is_judgements(given.retrieved, given.max_bytes)
+    run = given.retrieved if is_run else None
+    told = _(
+        "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
+    )
+    dataset = replace(read_beir(folder, run=run, max_bytes=given.max_bytes), notes=[told])
+    return dataset if is_run or given.retrieved is None else _with_spans(dataset, given)
+
+
+def _with_spans(dataset: Dataset, given: Given) -> Dataset:
+    """Join spans to questions."""
+    source = given.retrieved
+    spans = Records("retrieved", (), ())
+    if not isinstance(source, Mapping):
+        try:
+            spans = _table(source, Given(max_bytes=given.max_bytes, tags=False), at="retrieved")
+        except InvalidType as error:
+            raise InvalidType("retrieved", error.problem, error.fix) from error
+    if not is_spans(spans.names):
+        problem = (
+            "must be spans, as read_traces reads them; lists by id are for AutoRAG's tables, and "
+            "runs for judgements"
+        )
+        raise InvalidInput("retrieved", problem, "put the documents into a column of the questions")
+    return traces_dataset(spans, dataset)
+
+
+# From a source to a table
 
 
 def _mapped(*names: str | None) -> Mapped:
     for option, name in zip(Mapped._fields, names, strict=True):
         if name is not None and not isinstance(name, str):
-            raise InvalidType(option, f"must be the name of a column, got {clipped(name)}")
-    given = [name for name in names if name is not None]
-    if len(set(given)) < len(given):
-        twice = next(option for option, name in zip(Mapped._fields, names, strict=True)
-                     if name is not None and given.count(name) > 1)  # fmt: skip
-        raise InvalidInput(
-            twice,
-            f"and the others must name different columns, got {', '.join(given)}",
-        )
+            raise must(option, "be the name of a column", name, kind=InvalidType)
+        if name is not None and names.count(name) > 1:
+            raise InvalidInput(option, f"and the others must name different columns, got {name!r}")
     return Mapped(*names)
 
 
-def _table(source: Any, options: _Options) -> Columns:
+def _table(
+    source: Any, given: Given, format: str | None = None, at: str = "", **in_file: Any
+) -> Records:
+    """Return the rows of whatever holds some; of what is in memory, named ``at``."""
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
-        return _file(source, options)
-    refused = [name for name in ("format", "delimiter") if getattr(options, name) is not None]
-    if refused:
-        raise InvalidInput(refused[0], f"is for files, got a {type(source).__name__}")
+        settings = {"max_bytes": given.max_bytes, "wanted": given.wanted, "tags": given.tags}
+        file = File.of(source, **settings, **in_file)
+        return Records.of(rows_in(file, format), file.name)
+    for option, value in {"format": format, **in_file}.items():
+        if value not in (None, "utf-8"):
+            raise InvalidInput(option, f"is for files, got a {type(source).__name__}")
     if isinstance(source, Mapping):
-        if _is_by_question(source, options.wanted):
-            return _rows(rows_by_question(source), options.wanted, options.tags)
-        return _columns(source, options.wanted, options.tags)
-    check_collected(source, "source")
+        name = "source" if is_collection(source) else "columns"
+        return Records.of(_rows_of_mapping(source, given.wanted), name, in_memory=True)
     if is_frame(source):
-        return Columns.of_frame(source, "frame", options.wanted, options.tags)
+        return Records.of_frame(source, at or "frame", given.wanted, given.tags)
     # A model of pydantic's yields its fields.
     rows = not isinstance(source, str | bytes) and not hasattr(source, "model_dump")
     if rows and isinstance(source, Iterable):
-        return _rows(source, options.wanted, options.tags)
+        return Records.of(_rows(source, at or "rows"), at or "rows", in_memory=True)
     raise InvalidType(
         "source",
         "must be a path, an open file, a data frame, a list of dicts or of LangSmith examples, or "
@@ -550,76 +669,10 @@ def _as_dict(one: Any) -> str:
     return next((f"pass its dict, from {name}()" for name in methods if hasattr(one, name)), "")
 
 
-# Files
-
-
-def _file(source: Any, options: _Options) -> Columns:
-    name = name_of(source)
-    kind = _format(name, options.format)
-    if kind not in ("csv", "tsv"):
-        _check_is_for_text(options, kind)
-    if kind == "parquet":
-        return parquet_columns(source, name, options.limits, options.wanted, options.tags)
-    if kind in ("json", "jsonl"):
-        return json_columns(
-            source, name, options.limits, options.wanted, options.tags, options.encoding
-        )
-    delimiter = options.delimiter or ("\t" if kind == "tsv" else ",")
-    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
-        raise InvalidInput(
-            "delimiter", f"must be one character, such as ';', got {clipped(delimiter)}"
-        )
-    return delimited_columns(
-        source,
-        name,
-        options.limits,
-        options.wanted,
-        delimiter=delimiter,
-        encoding=options.encoding,
-        tags=options.tags,
-    )
-
-
-def _format(name: str, given: str | None) -> str:
-    allowed = tuple(dict.fromkeys(_FORMATS.values()))
-    if given is not None:
-        return one_of("format", given, allowed)
-    plain = name.lower().removesuffix(".gz")
-    if plain.endswith(_WORKBOOKS):
-        raise Place(name).error(
-            "is a workbook", "save the sheet as CSV (UTF-8), or load it by pandas"
-        )
-    kind = _FORMATS.get(os.path.splitext(plain)[1])
-    if kind is None:
-        raise Place(name).error(
-            "its name does not say what it is; expected one that ends in "
-            f"{', '.join(_FORMATS)}, perhaps with .gz",
-            Advice("name another, or pass {} or the like", format=allowed[0]),
-        )
-    return kind
-
-
-def _check_is_for_text(options: _Options, kind: str) -> None:
-    other_encoding = options.encoding.lower().replace("_", "-") != "utf-8"
-    given = {
-        "delimiter": (options.delimiter is not None, "CSV and TSV files"),
-        "encoding": (other_encoding and kind == "parquet", "files of text"),
-    }
-    for option, (is_given, what) in given.items():
-        if is_given:
-            problem = f"is for {what}, got a file of format {kind!r}"
-            raise InvalidInput(option, problem, "leave it out")
-
-
-# What is in memory
-
-
-def _rows(source: Iterable[Any], wanted: Collection[str], tags: TagChoice) -> Columns:
-    rows = []
+def _rows(source: Iterable[Any], name: str = "rows") -> Iterator[Row]:
     for number, one in enumerate(source):
         row = example_as_row(one)
-        if row is None:
-            row = one
+        row = one if row is None else row
         if not isinstance(row, Mapping):
             raise InvalidType(
                 "source",
@@ -627,8 +680,7 @@ def _rows(source: Iterable[Any], wanted: Collection[str], tags: TagChoice) -> Co
                 "make a dict of pairs, dict(pairs)" if isinstance(one, tuple) else _as_dict(one),
                 query=number,
             )
-        rows.append(row)
-    return Columns.of_rows(rows, "rows", wanted, tags)._replace(in_memory=True)
+        yield Place(name, row=number), row
 
 
 def is_table(source: Mapping[Any, Any]) -> bool:
@@ -641,45 +693,40 @@ def rows_by_question(source: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"question": question, "actual": documents} for question, documents in source.items()]
 
 
-def _is_by_question(source: Mapping[Any, Any], wanted: Collection[str]) -> bool:
-    """Tell whether a dict maps questions to documents, and cannot be one of columns.
+def _rows_of_mapping(source: Mapping[str, Any], wanted: Collection[str]) -> Iterator[Row]:
+    """Yield the rows of a dict: of a collection, from question to documents, or of columns.
 
     Raises:
-        InvalidType: If it can be either: it has no known name, and lists of one length.
+        InvalidType: If it can be either of the last two: without a known name, and with lists of
+            one length.
     """
-    lists = [value for value in source.values() if isinstance(value, list | tuple)]
-    if not source or len(lists) < len(source) or not frozenset(wanted).isdisjoint(source):
-        return False
-    lengths = {len(one) for one in lists}
-    if len(lengths) == 1 and lengths != {1}:
-        raise InvalidType(
-            "source",
-            f"may be a dict of columns, or one from question to documents: {clipped([*source])} "
-            "are no known columns, and their lists are of one length",
-            Advice('name columns by {}; write questions as rows, {{"question": …, "actual": […]}}',
-                   question=..., actual=...),
-        )  # fmt: skip
-    return True
-
-
-def _columns(source: Mapping[str, Any], wanted: Collection[str], tags: TagChoice) -> Columns:
-    tables = [str(name) for name, value in source.items() if is_frame(value)]
-    if tables:
-        several = ", ".join(map(repr, tables))
-        raise InvalidType("source", f"holds several tables, {several}", "pass one of them")
-    columns = {
+    if is_collection(source):
+        yield Place("source"), source
+        return
+    lists = {
         str(name): [*value]
         for name, value in source.items()
-        if isinstance(value, list | tuple) or hasattr(value, "tolist")
+        if isinstance(value, list | tuple) or (hasattr(value, "tolist") and not is_frame(value))
     }
-    lengths = {name: len(value) for name, value in columns.items()}
-    if len(columns) < len(source) or len(set(lengths.values())) > 1:
+    lengths = {len(one) for one in lists.values()}
+    plain = all(isinstance(one, list | tuple) for one in source.values())
+    if source and plain and not any(name in wanted for name in source):
+        if len(lengths) == 1 and lengths != {1}:
+            raise InvalidType(
+                "source",
+                "may be a dict of columns, or one from question to documents: "
+                f"{clipped([*source])} are no known columns, and their lists are of one length",
+                Advice('name columns by {}; write questions as rows, {{"question": …, '
+                       '"actual": […]}}', question=..., actual=...),
+            )  # fmt: skip
+        yield from _rows(rows_by_question(source))
+        return
+    if len(lists) < len(source) or len(lengths) > 1:
         came = ", ".join(f"{name!r}: {type(value).__name__}" for name, value in source.items())
         raise InvalidType(
             "source",
-            "must be a dict of columns of one length, or a list of rows, got a dict of " + came,
-            "put a single row into a list",
+            f"must be a dict of columns of one length, or a list of rows, got a dict of {came}",
+            "put a single row into a list; pass one of several tables",
         )
-    kept = {name: value for name, value in columns.items() if name in wanted}
-    others = [one for one in columns.items() if one[0] not in wanted and is_wanted(one[0], tags)]
-    return Columns("columns", kept, [*columns], in_memory=True).with_others(others)
+    for number, row in enumerate(zip(*lists.values(), strict=True)):
+        yield Place("columns", row=number), dict(zip(lists, row, strict=True))

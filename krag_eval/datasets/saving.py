@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from krag_eval._io import parquet_for, replacing, shielded
-from krag_eval._reading import Limits
+from krag_eval.datasets.formats import File, rows_in
 from krag_eval.datasets.table import (
     JUDGED,
     OWN,
+    Records,
+    TagReader,
     asked_by,
     mark_to_write,
     parts_of,
     queries_of,
     tag_cell,
-    tags_of,
 )
-from krag_eval.datasets.tabular import delimited_columns, json_columns, parquet_columns
 from krag_eval.datasets.vocabularies import KNOWN, NAMED, roles_of
 from krag_eval.documents import LONGEST_TAG, AnyOf, Tag, id_of, metadata_of, text_of
 from krag_eval.errors import (
@@ -42,11 +42,6 @@ _KINDS: dict[str, tuple[str, bool]] = {
     ".csv": ("csv", False),
     ".csv.gz": ("csv", True),
     ".parquet": ("parquet", False),
-}
-_READERS: Mapping[str, Callable[..., Any]] = {
-    "jsonl": json_columns,
-    "csv": delimited_columns,
-    "parquet": parquet_columns,
 }
 
 
@@ -323,11 +318,13 @@ def _type_of(values: Sequence[Tag]) -> str:
 def _check_again(rows: _Rows, path: Path, kind: str) -> None:
     """Refuse what is read as anything else than what was to be written."""
     try:
-        table = _READERS[kind](path, rows.name, Limits(None, None), KNOWN, tags=True)
+        file = File(path, rows.name, max_bytes=None, wanted=KNOWN, tags=True)
+        table = Records.of(rows_in(file, kind), rows.name)
         roles = roles_of(table)
-        queries = queries_of(table, roles)
+        reader = TagReader(asked_by(roles), choice=True)
+        queries = queries_of(table, roles, reader)
         again = parts_of(queries, rows.name, roles)
-        tags, _ = tags_of(table, asked_by(roles), True, [one.mark for one in queries])
+        tags = reader.columns([one.tags for one in queries])
     except DatasetError as error:
         raise DatasetError(
             error.argument,

@@ -7,14 +7,26 @@ it, and :func:`parts_of` the parts of a data set of all queries.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from krag_eval._io import shielded, unshielded
 from krag_eval._language import N_, _, ngettext
-from krag_eval._reading import kind_of, names_of, parsed
+from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
+from krag_eval.datasets.formats import (
+    TOO_LONG,
+    Everything,
+    File,
+    Row,
+    TagChoice,
+    Unread,
+    check_names,
+    format_of,
+    is_wanted,
+    rows_in,
+)
 from krag_eval.documents import (
     LONGEST_TAG,
     Location,
@@ -28,145 +40,82 @@ from krag_eval.documents import (
     list_in,
     plain,
 )
-from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, Place, Refusal, clipped, warn
+from krag_eval.errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    Place,
+    Refusal,
+    clipped,
+    must,
+    warn,
+)
 
 _MOST_NAMES = 20
 _LONGEST_NAME = 40
-# How many values of a column say whether it is worth listing.
-_LOOKED_AT = 100
 
 
-@contextmanager
-def located(place: Place) -> Iterator[None]:
-    """Let a refusal name a place in a file or a table."""
-    try:
-        yield
-    except Refusal as error:
-        raise error.at(place) from error
-
-
-# Tables
-
-
-class _Absent:
-    """What a row has in a column of which it has no field."""
-
-
-_ABSENT = _Absent()
-
-
-class Columns(NamedTuple):
-    """A table: its columns as lists, and how its rows are counted.
+class Records(NamedTuple):
+    """A table: its rows with their places, in which a field may be missing.
 
     Attributes:
         name: What to call it.
-        columns: The columns that were read.
-        names: All columns there are, for messages.
-        lines: Per row, its line in the file, where it has one.
-        first: Number of the first row.
-        counted: How rows are counted, for messages; empty where a line says it all.
+        rows: Place and fields of each row.
+        names: All columns there are.
         in_memory: Whether its texts come from Python, where they may hold half of a character.
-        others: Columns beside those that were asked for, as tags.
-        left_out: Why further columns cannot be tags, by name.
     """
 
     name: str
-    columns: Mapping[str, list[Any]]
+    rows: Sequence[Row]
     names: Sequence[str]
-    lines: Sequence[int] = ()
-    first: int = 0
-    counted: str = "from 0"
     in_memory: bool = False
-    others: Mapping[str, list[Tag]] = {}
-    left_out: Mapping[str, str] = {}
+
+    @classmethod
+    def of(cls, rows: Iterable[Row], name: str, *, in_memory: bool = False) -> Records:
+        """Collect rows.
+
+        >>> Records.of([(Place("rows", row=0), {"a": 1}), (Place("rows", row=1), {"b": 3})],
+        ...            "rows").names
+        ['a', 'b']
+        """
+        held = [*rows]
+        names = dict.fromkeys(str(one) for _, row in held for one in row)
+        return cls(name, held, [*names], in_memory)
 
     @classmethod
     def of_frame(
-        cls,
-        frame: Any,
-        name: str,
-        wanted: Collection[str] | None = None,
-        choice: TagChoice = False,
-    ) -> Columns:
-        """Take the columns of a data frame, of pandas or like it: any that are asked for.
+        cls, frame: Any, name: str, wanted: Collection[str], tags: TagChoice = False
+    ) -> Records:
+        """Take the columns of a data frame, of pandas or like it, as of a file.
 
         >>> import pandas as pd
-        >>> Columns.of_frame(pd.DataFrame({"a": [1, 2]}), "frame").columns
-        {'a': [1, 2]}
+        >>> Records.of_frame(pd.DataFrame({"a": [1, 2]}), "frame", {"a"}).column("a")
+        [1, 2]
         """
         check_collected(frame, name)
-        names = [*(frame.column_names if hasattr(frame, "column_names") else frame.columns)]
-        table = cls(name, {}, [*map(str, names)], in_memory=True)
-        table.check_names()
-        kept = [one for one in names if wanted is None or one in wanted]
-        columns = {str(one): _listed(frame[one]) for one in kept}
-        return table._replace(columns=columns).with_others(
-            (str(one), _tags_of_frame(frame, one))
-            for one in names
-            if wanted is not None and one not in wanted and is_wanted(str(one), choice)
-        )
+        known = frame.column_names if hasattr(frame, "column_names") else frame.columns
+        names = [*map(str, known)]
+        check_names(names, name)
+        columns, unread = {}, {}
+        for one in known:
+            if one not in wanted and is_wanted(str(one), tags) and (why := _no_tag(frame, one)):
+                unread[str(one)] = Unread(why)
+            elif one in wanted or is_wanted(str(one), tags):
+                columns[str(one)] = _listed(frame[one])
+        rows = zip(*columns.values(), strict=True)
+        held = [(Place(name, row=at), {**dict(zip(columns, row, strict=True)), **unread})
+                for at, row in enumerate(rows)]  # fmt: skip
+        return cls(name, held, names, in_memory=True)
 
-    @classmethod
-    def of_rows(
-        cls,
-        rows: Sequence[Mapping[str, Any]],
-        name: str,
-        wanted: Collection[str],
-        choice: TagChoice = False,
-    ) -> Columns:
-        """Turn rows into columns.
-
-        >>> table = Columns.of_rows([{"a": 1, "b": 2}, {"b": 3}], "rows", {"a"})
-        >>> [row for _, row in table.rows()]
-        [{'a': 1}, {}]
-        """
-        keys = dict.fromkeys(one for row in rows for one in row)
-        names = [*dict.fromkeys(map(str, keys))]
-        kept = [one for one in names if one in wanted]
-        table = cls(name, {one: [row.get(one, _ABSENT) for row in rows] for one in kept}, names)
-        return table.with_others(
-            (one, (row.get(one) for row in rows))
-            for one in keys
-            if one not in wanted and is_wanted(one, choice)
-        )
-
-    def with_others(self, columns: Iterable[tuple[str, Iterable[Any]]]) -> Columns:
-        """Add the columns that can be tags; a text in place of the values says why one cannot."""
-        others: dict[str, list[Tag]] = {}
-        left_out: dict[str, str] = {}
-        for name, values in columns:
-            problem = TOO_MANY if len(others) == MOST_TAGS else ""
-            found = problem or (values if isinstance(values, str) else tags_in(values))
-            if isinstance(found, str):
-                left_out[name] = found
-            else:
-                others[name] = found
-        return self._replace(others=others, left_out=left_out)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(next(iter(self.columns.values()), ()))
-
-    def place(self, number: int, column: str = "") -> Place:
-        """Return the place of a row, or of a cell."""
-        line = self.lines[number] if self.lines else 0
-        row = self.first + number if self.counted else None
-        return Place(self.name, line, row, self.counted, column)
-
-    def rows(self) -> Iterator[tuple[Place, dict[str, Any]]]:
-        """Yield the place and the fields of each row."""
-        names = [*self.columns]
-        for number, values in enumerate(zip(*self.columns.values(), strict=True)):
-            row = dict(zip(names, values, strict=True))
-            if any(value is _ABSENT for value in values):
-                row = {name: value for name, value in row.items() if value is not _ABSENT}
-            yield self.place(number), row
+    def column(self, name: str) -> list[Any]:
+        """Return the values of a column, ``None`` where a row has none, arrays as lists."""
+        return [plain(row.get(name)) for _, row in self.rows]
 
     def cells(self, column: str) -> Iterator[tuple[Place, Any]]:
         """Yield the place and the value of each row, arrays as lists."""
-        for number, value in enumerate(self.columns[column]):
-            yield self.place(number, column), None if value is _ABSENT else plain(value)
+        for place, row in self.rows:
+            yield place._replace(column=column), plain(row.get(column))
 
     def texts(self, column: str) -> list[str]:
         """Return a column that holds nothing but text."""
@@ -177,34 +126,69 @@ class Columns(NamedTuple):
             values.append(value)
         return values
 
-    def check_names(self) -> None:
-        """Refuse two columns of one name."""
-        seen: set[str] = set()
-        for name in self.names:
-            if name in seen and name:
-                problem = f"two columns have the name {name[:_LONGEST_NAME]!r}"
-                raise Place(self.name).error(problem, "rename one of them")
-            seen.add(name)
+    def ids(self, column: str) -> list[str]:
+        """Return a column of ids, whole numbers as texts."""
+        found = []
+        for place, one in self.cells(column):
+            if isinstance(one, bool) or not isinstance(one, str | int) or one == "":
+                raise place.error(f"must be an id (text or a whole number), got {kind_of(one)}")
+            found.append(str(one))
+        return found
+
+    def changed(
+        self, names: Collection[str], change: Callable[[Any], Any]
+    ) -> tuple[Records, dict[str, int]]:
+        """Return the table with other cells in some columns, and how many of each are others."""
+        counts, rows = dict.fromkeys(names, 0), []
+        for place, row in self.rows:
+            new = {name: change(row[name]) for name in names if name in row}
+            for name, value in new.items():
+                counts[name] += value != [] and value is not row[name]
+            rows.append((place, {**row, **new}))
+        return self._replace(rows=rows), counts
 
     def check_has(self, needed: Sequence[str]) -> None:
         """Refuse a table without rows, or without one of these columns."""
-        missing = [name for name in needed if name not in self.columns]
+        if not self.rows:
+            raise Place(self.name).error("holds no rows; expected at least one")
+        missing = [name for name in needed if name not in self.names]
         if missing:
             raise Place(self.name).error(f"no column {missing[0]!r}; {self.described()}")
-        if not self.columns[needed[0]]:
-            raise Place(self.name).error("holds no rows; expected at least one")
 
-    def check_distinct(self, column: str, values: Sequence[str]) -> None:
-        """Refuse a key that is given twice."""
+    def keys(self, column: str) -> list[str]:
+        """Return a column of texts that are all different."""
+        texts = self.texts(column)
         seen: set[str] = set()
-        for number, value in enumerate(values):
+        for (place, _row), value in zip(self.rows, texts, strict=True):
             if value in seen:
-                raise self.place(number, column).error(f"{value!r} is given a second time")
+                raise place._replace(column=column).error(f"{value!r} is given a second time")
             seen.add(value)
+        return texts
 
     def described(self) -> str:
         """Name the columns there are."""
         return f"the columns are {listed(self.names) or 'none'}"
+
+
+def records_in(
+    source: Any,
+    role: str,
+    max_bytes: int | None = MAX_BYTES,
+    wanted: Collection[str] = Everything(),
+) -> Records:
+    """Return the rows of a data frame, or of a file of any format; of JSON if nothing tells.
+
+    Raises:
+        DatasetError: If the file cannot be read.
+        InvalidType: If it is neither.
+    """
+    if is_frame(source):
+        return Records.of_frame(source, role, wanted)
+    if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
+        raise must(role, "be the path of a file or a data frame", source, kind=InvalidType)
+    file = File.of(source, max_bytes=max_bytes, wanted=wanted)
+    kind = format_of(source)
+    return Records.of(rows_in(file, "json" if kind is None else kind.name), file.name)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -238,29 +222,27 @@ def check_collected(frame: Any, name: str) -> None:
     Raises:
         InvalidType: In these cases.
     """
-    ways = {"toPandas": "toPandas()", "compute": "compute()", "collect": "collect()"}
-    for way, call in ways.items():
+    for way in ("toPandas", "compute", "collect"):
         if hasattr(frame, way):
-            raise InvalidType(
-                name,
-                f"is a {type(frame).__name__}, which has yet to be collected",
-                f"pass what its {call} returns",
-            )
+            problem = f"is a {type(frame).__name__}, which has yet to be collected"
+            raise InvalidType(name, problem, f"pass what its {way}() returns")
     if isinstance(getattr(frame, "column_names", None), Mapping):
         several = ", ".join(map(repr, frame.column_names))
         raise InvalidType(name, f"holds several tables, {several}", "pass one of them")
 
 
-def _tags_of_frame(frame: Any, name: Any) -> list[Tag] | str:
-    """Return a column as tags, or why it cannot be; of another kind, it is not made first."""
+# How many values of a column say whether it is worth making.
+_LOOKED_AT = 100
+
+
+def _no_tag(frame: Any, name: Any) -> str:
+    """Return why a column cannot be a tag, as far as that is seen without making all of it."""
     kind = type(getattr(frame, "features", {}).get(name)).__name__
     if kind not in ("NoneType", "Value", "ClassLabel"):
         return f"holds values of type {kind}"  # Hugging Face would make all of the pictures
     column = frame[name]
-    if not hasattr(column, "__getitem__"):
-        return tags_in(column)
-    begin = tags_in(_listed(column[:_LOOKED_AT]))
-    return begin if isinstance(begin, str) else tags_in(_listed(column))
+    begin = _listed(column[:_LOOKED_AT]) if hasattr(column, "__getitem__") else column
+    return next((why for one in begin if (why := tag_in(one)[1])), "")
 
 
 # Which field holds what
@@ -336,7 +318,6 @@ def doubts(names: Collection[str]) -> str:
 OWN = "krag_eval"
 #: What the field is called with the documents that somebody looked at; it holds a list.
 JUDGED = ("judged", "판정문서", "판정 문서")
-_KEYS = {"label", "evaluator", "shielded", "tags"}
 _OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
             "grade_key", "averaging_method", "aspect_key")  # fmt: skip
 
@@ -355,49 +336,29 @@ _NO_MARK = Mark()
 
 def _mark_in(value: Any) -> Mark:
     """Read a mark, which tables hold written as JSON."""
-    if value is None or is_missing(value) or value == "":
+    if is_missing(value) or value == "":
         return _NO_MARK
-    if isinstance(value, str):
-        try:
-            value = parsed(value)
-        except json.JSONDecodeError as error:
-            raise _not_ours(f"must be what Dataset.save wrote, an object ({error.msg})") from error
-    if not isinstance(value, Mapping) or not value.keys() <= _KEYS:
-        got = names_of(value) if isinstance(value, Mapping) else kind_of(value)
-        raise _not_ours(
-            'must be what Dataset.save wrote, an object with "label", "evaluator", "shielded" and '
-            f'"tags", got {got}'
-        )
-    label = value.get("label")
-    if isinstance(label, bool) or not isinstance(label, str | int | None):
-        raise _not_ours(f": the label must be text or a number, got {kind_of(label)}")
-    shielded = value.get("shielded", False)
-    if not isinstance(shielded, bool):
-        raise _not_ours(f": shielded must be true, got {kind_of(shielded)}")
-    tags = value.get("tags") or {}
-    if not isinstance(tags, Mapping) or not all(map(is_tag, tags.values())):
-        raise _not_ours(": the tags must be an object of short texts, numbers and booleans")
-    return Mark(label, _read_defaults(value.get("evaluator") or {}), shielded, tags)
-
-
-def _not_ours(problem: str) -> InvalidInput:
-    return InvalidInput(OWN, problem, "leave the field out")
-
-
-def _read_defaults(value: Any) -> dict[str, Any]:
-    if not isinstance(value, Mapping) or not value.keys() <= set(_OPTIONS):
-        named = ", ".join(_OPTIONS)
-        raise _not_ours(f": the evaluator must be an object with some of {named}")
-    defaults = dict(value)
-    for name, option in defaults.items():
-        if isinstance(option, bool) or not isinstance(option, str | int | float):
-            raise _not_ours(f": {name} must be text or a number, got {kind_of(option)}")
-    if "conventions" in defaults:
-        try:
+    try:
+        content = dict(parsed(value) if isinstance(value, str) else value)
+        label, hidden, tags = (content.pop(key, None) for key in ("label", "shielded", "tags"))
+        defaults = dict(content.pop("evaluator", None) or {})
+        if "conventions" in defaults:
             defaults["conventions"] = Conventions.parse(defaults["conventions"])
-        except (TypeError, ValueError) as error:
-            raise _not_ours(f": {str(error).rstrip('.')}") from error
-    return defaults
+        fits = (
+            not (content or defaults.keys() - {*_OPTIONS})
+            and isinstance(label, str | int | None)
+            and not isinstance(label, bool)
+            and isinstance(hidden, bool | None)
+            and all(map(is_tag, (tags or {}).values()))
+            and not any(isinstance(one, bool | list | dict | None) for one in defaults.values())
+        )
+    except (TypeError, ValueError, AttributeError):
+        fits = False
+    if not fits:
+        keys = '"label", "evaluator", "shielded" and "tags"'
+        raise must(OWN, f"be what Dataset.save wrote, an object with {keys}", value,
+                   "leave the field out")  # fmt: skip
+    return Mark(label, defaults, bool(hidden), tags or {})
 
 
 def mark_to_write(
@@ -434,15 +395,12 @@ def _written(name: str, option: Any) -> Any:
 
 # Tags: the fields that no role names
 
-#: All that can be tags, none, or those of these names.
-TagChoice: TypeAlias = "bool | tuple[str, ...]"
 # Rows may have fields of ever other names; each tag holds one value per query.
 MOST_TAGS = 100
 #: How many names are remembered of fields beyond those, however long a file.
 MOST_LEFT_OUT = 1_000
-# Why a column cannot be a tag; MOST_TAGS and LONGEST_TAG are spelled out for the catalogs.
-TOO_MANY = N_("there are 100 others")
-TOO_LONG = N_("holds texts of more than 200 characters")
+# Why a column cannot be a tag; MOST_TAGS is spelled out for the catalogs.
+_TOO_MANY = N_("there are 100 others")
 _NOT_IN_FIRST = N_("is not in the first chunk")
 _LINE_END = N_("has a line end in its name")
 _DIFFERS = N_("differs between rows of one question")
@@ -462,17 +420,7 @@ def checked_choice(tags: object) -> TagChoice:
         return tags
     if isinstance(tags, list | tuple) and all(isinstance(one, str) for one in tags):
         return tuple(dict.fromkeys(tags))
-    problem = f"must be True, False or a list of names of columns, got {clipped(tags)}"
-    raise InvalidType("tags", problem)
-
-
-def is_wanted(name: str, choice: TagChoice) -> bool:
-    """Tell whether a column is to be kept as tags, if it can be."""
-    return (
-        isinstance(name, str)
-        and name != ""
-        and (choice if isinstance(choice, bool) else name in choice)
-    )
+    raise must("tags", "be True, False or a list of names of columns", tags, kind=InvalidType)
 
 
 def tag_in(value: Any) -> tuple[Tag, str]:
@@ -487,21 +435,12 @@ def tag_in(value: Any) -> tuple[Tag, str]:
         if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
             return None, _HALF
         return value or None, ""
+    if isinstance(value, Unread):
+        return None, value.why
     value = plain(value)
-    if value is _ABSENT or is_missing(value):
+    if is_missing(value):
         return None, ""
     return (value, "") if is_tag(value) else (None, f"holds {kind_of(value)}")
-
-
-def tags_in(values: Iterable[Any]) -> list[Tag] | str:
-    """Return a column as tags, or why it cannot be; it is read no further than that."""
-    found = []
-    for value in values:
-        tag, problem = tag_in(value)
-        if problem:
-            return problem
-        found.append(tag)
-    return found
 
 
 def tag_cell(tag: Tag) -> str:
@@ -543,17 +482,18 @@ class TagReader:
         """Return the tags of a row; where it has none, there is none."""
         found: dict[str, Tag] = {}
         for name, value in row.items():
-            if name in JUDGED and _holds_judged(value):
+            if _is_judged(name, row):
                 continue
             if name not in self._asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
                 if problem:
-                    self._leave_out(name, problem)
+                    self.leave_out(name, problem)
                 elif tag is not None:
                     found[name] = tag
         for name, tag in mark.tags.items():
             known = name in self.names or self._is_new(name)
-            if known and (name not in row or _as_marked(found.get(name), tag)):
+            is_tag_there = name in row and name not in self._asked and not _is_judged(name, row)
+            if known and (not is_tag_there or _as_marked(found.get(name), tag)):
                 found[name] = tag
         return found or _NO_TAGS
 
@@ -565,7 +505,7 @@ class TagReader:
             if len(self._unwanted) < MOST_TAGS:
                 self._unwanted[name] = None
             return False
-        problem = TOO_MANY if len(self.names) == MOST_TAGS else ""
+        problem = _TOO_MANY if len(self.names) == MOST_TAGS else ""
         if self._settled:
             problem = _NOT_IN_FIRST
         elif len(name.splitlines()) > 1:
@@ -577,22 +517,28 @@ class TagReader:
         self.names[name] = None
         return True
 
-    def may_be(self, name: str) -> bool:
-        """Tell whether a column may hold tags, by its name."""
-        return name in self.names or (name not in self._asked and is_wanted(name, self._choice))
-
-    def check(self, name: str, fields: Sequence[str]) -> None:
+    def check(self, table: str, fields: Iterable[str | None] = ()) -> None:
         """Refuse a name that was chosen and is not among the tags.
 
         Args:
-            name: What to call the file.
-            fields: The fields that mean something else.
-        """
-        others = [*self.names, *self.left_out, *self._unwanted]
-        table = Columns(name, {}, [*fields, *others])
-        check_chosen(self._choice, table, self._asked, self.names, self.left_out)
+            table: What to call the table.
+            fields: The names there are beside those that were met.
 
-    def _leave_out(self, name: str, problem: str) -> None:
+        Raises:
+            DatasetError: If there is one.
+        """
+        for name in () if isinstance(self._choice, bool) else self._choice:
+            if name in self.left_out or name in self._asked:
+                why = self.left_out.get(name, "is read as something else")
+                problem = f"column {name!r} cannot be a tag: it {why}"
+                raise Place(table).error(problem, Advice("leave it out of {}", tags=...))
+            if name not in self.names:
+                known = [*filter(None, fields), *self.names, *self.left_out, *self._unwanted]
+                problem = f"no column {name!r}, which is named in tags; the columns are "
+                raise Place(table).error(problem + listed([*dict.fromkeys(known)]))
+
+    def leave_out(self, name: str, problem: str) -> None:
+        """Let a column be no tag, and keep why."""
         self.left_out.setdefault(name, problem)
         if not self._settled:
             del self.names[name]
@@ -609,61 +555,17 @@ def asked_by(roles: Roles) -> set[str | None]:
 
 
 def tags_of(
-    table: Columns,
-    asked: Collection[str | None],
-    choice: TagChoice,
-    marks: Sequence[Mark] = (),
+    table: Records, asked: Iterable[str | None], choice: TagChoice
 ) -> tuple[dict[str, list[Tag]], list[str]]:
     """Return the tags of a table, and a note on the columns that cannot be any.
 
     Raises:
         DatasetError: If a column that was chosen is not there, or cannot be a tag.
     """
-    others, left_out = dict(table.others), dict(table.left_out)
-    for name, values in table.columns.items():
-        if name in JUDGED and any(map(_holds_judged, values)):
-            continue
-        if name not in asked and is_wanted(name, choice):
-            found = tags_in(values)
-            if isinstance(found, str):
-                left_out[name] = found
-            else:
-                others[name] = found
-    tags = {name: others[name] for name in table.names if name in others}
-    for query, mark in enumerate(marks):
-        for name, tag in mark.tags.items() if choice else ():
-            known = name in tags or (name not in left_out and len(tags) < MOST_TAGS)
-            if known and is_wanted(name, choice):
-                column = tags.setdefault(name, [None] * len(marks))
-                if name not in others or _as_marked(column[query], tag):
-                    column[query] = tag
-    check_chosen(choice, table, asked, tags, left_out)
-    return tags, notes_on(left_out)
-
-
-def check_chosen(
-    choice: TagChoice,
-    table: Columns,
-    asked: Collection[str | None],
-    tags: Collection[str],
-    left_out: Mapping[str, str],
-) -> None:
-    """Refuse a name that was chosen and cannot be a tag.
-
-    Raises:
-        DatasetError: If there is one.
-    """
-    for name in () if isinstance(choice, bool) else choice:
-        if name in left_out:
-            problem = f"column {name!r} cannot be a tag: it {left_out[name]}"
-            raise Place(table.name).error(problem, Advice("leave it out of {}", tags=...))
-        if name in asked:
-            problem = f"column {name!r} cannot be a tag: it is read as something else"
-            raise Place(table.name).error(problem, Advice("leave it out of {}", tags=...))
-        if name not in tags:
-            raise Place(table.name).error(
-                f"no column {name!r}, which is named in tags; {table.described()}"
-            )
+    reader = TagReader(asked, choice)
+    found = [reader.read(row, _NO_MARK) for _, row in table.rows]
+    reader.check(table.name, table.names)
+    return reader.columns(found), notes_on(reader.left_out)
 
 
 def notes_on(left_out: Mapping[str, str]) -> list[str]:
@@ -731,7 +633,7 @@ def query_in(
             predicted = _documents(row, roles.predicted, roles.options, ground_truth=False)
         judged = None
         for name in JUDGED:
-            if name in row and _holds_judged(row[name]):
+            if _is_judged(name, row):
                 judged = _judged_in(row[name], Location(name))
     except Refusal as error:
         raise error.at(place) from error
@@ -739,8 +641,11 @@ def query_in(
     return Query(place, question, actual, predicted, mark, found, judged)
 
 
-def _holds_judged(value: Any) -> bool:
-    """Tell whether a cell holds a list or an object, perhaps written as text."""
+def _is_judged(name: str, row: Mapping[str, Any]) -> bool:
+    """Tell whether a field holds what was judged: a list or an object, perhaps as text."""
+    if name not in JUDGED or name not in row:
+        return False
+    value = row[name]
     if isinstance(value, str):
         return value[:1] + value[-1:] in ("[]", "{}")
     return isinstance(plain(value), list | tuple | Mapping)
@@ -848,14 +753,14 @@ def _check_plain(documents: list[Any], n_values: int, name: str) -> None:
         raise InvalidInput(name, "belongs to documents that are plain texts; these are not")
 
 
-def queries_of(table: Columns, roles: Roles) -> list[Query]:
+def queries_of(table: Records, roles: Roles, tags: TagReader | None = None) -> list[Query]:
     """Make a query of each row of a table.
 
     Raises:
         DatasetError: If there is none, or one cannot be used.
     """
     table.check_has([roles.actual.texts or roles.actual.ids or ""])
-    queries = [query_in(row, roles, place) for place, row in table.rows()]
+    queries = [query_in(row, roles, place, tags) for place, row in table.rows]
     for one in queries if table.in_memory else ():
         with located(one.place):
             if isinstance(one.question, str):
@@ -868,26 +773,24 @@ def queries_of(table: Columns, roles: Roles) -> list[Query]:
 # Cells that hold one document each, and rows that hold one of a query's each
 
 
-def cells_as_lists(table: Columns, roles: Roles) -> tuple[Columns, list[str]]:
+def cells_as_lists(table: Records, roles: Roles) -> tuple[Records, list[str]]:
     """Make a list of each plain text in the columns of documents, and say how many there were.
 
     A blank cell is an empty list; what spells a list stays, to be read as one.
 
     >>> roles = Roles("krag_eval", None, Side("actual"), None)
-    >>> table, notes = cells_as_lists(Columns("qa.csv", {"actual": ["a", "['b']", ""]}, []), roles)
-    >>> table.columns["actual"], notes
+    >>> rows = [(Place("qa.csv"), {"actual": cell}) for cell in ("a", "['b']", "")]
+    >>> table, notes = cells_as_lists(Records.of(rows, "qa.csv"), roles)
+    >>> table.column("actual"), notes
     ([['a'], "['b']", []], ['plain text in actual read as one document per cell (1 of 3 cells)'])
     """
-    columns, notes = dict(table.columns), []
     sides = [side for side in (roles.actual, roles.predicted) if side is not None]
-    for name in (field for side in sides for field in side.fields):
-        read = [_cell_as_list(value) for value in columns[name]]
-        n_texts = sum(one != [] and one is not columns[name][at] for at, one in enumerate(read))
-        columns[name] = read
-        if n_texts:
-            told = _("plain text in {name} read as one document per cell ({n} of {cells} cells)")
-            notes.append(told.format(name=name, n=n_texts, cells=len(read)))
-    return table._replace(columns=columns), notes
+    fields = [field for side in sides for field in side.fields]
+    table, counts = table.changed(fields, _cell_as_list)
+    told = _("plain text in {name} read as one document per cell ({n} of {cells} cells)")
+    return table, [
+        told.format(name=name, n=n, cells=len(table.rows)) for name, n in counts.items() if n
+    ]
 
 
 def _cell_as_list(value: Any) -> Any:
@@ -895,7 +798,7 @@ def _cell_as_list(value: Any) -> Any:
         if not value.strip():
             return []
         return value if is_list_written(value) else [value]
-    if value is _ABSENT or hasattr(value, "__len__"):
+    if hasattr(value, "__len__"):
         return value
     return [] if is_missing(value) else value
 

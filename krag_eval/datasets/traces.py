@@ -17,19 +17,10 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, _
-from krag_eval._reading import (
-    MAX_BYTES,
-    Limits,
-    MaxObjects,
-    Source,
-    name_of,
-    parsed,
-    within_memory,
-)
+from krag_eval._reading import MAX_BYTES, Source, located, parsed
 from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
 from krag_eval.datasets.langsmith import run_as_row
-from krag_eval.datasets.table import Columns, is_frame, listed, located
-from krag_eval.datasets.tabular import is_parquet, json_columns, parquet_columns
+from krag_eval.datasets.table import Records, is_frame, listed, records_in
 from krag_eval.datasets.trec import Missing
 from krag_eval.datasets.vocabularies import QUESTIONS
 from krag_eval.documents import (
@@ -104,8 +95,6 @@ class _Wanted(frozenset[str]):
 
 #: The columns that may be needed of a table of spans.
 SPANS: Collection[str] = _Wanted(_FIELDS)
-#: Columns of which a table of spans has one.
-MARKS = frozenset({"attributes", "resourceSpans", "run_type", "context.span_id"})
 
 
 def is_spans(names: Collection[str]) -> bool:
@@ -177,7 +166,6 @@ def read_traces(
     calls: Calls | None = None,
     missing: Missing = "skip",
     max_bytes: int | None = MAX_BYTES,
-    max_objects: MaxObjects = "auto",
 ) -> Dataset:
     r"""Read what was retrieved from traces, and join it to questions with ground truth.
 
@@ -206,7 +194,6 @@ def read_traces(
         missing: For questions of ``dataset`` that no span was asked: ``"skip"`` leaves them out,
             ``"zero"`` counts them as nothing retrieved, both with a warning.
         max_bytes: As in :func:`read_jsonl`.
-        max_objects: As in :func:`read_jsonl`.
 
     Raises:
         DatasetError: If there are no such spans, one cannot be read, or none of them joins.
@@ -226,15 +213,14 @@ def read_traces(
     if dataset is not None and not isinstance(dataset, Dataset):
         problem = f"must be what load_dataset returns, got a {type(dataset).__name__}"
         raise InvalidType("dataset", problem)
-    limits = Limits(max_bytes, max_objects).checked()
-    table = _columns(source, limits)
+    table = _records(source, max_bytes)
     return traces_dataset(
         table, dataset, documents=documents, span=span, calls=calls, missing=missing
     )
 
 
 def traces_dataset(
-    table: Columns,
+    table: Records,
     dataset: Dataset | None = None,
     *,
     documents: Documents = "retrieved",
@@ -267,15 +253,9 @@ def traces_dataset(
 # From a source to flat spans
 
 
-def _columns(source: Any, limits: Limits) -> Columns:
-    if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
-        name = name_of(source)
-        with within_memory(name):
-            if is_parquet(source):
-                return parquet_columns(source, name, limits, SPANS)
-            return json_columns(source, name, limits, SPANS)
-    if is_frame(source):
-        return Columns.of_frame(source, "frame", SPANS)
+def _records(source: Any, max_bytes: int | None) -> Records:
+    if isinstance(source, str | os.PathLike) or hasattr(source, "read") or is_frame(source):
+        return records_in(source, "frame", max_bytes, SPANS)
     given = source if isinstance(source, Iterable) and not isinstance(source, Mapping) else ()
     rows = [run_as_row(one) or one for one in given]
     strange = next((one for one in rows if not isinstance(one, Mapping)), None)
@@ -283,12 +263,13 @@ def _columns(source: Any, limits: Limits) -> Columns:
         came = source if strange is None else strange
         problem = f"must be a file, a data frame or a list of spans as dicts, got {clipped(came)}"
         raise InvalidType("source", problem)
-    return Columns.of_rows(rows, "spans", SPANS)
+    places = (Place("spans", row=number) for number in range(len(rows)))
+    return Records.of(zip(places, rows, strict=True), "spans")
 
 
-def _spans(table: Columns) -> Iterator[_Span]:
+def _spans(table: Records) -> Iterator[_Span]:
     """Yield the spans of a table in its order."""
-    for place, row in table.rows():
+    for place, row in table.rows:
         with _read_at(place):
             if row.get("resourceSpans") is not None:
                 several = [_span(one, place) for one in _of_collector(row["resourceSpans"], place)]

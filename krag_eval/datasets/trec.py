@@ -10,115 +10,37 @@ import json
 import os
 import re
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, islice
 from numbers import Integral, Real
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from krag_eval._language import _
 from krag_eval._reading import (
-    LIMITS,
     MAX_BYTES,
-    Limits,
-    MaxObjects,
     Source,
     kind_of,
+    located,
     name_of,
+    not_json,
     numbered_lines,
     parsed,
-    within_memory,
 )
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.dataset import Dataset, check_overlap
-from krag_eval.datasets.table import located
-from krag_eval.datasets.tabular import is_parquet, parquet_columns
+from krag_eval.datasets.formats import format_of
+from krag_eval.datasets.table import Records, is_frame, records_in
 from krag_eval.documents import AnyOf, DocumentLike
 from krag_eval.errors import DatasetError, InvalidInput, Place, boolean, one_of, warn, whole
 
 Number = TypeVar("Number", int, float)
 #: ``{topic: {document: number}}``
 Table: TypeAlias = dict[str, dict[str, Number]]
-#: Number and text of each line.
-Lines: TypeAlias = Iterator[tuple[int, str]]
 
 # As many digits as a float holds exactly, and a grade in a file may have.
 _LARGEST_GRADE = 10**15 - 1
-
-
-def grades_of(content: Mapping[str, Mapping[str, int]], place: Place) -> Table[int]:
-    """Return a checked copy of judgements.
-
-    Raises:
-        DatasetError: If a grade is not a whole number, a key not text, or there is nothing.
-
-    >>> grades_of({"q1": {"d1": 2}}, Place("qrels"))
-    {'q1': {'d1': 2}}
-    """
-    return _checked(content, place, grade_in)
-
-
-def scores_of(content: Mapping[str, Mapping[str, float]], place: Place) -> Table[float]:
-    """Return a checked copy of a run.
-
-    Raises:
-        DatasetError: If a score is not a number, a key not text, or there is nothing.
-
-    >>> scores_of({"q1": {"d1": 3}}, Place("run"))
-    {'q1': {'d1': 3.0}}
-    """
-    return _checked(content, place, score_in)
-
-
-def object_in(lines: Lines, name: str, number: str) -> dict[str, Any]:
-    """Read an object of judgements, or of a run, from the lines of a JSON file.
-
-    Args:
-        lines: Numbers and texts of the lines, the first of which begins with ``{``.
-        name: Name of the file.
-        number: What documents are given, ``"grade"`` or ``"score"``, for the message.
-
-    Raises:
-        DatasetError: If it is not one JSON object.
-
-    >>> object_in(iter([(1, '{"q1":'), (2, '{"d1": 3}}')]), "run.json", "score")
-    {'q1': {'d1': 3}}
-    """
-    numbered = list(lines)
-    try:
-        with located(Place(name)):
-            content: dict[str, Any] = parsed("".join(text for _, text in numbered))
-    except json.JSONDecodeError as error:
-        line = numbered[min(error.lineno, len(numbered)) - 1][0]
-        raise Place(name, line).error(
-            f"not valid JSON: {error.msg} (column {error.colno}); expected one object "
-            f"{{topic: {{document: {number}}}}}"
-        ) from error
-    return content
-
-
-def _checked(
-    content: Mapping[Any, Any], place: Place, number_of: Callable[[Any, str], Number]
-) -> Table[Number]:
-    table: Table[Number] = {}
-    for topic, documents in content.items():
-        if not isinstance(topic, str) or not isinstance(documents, Mapping):
-            raise place.error(
-                "expected an object of the form {topic: {document: number}} with text as topics, "
-                f"got {kind_of(documents)} for the topic {topic!r}"
-            )
-        table[topic] = {}
-        for document, value in documents.items():
-            if not isinstance(document, str) or not document:
-                raise place.error(f"topic {topic!r}: a document id must be text, got {document!r}")
-            try:
-                table[topic][document] = number_of(value, document)
-            except InvalidInput as error:
-                raise place.error(f"topic {topic!r}: {error.problem}") from error
-    if not table:
-        raise place.error("holds no topics; expected {topic: {document: number}}")
-    return table
 
 
 def grade_in(value: Any, document: str) -> int:
@@ -286,12 +208,8 @@ def _ordered(scores: Mapping[str, float]) -> list[str]:
     return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
 
 
-#: Line, topic, document and number of each row.
-Rows: TypeAlias = Iterator[tuple[int, str, str, Number]]
-
-_BEIR_HEADER = ["query-id", "corpus-id", "score"]
-# The columns of a Parquet file, as ranx names them.
-_TOPIC, _DOCUMENT, _NUMBER = _RANX = ("q_id", "doc_id", "score")
+# The headers of tables: of BEIR's judgements, and of what ranx writes.
+_BEIR, _RANX = ("query-id", "corpus-id", "score"), ("q_id", "doc_id", "score")
 # What C calls white space, and nothing else: an id may hold an ideographic space.
 _SPACES = re.compile(r"[ \t\n\r\f\v]+")
 # A decimal point is harmless where nothing but zeros follows.
@@ -307,7 +225,6 @@ def read_trec(
     scores: ScorePrecision = "single",
     judged: bool = False,
     max_bytes: int | None = MAX_BYTES,
-    max_objects: MaxObjects = "auto",
 ) -> Dataset:
     """Read judgements and a run in TREC's formats, plain or gzip-compressed.
 
@@ -340,7 +257,6 @@ def read_trec(
             ``unjudged="leave_out"`` (``trec_eval -J``). A grade below 0 says that a document is in
             the pool, and nobody looked at it.
         max_bytes: As in :func:`read_jsonl`, for each of the files.
-        max_objects: As in :func:`read_jsonl`, for each of the files.
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
@@ -351,10 +267,9 @@ def read_trec(
     >>> evaluator.calculate_mrr()
     {'mrr': 0.5}
     """
-    limits = Limits(max_bytes, max_objects).checked()
     return judged_dataset(
-        read_qrels(qrels, limits),
-        read_run(run, limits),
+        read_qrels(qrels, max_bytes),
+        read_run(run, max_bytes),
         missing=missing,
         relevance_level=relevance_level,
         scores=scores,
@@ -362,183 +277,66 @@ def read_trec(
     )
 
 
-def read_qrels(source: Source | Mapping[str, Mapping[str, int]], limits: Limits = LIMITS) -> Qrels:
+def read_qrels(
+    source: Source | Mapping[str, Mapping[str, int]], max_bytes: int | None = MAX_BYTES
+) -> Qrels:
     """Read judgements: TREC's four columns, BEIR's three, or ``{topic: {document: grade}}``.
 
     >>> import io
     >>> read_qrels(io.StringIO("301 0 d1 2")).grades
     {'301': {'d1': 2}}
     """
-    if isinstance(source, Mapping):
-        return Qrels("qrels", grades_of(source, Place("qrels")))
-    name = name_of(source)
-    with within_memory(name):
-        return Qrels(name, _grades(source, name, limits))
+    return Qrels(*_read(source, _JUDGEMENTS, max_bytes))
 
 
-def _grades(source: Source, name: str, limits: Limits) -> Table[int]:
-    if is_parquet(source):
-        return _parquet_table(source, name, limits, grade_in, "judgements")
-    with closing(numbered_lines(source, name, limits)) as lines:
-        first, every = _looked_into(lines)
-        if first.lstrip().startswith("{"):
-            return grades_of(object_in(every, name, "grade"), Place(name))
-        is_beir = first.split() == _BEIR_HEADER
-        rows = _beir_judgements(every, name) if is_beir else _judgements(every, name)
-        return _table(rows, name, "judgements")
-
-
-def is_judgements(source: Any, limits: Limits = LIMITS) -> bool:
-    """Tell whether this is judgements: a dict, a JSON file or Parquet as ranx writes them.
-
-    >>> is_judgements({"q1": {"d1": 1}}), is_judgements({"q1": ["d1"]})
-    (True, False)
-    """
-    if isinstance(source, Mapping):
-        return bool(source) and all(map(_is_graded, source.values()))
-    if not isinstance(source, str | os.PathLike):
-        return False
-    name = name_of(source)
-    if is_parquet(source):
-        return {*_RANX} <= {*parquet_columns(source, name, limits, ()).names}
-    if not name.lower().removesuffix(".gz").endswith(".json"):
-        return False
-    with closing(numbered_lines(source, name, limits)) as lines:
-        first, every = _looked_into(lines)
-        if not first.lstrip().startswith("{"):
-            return False
-        try:
-            content = parsed("".join(text for _, text in every))
-        except ValueError:
-            return False
-    return isinstance(content, dict) and is_judgements(content)
-
-
-def _is_graded(documents: Any) -> bool:
-    return isinstance(documents, Mapping) and all(isinstance(one, Real) for one in
-                                                  documents.values())  # fmt: skip
-
-
-def read_run(source: Source | Mapping[str, Mapping[str, float]], limits: Limits = LIMITS) -> Run:
+def read_run(
+    source: Source | Mapping[str, Mapping[str, float]], max_bytes: int | None = MAX_BYTES
+) -> Run:
     """Read a run: six columns, or ``{topic: {document: score}}``, in a JSON file or as it is.
 
     >>> import io
     >>> read_run(io.StringIO("301 Q0 d1 1 0.5 bm25")).scores
     {'301': {'d1': 0.5}}
     """
+    return Run(*_read(source, _RUN, max_bytes))
+
+
+def is_judgements(source: Any, max_bytes: int | None = MAX_BYTES) -> bool:
+    """Tell whether this is judgements: a dict, a JSON file or Parquet as ranx writes them.
+
+    >>> is_judgements({"q1": {"d1": 1}}), is_judgements({"q1": ["d1"]})
+    (True, False)
+    """
     if isinstance(source, Mapping):
-        return Run("run", scores_of(source, Place("run")))
-    name = name_of(source)
-    with within_memory(name):
-        return Run(name, _scores(source, name, limits))
-
-
-def _scores(source: Source, name: str, limits: Limits) -> Table[float]:
+        return bool(source) and all(
+            isinstance(documents, Mapping) and all(isinstance(one, Real) for one in
+                                                   documents.values())
+            for documents in source.values()
+        )  # fmt: skip
+    if not isinstance(source, str | os.PathLike):
+        return False
     if is_parquet(source):
-        return _parquet_table(source, name, limits, score_in, "retrieved documents")
-    with closing(numbered_lines(source, name, limits)) as lines:
-        first, every = _looked_into(lines)
-        if first.lstrip().startswith("{"):
-            return scores_of(object_in(every, name, "score"), Place(name))
-        return _table(_retrieved(every, name), name, "retrieved documents")
+        return {*_RANX} <= {*records_in(source, "qrels", max_bytes, _RANX).names}
+    name = name_of(source)
+    if not name.lower().removesuffix(".gz").endswith(".json"):
+        return False
+    lines = [*numbered_lines(source, name, max_bytes)]
+    if not lines or not lines[0][1].lstrip().startswith("{"):
+        return False
+    try:
+        content = parsed("".join(text for _, text in lines))
+    except ValueError:
+        return False
+    return isinstance(content, dict) and is_judgements(content)
 
 
-def _looked_into(lines: Lines) -> tuple[str, Lines]:
-    """Return the first line's text, and all lines with it."""
-    first = list(islice(lines, 1))
-    return first[0][1] if first else "", chain(first, lines)
+def is_parquet(source: Any) -> bool:
+    """Tell whether a file is Parquet, by its first bytes."""
+    kind = format_of(source)
+    return kind is not None and kind.name == "parquet"
 
 
 # From lines to rows, and from rows to a table
-
-
-def _table(
-    rows: Rows[Number],
-    name: str,
-    what: str,
-    place_of: Callable[[int], Place] | None = None,
-) -> Table[Number]:
-    """Collect rows by topic; each document once."""
-    table: Table[Number] = {}
-    for at, topic, document, number in rows:
-        documents = table.setdefault(topic, {})
-        if document in documents:
-            place = Place(name, at) if place_of is None else place_of(at)
-            raise place.error(
-                f"the document {document!r} is listed a second time for the topic {topic!r}",
-                "list each document once",
-            )
-        documents[document] = number
-    if not table:
-        raise Place(name).error(f"holds no {what}; expected one per line")
-    return table
-
-
-def _parquet_table(
-    source: Any,
-    name: str,
-    limits: Limits,
-    number_in: Callable[[Any, str], Number],
-    what: str,
-) -> Table[Number]:
-    """Read a table with one row for each topic and document, as ranx writes it."""
-    table = parquet_columns(source, name, limits, _RANX)
-    table.check_has(_RANX)
-
-    def rows() -> Rows[Number]:
-        texts = zip(table.texts(_TOPIC), table.texts(_DOCUMENT), strict=True)
-        for at, (topic, document) in enumerate(texts):
-            with located(table.place(at)):
-                number = number_in(table.columns[_NUMBER][at], document)
-            yield at, topic, document, number
-
-    return _table(rows(), name, what, table.place)
-
-
-def _judgements(lines: Lines, name: str) -> Rows[int]:
-    for line, text in lines:
-        if text.startswith("#"):
-            continue
-        columns = _columns(text)
-        if len(columns) != 4:
-            raise _wrong_columns(columns, "topic 0 document grade", Place(name, line))
-        topic, _, document, grade = columns
-        yield line, topic, document, _grade(grade, name, line)
-
-
-def _beir_judgements(lines: Lines, name: str) -> Rows[int]:
-    """Read what follows the header; ids may hold spaces, so only tabs part columns."""
-    for line, text in islice(lines, 1, None):
-        columns = text.rstrip("\r\n").split("\t")
-        if len(columns) != 3 or not all(columns):
-            raise _wrong_columns(columns, " ".join(_BEIR_HEADER), Place(name, line), "a tab")
-        query, document, grade = columns
-        yield line, query, document, _grade(grade, name, line)
-
-
-def _retrieved(lines: Lines, name: str) -> Rows[float]:
-    for line, text in lines:
-        if text.startswith("#"):
-            continue
-        columns = _columns(text)
-        if len(columns) < 6:
-            raise _wrong_columns(columns, "topic Q0 document rank score tag", Place(name, line))
-        topic, _, document, _, score = columns[:5]  # as in trec_eval, more may follow the tag
-        yield line, topic, document, _score(score, name, line)
-
-
-def _columns(text: str) -> list[str]:
-    return text.split() if text.isascii() else _SPACES.split(text.strip(" \t\n\r\f\v"))
-
-
-def _wrong_columns(
-    columns: list[str], expected: str, place: Place, parted_by: str = "white space"
-) -> DatasetError:
-    shown = " ".join(columns)
-    return place.error(
-        f"expected the {len(expected.split())} columns {expected!r}, separated by {parted_by}, got "
-        f"{len(columns)}: {shown[:60]!r}{'…' if len(shown) > 60 else ''}"
-    )
 
 
 def _grade(text: str, name: str, line: int) -> int:
@@ -560,3 +358,139 @@ def _score(text: str, name: str, line: int) -> float:
     if score != score or "_" in text or not text.isascii():
         raise Place(name, line).error(f"the score must be a number, got {text[:40]!r}")
     return score
+
+
+class _Kind(NamedTuple):
+    """Judgements, or a run: what documents are given, and how that is read."""
+
+    what: str
+    name: str
+    columns: str
+    at: int
+    read: Callable[[str, str, int], Any]
+    check: Callable[[Any, str], Any]
+    more: bool = False
+
+
+_JUDGEMENTS = _Kind("judgements", "qrels", "topic 0 document grade", 3, _grade, grade_in)
+# As in trec_eval, more may follow the tag.
+_RUN = _Kind("retrieved documents", "run", "topic Q0 document rank score tag", 4, _score, score_in,
+             more=True)  # fmt: skip
+
+
+def _read(source: Any, kind: _Kind, max_bytes: int | None) -> tuple[str, Table[Any]]:
+    """Return what to call a source, and its numbers by topic and document, each once."""
+    table: Table[Any] = {}
+    name = kind.name if isinstance(source, Mapping) or is_frame(source) else name_of(source)
+    for place, topic, document, number in _rows(source, name, kind, max_bytes):
+        documents = table.setdefault(topic, {})
+        if document in documents:
+            where = Place(name, place) if isinstance(place, int) else place
+            raise where.error(
+                f"the document {document!r} is listed a second time for the topic {topic!r}",
+                "list each document once",
+            )
+        if document is not None:
+            documents[document] = number
+    if not table:
+        raise Place(name).error(f"holds no {kind.what}; expected one per line")
+    return name, table
+
+
+def _rows(
+    source: Any, name: str, kind: _Kind, max_bytes: int | None
+) -> Iterator[tuple[Any, str, str | None, Any]]:
+    """Yield line or place, topic, document and number; of a topic without documents, ``None``."""
+    if isinstance(source, Mapping):
+        yield from _of_mapping(source, Place(name), kind)
+        return
+    is_path = isinstance(source, str | os.PathLike)
+    if (
+        is_frame(source)
+        or is_parquet(source)
+        or (is_path and name.removesuffix(".gz").endswith(".jsonl"))
+    ):
+        yield from _of_records(records_in(source, name, max_bytes, {*_BEIR, *_RANX}), kind)
+        return
+    with closing(numbered_lines(source, name, max_bytes)) as lines:
+        first = [*islice(lines, 1)]
+        start = first[0][1] if first else ""
+        if start.lstrip().startswith("{"):
+            yield from _of_mapping(_object([*first, *lines], name, kind), Place(name), kind)
+        elif kind is _JUDGEMENTS and start.split() == [*_BEIR]:
+            yield from _of_beir(lines, name)
+        else:
+            yield from _of_lines(chain(first, lines), name, kind)
+
+
+def _of_mapping(
+    content: Mapping[Any, Any], place: Place, kind: _Kind
+) -> Iterator[tuple[Place, str, str | None, Any]]:
+    for topic, documents in content.items():
+        if not isinstance(topic, str) or not isinstance(documents, Mapping):
+            raise place.error(
+                "expected an object of the form {topic: {document: number}} with text as topics, "
+                f"got {kind_of(documents)} for the topic {topic!r}"
+            )
+        yield place, topic, None, None
+        for document, value in documents.items():
+            if not isinstance(document, str) or not document:
+                raise place.error(f"topic {topic!r}: a document id must be text, got {document!r}")
+            try:
+                yield place, topic, document, kind.check(value, document)
+            except InvalidInput as error:
+                raise place.error(f"topic {topic!r}: {error.problem}") from error
+
+
+def _object(lines: Sequence[tuple[int, str]], name: str, kind: _Kind) -> dict[str, Any]:
+    """Read one object from lines, the first of which begins with ``{``."""
+    try:
+        with located(Place(name)):
+            content: dict[str, Any] = parsed("".join(text for _, text in lines))
+    except json.JSONDecodeError as error:
+        place = Place(name, lines[min(error.lineno, len(lines)) - 1][0])
+        number = kind.columns.split()[kind.at]
+        raise not_json(error, place, f"one object {{topic: {{document: {number}}}}}") from error
+    return content
+
+
+def _of_records(table: Records, kind: _Kind) -> Iterator[tuple[Place, str, str, Any]]:
+    """Yield the rows of a table as BEIR or ranx writes it."""
+    topic, document, number = _BEIR if {*_BEIR} <= {*table.names} else _RANX
+    table.check_has((topic, document, number))
+    ids = zip(table.ids(topic), table.ids(document), strict=True)
+    for (one, other), (place, value) in zip(ids, table.cells(number), strict=True):
+        with located(place):
+            yield place, one, other, kind.check(value, other)
+
+
+def _of_lines(
+    lines: Iterable[tuple[int, str]], name: str, kind: _Kind
+) -> Iterator[tuple[int, str, str, Any]]:
+    n_columns = len(kind.columns.split())
+    for line, text in lines:
+        if text.startswith("#"):
+            continue
+        columns = text.split() if text.isascii() else _SPACES.split(text.strip(" \t\n\r\f\v"))
+        if len(columns) < n_columns or (len(columns) > n_columns and not kind.more):
+            raise _wrong_columns(columns, kind.columns, Place(name, line))
+        yield line, columns[0], columns[2], kind.read(columns[kind.at], name, line)
+
+
+def _of_beir(lines: Iterable[tuple[int, str]], name: str) -> Iterator[tuple[int, str, str, int]]:
+    """Yield what follows BEIR's header; ids may hold spaces, so only tabs part columns."""
+    for line, text in lines:
+        columns = text.rstrip("\r\n").split("\t")
+        if len(columns) != 3 or not all(columns):
+            raise _wrong_columns(columns, " ".join(_BEIR), Place(name, line), "a tab")
+        yield line, columns[0], columns[1], _grade(columns[2], name, line)
+
+
+def _wrong_columns(
+    columns: list[str], expected: str, place: Place, parted_by: str = "white space"
+) -> DatasetError:
+    shown = " ".join(columns)
+    return place.error(
+        f"expected the {len(expected.split())} columns {expected!r}, separated by {parted_by}, got "
+        f"{len(columns)}: {shown[:60]!r}{'…' if len(shown) > 60 else ''}"
+    )

@@ -358,8 +358,9 @@ def _of_frame(frame: pd.DataFrame) -> Questions:
         raise InvalidInput("dataset", problem, _LOAD)
     questions = _of_rows(frame[names].to_dict("records"))
     once = frame.loc[:, ~frame.columns.duplicated(keep=False)]
-    others = table.Columns.of_frame(once, "dataset", _ASKED, choice=True)
-    return replace(questions, tags=others.others, notes=table.notes_on(others.left_out))
+    records = table.Records.of_frame(once, "dataset", _ASKED, tags=True)
+    tags, notes = table.tags_of(records, _ASKED, choice=True)
+    return replace(questions, tags=tags, notes=notes)
 
 
 def _of_rows(rows: Sequence[Any]) -> Questions:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from krag_eval._io import replacing, unshielded
 from krag_eval._language import Language, _, spoken
-from krag_eval._reading import cells_of_any_size, every_line
+from krag_eval._reading import cells_of_any_size, numbered_lines
 from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JudgedRows, write_csv
@@ -422,7 +422,11 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
 def _rows(path: str | os.PathLike[str]) -> Generator[tuple[Place, dict[str, str | None]]]:
     """Yield where each row of a filled-in table ends, and its cells by column."""
     name = os.fsdecode(path)
-    with open(path, "rb") as file, cells_of_any_size(), closing(every_line(file, name)) as lines:
+    with (
+        open(path, "rb") as file,
+        cells_of_any_size(),
+        closing(numbered_lines(file, name, blank=True)) as lines,
+    ):
         reader = csv.DictReader(text for _, text in lines)
         try:
             missing = {"query", "key", "relevant"} - set(reader.fieldnames or ())

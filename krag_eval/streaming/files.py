@@ -1,24 +1,27 @@
 """A file of any size, evaluated chunk by chunk, and its state, so that a killed run resumes.
 
-A directory named after the output, with ``.partial`` behind it, holds the rows of each chunk in a
-file of its own, and ``progress.json``: what the run is made for, how far it has come, and what must
-be kept of the chunks so far. A chunk's rows are written first, then ``progress.json`` takes their
-number, in one step; whenever the process is killed, a chunk is done or not, and never twice.
+Rows mean what they mean to :func:`~krag_eval.datasets.read_jsonl`. A directory named after the
+output, with ``.partial`` behind it, holds the rows of each chunk in a file of its own, and
+``progress.json``: what the run is made for, how far it has come, and what must be kept of the
+chunks so far. A chunk's rows are written first, then ``progress.json`` takes their number, in one
+step; whenever the process is killed, a chunk is done or not, and never twice.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,21 +29,23 @@ from numpy.typing import NDArray
 from krag_eval._io import Purpose, bar_of, bars, check_apart, check_progress, lock, naming
 from krag_eval._language import _
 from krag_eval._options import PLAN_OPTIONS, check_options
-from krag_eval._reading import MAX_BYTES, Limits, MaxObjects
-from krag_eval.datasets.dataset import labels_for
-from krag_eval.datasets.jsonl import Fields
-from krag_eval.datasets.streams import Chunk, Cursor, QueryFiles
+from krag_eval._reading import MAX_BYTES, cannot_read, check_encoding, checked_bytes
+from krag_eval.datasets.dataset import labels_for, single
+from krag_eval.datasets.formats import FORMATS, File, Format, Row, TagChoice, format_of
+from krag_eval.datasets.loading import FIELD_OPTIONS, Fields, shape_of
 from krag_eval.datasets.table import (
     MOST_LEFT_OUT,
-    TagChoice,
+    Query,
+    Records,
     TagReader,
     asked_by,
     checked_choice,
     matcher_of,
     notes_on,
+    query_in,
 )
-from krag_eval.datasets.tabular import check_encoding
-from krag_eval.documents import Tag
+from krag_eval.datasets.vocabularies import KNOWN, nothing_retrieved, roles_of
+from krag_eval.documents import text_of
 from krag_eval.errors import Advice, InvalidInput, Place, Refusal, clipped, warn, whole
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -74,7 +79,6 @@ def evaluate_file(
     actual_field: str = "actual",
     predicted_field: str = "predicted",
     max_bytes: int | None = MAX_BYTES,
-    max_objects: MaxObjects = "auto",
     tags: bool | Sequence[str] = True,
     encoding: str = "utf-8",
     **options: Any,
@@ -93,8 +97,9 @@ def evaluate_file(
 
     Args:
         path: JSON lines (plain or gzip), as :func:`~krag_eval.datasets.read_jsonl` reads them; a
-            Parquet file with such columns, a list of texts or of documents in each row; or a
-            directory of files of one kind, read in the order of their names.
+            file of another format with such columns (Parquet, CSV, …), a list of texts or of
+            documents in each row; or a directory of files of one kind, read in the order of their
+            names. A JSON array is parsed whole.
         k: A cutoff or several; ``None`` stands for all retrieved documents.
         per_query: Where to write one row per query, ``*.parquet`` or ``*.csv``: the question
             (``query``, as text), its ``position`` in the input from 0, and counts and metrics at
@@ -105,7 +110,7 @@ def evaluate_file(
             <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
         metrics: Metrics to compute; all built-in ones if not given.
-        chunk_size: Queries evaluated together; fewer where they pass 64 MiB in memory.
+        chunk_size: Queries evaluated together; fewer where their texts pass 64 MiB.
         resume: Whether to resume from the progress of an earlier run; if not, it is deleted.
         progress: Whether to show a bar; if not given, in a terminal and in a notebook.
         n_jobs: Processes that tokenise and score; see
@@ -113,15 +118,12 @@ def evaluate_file(
         question_field: Name of the field with the question, text or a whole number.
         actual_field: Name of the field with the ground truth.
         predicted_field: Name of the field with the retrieved documents, best first.
-        max_bytes: Four times what a line or a row may hold; 1 GiB unless given, ``None`` for no
-            limit. A file may be of any length.
-        max_objects: How many values (texts, numbers, lists, objects) may come out of a line of a
-            compressed file, or of a row or row group of a Parquet file; unless given, as many as
-            its size justifies, as in :func:`~krag_eval.datasets.read_jsonl`.
+        max_bytes: Four times what a line may hold, and what some rows of a Parquet file may; 1 GiB
+            unless given, ``None`` for no limit. A file may be of any length.
         tags: Which other fields to write beside, as tags of the queries (``tag:name``): texts of at
             most 200 characters, numbers and booleans; the first chunk settles their names. A
             warning names what is left out.
-        encoding: Of JSON lines, such as ``"cp949"``.
+        encoding: Of text, such as ``"cp949"``.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
             ``threshold``, ``conventions``, …
 
@@ -146,14 +148,11 @@ def evaluate_file(
     n_jobs = check_n_jobs(n_jobs)
     choice = checked_choice(tags)
     size = whole("chunk_size", chunk_size, 1)
-    fields = Fields(question_field, actual_field, predicted_field)
     output = None if per_query is None else checked_row_file(per_query)
     check_encoding(encoding)
-    files = QueryFiles.found(path, Limits(max_bytes, max_objects).checked(), encoding)
-    if files.parquet and encoding != "utf-8":
-        raise InvalidInput("encoding", f"is for JSON lines, got Parquet ({path})", "leave it out")
-    fields = files.recognised(fields)
-    first = files.first(fields)
+    files = QueryFiles.found(path, checked_bytes(max_bytes), encoding)
+    fields = files.recognised(Fields(question_field, actual_field, predicted_field))
+    first = next((one for one, *_ in files.queries(fields)), None)
     if first is None:
         raise Place(files.name).error("holds no queries; expected at least one")
     # What Dataset.save wrote says how to evaluate it, as in memory.
@@ -180,10 +179,7 @@ def evaluate_file(
         )
     opened = nullcontext() if output is None else RunState(output, run, resume=resume)
     with opened as state, processes(n_jobs, plan.plan.matcher.signature), bars(progress):
-        # As of the first query, so that every chunk has the same columns.
-        has_judged = first.judged is not None
-        whole_run = _Run(plan, defaults, files, fields, state, choice, has_judged=has_judged)
-        done = whole_run.all_chunks(size, progress)
+        done = _all_chunks(plan, files, fields, first, state, choice, size, progress)
         if files.fingerprint() != run["files"]:
             anew = Advice("evaluate it anew, with {}", resume=False)
             raise Place(files.name).error("changed while it was read", anew)
@@ -191,143 +187,99 @@ def evaluate_file(
         if state is not None and output is not None:
             state.finish(done.n_parts)
             rows = RowsInFile(output, done.partial.summary)
-    _warn_of_unnamed(done, files, fields)
+    if 0 < done.n_unnamed < done.n_queries:
+        told = _(
+            "{n} of {queries} queries in {name} have no {field} (the first is {where}), so all "
+            "are labelled by position."
+        )
+        warn(told.format(n=done.n_unnamed, queries=done.n_queries, name=files.name,
+                         field=fields.question, where=done.first_unnamed))  # fmt: skip
     for note in notes_on(done.left_out):
         warn(f"{files.name}: {note}.", Advice(_("pass {} to keep none"), tags=False))
     return plan.result([done.partial], rows)
 
 
-class _Run:
-    """One run over files: chunk after chunk, each kept before the next is read."""
-
-    def __init__(
-        self,
-        plan: PartitionPlan,
-        defaults: Mapping[str, Any],
-        files: QueryFiles,
-        fields: Fields,
-        state: RunState | None,
-        choice: TagChoice,
-        *,
-        has_judged: bool,
-    ) -> None:
-        self._has_judged = has_judged
-        self._plan = plan
-        self._defaults = defaults
-        self._files = files
-        self._fields = fields
-        self._state = state
-        begun = None if state is None else state.progress
-        self._done = begun or Progress(plan.nothing())
-        self._tags: TagReader | None = None
-        if state is not None and choice:
-            names = None if begun is None else begun.tags
-            self._tags = TagReader(asked_by(fields.roles), choice, names)
-            self._tags.left_out |= self._done.left_out
-
-    def all_chunks(self, chunk_size: int, progress: bool | None) -> Progress:
-        """Evaluate what is left, and return what must be kept of the whole."""
-        for chunk in self._with_bar(chunk_size, progress):
-            _check_defaults(chunk, self._defaults)
-            judged = self._judged_of(chunk)
-            part = _evaluated(self._plan, chunk._replace(tags=self._tags_of(chunk), judged=judged))
-            first = self._done.n_queries
-            self._done = self._after(chunk, part)
-            if self._state is not None:
-                positions = np.arange(first, first + len(chunk.records), dtype=np.int64)
+def _all_chunks(
+    plan: PartitionPlan,
+    files: QueryFiles,
+    fields: Fields,
+    first: Query,
+    state: RunState | None,
+    choice: TagChoice,
+    size: int,
+    progress: bool | None,
+) -> Progress:
+    """Evaluate what is left, each chunk kept before the next is read; return the whole of it."""
+    begun = None if state is None else state.progress
+    done = begun or Progress(plan.nothing())
+    tags = None
+    if state is not None and choice:
+        tags = TagReader(asked_by(fields.roles), choice, None if begun is None else begun.tags)
+        tags.left_out |= done.left_out
+    bar = bar_of(progress, total=files.size, done=0, title="evaluating", unit=files.unit)
+    before = 0
+    try:
+        for chunk in files.chunks(fields, size, done.cursor, tags):
+            if tags is not None and not done.n_parts:  # the first chunk settles which there are
+                tags.check(files.name, fields[:3])
+                tags.settle()
+            part = _evaluated(plan, chunk.queries, tags, first)
+            unnamed = [one.place for one in chunk.queries if one.label is None]
+            if not done.n_parts and len(unnamed) == len(chunk.queries):
+                _check_question_field(fields, unnamed[0])
+            positions = np.arange(done.n_queries, done.n_queries + len(chunk.queries))
+            done = Progress(
+                done.partial + part.partial,
+                chunk.after,
+                done.n_parts + 1,
+                done.n_unnamed + len(unnamed),
+                done.first_unnamed or (str(unnamed[0]) if unnamed else ""),
+                () if tags is None else tuple(tags.names),
+                # The names of other fields may be as many as queries.
+                {} if tags is None else dict(islice(tags.left_out.items(), MOST_LEFT_OUT)),
+            )
+            if state is not None:
                 query, *others = part.rows.items()
-                rows = dict([query, (POSITION, positions), *others])
-                self._state.add(rows, self._done)
-        return self._done
-
-    def _judged_of(self, chunk: Chunk) -> list[list[Any] | dict[str, bool] | None] | None:
-        """Return what was looked at, where the first query of all says so."""
-        judged = [record.judged for record in chunk.records]
-        if self._has_judged:
-            return judged
-        for record in chunk.records:
-            if record.judged is not None:
-                raise record.place.error(
-                    'has a field "judged", and the first query has none',
-                    'give that one "judged": []',
-                )
-        return None
-
-    def _tags_of(self, chunk: Chunk) -> dict[str, list[Tag]]:
-        """Return the tags of a chunk; the first settles which there are."""
-        if self._tags is None:
-            return {}
-        if not self._done.n_parts:
-            self._tags.check(self._files.name, [name for name in self._fields[:3] if name])
-            self._tags.settle()
-        return self._tags.columns([record.tags for record in chunk.records])
-
-    def _with_bar(self, chunk_size: int, progress: bool | None) -> Iterator[Chunk]:
-        files, before = self._files, 0
-        bar = bar_of(progress, total=files.size, done=0, title="evaluating", unit=files.unit)
-        try:
-            for chunk in files.chunks(self._fields, chunk_size, self._done.cursor, self._tags):
-                yield chunk
-                if bar is not None:
-                    bar.update(chunk.reached - before)
-                before = chunk.reached
-        finally:
+                state.add(dict([query, (POSITION, positions.astype(np.int64)), *others]), done)
             if bar is not None:
-                bar.close()
-
-    def _after(self, chunk: Chunk, part: Part) -> Progress:
-        unnamed = [record.place for record in chunk.records if record.label is None]
-        done = self._done
-        if not done.n_parts and len(unnamed) == len(chunk.records):
-            _check_question_field(self._fields, unnamed[0])
-        return Progress(
-            done.partial + part.partial,
-            chunk.after,
-            done.n_parts + 1,
-            done.n_unnamed + len(unnamed),
-            done.first_unnamed or (str(unnamed[0]) if unnamed else ""),
-            () if self._tags is None else tuple(self._tags.names),
-            {} if self._tags is None else _left_out(self._tags),
-        )
+                bar.update(chunk.reached - before)
+            before = chunk.reached
+    finally:
+        if bar is not None:
+            bar.close()
+    return done
 
 
-def _left_out(tags: TagReader) -> dict[str, str]:
-    """Return what to say of other fields in the end; their names may be as many as queries."""
-    return dict(islice(tags.left_out.items(), MOST_LEFT_OUT))
-
-
-def _evaluated(plan: PartitionPlan, chunk: Chunk) -> Part:
+def _evaluated(
+    plan: PartitionPlan, queries: Sequence[Query], tags: TagReader | None, first: Query
+) -> Part:
     """Evaluate a chunk; an error that names a query names its place in the file."""
-    records = chunk.records
+    for one in queries:
+        if one.mark.defaults != first.mark.defaults:
+            problem = '"krag_eval": the evaluator differs from that of the first query'
+            raise one.place.error(problem, "evaluate data sets of different kinds one by one")
+        # As of the first query, so that every chunk has the same columns.
+        if first.judged is None and one.judged is not None:
+            problem = 'has a field "judged", and the first query has none'
+            raise one.place.error(problem, 'give that one "judged": []')
+    labels = labels_for(
+        plan.plan.matcher, [one.label for one in queries], [one.question for one in queries]
+    )
     try:
         return plan.evaluate(
-            [record.actual for record in records],
-            [record.predicted for record in records],
-            labels_for(
-                plan.plan.matcher,
-                [record.label for record in records],
-                [record.question for record in records],
-            ),
-            chunk.tags,
-            chunk.judged,
+            [one.actual for one in queries],
+            [one.predicted for one in queries],
+            labels,
+            {} if tags is None else tags.columns([one.tags for one in queries]),
+            None if first.judged is None else [one.judged for one in queries],
         )
     except Refusal as error:
         if error.argument not in ("actual_docs", "predicted_docs"):
             raise
-        refused = error.at(records[error.query or 0].place)
+        refused = error.at(queries[error.query or 0].place)
         if error.query is None:
-            refused.problem += f" (they are among the {len(records)} queries from here on)"
+            refused.problem += f" (they are among the {len(queries)} queries from here on)"
         raise refused from error
-
-
-def _check_defaults(chunk: Chunk, defaults: Mapping[str, Any]) -> None:
-    """Refuse queries that were saved to be evaluated in different ways."""
-    for record in chunk.records:
-        if record.mark.defaults != defaults:
-            raise record.place.error(
-                '"krag_eval": the evaluator differs from that of the first query',
-                "evaluate data sets of different kinds one by one",
-            )
 
 
 def _check_question_field(fields: Fields, place: Place) -> None:
@@ -338,23 +290,223 @@ def _check_question_field(fields: Fields, place: Place) -> None:
         )
 
 
-def _warn_of_unnamed(done: Progress, files: QueryFiles, fields: Fields) -> None:
-    """Warn that questions cannot be labels where only some queries have one."""
-    if 0 < done.n_unnamed < done.n_queries:
-        told = _(
-            "{n} of {queries} queries in {name} have no {field} (the first is {where}), so all "
-            "are labelled by position."
-        )
-        warn(told.format(n=done.n_unnamed, queries=done.n_queries, name=files.name,
-                         field=fields.question, where=done.first_unnamed))  # fmt: skip
+# The files, from one end to the other
 
+# A chunk ends early when the texts of its queries are this long, so that long documents do not
+# fill the memory; a document weighs something beside its text.
+_MOST_WEIGHT, _WEIGHT = 64 * 2**20, 64
+# How much of a file's beginning and end goes into its fingerprint.
+_LOOKED_AT = 2**16
+
+
+def is_read_in_directories(name: str) -> bool:
+    """Return whether a file of that name is one that directories of queries are made of.
+
+    >>> is_read_in_directories("part-1.jsonl.gz"), is_read_in_directories("chart.png")
+    (True, False)
+    """
+    return format_of(name, looked_into=False) is not None
+
+
+class Cursor(NamedTuple):
+    """A place to read on from: so many rows into a file, both counted from 0."""
+
+    file: int = 0
+    records: int = 0
+
+
+class Chunk(NamedTuple):
+    """Some queries, where the next ones begin, and how far the reading has come."""
+
+    queries: list[Query]
+    after: Cursor
+    reached: int
+
+
+_BEGINNING = Cursor()
+
+
+@dataclass(frozen=True)
+class QueryFiles:
+    """The files of a run, in the order they are read.
+
+    Attributes:
+        name: What was asked for, for messages.
+        paths: The files.
+        format: Their format.
+        max_bytes: Four times what a line may hold; a file may be of any length.
+        encoding: Of text.
+    """
+
+    name: str
+    paths: tuple[Path, ...]
+    format: Format
+    max_bytes: int | None = MAX_BYTES
+    encoding: str = "utf-8"
+
+    @classmethod
+    def found(
+        cls,
+        path: str | os.PathLike[str],
+        max_bytes: int | None = MAX_BYTES,
+        encoding: str = "utf-8",
+    ) -> QueryFiles:
+        """Find the files to read: one, or those of a directory in the order of their names.
+
+        Files of a directory whose names begin with a dot or an underscore are passed over, as the
+        engines that write such directories mean it.
+
+        Raises:
+            DatasetError: If there is no such file, a directory holds anything but files of one
+                kind, or it is not a regular file.
+        """
+        name = os.fsdecode(path)
+        if "\0" in name:
+            raise Place(name).error("the name of a file cannot contain a NUL character")
+        try:
+            mode = os.stat(name).st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                problem = "is not a regular file, and can be read only once"
+                raise Place(name).error(problem, "save it to a file first")
+            kind = format_of(name) or FORMATS["jsonl"]
+            paths: tuple[Path, ...] = (Path(name),)
+            if stat.S_ISDIR(mode):
+                held = sorted(one for one in os.listdir(name) if not one.startswith((".", "_")))
+                paths = tuple(Path(name, one) for one in held)
+                kind = _only_kind(name, paths)
+        except OSError as error:
+            raise cannot_read(error, Place(name)) from error
+        if not kind.is_text and encoding != "utf-8":
+            problem = f"is for files of text, got format {kind.name!r} ({name})"
+            raise InvalidInput("encoding", problem, "leave it out")
+        return cls(name, paths, kind, max_bytes, encoding)
+
+    @property
+    def size(self) -> int:
+        """How much there is to read, in :attr:`unit`."""
+        return sum(map(self._size, self.paths))
+
+    def _size(self, path: Path) -> int:
+        count = self.format.count
+        return path.stat().st_size if count is None else count(path)
+
+    @property
+    def unit(self) -> str:
+        """What :attr:`size` counts: rows where files say how many, or bytes."""
+        return "B" if self.format.count is None else "query"
+
+    def fingerprint(self) -> list[list[Any]]:
+        """Return what changes when a file does: name, size, time, and its beginning and end."""
+        return [_fingerprint(path) for path in self.paths]
+
+    def recognised(self, fields: Fields) -> Fields:
+        """Return the fields as the first row names them, where that is not as in ``fields``.
+
+        Raises:
+            DatasetError: If its names could mean two things, or are those of what is read whole.
+        """
+        row = next((row for path in self.paths for _, row in self._rows(path, fields)), {})
+        if not fields.are_foreign_to(row):
+            return fields
+        shape = shape_of(row.keys(), fields.mapped)
+        if shape is not None:
+            raise Place(self.name).error(
+                f"{shape.what} are read whole, not in chunks",
+                "read it by load_dataset, and save that as JSON lines",
+            )
+        table = Records.of([(Place(self.name), row)], self.name)
+        roles = roles_of(table, fields.mapped, FIELD_OPTIONS)
+        if roles.predicted is None:
+            raise nothing_retrieved(table, FIELD_OPTIONS[-1])
+        return fields._replace(recognised=roles)
+
+    def _rows(
+        self, path: Path, fields: Fields, source: Any = None, skipped: int = 0, tags: bool = True
+    ) -> Iterator[Row]:
+        wanted = {*KNOWN, *filter(None, [*asked_by(fields.roles), *fields[:3]])}
+        return self.format.rows(
+            File(source or path, str(path), self.max_bytes, self.encoding,
+                 self.format.delimiter or None, wanted, tags, skipped, held=False)
+        )  # fmt: skip
+
+    def chunks(
+        self, fields: Fields, chunk_size: int, start: Cursor, tags: TagReader | None = None
+    ) -> Iterator[Chunk]:
+        """Yield the queries in chunks, from a place on; the last chunk may be smaller.
+
+        A chunk is cut short where its texts pass 64 MiB, and continues over the end of a file.
+
+        Raises:
+            DatasetError: If anything in a file cannot be used; as far as it was asked for.
+        """
+        queries: list[Query] = []
+        weight, after, reached = 0, start, 0
+        for query, after, reached in self.queries(fields, start, tags):
+            queries.append(query)
+            documents = chain(single(query.actual), query.predicted)
+            weight += sum(len(text_of(one)) + _WEIGHT for one in documents)
+            if len(queries) == chunk_size or weight > _MOST_WEIGHT:
+                yield Chunk(queries, after, reached)
+                queries, weight = [], 0
+        if queries:
+            yield Chunk(queries, after, reached)
+
+    def queries(
+        self, fields: Fields, start: Cursor = _BEGINNING, tags: TagReader | None = None
+    ) -> Iterator[tuple[Query, Cursor, int]]:
+        """Yield each query, where the next begins, and how far that is.
+
+        Raises:
+            DatasetError: If it cannot be used.
+        """
+        roles, before = fields.roles, 0
+        for number, path in enumerate(self.paths):
+            if number >= start.file:
+                skipped = start.records if number == start.file else 0
+                with open(path, "rb") as file:
+                    rows = self._rows(path, fields, file, skipped, tags is not None)
+                    for n_rows, (place, row) in enumerate(rows, skipped + 1):
+                        query = query_in(row, roles, place, tags)
+                        # What is in the buffer counts as read; a bar need not be that exact.
+                        reached = file.raw.tell() if self.format.count is None else n_rows
+                        yield query, Cursor(number, n_rows), before + reached
+            before += self._size(path)
+
+
+def _only_kind(folder: str, paths: Sequence[Path]) -> Format:
+    """Return the format of the files of a directory, which must be of one."""
+    kinds = {path.name: format_of(path, looked_into=False) for path in paths}
+    strange = [path.name for path in paths if kinds[path.name] is None or path.is_dir()]
+    if strange:
+        problem = f"holds {strange[0]}; expected files named *.jsonl, *.jsonl.gz or *.parquet alone"
+        raise Place(folder).error(problem, "move others away")
+    if not paths:
+        raise Place(folder).error("holds nothing to read; expected files such as *.jsonl")
+    (first, kind), *others = kinds.items()
+    for other, its in others:
+        if its != kind:
+            problem = f"holds files of two kinds ({first} and {other})"
+            raise Place(folder).error(problem, "put each kind into a directory of its own")
+    assert kind is not None
+    return kind
+
+
+def _fingerprint(path: Path) -> list[Any]:
+    with open(path, "rb") as file:
+        seen = os.fstat(file.fileno())
+        digest = hashlib.sha256(file.read(_LOOKED_AT))
+        file.seek(max(0, seen.st_size - _LOOKED_AT))
+        digest.update(file.read(_LOOKED_AT))
+    return [path.name, seen.st_size, seen.st_mtime_ns, digest.hexdigest()]
+
+
+# What a run leaves behind until it is done
 
 _PROGRESS = "progress.json"
 _LOCK = "lock"
 # Everything that a run may leave behind there; nothing else is ever deleted.
 _OURS = re.compile(r"(part-[0-9]{6,}|joined)\.(parquet|csv)|progress\.json(\.new)?|lock")
 _ANEW = Advice("pass {} to start anew", resume=False)
-_BEGINNING = Cursor()
 
 
 @dataclass(frozen=True)

@@ -156,25 +156,23 @@ def test_no_bar_where_nobody_looks(sample: Path) -> None:
     assert done.stderr == ""
 
 
-class TestReadWhole:
-    """Tables, which are read whole."""
+class TestTables:
+    """Tables, in memory and in chunks."""
 
-    @pytest.mark.parametrize(
-        "asked", [("--chunk-size", 5), ("--per-query", "rows.csv"), ("--no-resume",)]
-    )
-    def test_they_are_not_taken_in_chunks(self, tmp_path: Path, asked: tuple[object, ...]) -> None:
+    @pytest.mark.parametrize("option", [("--delimiter", ";"), ("--cells", "text")])
+    def test_options_of_tables_are_for_memory(
+        self, tmp_path: Path, option: tuple[str, str]
+    ) -> None:
         """Said in the shell's words, with what to leave out."""
         path = tmp_path / "run.csv"
-        path.write_text('question,actual,predicted\nQ,"[""a""]","[""a""]"\n', "utf-8")
-        message = refusal("evaluate", path, *asked)
-        assert "run.csv: a CSV file is read whole, not in chunks" in message
-        assert "load_dataset" not in message
+        path.write_text("question;actual;predicted\nQ;['a'];['a']\n", "utf-8")
+        message = refusal("evaluate", path, *option, "--chunk-size", 5)
         assert "leave out --per-query, --chunk-size and --resume" in message
 
-    def test_nor_where_they_are_large(
+    def test_large_ones_are_taken_in_chunks(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Nobody asked for chunks, so nothing is refused."""
+        """With the same numbers."""
         path = tmp_path / "run.csv"
         path.write_text('question,actual,predicted\nQ,"[""a""]","[""a""]"\n', "utf-8")
         expected = run("evaluate", path, *K).output

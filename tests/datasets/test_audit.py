@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
 from krag_eval.datasets import Dataset
-from krag_eval.datasets.audit import FINDINGS
+from krag_eval.datasets.audit import CHECKS
 from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.matching.tokenizers import word_tokens
 
@@ -442,9 +442,9 @@ class TestAudit:
         """Nothing goes missing."""
         bare = audit(dataset(["a"]), ids=True)
         assert [*bare.findings] == ["more_items_than_k"]
-        assert {*bare.findings, *bare.unchecked} == {*FINDINGS}
+        assert {*bare.findings, *bare.unchecked} == {*CHECKS}
         whole = audit(dataset(["a"], questions=["a"]), ["a"])
-        assert [*whole.findings] == [*FINDINGS]
+        assert [*whole.findings] == [*CHECKS]
         assert audit(dataset(["a"]), ["a"], ids=True).unchecked["twins"] == "texts in the index"
 
     def test_summary_and_representations_name_what_was_found(self, found: Audit) -> None:
@@ -552,8 +552,8 @@ class TestInput:
             ({"index": [3]}, "index", InvalidType),
             ({"index": [{"page_content": "a"}], "ids": True}, "index", InvalidInput),
             ({"k": 0}, "k", InvalidInput),
-            ({"k": True}, "k", InvalidInput),
-            ({"k": 2.5}, "k", InvalidInput),
+            ({"k": True}, "k", InvalidType),
+            ({"k": 2.5}, "k", InvalidType),
             ({"ids": "yes"}, "ids", InvalidType),
             ({"min_run": 0}, "min_run", InvalidInput),
             ({"tokenizer": "nothing"}, "tokenizer", InvalidInput),

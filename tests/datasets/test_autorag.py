@@ -289,9 +289,7 @@ class TestTables:
 
     def test_something_else_than_a_table(self) -> None:
         """A mistake in the program."""
-        with pytest.raises(
-            TypeError, match="qa must be the path of a Parquet file or a data frame"
-        ):
+        with pytest.raises(TypeError, match="qa must be the path of a file or a data frame"):
             read_autorag([{"qid": "q1"}])  # type: ignore[arg-type]
 
     def test_without_pyarrow_the_remedy_is_named(

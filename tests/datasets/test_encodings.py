@@ -9,7 +9,7 @@ import pytest
 
 from krag_eval import EvaluationResult, evaluate_file, load_dataset
 from krag_eval.datasets import read_jsonl
-from krag_eval.datasets.jsonl import read_chunks
+from krag_eval.datasets.loading import read_chunks
 from krag_eval.errors import Advice, DatasetError, InvalidInput
 
 RECORD = {"question": "언제 여나요?", "actual": ["아홉 시"], "predicted": ["열 시", "아홉 시"]}

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from krag_eval import KragEvalWarning
-from krag_eval._reading import MAX_BYTES, every_line, numbered_lines, values_in_json
+from krag_eval._reading import MAX_BYTES, numbered_lines
 from krag_eval.datasets import DatasetError, load_dataset, read_beir, read_jsonl, read_trec
 from krag_eval.errors import Refusal
 
@@ -57,13 +57,6 @@ class Endless(io.RawIOBase):
         return size
 
 
-def number_of_values(value: Any) -> int:
-    """Return how many values a value of JSON is made of, names of fields included."""
-    if isinstance(value, dict):
-        return 1 + sum(1 + number_of_values(one) for one in value.values())
-    return 1 + sum(map(number_of_values, value)) if isinstance(value, list) else 1
-
-
 def bomb(path: Path, piece: bytes, times: int) -> Path:
     """Write a gzip file that is far larger inside than outside."""
     with gzip.open(path, "wb") as file:
@@ -97,14 +90,14 @@ class TestBombs:
         """As many bytes as the limit are read, one more is not."""
         path = bomb(tmp_path / "run.jsonl.gz", LINE, 10)
         assert read_jsonl(path, max_bytes=10 * len(LINE)).n_queries == 10
-        with pytest.raises(DatasetError, match=r":1: more than 379 bytes have come out of it"):
+        with pytest.raises(DatasetError, match=r":10: .* longer than 379 bytes"):
             read_jsonl(path, max_bytes=10 * len(LINE) - 1)
         assert read_jsonl(path, max_bytes=None).n_queries == 10
 
     def test_an_open_compressed_file_is_no_way_around_it(self, tmp_path: Path) -> None:
         """What gzip.open returns is on a plain file, and still expands."""
         path = bomb(tmp_path / "run.jsonl.gz", LINE, 10)
-        with gzip.open(path) as file, pytest.raises(DatasetError, match="more than 160 bytes"):
+        with gzip.open(path) as file, pytest.raises(DatasetError, match="longer than 160 bytes"):
             read_jsonl(file, max_bytes=160)
 
     def test_a_bomb_within_a_bomb_is_no_text(self, tmp_path: Path) -> None:
@@ -128,80 +121,10 @@ class TestBombs:
         with pytest.raises(Refusal, match=r"^max_bytes must be a whole number .* got"):
             read_jsonl(io.BytesIO(LINE), max_bytes=limit)
 
-    @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "1 GB"])
-    @pytest.mark.parametrize("read", [read_jsonl, load_dataset])
-    def test_a_limit_is_a_number_of_values(self, read: Callable[..., Any], limit: Any) -> None:
-        """Or None, or "auto"."""
-        with pytest.raises(Refusal, match=r"^max_objects must be a whole number .* got"):
-            read(io.BytesIO(LINE), max_objects=limit)
-
-    def test_values_are_counted_before_they_are_made(self, tmp_path: Path) -> None:
-        """Ten lines of 15: an object, two lists, names and texts are 7, a line counts 8 more."""
-        path = bomb(tmp_path / "run.jsonl.gz", LINE.replace(b'["a"], "p', b'["a, [b"], "p'), 10)
-        assert values_in_json('{"actual": ["a, [b"], "predicted": ["a"]}') == 7
-        assert read_jsonl(path, max_objects=150).n_queries == 10
-        with pytest.raises(DatasetError, match=r"run\.jsonl\.gz:10: more than 149 values"):
-            read_jsonl(path, max_objects=149)
-
-    @pytest.mark.parametrize("name", ["run.jsonl.gz", "run.json.gz", "run.csv.gz"])
-    def test_small_records_cannot_fill_the_memory(self, tmp_path: Path, name: str) -> None:
-        """Millions of values in some kilobytes: refused after what any file may hold."""
-        lines = {
-            "run.jsonl.gz": b'{"actual":[],"predicted":[]}\n' * 250_000,
-            "run.json.gz": b'[{"actual":[\n' + b"[],\n" * 1_000_000 + b"[]]}]",
-            "run.csv.gz": b'actual\n"[' + b"[],[],\n" * 400_000 + b'[]]"',
-        }
-        path = tmp_path / name
-        path.write_bytes(gzip.compress(lines[name]))
-        most = 1_000_000 + 8 * path.stat().st_size
-        tracemalloc.start()
-        try:
-            with pytest.raises(DatasetError, match=rf"{name}:\d+: more than 1,\d+,\d+ values"):
-                load_dataset(path)
-            assert tracemalloc.get_traced_memory()[1] < 150 * most
-        finally:
-            tracemalloc.stop()
-
-    def test_a_file_opened_by_gzip_is_no_way_around_it(self, tmp_path: Path) -> None:
-        """How far it has come in the file itself is known."""
-        path = bomb(tmp_path / "run.jsonl.gz", b'{"actual":[],"predicted":[]}\n' * 1000, 250)
-        with gzip.open(path) as file, pytest.raises(DatasetError, match="values"):
-            read_jsonl(file)
-
-    def test_a_plain_file_may_hold_what_it_holds(self, tmp_path: Path) -> None:
-        """Its size justifies it; but a number is a number: 66 lines of 15 values are 990."""
-        path = tmp_path / "run.jsonl"
-        path.write_bytes(b'{"actual":[],"predicted":[]}\n' * 100_000)
-        assert read_jsonl(path).n_queries == 100_000
-        assert read_jsonl(path, max_objects=None).n_queries == 100_000
-        with pytest.raises(DatasetError, match=r"run\.jsonl:67: more than 1,000 values"):
-            read_jsonl(path, max_objects=1000)
-
-    @given(text=st.text(st.sampled_from('",:[]{}\\\\a\n'), max_size=30))
-    def test_values_of_any_text_can_be_counted(self, text: str) -> None:
-        """Also of what is no JSON; never fewer than there are."""
-        counted = values_in_json(text)
-        with suppress(ValueError):
-            assert counted >= number_of_values(json.loads(text))
-
-    def test_counting_takes_time_in_proportion(self) -> None:
-        """A string without an end, full of what could begin another, is looked at once."""
-        assert values_in_json('"' + '\\\\"' * 5_000_000) > 0
-
-    @every_reader
-    def test_memory_that_runs_out_is_the_files_fault(
-        self, tmp_path: Path, read: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A refusal by name, wherever it happens."""
-
-        def full(*_: object, **__: object) -> None:
-            raise MemoryError
-
-        path = tmp_path / "run"
-        path.write_bytes(LINE)
-        monkeypatch.setattr("krag_eval._reading._bounded", full)
-        with pytest.raises(DatasetError, match=rf"^{path}: what it holds does not fit into memory"):
-            read(path)
+    def test_a_limit_of_values_is_no_option(self) -> None:
+        """It was one; nothing is accepted in silence."""
+        with pytest.raises(TypeError, match="no option 'max_objects'"):
+            load_dataset(io.BytesIO(LINE), max_objects=1)  # type: ignore[call-arg]
 
     def test_the_default_is_a_gibibyte(self) -> None:
         """As documented."""
@@ -220,26 +143,18 @@ class TestWithoutEnd:
             read(io.BufferedReader(raw), max_bytes=2**20)
         assert raw.taken <= 2**21
 
-    @every_reader
-    def test_blank_lines_come_to_an_end(self, read: Callable[..., Any]) -> None:
-        """A million of them in a row take no more than a second, whatever the limit."""
-        with pytest.raises(
-            DatasetError, match=":1000001: more than 1,000,000 blank lines in a row"
-        ):
-            read(io.BufferedReader(Endless(b"\n")))
-
     def test_an_endless_text_stream_is_let_go(self) -> None:
         """One that can only be read whole."""
         stream = io.TextIOWrapper(io.BufferedReader(Endless(b"\n")))
-        with pytest.raises(DatasetError, match="more than 4,096 bytes have come out of it"):
+        with pytest.raises(DatasetError, match="longer than 4,096 bytes"):
             read_jsonl(stream, max_bytes=4096)
 
-    @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/urandom"])
+    @pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
     @every_reader
     def test_a_device_is_no_file(self, read: Callable[..., Any], device: str) -> None:
-        """Some have no end."""
-        with pytest.raises(DatasetError, match=rf"^{device}: is a device; expected a file"):
-            read(device)
+        """Some have no end, and are bounded as any stream."""
+        with pytest.raises(DatasetError, match=rf"^{device}"):
+            read(device, max_bytes=2**20)
 
     def test_a_pipe_is_read(self, tmp_path: Path) -> None:
         """As a shell makes them for <(command)."""
@@ -313,21 +228,23 @@ class TestEncodings:
 
     def test_another_encoding_is_decoded_line_by_line(self) -> None:
         """Korean Windows writes CP949."""
-        lines = every_line(io.BytesIO("언제?\n\n어디?".encode("cp949")), "a.csv", encoding="cp949")
+        lines = numbered_lines(
+            io.BytesIO("언제?\n\n어디?".encode("cp949")), "a.csv", encoding="cp949", blank=True
+        )
         assert list(lines) == [(1, "언제?\n"), (2, "\n"), (3, "어디?")]
 
     def test_text_that_is_not_in_it_is_refused(self) -> None:
         """The byte is shown."""
-        lines = every_line(io.BytesIO(b"a\n\xff\xff"), "a.csv", encoding="cp949")
+        lines = numbered_lines(io.BytesIO(b"a\n\xff\xff"), "a.csv", encoding="cp949")
         with pytest.raises(DatasetError, match=r"^a\.csv:2: byte 0xff at position 0 is not CP949"):
             list(lines)
 
-    def test_a_mark_of_utf8_contradicts_another_encoding(self) -> None:
+    def test_a_mark_of_utf8_counts_more_than_a_name(self) -> None:
         """Excel writes it when asked for UTF-8."""
         content = "\ufeff언제?".encode()
-        assert list(every_line(io.BytesIO(content), "a", encoding="UTF8")) == [(1, "언제?")]
-        with pytest.raises(DatasetError, match=r"mark that says UTF-8, .* is 'cp949'"):
-            list(every_line(io.BytesIO(content), "a.csv", encoding="cp949"))
+        for encoding in ("UTF8", "cp949", None):
+            lines = numbered_lines(io.BytesIO(content), "a", encoding=encoding)
+            assert list(lines) == [(1, "언제?")]
 
     def test_blank_lines_are_left_out_where_lines_are_records(self) -> None:
         """And counted."""

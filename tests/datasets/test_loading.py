@@ -296,7 +296,7 @@ class TestShapes:
 
     def test_autorags_options_are_for_its_tables(self) -> None:
         """Others have no corpus."""
-        with pytest.raises(ValueError, match="corpus is for AutoRAG's tables"):
+        with pytest.raises(ValueError, match="corpus is not for tables"):
             load_dataset(ROWS, corpus=pd.DataFrame())
 
     def test_columns_of_any_name(self) -> None:
@@ -434,7 +434,7 @@ class TestDocuments:
             (["page_content='a' metadata={}"], r"actual\[0\] is a LangChain Document as it prints"),
             ("[Document(metadata={}, page_content='a')]", "a LangChain Document was printed"),
             ("['a' 'b']", "as numpy prints arrays"),
-            ("[exit()]", "the name 'exit' is not a value"),
+            ("[exit()]", "'exit' is not expected"),
         ],
     )  # fmt: skip
     def test_refusals(self, value: Any, expected: str) -> None:
@@ -536,7 +536,7 @@ class TestRefusedSources:
             (["text"], r"source\[0\] must be a dict or a LangSmith example, got a str"),
             ({"question": "Q", "actual": ["a"]}, "put a single row into a list"),
             ({"actual": [["a"]], "predicted": []}, "columns of one length"),
-            ({"train": pd.DataFrame(ROWS)}, "holds several tables, 'train'; pass one of them"),
+            ({"train": pd.DataFrame(ROWS)}, "pass one of several tables"),
         ],
     )
     def test_other_objects(self, source: Any, expected: str) -> None:
@@ -609,16 +609,15 @@ class TestRefusedSources:
         [
             ("qa.xlsx", b"PK", "is a workbook; save the sheet as CSV"),
             ("qa.txt", b"", "its name does not say what it is; .*perhaps with .gz"),
-            ("qa.csv", b"", "is empty; expected a header"),
+            ("qa.csv", b"", "holds no rows"),
             ("qa.csv", b"question,actual\n", "holds no rows"),
             ("qa.csv", b"question,actual\nQ\n", r":2: row 2 .*has 1 cells, and the header 2"),
             ("qa.csv", b"question,actual\nQ,[],x\n", r"has 3 cells, and the header 2"),
             ("qa.csv", b'question,actual\nQ,"["a"]"\n', r":2: not a row of a table: .*double"),
             ("qa.csv", b'question,actual\nQ,"[\n\n', r":2: not a row of a table: unexpected end"),
             ("qa.csv", b"question,actual\rQ,[]\r", r":1: not a row of a table: new-line character"),
-            ("qa.csv", b"question,actual\nQ\0,[]\n", r":2: holds a NUL character"),
             ("qa.csv", b"PK\x03\x04", "is a zip archive"),
-            ("qa.json", b"", "holds no queries"),
+            ("qa.json", b"", "holds no rows"),
             ("qa.json", b"[1]", r"row 0 \(from 0\): must be an object .* got the number"),
             ("qa.json", b'[\n{"a": 1},\n{"a" 1}]', r":3: not valid JSON"),
             ("qa.json", b"[" * 100_000, "nested too deeply"),
@@ -646,14 +645,14 @@ class TestRefusedSources:
         (tmp_path / name).mkdir()
         assert "is a directory" in refusal(tmp_path / name)
         assert "no such file" in refusal(f"s3://bucket/{name}")
-        assert refusal("/dev/zero", format=name.partition(".")[2]).startswith("/dev/zero: ")
+        assert refusal("/dev/zero", format=name.partition(".")[2]).startswith("/dev/zero:")
 
     def test_bombs(self, tmp_path: Path) -> None:
         """What expands beyond the limit is refused, in every format."""
         content = as_csv([{"question": "Q", "actual": ["x" * 1000]}] * 1000)
         path = written(tmp_path, "qa.csv.gz", gzip.compress(content.encode()))
-        assert "more than 100,000 bytes have come out of it" in refusal(path, max_bytes=100_000)
-        table = pa.table({"question": ["Q"] * 100_000, "actual": [["x" * 1000]] * 100_000})
+        assert "longer than 100,000 bytes" in refusal(path, max_bytes=100_000)
+        table = pa.table({"question": ["Q"], "actual": [["x" * 11_000_000]]})
         parquet.write_table(table, tmp_path / "qa.parquet")
         assert (tmp_path / "qa.parquet").stat().st_size < 1_000_000
         message = refusal(tmp_path / "qa.parquet", max_bytes=10_000_000)
@@ -670,12 +669,16 @@ class TestRefusedSources:
     def test_any_damage_of_a_parquet_file_is_refused_or_harmless(
         self, content: bytes, at: int
     ) -> None:
-        """A file overwritten somewhere is read as it then is, or refused."""
+        """A file overwritten somewhere is read as it then is, or refused.
+
+        But for the footer, by which pyarrow can be made to end the process; see SECURITY.md.
+        """
         buffer = io.BytesIO()
         parquet.write_table(pa.Table.from_pylist(ROWS), buffer)
         damaged = bytearray(buffer.getvalue())
-        at %= len(damaged)
-        damaged[at : at + len(content)] = content
+        footer = len(damaged) - 8 - int.from_bytes(damaged[-8:-4], "little")
+        at %= footer
+        damaged[at:footer] = (content + damaged[at + len(content) : footer])[: footer - at]
         with may_be_refused():
             load_dataset(io.BytesIO(bytes(damaged)), format="parquet")
 

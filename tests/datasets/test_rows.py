@@ -22,8 +22,8 @@ from pyarrow import parquet
 
 from krag_eval import AnyOf, KragEvalWarning, evaluate_file
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
-from krag_eval.datasets.jsonl import Fields
-from krag_eval.datasets.streams import Cursor, QueryFiles
+from krag_eval.datasets.loading import Fields
+from krag_eval.streaming.files import Cursor, QueryFiles
 
 FIRST = {"question": "When?", "actual": ["nine"], "predicted": ["eight", "nine"]}
 
@@ -88,7 +88,7 @@ def of_stream(path: Path) -> Verdict:
     fields = Fields("question", "actual", "predicted")
     evaluate_file(path, k=1, no_ground_truth="zero")
     (chunk,) = files.chunks(fields, 10, Cursor())
-    second = chunk.records[1]
+    second = chunk.queries[1]
     return Verdict(second.label, second.actual, second.predicted)
 
 
@@ -118,6 +118,7 @@ def ways(row: dict[str, Any], folder: Path) -> Iterator[tuple[str, Verdict]]:
     yield "arrays", verdict(lambda: of_dataset(lambda: load_dataset(arrays)), in_a_file=False)
     yield "frame", verdict(lambda: of_dataset(lambda: load_dataset(frame)), in_a_file=False)
     yield "a stream of lines", verdict(lambda: of_stream(lines))
+    yield "a stream of CSV", verdict(lambda: of_stream(table))
     yield "a stream of Parquet", verdict(lambda: of_stream(columns))
 
 

@@ -690,15 +690,14 @@ class TestRefused:
             read_traces([{"resourceSpans": content}])
 
     def test_a_stream_that_cannot_go_back(self) -> None:
-        """Is for the reader that reads once."""
+        """Is read once."""
 
         class Pipe(io.BytesIO):
             def seekable(self) -> bool:
                 return False
 
         content = json.dumps(span(OPENS, TEXTS[:1])).encode()
-        with pytest.raises(DatasetError, match="second time"):
-            load_dataset(Pipe(content), format="jsonl")
+        assert retrieved(load_dataset(Pipe(content), format="jsonl")) == [TEXTS[:1]]
         assert retrieved(read_traces(Pipe(content))) == [TEXTS[:1]]
 
     @given(st.recursive(st.none() | st.text() | st.integers() | st.floats(allow_nan=False),

@@ -279,7 +279,7 @@ class TestWhatIsRead:
             ({"q_id": ["1"], "doc_id": ["a"]}, "no column 'score'"),
             ({"q_id": ["1", "1"], "doc_id": ["a", "a"], "score": [1, 1]}, "row 1 .*second time"),
             ({"q_id": ["1"], "doc_id": ["a"], "score": [None]}, "row 0 .*score of 'a' must be"),
-            ({"q_id": [1], "doc_id": ["a"], "score": [1]}, "row 0 .*q_id must be text"),
+            ({"q_id": [1.5], "doc_id": ["a"], "score": [1]}, "row 0 .*q_id must be an id"),
         ],
     )
     def test_a_parquet_file_is_checked(
@@ -384,7 +384,7 @@ class TestRefusedLines:
     @pytest.mark.parametrize(
         ("content", "expected"),
         [
-            ('{"1": {"a": 0.5}', "run.json:1: not valid JSON: Expecting ',' delimiter"),
+            ('{"1": {"a": 0.5}', "run.json:1: not valid JSON"),
             ('{\n"1": {"a": }}', "run.json:2: not valid JSON: Expecting value .column 12"),
             ('{"1": {"a": NaN}}', "NaN is not a JSON value"),
             ('{"1": {"a": 1, "a": 2}}', "the key 'a' is given twice in one object"),
@@ -394,7 +394,7 @@ class TestRefusedLines:
             ('{"1": {"a": true}}', "the score of 'a' must be a number, got True"),
             ('{"1": {"a": null}}', "the score of 'a' must be a number, got None"),
             ('{"1": {"a": 1' + "0" * 400 + "}}", "the score of 'a' is too large for a float"),
-            ("{}", "holds no topics"),
+            ("{}", "holds no retrieved documents"),
         ],
     )
     def test_runs_in_json(self, tmp_path: Path, content: str, expected: str) -> None:
@@ -408,7 +408,7 @@ class TestRefusedLines:
     @pytest.mark.parametrize(
         ("judged", "expected"),
         [
-            ({}, "qrels: holds no topics"),
+            ({}, "qrels: holds no judgements"),
             ({1: {"a": 1}}, "with text as topics"),
             ({"1": {2: 1}}, "topic '1': a document id must be text, got 2"),
             ({"1": {"": 1}}, "topic '1': a document id must be text, got ''"),
@@ -449,11 +449,10 @@ class TestRefusedFiles:
         ("content", "expected"),
         [
             (gzip.compress(b"\n" * 9000, mtime=0)[:-9], "the compressed data ends too early"),
-            (b"\x89PNG\r\n\x1a\n\x00\x00", "file: is a PNG picture"),
             (b"PK\x03\x04rest", "file: is a zip archive"),
             (RUN.encode("utf-16"), "file: is UTF-16 text"),
         ],
-        ids=["half a download", "an image", "an archive", "UTF-16"],
+        ids=["half a download", "an archive", "UTF-16"],
     )
     def test_junk(self, tmp_path: Path, content: bytes, expected: str) -> None:
         """Named for what it is where that can be told."""

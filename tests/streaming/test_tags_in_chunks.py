@@ -103,12 +103,12 @@ def test_a_run_that_was_stopped_resumes_with_its_tags(
     path, output = written(tmp_path, rows), tmp_path / "rows.csv"
     whole, n_calls = module._evaluated, 0
 
-    def stopping(plan: Any, chunk: Any) -> Any:
+    def stopping(*args: Any) -> Any:
         nonlocal n_calls
         n_calls += 1
         if n_calls == 3:
             raise KeyboardInterrupt
-        return whole(plan, chunk)
+        return whole(*args)
 
     monkeypatch.setattr(module, "_evaluated", stopping)
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,68 @@
+"""Formats: one entry each, also those that an installed package brings."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import krag_eval
+from krag_eval import evaluate_file, load_dataset
+from krag_eval.datasets.formats import FORMATS, format_of
+from krag_eval.errors import InvalidInput
+
+PLUGIN = Path(__file__).parents[1] / "example_plugin"
+LINES = "When?=At nine.|At ten.\nWhere?=Here.\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file in the format of the example, which is installed."""
+    monkeypatch.syspath_prepend(PLUGIN)
+    path = tmp_path / "qa.pairs.gz"
+    path.write_bytes(gzip.compress(LINES.encode()))
+    return path
+
+
+def test_every_format_is_known_by_name_and_ending() -> None:
+    """No ending stands for two formats."""
+    endings = [ending for one in FORMATS.values() for ending in one.endings]
+    assert len({*endings}) == len(endings)
+    for one in FORMATS.values():
+        assert {format_of(f"qa{ending}") for ending in one.endings} == {one}
+
+
+def test_an_installed_format_is_loaded(path: Path) -> None:
+    """By its ending, and by its name."""
+    dataset = load_dataset(path)
+    assert (dataset.questions, dataset.lines) == (["When?", "Where?"], [1, 2])
+    assert dataset.predicted == [["At ten.", "At nine."], ["Here."]]
+    assert load_dataset(path.rename(path.with_name("qa")), format="pairs") == dataset
+
+
+def test_an_installed_format_is_evaluated_in_chunks(path: Path, tmp_path: Path) -> None:
+    """The first answer is found at rank 2, and at rank 1: the MRR is 3/4."""
+    result = evaluate_file(path, 5, per_query=tmp_path / "rows.csv", chunk_size=1)
+    assert result.averages()["mrr"] == 0.75
+
+
+def test_the_shell_reads_an_installed_format(path: Path) -> None:
+    """In memory and in chunks."""
+    folders = os.pathsep.join(map(str, [PLUGIN, Path(krag_eval.__file__).parents[1]]))
+    for options in ([], ["--chunk-size", "1"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "krag_eval", "evaluate", path, "--metric", "mrr@5", *options],
+            env={**os.environ, "PYTHONPATH": folders}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, "0.75" in done.stdout) == (0, True), done.stderr
+
+
+def test_an_unknown_format_is_refused(path: Path) -> None:
+    """With all that there are."""
+    with pytest.raises(InvalidInput, match=r"'pairs', 'jsonl'") as caught:
+        load_dataset(path, format="pears")
+    assert caught.value.argument == "format"
