@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import Language, _, spoken
 from krag_eval.documents import DocumentLike, QuerySet, text_of
 from krag_eval.errors import Advice, InvalidInput, clipped, number, whole
 from krag_eval.matching.base import Matcher, resolve_matcher
@@ -33,42 +33,6 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 _COLUMNS = ("actual", "predicted", "relevant")
 # Resamples are drawn in blocks of about this many weights, so that memory stays bounded.
 _BLOCK = 4_000_000
-
-# What a calibration comes to, in both languages.
-_SUMMARY: Mapping[Language, str] = {
-    "en": "Calibration of {matcher} on {pairs} pairs ({relevant} relevant)\n"
-    "best threshold {best:.4f} ({range}): "
-    "precision {precision:.4f}, recall {recall:.4f}, F1 {f1:.4f}",
-    "ko": "{matcher} 임계값 조정: {pairs}쌍(관련 있음 {relevant}쌍)\n"
-    "최적 임계값 {best:.4f}({range}): "
-    "정밀도 {precision:.4f}, 재현율 {recall:.4f}, F1 {f1:.4f}",
-}
-# Where it may lie: by resampling, or anywhere between pairs that it separates.
-_INTERVAL: Mapping[Language, str] = {
-    "en": "{level:.0f}% interval {low:.4f} to {high:.4f}",
-    "ko": "{level:.0f}% 신뢰구간 {low:.4f}~{high:.4f}",
-}
-_GAP: Mapping[Language, str] = {
-    "en": "any above {:.4f} up to {:.4f} separates all pairs",
-    "ko": "{:.4f} 초과 {:.4f} 이하이면 모든 쌍을 가름",
-}
-
-
-# How far decisions agree with labels, in both languages.
-_AGREEMENT: Mapping[Language, str] = {
-    "en": "Agreement of {matcher} at threshold {threshold:g} with {pairs} labelled pairs "
-    "({relevant} relevant)\n"
-    "Cohen's kappa {kappa:.4f} ({level:.0f}% interval {low:.4f} to {high:.4f}), "
-    "alike on {share:.1%}\n"
-    "both yes {found}, both no {rejected}, a match where the label says no {false_alarms}, "
-    "no match where it says yes {missed}",
-    "ko": "라벨과의 일치도: 임계값 {threshold:g}의 {matcher}, {pairs}쌍(관련 있음 {relevant}쌍)\n"
-    "코헨의 카파 {kappa:.4f}({level:.0f}% 신뢰구간 {low:.4f}~{high:.4f}), "
-    "판정이 같은 쌍 {share:.1%}\n"
-    "둘 다 관련 있음 {found}쌍, 둘 다 관련 없음 {rejected}쌍, "
-    "라벨은 관련 없음인데 일치로 판정 {false_alarms}쌍, 라벨은 관련 있음인데 불일치로 판정 "
-    "{missed}쌍",
-}
 
 
 def agreement(
@@ -343,7 +307,14 @@ class Agreement:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
         low, high = self.interval
-        return _AGREEMENT[language_of(language)].format(
+        return _(
+            "Agreement of {matcher} at threshold {threshold:g} with {pairs} labelled pairs "
+            "({relevant} relevant)\n"
+            "Cohen's kappa {kappa:.4f} ({level:.0f}% interval {low:.4f} to {high:.4f}), "
+            "alike on {share:.1%}\n"
+            "both yes {found}, both no {rejected}, a match where the label says no {false_alarms}, "
+            "no match where it says yes {missed}"
+        ).format(
             matcher=self.matcher,
             threshold=self.threshold,
             pairs=len(self.relevant),
@@ -523,14 +494,22 @@ class Calibration:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        language, (low, high), gap = language_of(language), self.interval, self.gap
-        where = _INTERVAL[language].format(level=100 * self.level, low=low, high=high)
-        return _SUMMARY[language].format(
+        if self.gap is None:
+            told = _("{level:.0f}% interval {low:.4f} to {high:.4f}")
+            low, high = self.interval
+            where = told.format(level=100 * self.level, low=low, high=high)
+        else:  # anywhere between pairs that it separates
+            where = _("any above {:.4f} up to {:.4f} separates all pairs").format(*self.gap)
+        return _(
+            "Calibration of {matcher} on {pairs} pairs ({relevant} relevant)\n"
+            "best threshold {best:.4f} ({range}): "
+            "precision {precision:.4f}, recall {recall:.4f}, F1 {f1:.4f}"
+        ).format(
             matcher=self.matcher,
             pairs=len(self.relevant),
             relevant=int(self.relevant.sum()),
             best=self.best_threshold,
-            range=where if gap is None else _GAP[language].format(*gap),
+            range=where,
             **self.decision(self.best_threshold),
         )
 

@@ -101,7 +101,14 @@ def test_every_public_module_is_listed():
         for path in Path(krag_eval.__file__).parent.glob("*/__init__.py")
         if "__all__" in path.read_text("utf-8")
     }
-    inner = {"cli", "report", "matching", "presenting", "retrievers", "streaming"}  # reached through other names
+    inner = {
+        "cli",
+        "report",
+        "matching",
+        "presenting",
+        "retrievers",
+        "streaming",
+    }  # reached through other names
     assert {f"krag_eval.{name}" for name in packages - inner} <= set(PUBLIC)
 
 

@@ -36,6 +36,7 @@ from krag_eval import (
     compare,
     evaluate_retrievers,
 )
+from krag_eval._language import speaking
 from krag_eval.errors import Refusal
 from krag_eval.report import write_comparison_report
 from krag_eval.statistics.comparison import told_detectable
@@ -193,7 +194,8 @@ class TestComparison:
         written = page(comparison, language=language)
         *_, clustered = comparison.summary(language).split("\n")
         assert clustered in written.of("p")
-        (detectable,) = told_detectable(comparison.differences[0], language)
+        with speaking(language):
+            (detectable,) = told_detectable(comparison.differences[0])
         assert comparison.summary(language).split("\n")[0].endswith(f" {detectable}")
         assert f" {detectable}" in written
         assert ("clusters" in written.of("td")) == (clusters is not None)

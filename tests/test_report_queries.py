@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +18,6 @@ matplotlib.use("Agg")
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
 from krag_eval.report import query_list as lists, write_report
 from krag_eval.report.query_list import Room, told_query
-from krag_eval.report.rendering import words
 from krag_eval.results.diagnosis import DiagnosedItem
 
 
@@ -153,14 +151,6 @@ class TestQueries:
         assert "corpus: 전체" in page.options
         assert "(없음) (1)" in page.options
 
-    def test_both_languages_have_the_same_words(self):
-        """With the same places to fill in."""
-        english, korean = words("en"), words("ko")
-        assert english.keys() == korean.keys()
-        for name in english:
-            places = [sorted(set(re.findall(r"\{\w*", w[name]))) for w in (english, korean)]
-            assert places[0] == places[1], name
-
 
 class TestFilters:
     """What the queries can be filtered by."""
@@ -247,14 +237,14 @@ class TestRoom:
         shown = [one["question"] for one in listed(made).queries]
         assert 10 < len(shown) < 100
         assert shown == list(made.misses(10).index[: len(shown)])
-        notes = lists.query_list(made, 10, None, "en")["query_notes"]
+        notes = lists.query_list(made, 10, None)["query_notes"]
         assert any(f"{len(shown)} of 100 queries" in note for note in notes)
 
     def test_the_worst_have_more_text(self, listed, monkeypatch):
         """And a text that matches has more than one that does not."""
         monkeypatch.setattr(lists, "BUDGET", 300_000)
         monkeypatch.setattr(lists, "WORST", 5)
-        queries = lists.query_list(self.long(90, "word"), 10, None, "en")["queries"]
+        queries = lists.query_list(self.long(90, "word"), 10, None)["queries"]
         told = [one.told for one in queries]
         lengths = [sum(len(part) for part, _ in one.predicted[0].texts[0]) for one in told]
         assert min(lengths[:5]) > 2 * max(lengths[5:])
@@ -271,7 +261,7 @@ def test_what_documents_are_known_by_is_shown(listed):
         documents=tuple(replace(one, about=about) for one in explanation.documents),
         items=tuple(replace(one, about=(about,)) for one in explanation.items),
     )
-    told = told_query(changed, words("en"))
+    told = told_query(changed)
     assert [row.about for row in told.predicted] == [[about], [about]]
     assert [row.about for row in told.ground_truth] == [[about], [about]]
 
@@ -279,7 +269,7 @@ def test_what_documents_are_known_by_is_shown(listed):
 def test_with_little_room_the_first_documents_are_shown_and_those_that_match():
     """Of six, those at ranks 1 and 2, and 5, which matches; the others are counted."""
     made = evaluated([["a one"]], [["u", "v", "x", "y", "a one", "z"]], (6,))
-    told = told_query(made.explain(0), words("en"), Room(100, 100, 100, n_rest=2))
+    told = told_query(made.explain(0), Room(100, 100, 100, n_rest=2))
     assert [row.number for row in told.predicted] == [1, 2, 5]
     assert told.more_documents == 3
 
@@ -290,7 +280,7 @@ class TestFolded:
     @staticmethod
     def parts(predicted: list[str], k: int, actual: str = "a b c d e f g h", **options: Any) -> Any:
         made = evaluated([[actual]], [predicted], (k,), matcher="coverage", **options)
-        told = told_query(made.explain(0, k=k), words("en"))
+        told = told_query(made.explain(0, k=k))
         assert [row for part in told.parts for row in part.rows] == told.predicted
         return [([row.number for row in part.rows], part.folded) for part in told.parts]
 

@@ -8,31 +8,42 @@ from __future__ import annotations
 import click
 
 from krag_eval import __version__
+from krag_eval._language import N_
 from krag_eval.cli import calibrate, compare, evaluate, explain, sweep, trec
-from krag_eval.cli.options import LANGUAGE, language_option
+from krag_eval.cli.help import HelpOption, Option
+from krag_eval.cli.options import language_option
 from krag_eval.cli.shell import Shell
 
 __all__ = ["main"]
 
 main = Shell(
     "krag-eval",
-    help="Measure how good retrieval is in a RAG system.",
-    epilog="Try it: krag-eval demo. What a command takes: krag-eval COMMAND --help.",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    help=N_("Measure how good retrieval is in a RAG system."),
+    epilog=N_("Try it: krag-eval demo. What a command takes: krag-eval COMMAND --help."),
     sections={
-        "Measure": (evaluate.evaluate, trec.trec, evaluate.demo),
-        "Understand": (
+        N_("Measure"): (evaluate.evaluate, trec.trec, evaluate.demo),
+        N_("Understand"): (
             explain.misses,
             explain.explain,
             explain.diagnose,
             explain.report,
             explain.history,
         ),
-        "Decide": (compare.compare, compare.gate, compare.plan, calibrate.calibrate, sweep.sweep),
-        "Data": (evaluate.audit,),
+        N_("Decide"): (
+            compare.compare,
+            compare.gate,
+            compare.plan,
+            calibrate.calibrate,
+            sweep.sweep,
+        ),
+        N_("Data"): (evaluate.audit,),
     },
 )
-click.version_option(__version__, prog_name="krag-eval")(main)
-click.option("--lang", **LANGUAGE)(main)
-for command in main.commands.values():
+click.version_option(
+    __version__, prog_name="krag-eval", cls=Option, help=N_("Show the version and exit.")
+)(main)
+for command in (main, *main.commands.values()):
     language_option(command)
+    click.help_option("-h", "--help", cls=HelpOption, help=N_("Show this message and exit."))(
+        command
+    )

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from krag_eval._language import N_, _
 from krag_eval._text import fitted
+from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import (
     encoding_option,
     format_option,
@@ -26,7 +28,6 @@ from krag_eval.cli.output import (
     print_wrapped,
     printing_beside,
     records_of,
-    said,
     terminal_width,
     write_files,
     write_plot,
@@ -47,19 +48,19 @@ _LABELS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0
 _NUMBERS, _NARROWEST = 40, 16
 
 
-@click.command(
-    short_help="Find the threshold that agrees best with labelled pairs.",
-    epilog="Example: krag-eval calibrate pairs.csv --matcher coverage --plot curve.png",
+@command(
+    short_help=N_("Find the threshold that agrees best with labelled pairs."),
+    epilog=example("krag-eval calibrate pairs.csv --matcher coverage --plot curve.png"),
 )
 @click.argument("file")
 @matcher_option("coverage")
-@click.option(
-    "-n", metavar="N", type=int, default=10, show_default=True, help="List the N nearest pairs."
+@option(
+    "-n", metavar="N", type=int, default=10, show_default=True, help=N_("List the N nearest pairs.")
 )
 @encoding_option
 @format_option
-@output_option("--csv", "Save the decision at every threshold.", streamed=True)
-@output_option("--plot", "Draw the decision by threshold, as .png, .svg or .pdf.")
+@output_option("--csv", N_("Save the decision at every threshold."), streamed=True)
+@output_option("--plot", N_("Draw the decision by threshold, as .png, .svg or .pdf."))
 def calibrate(
     file: str,
     matcher: str,
@@ -79,7 +80,7 @@ def calibrate(
 
     whole("n", n, 1)
     outputs = checked_outputs({"format": format, "csv": csv, "plot": plot}, [file])
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         table = _table(file, encoding)
         try:
             found = calibrated(matcher, _rows(table))
@@ -94,8 +95,8 @@ def calibrate(
             outputs,
             {
                 "format": formatted(format, partial(_forms, found, n)),
-                "csv": (partial(write_table, found.curve), "the decision at every threshold"),
-                "plot": (partial(write_plot, found.plot), "the decision by threshold"),
+                "csv": (partial(write_table, found.curve), _("the decision at every threshold")),
+                "plot": (partial(write_plot, found.plot), _("the decision by threshold")),
             },
         )
 
@@ -141,22 +142,24 @@ def _print_calibration(found: Calibration, matcher: str, n: int) -> None:
     """Print the best threshold, how the decision there agrees, and the pairs nearest to it."""
     low, high = found.gap or found.interval
     n_relevant, threshold = int(found.relevant.sum()), found.best_threshold
-    title = said("labelled pairs").format(
+    title = _("{pairs} pairs ({relevant} relevant), {matcher}").format(
         pairs=len(found.relevant), relevant=n_relevant, matcher=printable(found.matcher)
     )
     click.echo(title + "\n")
     print_cells(
         [
-            said("best threshold"),
-            said("interval" if found.gap is None else "separates").format(f"{100 * found.level:g}"),
-            said("precision"),
-            said("recall"),
+            _("best threshold"),
+            _("{} % interval").format(f"{100 * found.level:g}")
+            if found.gap is None
+            else _("separates all pairs"),
+            _("precision"),
+            _("recall"),
             "F1",
         ],
         [
             [
                 four_digits(threshold),
-                said("from to").format(four_digits(low), four_digits(high)),
+                _("{} to {}").format(four_digits(low), four_digits(high)),
                 *map(four_digits, found.decision(threshold).values()),
             ]
         ],
@@ -164,17 +167,17 @@ def _print_calibration(found: Calibration, matcher: str, n: int) -> None:
     )
     near = found.borderline(n)
     room = max((terminal_width() - _NUMBERS) // 2, _NARROWEST)
-    click.echo(said("nearest") + "\n")
+    click.echo(_("Nearest to the threshold, worth a second look:") + "\n")
     columns = (near[name].tolist() for name in ("actual", "predicted", "similarity", "relevant"))
     print_cells(
-        [said(name) for name in ("actual", "predicted", "pair", "similarity", "relevant")],
+        [_("actual"), _("predicted"), _("pair"), _("similarity"), _("relevant")],
         [
             [
                 fitted(printable(actual), room),
                 fitted(printable(predicted), room),
                 str(pair),
                 four_digits(similarity),
-                said("yes" if relevant else "no") + ("!" if wrong else " "),
+                (_("yes") if relevant else _("no")) + ("!" if wrong else " "),
             ]
             for pair, actual, predicted, similarity, relevant, wrong in zip(
                 near.index.tolist(), *columns, near["wrong"].tolist(), strict=True
@@ -182,7 +185,12 @@ def _print_calibration(found: Calibration, matcher: str, n: int) -> None:
         ],
         names=2,
     )
-    print_wrapped(said("labels"))
+    print_wrapped(
+        _(
+            "! marks a decision that contradicts the label. Pairs are counted from 0. Choose a "
+            "threshold within the interval; a wide one asks for more pairs like these."
+        )
+    )
     options = f"--matcher {shlex.quote(matcher)} --threshold {four_digits(threshold)}"
     click.echo(f"\nkrag-eval evaluate results.jsonl {options}")
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, Language, _, pgettext
+from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import (
     checked_language,
     checked_plan,
@@ -43,7 +44,6 @@ from krag_eval.cli.output import (
     printing_beside,
     pronounce,
     records_of,
-    said,
     spanned,
     terminal_width,
     write_files,
@@ -70,26 +70,27 @@ if TYPE_CHECKING:
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
-@click.command(
-    short_help="Compare retrievers on the same queries.",
-    epilog="Example: krag-eval compare before.jsonl after.jsonl --matcher coverage "
-    "--metric recall@5",
+@command(
+    short_help=N_("Compare retrievers on the same queries."),
+    epilog=example(
+        "krag-eval compare before.jsonl after.jsonl --matcher coverage --metric recall@5"
+    ),
 )
 @click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
-@metric_option(help="What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise.")
-@click.option(
+@metric_option(help=N_("What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise."))
+@option(
     "--baseline",
     metavar="NAME",
-    help="Compare the others with this system alone: a FILE, or the name it has in the tables.",
+    help=N_("Compare the others with this system alone: a FILE, or the name it has in the tables."),
 )
 @on_option
 @clusters_option
 @evaluation_options
 @field_options
 @format_option
-@output_option("--markdown", "Save the table as Markdown.", streamed=True)
-@output_option("--latex", "Save the table as LaTeX.", streamed=True)
-@output_option("--plot", "Draw the differences with their intervals, as .png, .svg or .pdf.")
+@output_option("--markdown", N_("Save the table as Markdown."), streamed=True)
+@output_option("--latex", N_("Save the table as LaTeX."), streamed=True)
+@output_option("--plot", N_("Draw the differences with their intervals, as .png, .svg or .pdf."))
 @report_options
 def compare(
     files: tuple[str, ...],
@@ -121,7 +122,7 @@ def compare(
     )
     language = checked_language(report_language, report)
     k, settings = _settled(options, named)
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         saved = {name: saved_result(file) for name, file in named.items() if is_saved(file)}
         metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
         metrics = _checked_metrics(named, metric, k, settings)
@@ -226,7 +227,7 @@ def _evaluated(
         if not isinstance(one, str):
             results[name] = one
             continue
-        with warnings_as("warning", printable(name)):
+        with warnings_as(name=printable(name)):
             dataset, results[name] = evaluated_file(one, k, settings, metrics)
         datasets.append(dataset)
     _check_same_ground_truth(datasets)
@@ -295,16 +296,16 @@ def _write(
             "format": formatted(format, partial(_forms, comparison)),
             "markdown": (
                 lambda target: write_text(comparison.to_markdown(), target),
-                "the table, in Markdown",
+                _("the table, in Markdown"),
             ),
             "latex": (
                 lambda target: write_text(comparison.to_latex(), target),
-                "the table, in LaTeX",
+                _("the table, in LaTeX"),
             ),
-            "plot": (partial(write_plot, draw), "the differences with their intervals"),
+            "plot": (partial(write_plot, draw), _("the differences with their intervals")),
             "report": (
                 lambda target: comparison.report(target, language=language),
-                "an HTML report",
+                _("an HTML report"),
             ),
         },
     )
@@ -317,7 +318,6 @@ _LONGEST_NAME = 40
 _METRICS_ON_BOARD = 2
 _LONGEST_ON_BOARD = 32
 _CHANGED = 3
-_LAST_COLUMNS = ("effect size", "wins", "ties", "losses")
 
 
 def _print_comparison(comparison: Comparison) -> None:
@@ -331,11 +331,10 @@ def _print_comparison(comparison: Comparison) -> None:
     )
 
     n_queries = len(comparison.queries)
-    language = language_of()
-    click.echo(said("systems").format(len(comparison.names), n_queries))
+    click.echo(_("{} systems on {} queries").format(len(comparison.names), n_queries))
     if comparison.left_out:
-        print_wrapped(printable(told_left_out(n_queries, comparison.left_out, language)))
-    for told in told_clusters(comparison, "--clusters {}", language):
+        print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
+    for told in told_clusters(comparison, "--clusters {}"):
         print_wrapped(printable(told))
     for told in told_failed(comparison.failed):
         print_wrapped(printable(told))
@@ -348,10 +347,10 @@ def _print_comparison(comparison: Comparison) -> None:
         rows = [row for row in comparison.differences if (row.a, row.b) == (a, b)]
         _print_pair(rows, comparison.level)
         for row in rows:
-            print_wrapped(printable(sentence(row, comparison.level, language)))
+            print_wrapped(printable(sentence(row, comparison.level)))
         click.echo()
         _print_changed(comparison, a, b)
-    for told in told_family(comparison.differences, language):
+    for told in told_family(comparison.differences):
         print_wrapped(told)
         click.echo()
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
@@ -366,17 +365,17 @@ def _print_leaderboard(comparison: Comparison) -> None:
     board = comparison.leaderboard
     names = [printable(name, _LONGEST_ON_BOARD) for name in board.index]
     for start in range(0, len(comparison.metrics), _METRICS_ON_BOARD):
-        header, columns = [said("system")], [names]
+        header, columns = [_("system")], [names]
         for metric in comparison.metrics[start : start + _METRICS_ON_BOARD]:
             value, low, high, best = (
                 board[f"{metric}{part}"].tolist() for part in ("", "_low", "_high", "_best")
             )
-            header += [metric, said("interval").format(f"{100 * comparison.level:g}")]
+            header += [metric, _("{} % interval").format(f"{100 * comparison.level:g}")]
             marks = ["*" if one else " " for one in best]
             columns.append([four_digits(v) + mark for v, mark in zip(value, marks, strict=True)])
             columns.append([spanned(*ends) for ends in zip(low, high, strict=True)])
         print_cells(header, list(zip(*columns, strict=True)))
-    click.echo(f"{BEST[language_of()]}\n")
+    click.echo(f"{_(BEST)}\n")
 
 
 def _print_values(comparison: Comparison) -> None:
@@ -390,15 +389,25 @@ def _print_values(comparison: Comparison) -> None:
         )
     }
     rows = {metric: [values[metric, name] for name in names] for metric in comparison.metrics}
-    print_table(said("metric"), [_shown(name) for name in names], rows, widest=_WIDEST)
+    print_table(_("metric"), [_shown(name) for name in names], rows, widest=_WIDEST)
 
 
 def _print_pair(rows: Sequence[Difference], level: float) -> None:
     first = rows[0]
-    print_wrapped(said("minus").format(a=_shown(first.a), b=_shown(first.b)))
+    told = _("{b} minus {a}; wins and losses are the queries on which {b} is better and worse")
+    print_wrapped(told.format(a=_shown(first.a), b=_shown(first.b)))
     click.echo()
-    within = said("interval").format(f"{100 * level:g}")
-    header = [said("metric"), said("difference"), within, "p (Holm)", *map(said, _LAST_COLUMNS)]
+    within = _("{} % interval").format(f"{100 * level:g}")
+    header = [
+        _("metric"),
+        _("difference"),
+        within,
+        "p (Holm)",
+        _("effect size"),
+        _("wins"),
+        _("ties"),
+        _("losses"),
+    ]
     print_cells(header, [_cells(row) for row in rows])
 
 
@@ -418,11 +427,12 @@ def _print_changed(comparison: Comparison, a: str, b: str) -> None:
     metric = comparison.metrics[0]
     changed = comparison.changed(metric, a, b, _CHANGED)
     if changed.empty:
-        click.echo(said("none changed").format(metric) + "\n")
+        click.echo(_("No query changed on {}.").format(metric) + "\n")
         return
-    click.echo(said("changed most").format(metric))
-    for query, before, after, _ in changed.itertuples():
-        ends = said("before after").format(f"{four_digits(before):>8}", f"{four_digits(after):<8}")
+    click.echo(_("Changed most on {}:").format(metric))
+    told = pgettext("change", "{} to {}")
+    for query, before, after in changed.iloc[:, :2].itertuples():
+        ends = told.format(f"{four_digits(before):>8}", f"{four_digits(after):<8}")
         start = f"  {ends}  "
         click.echo(start + _fitted(str(query), terminal_width() - len(start)))
     click.echo()
@@ -448,59 +458,67 @@ def _fitted(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 3) + "..."
 
 
-@click.command(
-    short_help="Check a saved result against floors and a baseline.",
-    epilog="Example: krag-eval gate new.json --baseline old.json --metric recall@5 --max-drop 0.02",
+@command(
+    short_help=N_("Check a saved result against floors and a baseline."),
+    epilog=example("krag-eval gate new.json --baseline old.json --metric recall@5 --max-drop 0.02"),
 )
 @click.argument("new")
-@click.option("--baseline", metavar="OLD", help="The saved result that NEW may not fall behind.")
-@click.option(
+@option("--baseline", metavar="OLD", help=N_("The saved result that NEW may not fall behind."))
+@option(
     "--history",
     metavar="FOLDER",
-    help="Hold NEW to the mean of the last comparable results saved in FOLDER, and write into NEW "
-    "what became of it. A --baseline beside it guards against a slow decline.",
+    help=N_(
+        "Hold NEW to the mean of the last comparable results saved in FOLDER, and write into NEW "
+        "what became of it. A --baseline beside it guards against a slow decline."
+    ),
 )
-@click.option(
+@option(
     "--last",
     metavar="N",
     type=int,
-    help="Take the mean of the last N of --history.  [default: 10]",
+    help=N_("Take the mean of the last N of --history.  [default: 10]"),
 )
-@metric_option(help="What may not drop below the baseline, as ndcg@10.")
-@click.option(
+@metric_option(help=N_("What may not drop below the baseline, as ndcg@10."))
+@option(
     "--max-drop",
     metavar="X",
     type=float,
-    help="How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]",
+    help=N_(
+        "How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]"
+    ),
 )
-@click.option(
+@option(
     "--by",
     metavar="TAG",
-    help="Hold every slice of the queries to --max-drop too: by a column, or by items, "
-    "question_length, golden_length or language. Slices of under 10 queries are not checked.",
+    help=N_(
+        "Hold every slice of the queries to --max-drop too: by a column, or by items, "
+        "question_length, golden_length or language. Slices of under 10 queries are not checked."
+    ),
 )
-@click.option(
+@option(
     "--strict",
     is_flag=True,
-    help="Fail also what is inconclusive: a larger drop that may be chance.",
+    help=N_("Fail also what is inconclusive: a larger drop that may be chance."),
 )
-@click.option(
+@option(
     "--allow-failures",
     metavar="N",
     type=int,
     default=0,
-    help="Accept results in which the retriever failed for up to N queries.  [default: 0]",
+    help=N_("Accept results in which the retriever failed for up to N queries.  [default: 0]"),
 )
 @on_option
 @clusters_option
 @floor_option
-@click.option(
+@option(
     "--format",
     type=click.Choice(["table", "json", "csv", "markdown", "github", "gitlab"]),
     default="table",
     show_default=True,
-    help="How to print what is printed: also as annotations of GitHub Actions, or as a Code "
-    "Quality report of GitLab.",
+    help=N_(
+        "How to print what is printed: also as annotations of GitHub Actions, or as a Code "
+        "Quality report of GitLab."
+    ),
 )
 def gate(
     new: str,
@@ -522,7 +540,7 @@ def gate(
         raise InvalidInput("last", "is about --history, and none was given")
     outputs = checked_outputs({"format": format}, [new, *filter(None, [baseline, history])])
     how = {**drop, "metric": drop["metric"] or None}
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         need_rows = baseline is not None or history is not None
         result = saved_result(new, need_rows=need_rows)
         how["baseline"] = None if baseline is None else saved_result(baseline)
@@ -541,11 +559,11 @@ def gate(
 
 def _annotations(report: GateReport) -> str:
     """Return the conditions as commands of GitHub Actions: errors, warnings and plain lines."""
-    from krag_eval.statistics.gates import WORDS
+    from krag_eval.statistics.gates import verdict
 
     lines = []
     for one in report.by_outcome:
-        told = f"{WORDS[report.language][one.outcome]}: {printable(one.reason)}"
+        told = f"{verdict(one)}: {printable(one.reason)}"
         kind = "warning" if one.passed else "error"
         escaped = told.replace("%", "%25")
         annotated = f"::{kind} title=krag-eval gate::{escaped}"
@@ -555,11 +573,11 @@ def _annotations(report: GateReport) -> str:
 
 def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
     """Return what did not pass as a Code Quality report of GitLab."""
-    from krag_eval.statistics.gates import WORDS
+    from krag_eval.statistics.gates import verdict
 
     return [
         {
-            "description": f"{WORDS[report.language][one.outcome]}: {printable(one.reason)}",
+            "description": f"{verdict(one)}: {printable(one.reason)}",
             "check_name": f"krag-eval gate: {one.outcome}",
             "fingerprint": hashlib.sha256(
                 repr((one.metric, one.slice, place)).encode()
@@ -598,49 +616,53 @@ def _forms_of_report(report: GateReport, new: str) -> Forms:
 _RESAMPLES_OF_A_PILOT = 100
 
 
-@click.command(
-    short_help="Find out how many questions show a difference.",
-    epilog="Example: krag-eval plan old.json new.json --metric ndcg@10 --detect 0.02",
+@command(
+    short_help=N_("Find out how many questions show a difference."),
+    epilog=example("krag-eval plan old.json new.json --metric ndcg@10 --detect 0.02"),
 )
 @click.argument("pilot", metavar="PILOT...", nargs=-1, required=True)
-@click.option(
+@option(
     "--detect",
     metavar="X",
     type=float,
     required=True,
-    help="The difference that you would not want to miss, as 0.02.",
+    help=N_("The difference that you would not want to miss, as 0.02."),
 )
-@click.option(
+@option(
     "--metric",
     metavar="METRIC@K",
-    help="On what; nDCG at 10, or else at the deepest cutoff, if not given.",
+    help=N_("On what; nDCG at 10, or else at the deepest cutoff, if not given."),
 )
-@click.option(
+@option(
     "--power",
     metavar="X",
     type=float,
     default=0.8,
     show_default=True,
-    help="How often a true difference of that size is to be shown.",
+    help=N_("How often a true difference of that size is to be shown."),
 )
-@click.option(
+@option(
     "--alpha",
     metavar="X",
     type=float,
     default=0.05,
     show_default=True,
-    help="How often a difference is shown where there is none.",
+    help=N_("How often a difference is shown where there is none."),
 )
-@click.option(
+@option(
     "--correlation",
     metavar="X",
     type=float,
-    help="Of one PILOT: how its values go together with those of another system.  [default: 0.5]",
+    help=N_(
+        "Of one PILOT: how its values go together with those of another system.  [default: 0.5]"
+    ),
 )
 @on_option
 @clusters_option
 @format_option
-@output_option("--plot", "Draw what can be shown by number of questions, as .png, .svg or .pdf.")
+@output_option(
+    "--plot", N_("Draw what can be shown by number of questions, as .png, .svg or .pdf.")
+)
 def plan(
     pilot: tuple[str, ...],
     detect: float,
@@ -661,7 +683,7 @@ def plan(
     from krag_eval.statistics.planning import plan_questions, told_plan
 
     outputs = checked_outputs({"format": format, "plot": plot}, pilot)
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         found = plan_questions(
             _pilot(pilot, metric, on, clusters),
             metric,
@@ -672,13 +694,13 @@ def plan(
             clusters=clusters if len(pilot) == 1 else None,
         )
         if format == "table":
-            for line in told_plan(found, "--clusters {}", language_of()):
+            for line in told_plan(found, "--clusters {}"):
                 print_wrapped(printable(line))
         write_files(
             outputs,
             {
                 "format": formatted(format, partial(_forms_of_plan, found)),
-                "plot": (partial(write_plot, found.plot), "what can be shown"),
+                "plot": (partial(write_plot, found.plot), _("what can be shown")),
             },
         )
 

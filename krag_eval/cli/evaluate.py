@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from krag_eval._language import Language
+from krag_eval._language import N_, Language, _
+from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     Chosen,
@@ -45,7 +46,6 @@ from krag_eval.cli.output import (
     printing_beside,
     pronounce,
     rows_of,
-    said,
     write_csv,
     write_files,
     write_json,
@@ -71,14 +71,16 @@ _PARQUET = b"PAR1"
 _LEAVE_OUT = "leave out --per-query, --chunk-size and --resume"
 
 output_options = bundled(
-    output_option("--json", "Save the result; Python reads it back.", streamed=True),
-    click.option(
-        "--texts", is_flag=True, help="Save the documents' texts, ids and metadata in --json too."
+    output_option("--json", N_("Save the result; Python reads it back."), streamed=True),
+    option(
+        "--texts",
+        is_flag=True,
+        help=N_("Save the documents' texts, ids and metadata in --json too."),
     ),
-    output_option("--csv", "Save one row per query and cutoff.", streamed=True),
+    output_option("--csv", N_("Save one row per query and cutoff."), streamed=True),
     output_option(
         "--plot",
-        "Draw the metrics at the last cutoff (--budget comes after -k), as .png, .svg or .pdf.",
+        N_("Draw the metrics at the last cutoff (--budget comes after -k), as .png, .svg or .pdf."),
     ),
     report_options,
 )
@@ -86,20 +88,24 @@ output_options = bundled(
 chunk_options = bundled(
     output_option(
         "--per-query",
-        "Write one row per query as they come, as .parquet or .csv. The same command continues a "
-        "run that was killed.",
+        N_(
+            "Write one row per query as they come, as .parquet or .csv. The same command continues "
+            "a run that was killed."
+        ),
     ),
-    click.option(
+    option(
         "--chunk-size",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Evaluate N queries at a time, with memory for those.  [default: 5000]",
+        help=N_("Evaluate N queries at a time, with memory for those.  [default: 5000]"),
     ),
-    click.option(
+    option(
         "--resume/--no-resume",
         default=None,
-        help="Continue from the progress of a killed run with --per-query, or start anew.  "
-        "[default: resume]",
+        help=N_(
+            "Continue from the progress of a killed run with --per-query, or start anew.  "
+            "[default: resume]"
+        ),
     ),
 )
 
@@ -163,30 +169,34 @@ def _looked_at(file: str) -> tuple[bool, int]:
         return False, 0  # the reader says what is wrong
 
 
-@click.command(
-    short_help="Evaluate the retrieved documents in a file.",
-    epilog="Example: krag-eval evaluate results.jsonl --matcher coverage -k 1,5,10",
+@command(
+    short_help=N_("Evaluate the retrieved documents in a file."),
+    epilog=example("krag-eval evaluate results.jsonl --matcher coverage -k 1,5,10"),
 )
 @click.argument("file")
 @metric_option(
-    "Compute and print this alone: a metric (recall), one of its averages (macro_recall), or "
-    "either at a cutoff (ndcg@10), which then needs no -k.",
+    N_(
+        "Compute and print this alone: a metric (recall), one of its averages (macro_recall), or "
+        "either at a cutoff (ndcg@10), which then needs no -k."
+    ),
     "NAME",
 )
 @evaluation_options
-@click.option("--intervals", is_flag=True, help="Print the 95 % interval of each average.")
-@click.option(
+@option("--intervals", is_flag=True, help=N_("Print the 95 % interval of each average."))
+@option(
     "--by",
     "tag",
     metavar="TAG",
     multiple=True,
-    help="Print averages within slices of the queries too: by a column, or by items, "
-    "question_length, golden_length or language. Repeat it for several.",
+    help=N_(
+        "Print averages within slices of the queries too: by a column, or by items, "
+        "question_length, golden_length or language. Repeat it for several."
+    ),
 )
 @floor_option
 @field_options
 @format_option
-@click.option("--verbose", is_flag=True, help="Print the whole signature in a terminal, too.")
+@option("--verbose", is_flag=True, help=N_("Print the whole signature in a terminal, too."))
 @output_options
 @chunk_options
 def evaluate(
@@ -252,7 +262,7 @@ def evaluate(
         in_chunks = False
     if texts and in_chunks:
         raise InvalidInput("texts", ": a run in chunks keeps no texts", "leave it out")
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         if in_chunks:
             from krag_eval.streaming import evaluate_file
 
@@ -320,67 +330,73 @@ def _write(
         {
             "format": told,
             # Written while the queries were evaluated.
-            "per_query": (lambda target: None, "one row per query"),
-            "json": (partial(write_json, result, texts=texts, gate=gate), "the result"),
+            "per_query": (lambda target: None, _("one row per query")),
+            "json": (partial(write_json, result, texts=texts, gate=gate), _("the result")),
             "csv": (
                 lambda target: write_csv(rows_of(result), target),
-                "one row per query and cutoff",
+                _("one row per query and cutoff"),
             ),
-            "plot": (partial(write_plot, draw), said("the metrics").format(spelled(last))),
+            "plot": (partial(write_plot, draw), _("the metrics @{}").format(spelled(last))),
             "report": (
                 lambda target: result.report(target, language=language, by=tags),
-                "an HTML report",
+                _("an HTML report"),
             ),
         },
     )
 
 
-@click.command(
-    short_help="Look for what is wrong with the ground truth in a file.",
-    epilog="Example: krag-eval audit results.jsonl --index chunks.jsonl",
+@command(
+    short_help=N_("Look for what is wrong with the ground truth in a file."),
+    epilog=example("krag-eval audit results.jsonl --index chunks.jsonl"),
 )
 @click.argument("file")
-@click.option("--index", metavar="CHUNKS", help=CHUNKS_HELP)
-@click.option(
+@option("--index", metavar="CHUNKS", help=CHUNKS_HELP)
+@option(
     "--fail-on",
     metavar="NAMES",
     multiple=True,
-    help="Exit with 1 if any of these is found, as in dangling,twins. Repeat it for several.",
+    help=N_("Exit with 1 if any of these is found, as in dangling,twins. Repeat it for several."),
 )
-@click.option(
+@option(
     "-k",
     metavar="K",
     type=int,
     default=10,
     show_default=True,
-    help="How many documents are to hold all items of a query.",
+    help=N_("How many documents are to hold all items of a query."),
 )
-@click.option(
+@option(
     "--min-run",
     metavar="N",
     type=int,
-    help="Consecutive words that count as shared.  [default: 5; of letters 12, of characters 15]",
+    help=N_(
+        "Consecutive words that count as shared.  [default: 5; of letters 12, of characters 15]"
+    ),
 )
-@click.option(
+@option(
     "--tokenizer",
     metavar="NAME",
     default="auto",
     show_default=True,
-    help="How a text becomes words: 'auto' as the matcher coverage reads it, by words or letters.",
+    help=N_(
+        "How a text becomes words: 'auto' as the matcher coverage reads it, by words or letters."
+    ),
 )
-@click.option(
+@option(
     "--ids/--texts",
     default=None,
-    help="Look documents up by their ids, a plain text being one, or by their texts.  "
-    "[default: by ids where both sides have them]",
+    help=N_(
+        "Look documents up by their ids, a plain text being one, or by their texts.  "
+        "[default: by ids where both sides have them]"
+    ),
 )
-@click.option("--question-field", metavar="NAME", help="The field with the question.")
-@click.option("--actual-field", metavar="NAME", help="The field with the ground truth.")
+@option("--question-field", metavar="NAME", help=N_("The field with the question."))
+@option("--actual-field", metavar="NAME", help=N_("The field with the ground truth."))
 @cell_options
 @encoding_option
 @format_option
-@output_option("--json", "Save the audit; Python reads it back.", streamed=True)
-@output_option("--csv", "Save one row per place that was found.", streamed=True)
+@output_option("--json", N_("Save the audit; Python reads it back."), streamed=True)
+@output_option("--csv", N_("Save one row per place that was found."), streamed=True)
 def audit(
     file: str,
     index: str | None,
@@ -412,7 +428,7 @@ def audit(
         checked_names(fail_on, () if index else ("an index",))
     fields = {"question": question_field, "actual": actual_field, "encoding": encoding,
               "cells": cells if cells != "list" else None, "delimiter": delimiter}  # fmt: skip
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         dataset, found = audited_file(
             file, index, {name: one for name, one in fields.items() if one}, settings
         )
@@ -424,11 +440,11 @@ def audit(
             outputs,
             {
                 "format": formatted(format, lambda: forms_of_audit(found)),
-                "json": (lambda target: write_text(as_text(found), target), "the audit"),
+                "json": (lambda target: write_text(as_text(found), target), _("the audit")),
                 "csv": (
                     # Where a finding is about a query, the cell of the item is empty.
                     lambda target: write_table(found.table, target),
-                    "one row per place that was found",
+                    _("one row per place that was found"),
                 ),
             },
         )
@@ -436,28 +452,46 @@ def audit(
 
 
 # Matchers that the demonstration shows, from strict to lenient.
-_SHOWN = ("text", "contains", "coverage")
+_SHOWN = {
+    "text": N_("counts a document whose text equals the ground truth"),
+    "contains": N_("counts a document that has the ground truth in it, as a longer chunk does"),
+    "coverage": N_("counts a document that covers most of the ground truth, as a cut chunk may"),
+}
 
 
-@click.command(short_help="Evaluate the data set that ships with the package.")
+@command(short_help=N_("Evaluate the data set that ships with the package."))
 def demo() -> None:
     """Evaluate the small English and Korean data set that ships with the package."""
     from krag_eval.datasets import demo_dataset
 
     dataset = demo_dataset()
-    with warnings_as("note"):
+    with warnings_as(N_("note")):
         result = dataset.evaluator(matcher="text").evaluate(k=[1, 3, 5])
         matched = {
             name: dataset.evaluator(matcher=name).evaluate(k=5).to_dict()
             for name in _SHOWN
             if name in MATCHER_NAMES
         }
-    click.echo(said("demo"))
-    print_result(result, said("demo data"))
+    click.echo(
+        _("""\
+A library in English and a bicycle rental in Korean: for every question, what a retriever should
+have found and what it found. A document counts as found when its text is equal (--matcher text).
+""")
+    )
+    print_result(result, _("krag_eval's demo data"))
     shown = ("macro_recall@5", "mrr@5", "ndcg@5")
     rows = {name: [metrics[key] for key in shown] for name, metrics in matched.items()}
-    click.echo(f"\n{said('other ways')}\n")
-    print_table(said("matcher"), shown, rows)
+    click.echo("\n" + _("The same retrieved lists, matched in other ways:") + "\n")
+    print_table(_("matcher"), shown, rows)
     for name in matched:
-        click.echo(f"  {name:<9} {said(name)}")
-    click.echo(said("next"))
+        click.echo(f"  {name:<9} {_(_SHOWN[name])}")
+    click.echo(
+        _("""
+Where to go next
+
+  1. Write one JSON object per line into a file, say results.jsonl:
+     {"question": "When?", "actual": ["At nine."], "predicted": ["At ten.", "At nine."]}
+  2. Evaluate it, with a chart:
+     krag-eval evaluate results.jsonl --matcher coverage -k 1,5 --plot chart.png
+  3. Read what every number means: docs/metrics.md. All options: krag-eval evaluate --help""")
+    )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import LANGUAGES, Language
+from krag_eval._language import LANGUAGES, N_, Language, _
+from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     checked_language,
@@ -60,25 +61,30 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
 
 
-@click.command(
-    short_help="Find out where what is missing was lost.",
-    epilog="Example: krag-eval diagnose results.jsonl --index chunks.jsonl -k 5",
+@command(
+    short_help=N_("Find out where what is missing was lost."),
+    epilog=example("krag-eval diagnose results.jsonl --index chunks.jsonl -k 5"),
 )
 @click.argument("file")
-@click.option("--index", metavar="CHUNKS", required=True, help=CHUNKS_HELP)
+@option("--index", metavar="CHUNKS", required=True, help=CHUNKS_HELP)
 @one_cutoff_option(
-    "Find out what is missing within the first K documents; documents beyond them tell ranking "
-    "from search.  [default: 10; of a saved result, its deepest cutoff]"
+    N_(
+        "Find out what is missing within the first K documents; documents beyond them tell ranking "
+        "from search.  [default: 10; of a saved result, its deepest cutoff]"
+    )
 )
-@click.option(
-    "--depth", metavar="N", type=int, help="Look at the first N documents.  [default: all of them]"
+@option(
+    "--depth",
+    metavar="N",
+    type=int,
+    help=N_("Look at the first N documents.  [default: all of them]"),
 )
 @foreign_index_option
 @diagnosis_options
 @field_options
 @format_option
-@output_option("--json", "Save the diagnosis; Python reads it back.", streamed=True)
-@output_option("--csv", "Save one row per ground-truth item.", streamed=True)
+@output_option("--json", N_("Save the diagnosis; Python reads it back."), streamed=True)
+@output_option("--csv", N_("Save one row per ground-truth item."), streamed=True)
 @report_options
 def diagnose(
     file: str,
@@ -110,7 +116,7 @@ def diagnose(
     language = checked_language(report_language, report)
     if k:
         checked_depth(depth, k[0])
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         typed = given(options)
         matcher = typed.pop("matcher", None) if is_saved(file) else None
         result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
@@ -127,16 +133,16 @@ def diagnose(
             outputs,
             {
                 "format": formatted(format, lambda: forms_of_diagnosis(found, result.signature)),
-                "json": (lambda target: write_text(as_text(found), target), "the diagnosis"),
+                "json": (lambda target: write_text(as_text(found), target), _("the diagnosis")),
                 "csv": (
                     lambda target: write_table(found.table, target),
-                    "one row per ground-truth item",
+                    _("one row per ground-truth item"),
                 ),
                 "report": (
                     lambda target: result.report(
                         target, k=shown_at, language=language, diagnosis=found
                     ),
-                    "an HTML report",
+                    _("an HTML report"),
                 ),
             },
         )
@@ -188,26 +194,28 @@ def _check_texts(result: EvaluationResult, file: str) -> None:
 
 
 #: What is told of documents beside their ids.
-metadata_option = click.option(
+metadata_option = option(
     "--metadata",
     metavar="NAME",
     multiple=True,
-    help="Show this of each document's metadata beside its id. Repeat it for several.  "
-    "[default: source]",
+    help=N_(
+        "Show this of each document's metadata beside its id. Repeat it for several.  "
+        "[default: source]"
+    ),
 )
 
 _one_cutoff = one_cutoff_option(
-    "Look at the first K documents.  [default: 10; of a saved result, its deepest cutoff]"
+    N_("Look at the first K documents.  [default: 10; of a saved result, its deepest cutoff]")
 )
 
 
-@click.command(
-    short_help="List the queries that lost most.",
-    epilog="Example: krag-eval misses results.jsonl --matcher coverage -k 5",
+@command(
+    short_help=N_("List the queries that lost most."),
+    epilog=example("krag-eval misses results.jsonl --matcher coverage -k 5"),
 )
 @click.argument("file")
 @_one_cutoff
-@click.option("-n", metavar="N", type=int, default=20, show_default=True, help="List N at most.")
+@option("-n", metavar="N", type=int, default=20, show_default=True, help=N_("List N at most."))
 @explanation_options
 @field_options
 @format_option
@@ -219,7 +227,7 @@ def misses(file: str, k: tuple[Cutoff, ...], n: int, format: str, **options: Any
     """
     whole("n", n, 1)
     outputs = checked_outputs({"format": format}, [file])
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         result = _saved_or_evaluated(file, k, given(options))
         at = _asked(k, result)
         missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
@@ -230,16 +238,16 @@ def misses(file: str, k: tuple[Cutoff, ...], n: int, format: str, **options: Any
         write_files(outputs, {"format": told})
 
 
-@click.command(
-    short_help="Show what became of one query.",
-    epilog="Example: krag-eval explain results.jsonl 0 --matcher coverage",
+@command(
+    short_help=N_("Show what became of one query."),
+    epilog=example("krag-eval explain results.jsonl 0 --matcher coverage"),
 )
 @click.argument("file")
 @click.argument("query", metavar="QUERY", required=False)
-@click.option("--query", "asked", metavar="QUERY", help="The query, if not behind FILE.")
+@option("--query", "asked", metavar="QUERY", help=N_("The query, if not behind FILE."))
 @_one_cutoff
 @metadata_option
-@click.option("--full", is_flag=True, help="Show all documents and items, with their whole texts.")
+@option("--full", is_flag=True, help=N_("Show all documents and items, with their whole texts."))
 @explanation_options
 @field_options
 def explain(
@@ -259,7 +267,7 @@ def explain(
     if (query is None) == (asked is None):
         problem = f"must be one question, or its position, got {'two' if query else 'none'}"
         raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
-    with warnings_as("warning"):
+    with warnings_as():
         result = _saved_or_evaluated(file, k, given(options))
         named = _named(asked or query or "", result.labels)
         at = _asked(k, result)
@@ -296,33 +304,39 @@ def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
     return {"query": int(query)} if int(query) in labels else {"position": int(query)}
 
 
-@click.command(
-    short_help="Write an HTML page about a result.",
-    epilog="Example: krag-eval report results.jsonl --matcher coverage -o report.html",
+@command(
+    short_help=N_("Write an HTML page about a result."),
+    epilog=example("krag-eval report results.jsonl --matcher coverage -o report.html"),
 )
 @click.argument("file")
-@click.option(
-    "-o", "--output", "page", metavar="OUT", required=True, help="The page, as .html or .htm."
+@option(
+    "-o", "--output", "page", metavar="OUT", required=True, help=N_("The page, as .html or .htm.")
 )
 @one_cutoff_option(
-    "Show pictures and queries within the first K documents.  [default: the deepest cutoff; of a "
-    "file of queries, 10]"
+    N_(
+        "Show pictures and queries within the first K documents.  [default: the deepest cutoff; "
+        "of a file of queries, 10]"
+    )
 )
-@click.option(
+@option(
     "--language",
     type=click.Choice(LANGUAGES),
-    help="Language of the page.  [default: that of --lang]",
+    help=N_("Language of the page.  [default: that of --lang]"),
 )
-@click.option("--title", metavar="TEXT", help="The heading, if another is wanted.")
-@click.option(
+@option("--title", metavar="TEXT", help=N_("The heading, if another is wanted."))
+@option(
     "--by",
     metavar="TAG",
     multiple=True,
-    help="Show averages within slices of the queries too, as 'krag-eval evaluate --by' prints "
-    "them. Repeat it for several.",
+    help=N_(
+        "Show averages within slices of the queries too, as 'krag-eval evaluate --by' prints "
+        "them. Repeat it for several."
+    ),
 )
-@click.option(
-    "--index", metavar="CHUNKS", help=f"Show where what is missing was lost. {CHUNKS_HELP}"
+@option(
+    "--index",
+    metavar="CHUNKS",
+    help=lambda: _("Show where what is missing was lost.") + " " + _(CHUNKS_HELP),
 )
 @foreign_index_option
 @metadata_option
@@ -349,7 +363,7 @@ def report(
     if file == index == "-":
         raise InvalidInput("index", ": standard input can be read only once", "name a file")
     outputs = checked_outputs({"page": page}, [file, *([index] if index else [])])
-    with warnings_as("warning"):
+    with warnings_as():
         # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
         otherwise = {} if index is None else {"matcher": "coverage"}
         result = _saved_or_evaluated(file, k, given(options), otherwise)
@@ -367,18 +381,18 @@ def report(
             metadata=metadata or None,
             title=title,
         )
-        write_files(outputs, {"page": (write, "an HTML report")})
+        write_files(outputs, {"page": (write, _("an HTML report"))})
 
 
-@click.command(
-    short_help="Show how saved results moved over time.",
-    epilog="Example: krag-eval history runs --metric recall@5,ndcg@10 --plot history.svg",
+@command(
+    short_help=N_("Show how saved results moved over time."),
+    epilog=example("krag-eval history runs --metric recall@5,ndcg@10 --plot history.svg"),
 )
 @click.argument("folder")
-@metric_option(help="What to show, as ndcg@10; macro recall and nDCG otherwise.")
-@click.option("--last", metavar="N", type=int, help="Show the last N runs.  [default: all]")
+@metric_option(help=N_("What to show, as ndcg@10; macro recall and nDCG otherwise."))
+@option("--last", metavar="N", type=int, help=N_("Show the last N runs.  [default: all]"))
 @format_option
-@output_option("--plot", "Draw the metrics from run to run, as .png, .svg or .pdf.")
+@output_option("--plot", N_("Draw the metrics from run to run, as .png, .svg or .pdf."))
 def history(
     folder: str, metric: tuple[str, ...], last: int | None, format: str, plot: str | None
 ) -> None:
@@ -391,7 +405,7 @@ def history(
     from krag_eval.results.history import History
 
     outputs = checked_outputs({"format": format, "plot": plot}, [folder])
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         found = History.of(folder, metric or None, last=last)
         if format == "table":
             _print_history(found)
@@ -404,7 +418,7 @@ def history(
             outputs,
             {
                 "format": formatted(format, lambda: forms),
-                "plot": (partial(write_plot, found.plot), "the metrics from run to run"),
+                "plot": (partial(write_plot, found.plot), _("the metrics from run to run")),
             },
         )
 

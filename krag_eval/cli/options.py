@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 from click.core import ParameterSource
 
-from krag_eval._language import LANGUAGES, SPOKEN, Language, language_of
+from krag_eval._language import LANGUAGES, N_, SPOKEN, Language, _
 from krag_eval._text import name_and_settings
+from krag_eval.cli.help import option
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import PLAN_OPTIONS, Advice, InvalidInput
 from krag_eval.matching.base import MATCHER_NAMES
@@ -29,44 +30,46 @@ if TYPE_CHECKING:
     from krag_eval.evaluator import PartitionPlan
     from krag_eval.scoring.metrics import Metric
 
-Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 #: What ``--index`` is, wherever there is one.
-CHUNKS_HELP = (
+CHUNKS_HELP = N_(
     'The chunks of the store, as JSONL: on each line a text in quotes, or an object with "text" or '
     '"page_content" and perhaps "id". \'-\' reads standard input.'
 )
 
 
-def bundled(*options: Option) -> Option:
+def bundled(*options: Decorator) -> Decorator:
     """Bundle options, to be shown in the order given."""
     return lambda command: reduce(lambda made, add: add(made), reversed(options), command)
 
 
-def cutoff_option(default: tuple[int | None, ...], help: str) -> Option:
+def cutoff_option(default: tuple[int | None, ...], help: str) -> Decorator:
     """Return the option ``-k``, whose value is a tuple of cutoffs: ``default`` if not typed.
 
     Several are typed one by one, or with commas between.
     """
-    return click.option(
+    return option(
         "-k",
         metavar="K",
         multiple=True,
-        callback=lambda _, __, typed: (
+        callback=lambda context, parameter, typed: (
             check_cutoffs([unspelled(one.strip()) for one in ",".join(typed).split(",")])
             if typed
             else default
         ),
-        help=f"{help}  [default: {','.join(map(spelled, default))}]",
+        help=lambda: f"{_(help)}  [default: {','.join(map(spelled, default))}]",
     )
 
 
-def one_cutoff_option(help: str) -> Option:
+def one_cutoff_option(help: str) -> Decorator:
     """Return the option ``-k`` for one cutoff, a tuple of it; an empty one if not typed."""
-    return click.option(
+    return option(
         "-k",
         metavar="K",
-        callback=lambda _, __, typed: () if typed is None else check_cutoffs([unspelled(typed)]),
+        callback=lambda context, parameter, typed: (
+            () if typed is None else check_cutoffs([unspelled(typed)])
+        ),
         help=help,
     )
 
@@ -75,112 +78,131 @@ def one_cutoff_option(help: str) -> Option:
 _BETWEEN_NAMES = re.compile(r",(?![^(]*\))")
 
 
-def metric_option(help: str, metavar: str = "METRIC@K") -> Option:
+def metric_option(help: str, metavar: str = "METRIC@K") -> Decorator:
     """Return the option ``--metric``, which may be repeated, or name several with commas."""
-    return click.option(
+    return option(
         "--metric",
         metavar=metavar,
         multiple=True,
-        callback=lambda _, __, typed: tuple(
+        callback=lambda context, parameter, typed: tuple(
             one.strip() for several in typed for one in _BETWEEN_NAMES.split(several)
         ),
-        help=f"{help} Several: --metric recall@5,ndcg@5.",
+        help=lambda: _(help) + " " + _("Several: --metric recall@5,ndcg@5."),
     )
 
 
-on_option = click.option(
+on_option = option(
     "--on",
     type=click.Choice(["all", "common"]),
     default="all",
     show_default=True,
-    help="What to compare: all queries, which must then be the same ones, or those in common.",
+    help=N_("What to compare: all queries, which must then be the same ones, or those in common."),
 )
 
 
-clusters_option = click.option(
+clusters_option = option(
     "--clusters",
     metavar="TAG",
-    help="Take queries that share the value of a column, such as source, as belonging together.",
+    help=N_(
+        "Take queries that share the value of a column, such as source, as belonging together."
+    ),
 )
 
 
-def output_option(name: str, what: str, *, streamed: bool = False) -> Option:
+def output_option(name: str, what: str, *, streamed: bool = False) -> Decorator:
     """Return an option that names a file to write."""
-    help = f"{what} '-' is standard output." if streamed else what
-    return click.option(name, metavar="OUT", help=help)
+    return option(
+        name,
+        metavar="OUT",
+        help=lambda: _(what) + (" " + _("'-' is standard output.") if streamed else ""),
+    )
 
 
-format_option = click.option(
+format_option = option(
     "--format",
     type=click.Choice(["table", "json", "csv", "markdown"]),
     default="table",
     show_default=True,
-    help="How to print what is printed. Other than as a table, nothing else is on standard output.",
+    help=N_(
+        "How to print what is printed. Other than as a table, nothing else is on standard output."
+    ),
 )
 
 
-def matcher_option(default: str) -> Option:
+def matcher_option(default: str) -> Decorator:
     """Return the option ``--matcher``; a default that is not the evaluator's own is for FILEs."""
-    return click.option(
+    return option(
         "--matcher",
         "-m",
         metavar="NAME",
         default=default,
         show_default=True,
-        help=f"What makes a retrieved document a match: {', '.join(MATCHER_NAMES)}; settings in "
-        "parentheses, as in 'coverage(tokenizer=letters)'.",
+        help=lambda: _(
+            "What makes a retrieved document a match: {}; settings in parentheses, as in "
+            "'coverage(tokenizer=letters)'."
+        ).format(", ".join(MATCHER_NAMES)),
     )
 
 
 _matching_options = bundled(
-    click.option(
+    option(
         "--union",
         is_flag=True,
-        help="Count ground truth that documents hold together, in pieces; for the matcher "
-        "coverage, which it chooses.",
+        help=N_(
+            "Count ground truth that documents hold together, in pieces; for the matcher "
+            "coverage, which it chooses."
+        ),
     ),
-    click.option(
+    option(
         "--threshold",
         metavar="T",
         type=float,
-        help="Similarity from which a pair is a match, 0 to 1; the matcher's own by default.",
+        help=N_("Similarity from which a pair is a match, 0 to 1; the matcher's own by default."),
     ),
 )
 
 _query_options = bundled(
-    click.option(
+    option(
         "--grade-key",
         metavar="KEY",
-        help="Key in the metadata of the ground truth that holds its grade; all are 1 by default.",
+        help=N_(
+            "Key in the metadata of the ground truth that holds its grade; all are 1 by default."
+        ),
     ),
-    click.option(
+    option(
         "--no-ground-truth",
         type=click.Choice(["error", "skip", "zero"]),
         default="error",
         show_default=True,
-        help="For queries without ground truth: refuse, leave out of averages, or count as 0.",
+        help=N_("For queries without ground truth: refuse, leave out of averages, or count as 0."),
     ),
-    click.option(
+    option(
         "--aspect-key",
         metavar="KEY",
-        help="Metadata key of the ground truth with the aspects of a question: adds aspect recall "
-        "and α-nDCG.",
+        help=N_(
+            "Metadata key of the ground truth with the aspects of a question: adds aspect recall "
+            "and α-nDCG."
+        ),
     ),
-    click.option(
+    option(
         "--unjudged",
         type=click.Choice(["wrong", "bounds", "leave_out"]),
         default="wrong",
         show_default=True,
-        help='What the field "judged" does not list: wrong, wrong with the upper bound of '
-        "precision and RBP beside it, or as if not retrieved.",
+        help=N_(
+            'What the field "judged" does not list: wrong, wrong with the upper bound of '
+            "precision and RBP beside it, or as if not retrieved."
+        ),
     ),
-    click.option(
+    option(
         "--jobs",
         "n_jobs",
         metavar="N",
         type=int,
-        help="Processes that tokenise and score, at most one per core, -1 for that many; the "
-        "numbers are the same.",
+        help=N_(
+            "Processes that tokenise and score, at most one per core, -1 for that many; the "
+            "numbers are the same."
+        ),
     ),
 )
 
@@ -189,127 +211,132 @@ evaluation_options = bundled(
     _matching_options,
     cutoff_option(
         DEFAULT_CUTOFFS,
-        "Look at the first K retrieved documents, at 'all', or at those that fit into a budget, as "
-        "1000w (words) or 4000c (characters). Several: -k 1,5,10.",
+        N_(
+            "Look at the first K retrieved documents, at 'all', or at those that fit into a "
+            "budget, as 1000w (words) or 4000c (characters). Several: -k 1,5,10."
+        ),
     ),
-    click.option(
+    option(
         "--budget",
         metavar="N",
         type=int,
         multiple=True,
-        help="Look at the first documents that fit into N words together; without -k, at nothing "
-        "else. Repeat it for several budgets.",
+        help=N_(
+            "Look at the first documents that fit into N words together; without -k, at nothing "
+            "else. Repeat it for several budgets."
+        ),
     ),
-    click.option(
+    option(
         "--length",
         type=click.Choice(["words", "characters"]),
         default="words",
         show_default=True,
-        help="What --budget counts.",
+        help=N_("What --budget counts."),
     ),
-    click.option(
+    option(
         "--criteria",
         "matching_criteria",
         type=click.Choice([one.value for one in MatchingCriteria]),
         default="all",
         show_default=True,
-        help="A query is a hit when all of its ground truth is found, or (partial) any of it.",
+        help=N_("A query is a hit when all of its ground truth is found, or (partial) any of it."),
     ),
-    click.option(
+    option(
         "--averaging",
         "averaging_method",
         type=click.Choice([one.value for one in AveragingMethod]),
         default="both",
         show_default=True,
-        help="Which averages of precision, recall and F1 to show.",
+        help=N_("Which averages of precision, recall and F1 to show."),
     ),
-    click.option(
+    option(
         "--conventions",
         metavar="NAME|FIELDS",
         default="default",
         show_default=True,
-        help=f"How disputed points are settled: {', '.join(Conventions.presets())}, "
-        "or fields such as gain=linear,precision_at=k.",
+        help=lambda: _(
+            "How disputed points are settled: {}, or fields such as gain=linear,precision_at=k."
+        ).format(", ".join(Conventions.presets())),
     ),
     _query_options,
 )
 
-foreign_index_option = click.option(
+foreign_index_option = option(
     "--foreign-index",
     type=click.Choice(["refuse", "allow"]),
     default="refuse",
     show_default=True,
-    help="Whether to diagnose against an index that has fewer than a tenth of what was retrieved.",
+    help=N_(
+        "Whether to diagnose against an index that has fewer than a tenth of what was retrieved."
+    ),
 )
 #: What decides about matches alone, where averages do not matter.
 diagnosis_options = bundled(matcher_option("coverage"), _matching_options, _query_options)
 explanation_options = bundled(matcher_option("text"), _matching_options, _query_options)
 
-encoding_option = click.option(
+encoding_option = option(
     "--encoding",
     metavar="NAME",
     default="utf-8",
     show_default=True,
-    help="Encoding of a file of text, such as cp949 (Excel in Korean).",
+    help=N_("Encoding of a file of text, such as cp949 (Excel in Korean)."),
 )
 
 cell_options = bundled(
-    click.option(
+    option(
         "--cells",
         type=click.Choice(["list", "text"]),
         default="list",
         show_default=True,
-        help="What a cell holds: a list of documents, or one as plain text. Then rows of one "
-        "question are one query.",
+        help=N_(
+            "What a cell holds: a list of documents, or one as plain text. Then rows of one "
+            "question are one query."
+        ),
     ),
-    click.option(
-        "--delimiter", metavar="CHARACTER", help="What separates cells of a CSV file.  [default: ,]"
+    option(
+        "--delimiter",
+        metavar="CHARACTER",
+        help=N_("What separates cells of a CSV file.  [default: ,]"),
     ),
 )
 
 field_options = bundled(
-    click.option("--question-field", metavar="NAME", default="question", show_default=True),
-    click.option("--actual-field", metavar="NAME", default="actual", show_default=True),
-    click.option("--predicted-field", metavar="NAME", default="predicted", show_default=True),
+    option("--question-field", metavar="NAME", default="question", show_default=True),
+    option("--actual-field", metavar="NAME", default="actual", show_default=True),
+    option("--predicted-field", metavar="NAME", default="predicted", show_default=True),
     cell_options,
     encoding_option,
 )
 
-floor_option = click.option(
+floor_option = option(
     "--fail-under",
     "floors",
     metavar="METRIC@K=X",
     multiple=True,
-    help="Exit with 1 if an average is below X, as in macro_recall@5=0.8 or ndcg@1000w=0.5; for "
-    "mean_rank and redundancy, if it is above. Repeat it for several.",
-)
-
-#: What ``--lang`` is, before and after the name of a command.
-LANGUAGE: Mapping[str, Any] = {
-    "type": click.Choice(LANGUAGES),
-    "help": "Language of what is printed, drawn and written, but for errors.  "
-    "[default: KRAG_EVAL_LANG, or en]",
-}
-#: ``--lang`` of a command: what it says, or was said before it, holds while the command runs.
-language_option = click.option(
-    "--lang",
-    **LANGUAGE,
-    expose_value=False,
-    # The root is closed also where a later option is refused. Where nothing is said, the variable
-    # is looked at whenever something is to be worded, and here, before a long file is read.
-    callback=lambda context, _, typed: (
-        context.find_root().call_on_close(partial(SPOKEN.reset, SPOKEN.set(language)))
-        if (language := typed or context.find_root().params.get("lang"))
-        else language_of()
+    help=N_(
+        "Exit with 1 if an average is below X, as in macro_recall@5=0.8 or ndcg@1000w=0.5; for "
+        "mean_rank and redundancy, if it is above. Repeat it for several."
     ),
 )
 
+#: ``--lang``, before or behind the name of a command; the shell forgets it at the end.
+language_option = option(
+    "--lang",
+    type=click.Choice(LANGUAGES),
+    help=N_(
+        "Language of what is printed, drawn and written, but for errors.  "
+        "[default: KRAG_EVAL_LANG, or en]"
+    ),
+    expose_value=False,
+    callback=lambda context, parameter, typed: SPOKEN.set(typed) if typed else None,
+)
+
 report_options = bundled(
-    output_option("--report", "Write an HTML report."),
-    click.option(
+    output_option("--report", N_("Write an HTML report.")),
+    option(
         "--report-language",
         type=click.Choice(LANGUAGES),
-        help="Language of the report.  [default: that of --lang]",
+        help=N_("Language of the report.  [default: that of --lang]"),
     ),
 )
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import click
 
 from krag_eval._io import check_apart, replacing
-from krag_eval._language import Language, language_of
+from krag_eval._language import _, ngettext, pgettext
 from krag_eval._text import fitted, width_of
+from krag_eval.cli.help import padded
 from krag_eval.cli.shell import Verdict, printable
 from krag_eval.errors import InvalidInput, Refusal, warn
 from krag_eval.scoring.averages import in_pairs
@@ -45,261 +46,6 @@ _ENDINGS = {
 }
 # The progress of a run is kept beside its output.
 _PROGRESS = {"per_query": ".partial"}
-
-
-# What commands print, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "wrote": "wrote {} ({})",
-        "not noted": "what became of this gate could not be written into {new} ({error}), so that "
-        "a history takes it for any other run",
-        "what is printed": "what is printed",
-        "the result": "the result",
-        "the audit": "the audit",
-        "the diagnosis": "the diagnosis",
-        "an HTML report": "an HTML report",
-        "one row per query": "one row per query",
-        "one row per query and cutoff": "one row per query and cutoff",
-        "one row per run, query and cutoff": "one row per run, query and cutoff",
-        "one row per place that was found": "one row per place that was found",
-        "one row per ground-truth item": "one row per ground-truth item",
-        "the metrics": "the metrics @{}",
-        "the table, in Markdown": "the table, in Markdown",
-        "the table, in LaTeX": "the table, in LaTeX",
-        "the differences with their intervals": "the differences with their intervals",
-        "the decision at every threshold": "the decision at every threshold",
-        "the decision by threshold": "the decision by threshold",
-        "demo data": "krag_eval's demo data",
-        "the metrics from run to run": "the metrics from run to run",
-        "the table of cells": "the table of cells",
-        "quality against context": "quality against context",
-        "sweep front": "* no other cell is as good for as little context, and better or shorter",
-        "sweep same": "{} has the chunks of {}, and was not run again.",
-        "queries": "{n} queries from {source}",
-        "one query": "{n} query from {source}",
-        "skipped": " ({} more skipped: no ground truth)",
-        "signature": "signature: ",
-        "metric": "metric",
-        "interval": "{} % interval",
-        "from to": "{} to {}",
-        "finding": "finding",
-        "nothing else": "Nothing else: {}.",
-        "rows": "rows",
-        "share": "share",
-        "tiers": "Questions by how much of them stands in their ground truth: quoted, the share of "
-        "words that stand there in a row, just so; overlap, the share of words that occur there "
-        "at all.",
-        "tier to": " to ",
-        "tier percent": " %",
-        "in query": "    query {}",
-        "in item": "    query {}, item {}",
-        "more": "and {} more",
-        "value": "value",
-        "minus rest": "minus rest",
-        "more slices": "and {} more slices, which Python shows",
-        "missed some": "{n} of {queries} queries lost something @{k}",
-        "position": "position",
-        "query": "query",
-        "missed": "missed",
-        "status": "status",
-        "found": "found",
-        "similarity": "similarity",
-        "rank": "rank",
-        "of": "{} of {}",
-        "status perfect": "perfect",
-        "status partial": "partial",
-        "status missed": "missed",
-        "status nothing retrieved": "nothing retrieved",
-        "status no ground truth": "no ground truth",
-        "list all": "and {} more; -n {} lists all",
-        "standard input": "standard input",
-        "items of": "{} ground-truth items from {}, ",
-        "item of": "{} ground-truth item from {}, ",
-        "chunks": "{} chunks",
-        "chunk": "{} chunk",
-        "with union": "--union",
-        "deeper": "evaluate longer lists, or a smaller -k,",
-        "with index": "pass --index CHUNKS",
-        "not counted": "(not counted)",
-        "class": "class",
-        "micro recall": "micro recall@{}",
-        "items": "items",
-        "cumulative": "cumulative",
-        "systems": "{} systems on {} queries",
-        "system": "system",
-        "minus": "{b} minus {a}; wins and losses are the queries on which {b} is better and worse",
-        "difference": "difference",
-        "effect size": "effect size",
-        "wins": "wins",
-        "ties": "ties",
-        "losses": "losses",
-        "before after": "{} to {}",
-        "none changed": "No query changed on {}.",
-        "changed most": "Changed most on {}:",
-        "best threshold": "best threshold",
-        "separates": "separates all pairs",
-        "precision": "precision",
-        "recall": "recall",
-        "nearest": "Nearest to the threshold, worth a second look:",
-        "actual": "actual",
-        "predicted": "predicted",
-        "pair": "pair",
-        "relevant": "relevant",
-        "yes": "yes",
-        "no": "no",
-        "labels": "! marks a decision that contradicts the label. Pairs are counted from 0. Choose "
-        "a threshold within the interval; a wide one asks for more pairs like these.",
-        "labelled pairs": "{pairs} pairs ({relevant} relevant), {matcher}",
-        "topics": "{n} topics of {qrels}",
-        "topic": "{n} topic of {qrels}",
-        "to": "{} to {}",
-        "matcher": "matcher",
-        "other ways": "The same retrieved lists, matched in other ways:",
-        "text": "counts a document whose text equals the ground truth",
-        "contains": "counts a document that has the ground truth in it, as a longer chunk does",
-        "coverage": "counts a document that covers most of the ground truth, as a cut chunk may",
-        "demo": """\
-A library in English and a bicycle rental in Korean: for every question, what a retriever should
-have found and what it found. A document counts as found when its text is equal (--matcher text).
-""",
-        "next": """
-Where to go next
-
-  1. Write one JSON object per line into a file, say results.jsonl:
-     {"question": "When?", "actual": ["At nine."], "predicted": ["At ten.", "At nine."]}
-  2. Evaluate it, with a chart:
-     krag-eval evaluate results.jsonl --matcher coverage -k 1,5 --plot chart.png
-  3. Read what every number means: docs/metrics.md. All options: krag-eval evaluate --help""",
-    },
-    "ko": {
-        "wrote": "{} 저장 완료({})",
-        "not noted": "게이트의 판정을 {new} 파일에 적지 못해({error}), 평가 기록에서는 여느 실행과 "
-        "똑같이 다룹니다",
-        "what is printed": "출력 내용",
-        "the result": "평가 결과",
-        "the audit": "점검 결과",
-        "the diagnosis": "진단 결과",
-        "an HTML report": "HTML 보고서",
-        "one row per query": "질문마다 한 행",
-        "one row per query and cutoff": "질문과 컷오프마다 한 행",
-        "one row per run, query and cutoff": "실행, 질문, 컷오프마다 한 행",
-        "one row per place that was found": "찾은 문제마다 한 행",
-        "one row per ground-truth item": "정답 항목마다 한 행",
-        "the metrics": "지표 @{}",
-        "the table, in Markdown": "Markdown 표",
-        "the table, in LaTeX": "LaTeX 표",
-        "the differences with their intervals": "차이와 신뢰구간",
-        "the decision at every threshold": "임계값마다의 판정",
-        "the decision by threshold": "임계값에 따른 판정",
-        "demo data": "예시 데이터",
-        "the metrics from run to run": "실행별 지표",
-        "the table of cells": "조합별 표",
-        "quality against context": "컨텍스트 양에 따른 품질",
-        "sweep front": "* 파레토 경계: 컨텍스트를 같거나 더 적게 쓰면서 점수가 이만큼 좋은 다른 "
-        "조합이 없습니다",
-        "sweep same": "{}의 청크는 {}의 청크와 같아서 다시 실행하지 않았습니다.",
-        "queries": "{source}의 질문 {n}개",
-        "one query": "{source}의 질문 {n}개",
-        "skipped": " (정답이 없는 질문 {}개는 제외)",
-        "signature": "설정 시그니처: ",
-        "metric": "지표",
-        "interval": "{}% 신뢰구간",
-        "from to": "{}~{}",
-        "finding": "점검 항목",
-        "nothing else": "발견되지 않은 항목: {}.",
-        "rows": "건수",
-        "share": "비율",
-        "tiers": "질문이 정답 문서와 얼마나 겹치는지 비율별로 센 질문 수입니다. "
-        "quoted는 질문의 단어 중 정답 문서에 그대로 이어서 나오는 비율, "
-        "overlap은 이어지지 않더라도 나오는 비율입니다.",
-        "tier to": "~",
-        "tier percent": "%",
-        "in query": "    질문 {}",
-        "in item": "    질문 {}, 항목 {}",
-        "more": "외 {}개",
-        "value": "값",
-        "minus rest": "나머지와의 차이",
-        "more slices": "외 슬라이스 {}개는 파이썬에서 볼 수 있습니다",
-        "missed some": "@{k} 기준으로 질문 {queries}개 중 {n}개에서 정답을 놓쳤습니다",
-        "position": "위치",
-        "query": "질문",
-        "missed": "놓친 정답",
-        "status": "결과",
-        "found": "찾은 항목",
-        "similarity": "유사도",
-        "rank": "순위",
-        "of": "{}/{}",
-        "status perfect": "모두 찾음",
-        "status partial": "일부만 찾음",
-        "status missed": "하나도 못 찾음",
-        "status nothing retrieved": "검색 결과 없음",
-        "status no ground truth": "정답 없음",
-        "list all": "외 {}개, 모두 보려면 -n {}",
-        "standard input": "표준 입력",
-        "items of": "{1}의 정답 항목 {0}개, ",
-        "item of": "{1}의 정답 항목 {0}개, ",
-        "chunks": "청크 {}개",
-        "chunk": "청크 {}개",
-        "with union": "--union",
-        "deeper": "더 긴 목록으로 평가하거나 -k를 줄이면",
-        "with index": "--index CHUNKS를 넘기면",
-        "not counted": "(계산에서 제외)",
-        "class": "분류",
-        "micro recall": "micro 재현율@{}",
-        "items": "항목 수",
-        "cumulative": "누적 재현율",
-        "systems": "시스템 {}개, 질문 {}개",
-        "system": "시스템",
-        "minus": "{b} − {a}: 승과 패는 {b} 쪽이 더 좋은 질문과 더 나쁜 질문의 수입니다",
-        "difference": "차이",
-        "effect size": "효과 크기",
-        "wins": "승",
-        "ties": "무",
-        "losses": "패",
-        "before after": "{} → {}",
-        "none changed": "{} 기준으로 결과가 달라진 질문이 없습니다.",
-        "changed most": "{} 기준으로 결과가 가장 많이 달라진 질문:",
-        "best threshold": "최적 임계값",
-        "separates": "모든 쌍을 가르는 값",
-        "precision": "정밀도",
-        "recall": "재현율",
-        "nearest": "임계값에 가까워 다시 볼 만한 쌍:",
-        "actual": "정답 문서",
-        "predicted": "검색 결과",
-        "pair": "쌍",
-        "relevant": "관련 있음",
-        "yes": "예",
-        "no": "아니요",
-        "labels": "!는 판정이 라벨과 다르다는 표시입니다. 쌍은 0부터 셉니다. 임계값은 신뢰구간 "
-        "안에서 고르세요. 신뢰구간이 넓으면 이런 쌍을 더 판정해야 합니다.",
-        "labelled pairs": "{pairs}쌍(관련 있음 {relevant}쌍), {matcher}",
-        "topics": "{qrels}의 주제 {n}개",
-        "topic": "{qrels}의 주제 {n}개",
-        "to": "{}~{}",
-        "matcher": "매처",
-        "other ways": "같은 검색 결과를 다른 매처로 판정하면:",
-        "text": "본문이 정답과 똑같은 문서를 일치로 판정",
-        "contains": "정답 전체를 담은 문서를 일치로 판정(더 긴 청크도 포함)",
-        "coverage": "정답을 대부분 담은 문서를 일치로 판정(잘린 청크도 포함)",
-        "demo": """\
-영어로 된 도서관 안내와 한국어로 된 자전거 대여 안내입니다. 질문마다 정답 문서와 검색 결과가
-들어 있습니다. 여기서는 본문이 똑같은 문서만 찾은 것으로 봅니다(--matcher text).
-""",
-        "next": """
-다음 단계
-
-  1. 한 줄에 JSON 객체 하나씩 파일(예: results.jsonl)에 적습니다.
-     {"question": "몇 시?", "actual": ["아홉 시."], "predicted": ["열 시.", "아홉 시."]}
-  2. 평가하고 그래프도 그립니다.
-     krag-eval evaluate results.jsonl --matcher coverage -k 1,5 --plot chart.png
-  3. 지표의 뜻은 docs/ko/metrics.md에, 모든 옵션은 krag-eval evaluate --help에 있습니다.""",
-    },
-}
-
-
-def said(key: str) -> str:
-    """Return a phrase in the language of the command, with braces for what is filled in."""
-    return _WORDS[language_of()][key]
 
 
 class StandardOutput:
@@ -444,8 +190,7 @@ def write_files(outputs: Outputs, writers: Mapping[str, tuple[Callable[[Any], No
             target = outputs[option]
             write(target)
             if isinstance(target, Path):
-                told = _WORDS[language_of()].get(what, what)
-                click.echo(said("wrote").format(printable(str(target)), told))
+                click.echo(_("wrote {} ({})").format(printable(str(target)), what))
 
 
 def write_text(text: str, target: Target) -> None:
@@ -459,7 +204,7 @@ def write_text(text: str, target: Target) -> None:
 
 def formatted(format: str, forms: Callable[[], Forms]) -> tuple[Callable[[Any], None], str]:
     """Return what writes the value of ``--format``, as :func:`write_files` takes it."""
-    return lambda target: _WRITERS[format](forms()[format](), target), "what is printed"
+    return lambda target: _WRITERS[format](forms()[format](), target), _("what is printed")
 
 
 def _write_as_json(content: Mapping[str, Any], target: Target) -> None:
@@ -486,76 +231,73 @@ def markdown_of(rows: pd.DataFrame, named: Collection[str] = ()) -> str:
          for one in row]
         for row in _known(rows).to_numpy().tolist()
     ]  # fmt: skip
-    known = _HEADINGS[language_of()]
+    known = _headings()
     names = [*map(str, rows.columns)]
     header = [name if name in named else known.get(name, name) for name in names]
     return as_markdown([header, *cells], n_names=1)
 
 
-_IN_KOREAN = {
-    "metric": "지표",
-    "value": "값",
-    "low": "신뢰구간 하한",
-    "high": "신뢰구간 상한",
-    "slice": "슬라이스",
-    "n": "질문 수",
-    "rest": "나머지",
-    "difference": "차이",
-    "ci_low": "차이의 신뢰구간 하한",
-    "ci_high": "차이의 신뢰구간 상한",
-    "p_permutation": "p",
-    "p_holm": "p (Holm)",
-    "query": "질문",
-    "status": "결과",
-    "missed": "놓친 정답",
-    "similarity": "유사도",
-    "rank": "순위",
-    "ground_truth": "정답 항목",
-    "retrieved": "검색된 문서",
-    "relevant": "관련",
-    "covered": "찾은 항목",
-    "finding": "점검 항목",
-    "rows": "건수",
-    "class": "분류",
-    "label": "뜻",
-    "items": "항목 수",
-    "share": "비율",
-    "cumulative": "누적 재현율",
-    "passed": "통과",
-    "reason": "이유",
-    "pair": "쌍",
-    "actual": "정답 문서",
-    "predicted": "검색 결과",
-    "wrong": "라벨과 다름",
-    "failed": "검색 실패",
-    "failed_a": "a의 검색 실패",
-    "failed_b": "b의 검색 실패",
-    "run": "실행",
-    "made": "평가 시각",
-    "made_by_file": "수정 시각으로 대신함",
-    "comparable": "비교 가능",
-    "changed": "바뀐 것",
-    "detect": "확인할 차이",
-    "power": "검정력",
-    "alpha": "유의수준",
-    "questions": "질문 수",
-    "pilot_questions": "파일럿의 질문 수",
-    "detectable": "파일럿으로 확인할 수 있는 차이",
-    "sd": "표준편차",
-    "design_effect": "설계 효과",
-    "clusters": "클러스터",
-    "n_clusters": "클러스터 수",
-    "systems": "시스템",
-    "correlation": "상관계수",
-    "cell": "조합",
-    "pareto": "파레토 경계에 있음",
-    "same_as": "청크가 같은 조합",
-}
-#: What the columns of a table are called where people read it.
-_HEADINGS: Mapping[Language, Mapping[str, str]] = {
-    "en": {name: name for name in _IN_KOREAN},
-    "ko": _IN_KOREAN,
-}
+def _headings() -> Mapping[str, str]:
+    """Return what the columns of a table are called where people read it."""
+    return {
+        "metric": _("metric"),
+        "value": _("value"),
+        "low": pgettext("heading", "low"),
+        "high": pgettext("heading", "high"),
+        "slice": _("slice"),
+        "n": pgettext("heading", "n"),
+        "rest": pgettext("heading", "rest"),
+        "difference": _("difference"),
+        "ci_low": _("ci_low"),
+        "ci_high": _("ci_high"),
+        "p_permutation": _("p_permutation"),
+        "p_holm": _("p_holm"),
+        "query": _("query"),
+        "status": _("status"),
+        "missed": pgettext("heading", "missed"),
+        "similarity": _("similarity"),
+        "rank": _("rank"),
+        "ground_truth": _("ground_truth"),
+        "retrieved": _("retrieved"),
+        "relevant": pgettext("heading", "relevant"),
+        "covered": _("covered"),
+        "finding": _("finding"),
+        "rows": _("rows"),
+        "class": _("class"),
+        "label": _("label"),
+        "items": _("items"),
+        "share": _("share"),
+        "cumulative": _("cumulative"),
+        "passed": _("passed"),
+        "reason": _("reason"),
+        "pair": _("pair"),
+        "actual": _("actual"),
+        "predicted": _("predicted"),
+        "wrong": _("wrong"),
+        "failed": pgettext("heading", "failed"),
+        "failed_a": _("failed_a"),
+        "failed_b": _("failed_b"),
+        "run": _("run"),
+        "made": pgettext("heading", "made"),
+        "made_by_file": _("made_by_file"),
+        "comparable": _("comparable"),
+        "changed": _("changed"),
+        "detect": _("detect"),
+        "power": _("power"),
+        "alpha": _("alpha"),
+        "questions": pgettext("heading", "questions"),
+        "pilot_questions": _("pilot_questions"),
+        "detectable": _("detectable"),
+        "sd": _("sd"),
+        "design_effect": _("design_effect"),
+        "clusters": _("clusters"),
+        "n_clusters": _("n_clusters"),
+        "systems": _("systems"),
+        "correlation": _("correlation"),
+        "cell": _("cell"),
+        "pareto": _("pareto"),
+        "same_as": _("same_as"),
+    }
 
 
 def _known(rows: pd.DataFrame) -> pd.DataFrame:
@@ -675,11 +417,13 @@ def print_result(
         averages: The averages to print; all of them if not given.
         whole: Whether to print all of the signature in a terminal, too.
     """
-    w, counted = _WORDS[language_of()], result.summary.n_counted
+    counted = result.summary.n_counted
     skipped = result.summary.n_queries - counted
-    title = w["one query" if counted == 1 else "queries"]
+    title = ngettext("{n} query from {source}", "{n} queries from {source}", counted)
     title = title.format(n=counted, source=printable(source))
-    click.echo(title + (w["skipped"].format(skipped) if skipped else "") + "\n")
+    if skipped:
+        title += _(" ({} more skipped: no ground truth)").format(skipped)
+    click.echo(f"{title}\n")
     values, cutoffs = result.to_dict(), [spelled(k) for k in result.k]
     names = result.row_names()
     keys = result.shown if averages is None else [one for one in names if one in averages]
@@ -752,7 +496,7 @@ def _wide(rows: pd.DataFrame, result: EvaluationResult) -> pd.DataFrame:
         if "low" in of_metric:
             ends = zip(of_metric["low"], of_metric["high"], strict=True)
             texts = [_range(*pair) for pair in ends]
-            columns[f"{said('interval').format(95)} @{k}"] = pd.Series(texts, of_metric.index)
+            columns[_("{} % interval").format(95) + f" @{k}"] = pd.Series(texts, of_metric.index)
     return pd.DataFrame(columns).reset_index()
 
 
@@ -764,12 +508,11 @@ def _print_averages(
 ) -> None:
     bounds = {} if intervals is None else intervals[["low", "high"]].T.to_dict("list")
     paired = any(len(keys) > 1 for keys in rows.values())
-    w = _WORDS[language_of()]
-    header = [f"\n{w['metric']}" if paired else w["metric"]]
+    header = ["\n" + _("metric") if paired else _("metric")]
     cells = {name: [name] for name in rows}
     for k in cutoffs:
         header += [f"@{k}\nmacro", f"@{k}\nmicro"] if paired else [f"@{k}"]
-        header += [] if intervals is None else [w["interval"].format(95)]
+        header += [] if intervals is None else [_("{} % interval").format(95)]
         for name, keys in rows.items():
             cells[name] += [four_digits(values[f"{key}@{k}"]) for key in keys]
             if intervals is not None:
@@ -801,31 +544,34 @@ def print_audit(found: Audit, source: str) -> None:
     counts = [[name, str(len(one.rows))] for name, one in found.findings.items() if one.rows]
     nothing = ", ".join(name for name, one in found.findings.items() if not one.rows)
     if counts:
-        print_cells([said("finding"), said("rows")], counts)
+        print_cells([_("finding"), _("rows")], counts)
         if nothing:
-            print_wrapped(said("nothing else").format(nothing))
+            print_wrapped(_("Nothing else: {}.").format(nothing))
             click.echo()
     if found.shares:
-        tiers = found.tiers.rename(index=_shown_tier).reset_index()
-        header = [said("share") if name == "share" else name for name in tiers.columns]
+        tiers = found.tiers.rename(index=_).reset_index()
+        header = [_("share") if name == "share" else name for name in tiers.columns]
         print_cells(header, tiers.astype(str).to_numpy().tolist())
-        print_wrapped(said("tiers"))
+        print_wrapped(
+            _(
+                "Questions by how much of them stands in their ground truth: quoted, the share of "
+                "words that stand there in a row, just so; overlap, the share of words that occur "
+                "there at all."
+            )
+        )
         click.echo()
     for line in lines:
         print_wrapped(line)
         name = line.partition(":")[0]
         rows = found.findings[name].rows if name in found.findings else ()
         for row in rows[:_ROWS]:
-            start = said("in item" if row.item else "in query").format(row.position, row.item)
+            where = _("    query {}, item {}") if row.item else _("    query {}")
+            start = where.format(row.position, row.item)
             end = printable(f"({row.concerns})")
             room = max(terminal_width() - width_of(start) - width_of(end) - 3, _NARROWEST // 4)
             click.echo(f"{start}: {fitted(printable(row.text), room)} {end}")
         if len(rows) > _ROWS:
-            click.echo("    " + said("more").format(len(rows) - _ROWS))
-
-
-def _shown_tier(name: str) -> str:
-    return name.replace(" to ", said("tier to")).replace(" %", said("tier percent"))
+            click.echo("    " + _("and {} more").format(len(rows) - _ROWS))
 
 
 def forms_of_audit(found: Audit) -> Forms:
@@ -857,14 +603,14 @@ def print_slices(slices: Slices) -> None:
     from krag_eval.statistics.slices import title_of
 
     n = len(slices.names)
-    click.echo(f"\n{printable(title_of(slices, language_of()))}\n")
-    within = said("interval").format(f"{100 * slices.level:g}")
+    click.echo(f"\n{printable(title_of(slices))}\n")
+    within = _("{} % interval").format(f"{100 * slices.level:g}")
     for metric in slices.metrics:
-        header = [metric, "n", said("value"), within, said("minus rest"), within, "p (Holm)"]
+        header = [metric, "n", _("value"), within, _("minus rest"), within, "p (Holm)"]
         rows = [_cells(row) for row in slices.rows if row.metric == metric]
         print_cells(header, rows[:_MOST_SLICES])
     if n > _MOST_SLICES:
-        click.echo(said("more slices").format(n - _MOST_SLICES))
+        click.echo(_("and {} more slices, which Python shows").format(n - _MOST_SLICES))
     for line in (*slices.summary().split("\n"), *slices.notes):
         print_wrapped(printable(line))
 
@@ -890,7 +636,7 @@ def spanned(low: float, high: float) -> str:
     if math.isnan(low):
         return "-"
     digits = 3 if max(-low, high) < 10 else 1
-    return said("from to").format(f"{low:.{digits}f}", f"{high:.{digits}f}")
+    return _("{} to {}").format(f"{low:.{digits}f}", f"{high:.{digits}f}")
 
 
 # The columns for a question, for a status, and for all that is neither a text nor a status.
@@ -908,14 +654,15 @@ def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: s
         labels: The labels of all queries; one that several share tells no position.
         k: The cutoff.
     """
-    click.echo(said("missed some").format(n=len(missed), queries=len(labels), k=k))
+    title = _("{n} of {queries} queries lost something @{k}")
+    click.echo(title.format(n=len(missed), queries=len(labels), k=k))
     if missed.empty:
         return
     click.echo()
     positions = {label: str(place) for place, label in enumerate(labels)}
     shared = {label for label, times in Counter(labels).items() if times > 1}
     shown = missed[:n]
-    statuses = [said(f"status {one}") for one in shown["status"].tolist()]
+    statuses = [_(one) for one in shown["status"].tolist()]
     beside_texts = _NUMBERS + max(map(width_of, statuses))
     told = _whereabouts(shown, max((terminal_width() - beside_texts) // 2, _NARROWEST_TEXT))
     widest = min(_WIDEST_QUERY, terminal_width() - _BESIDE_QUERY) if told is None else told.widest
@@ -923,20 +670,21 @@ def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: s
     rows = [
         ["-" if label in shared else positions[label],
          fitted(printable(str(label)), widest), status,
-         said("of").format(f"{found:.0f}", f"{wanted:.0f}")]
+         _("{} of {}").format(f"{found:.0f}", f"{wanted:.0f}")]
         for label, status, found, wanted in zip(shown.index.tolist(), statuses, *columns,
                                                 strict=True)
     ]  # fmt: skip
-    header = [said(name) for name in ("position", "query", "status", "found")]
+    header = [_("position"), _("query"), _("status"), pgettext("heading", "found")]
     if told is not None:
-        header = [*header[:2], said("missed"), *header[2:], said("similarity"), said("rank")]
+        missing = pgettext("heading", "missed")
+        header = [*header[:2], missing, *header[2:], _("similarity"), _("rank")]
         rows = [
             [*row[:2], text, *row[2:], similarity, rank]
             for row, text, similarity, rank in zip(rows, *told.columns, strict=True)
         ]
     print_cells(header, rows, names=2 if told is None else 3, widest=_WIDEST_STATUS)
     if len(missed) > n:
-        click.echo(said("more").format(len(missed) - n))
+        click.echo(_("and {} more").format(len(missed) - n))
 
 
 class _Whereabouts(NamedTuple):
@@ -967,11 +715,17 @@ def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
     """Print what most is lost by, how many items have each class, and recall without each cause."""
     from krag_eval.results.diagnosis import sentence
 
-    name = said("standard input") if source == "-" else printable(source)
+    name = _("standard input") if source == "-" else printable(source)
     items, chunks = len(found.items), found.n_chunks or 0
-    title = said("item of" if items == 1 else "items of").format(items, name)
-    click.echo(title + said("chunk" if chunks == 1 else "chunks").format(chunks) + "\n")
-    typed = {"union": said("with union"), "deeper": said("deeper"), "index": said("with index")}
+    title = ngettext(
+        "{n} ground-truth item from {source}, ", "{n} ground-truth items from {source}, ", items
+    ).format(n=items, source=name)
+    click.echo(title + ngettext("{n} chunk", "{n} chunks", chunks).format(n=chunks) + "\n")
+    typed = {
+        "union": "--union",
+        "deeper": _("evaluate longer lists, or a smaller -k,"),
+        "index": _("pass --index CHUNKS"),
+    }
     print_wrapped(sentence(found, typed))
     click.echo()
     counts, steps = found.counts, found.waterfall()
@@ -980,9 +734,9 @@ def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
         [cause, label, str(counts.pop(cause)), four_digits(share), four_digits(cumulative)]
         for cause, label, share, cumulative in zip(steps.index.tolist(), *columns, strict=True)
     ]
-    rows += [[cause, said("not counted"), str(n), "-", "-"] for cause, n in counts.items()]
-    header = [said(name) for name in ("class", "micro recall", "items", "share", "cumulative")]
-    header[1] = header[1].format(spelled(found.k))
+    rows += [[cause, _("(not counted)"), str(n), "-", "-"] for cause, n in counts.items()]
+    recall = _("micro recall@{}").format(spelled(found.k))
+    header = [_("class"), recall, _("items"), _("share"), _("cumulative")]
     print_cells(header, rows, names=2)
     print_signature(signature)
 
@@ -1013,7 +767,7 @@ def forms_of_misses(missed: pd.DataFrame, n: int, k: str, signature: str) -> For
     whole = {name: "Int64" for name in ("covered", "ground_truth", "rank") if name in missed}
     rows = missed[:n].reset_index().astype(whole)
     if len(missed) > n:
-        click.echo(said("list all").format(len(missed) - n, len(missed)), err=True)
+        click.echo(_("and {} more; -n {} lists all").format(len(missed) - n, len(missed)), err=True)
     return {
         "json": lambda: {
             "k": k,
@@ -1035,7 +789,7 @@ def print_signature(signature: str, *, whole: bool = True) -> None:
     """
     from rich.cells import cell_len
 
-    line, parts = _WORDS[language_of()]["signature"], signature.split(" | ")
+    line, parts = _("signature: "), signature.split(" | ")
     if not whole:
         parts[0] = parts[0].replace(_COVERAGE_BY_DEFAULT, "coverage")
         told = [
@@ -1054,9 +808,7 @@ def print_signature(signature: str, *, whole: bool = True) -> None:
 def print_wrapped(text: str) -> None:
     """Print a sentence, continued below where it is too long for one line."""
     width = min(terminal_width(), _WIDTH)  # longer lines are hard to read
-    # A letter of two columns counts as two.
-    filled = "".join(one + "\0" * (width_of(one) - 1) for one in text)
-    lines = textwrap.fill(filled, width, subsequent_indent="  ", break_on_hyphens=False)
+    lines = textwrap.fill(padded(text), width, subsequent_indent="  ", break_on_hyphens=False)
     click.echo(lines.replace("\0", ""))
 
 
@@ -1129,11 +881,10 @@ def pronounce(report: GateReport) -> Verdict:
 
     Which queries of the two results were left out is printed after them.
     """
-    from krag_eval.statistics.gates import WORDS
+    from krag_eval.statistics.gates import verdict
 
     for gate in report.by_outcome:
-        verdict = WORDS[report.language][gate.outcome]
-        click.echo(f"{verdict}: {printable(gate.reason)}", err=gate.outcome != "passed")
+        click.echo(f"{verdict(gate)}: {printable(gate.reason)}", err=gate.outcome != "passed")
     if report.note:
         click.echo(printable(report.note))
     return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH
@@ -1155,5 +906,8 @@ def note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> N
             note_gate(file, report.noted, result)
         except (OSError, Refusal) as error:
             why = error.problem if isinstance(error, Refusal) else error.strerror or error
-            told = _WORDS[language_of()]["not noted"]
+            told = _(
+                "what became of this gate could not be written into {new} ({error}), so that a "
+                "history takes it for any other run"
+            )
             warn(told.format(new=printable(file), error=why))

@@ -25,7 +25,8 @@ from typing import IO, Any, TextIO, TypeAlias, cast
 
 import click
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, SPOKEN, _, speaking
+from krag_eval.cli.help import Command
 from krag_eval.errors import Advice, KragEvalWarning, Refusal, clipped, one_line, sentence
 
 _NO_VERDICT = 2
@@ -47,7 +48,7 @@ class Verdict(IntEnum):
     NOT_GOOD_ENOUGH = 1
 
 
-class Shell(click.Group):
+class Shell(Command, click.Group):
     """A command group that answers bad input with one line and a bug with a traceback.
 
     Args:
@@ -68,7 +69,7 @@ class Shell(click.Group):
         """List the commands by what they are for."""
         longest = max(map(len, self.commands))
         for title, commands in self._sections.items():
-            with formatter.section(title):
+            with formatter.section(_(title)):
                 formatter.write_dl(
                     [
                         ((one.name or "").ljust(longest), one.get_short_help_str(limit=80))
@@ -86,20 +87,24 @@ class Shell(click.Group):
     ) -> Any:
         """Run a command and end the process with its exit code."""
         if not standalone_mode:
-            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            with speaking(None):
+                return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         if not (sys.argv[1:] if args is None else args):
             args = ["--help"]
         failure: BaseException | None = None
-        with _lasting_streams() as stdout:
+        with _lasting_streams() as stdout, speaking(None):
             try:
                 answer = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
                 code = _code_of(answer, stdout)
             except BaseException as error:
+                SPOKEN.set("en")  # as all errors are
                 code, failure = _explained(self._guessed(error, args)), error
         raise SystemExit(code) from failure
 
     def _guessed(self, error: BaseException, args: Sequence[str] | None) -> BaseException:
         """Return an error; that of a word which is nothing here, with what was probably meant."""
+        if isinstance(error, Refusal):
+            return click.ClickException(self.worded(error, None))
         typed = sys.argv[1:] if args is None else list(args)
         if isinstance(error, click.UsageError) and error.ctx and error.ctx.command is not self:
             return _with_advice(error, error.ctx, typed)
@@ -268,24 +273,17 @@ def _explained(error: BaseException) -> int:
     return _NO_VERDICT
 
 
-#: How a line that is about the input begins, in both languages.
-_KINDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {"warning": "warning", "note": "note"},
-    "ko": {"warning": "경고", "note": "참고"},
-}
-
-
 @contextmanager
-def warnings_as(kind: str, name: str = "") -> Iterator[None]:
+def warnings_as(kind: str = N_("warning"), name: str = "") -> Iterator[None]:
     """Print each of our own warnings as one line, below what is printed within; leave others be.
 
     Above a table it would be out of sight. Within another such block, the outer one prints it.
 
     Args:
-        kind: How the line begins: ``"warning"`` or ``"note"``.
+        kind: How the line begins: "warning" or "note".
         name: What it is about; ``""`` if that goes without saying.
     """
-    prefix = _KINDS[language_of()][kind] + (f": {name}" if name else "")
+    prefix = _(kind) + (f": {name}" if name else "")
     context = click.get_current_context()
     shell = cast(Shell, context.find_root().command)
     held = context.meta.get(_HELD)

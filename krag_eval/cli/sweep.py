@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, Language, _, language_of
+from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import checked_language, format_option, output_option, report_options
 from krag_eval.cli.output import (
     Forms,
@@ -32,7 +33,6 @@ from krag_eval.cli.output import (
     print_wrapped,
     printing_beside,
     records_of,
-    said,
     write_files,
     write_plot,
     write_table,
@@ -61,38 +61,38 @@ _LAST = ("pareto", "same_as")
 _WIDEST = 12
 
 
-@click.command(
-    short_help="Try splitters with retrievers on the same questions.",
-    epilog="Example: krag-eval sweep sweep.toml --folder kept --plot pareto.png",
+@command(
+    short_help=N_("Try splitters with retrievers on the same questions."),
+    epilog=example("krag-eval sweep sweep.toml --folder kept --plot pareto.png"),
 )
 @click.argument("file")
-@click.option(
+@option(
     "--folder",
     metavar="DIR",
-    help="Keep answers and results there: a sweep that was killed goes on where it stopped.",
+    help=N_("Keep answers and results there: a sweep that was killed goes on where it stopped."),
 )
-@click.option(
+@option(
     "--jobs",
     "n_jobs",
     metavar="N",
     type=int,
-    help="Processes that work on cells at the same time, -1 for one per core.",
+    help=N_("Processes that work on cells at the same time, -1 for one per core."),
 )
-@click.option(
+@option(
     "--timeout",
     metavar="SECONDS",
     type=float,
-    help="Seconds that an answer may take; past them the question failed.  [default: any time]",
+    help=N_("Seconds that an answer may take; past them the question failed.  [default: any time]"),
 )
-@click.option(
+@option(
     "--allow-module",
     metavar="NAME",
     multiple=True,
-    help="Let FILE name functions of this module or package, too. Repeatable.",
+    help=N_("Let FILE name functions of this module or package, too. Repeatable."),
 )
 @format_option
-@output_option("--csv", "Save the table, a row per cell.", streamed=True)
-@output_option("--plot", "Draw quality against context, as .png, .svg or .pdf.")
+@output_option("--csv", N_("Save the table, a row per cell."), streamed=True)
+@output_option("--plot", N_("Draw quality against context, as .png, .svg or .pdf."))
 @report_options
 def sweep(
     file: str,
@@ -119,7 +119,7 @@ def sweep(
         {"format": format, "csv": csv, "plot": plot, "report": report}, [file]
     )
     language = checked_language(report_language, report)
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         with _importing_beside(file):
             arguments = _Reader(file, allow_module).arguments(_read(file))
             typed = {"folder": folder, "timeout": timeout}
@@ -410,11 +410,11 @@ def _print_sweep(found: Sweep) -> None:
     numbers = [name for name in table.columns[_NAMES:] if name not in _LAST]
     rows = [[name, *map(_shown, table[name].astype(float))] for name in numbers]
     print_cells(["", *names], rows, widest=_WIDEST)
-    print_wrapped(said("sweep front"))
+    print_wrapped(_("* no other cell is as good for as little context, and better or shorter"))
     for cell in found.cells:
         if cell.same_as is not None:
-            told = said("sweep same").format(printable(cell.name), printable(cell.same_as))
-            print_wrapped(told)
+            told = _("{} has the chunks of {}, and was not run again.")
+            print_wrapped(told.format(printable(cell.name), printable(cell.same_as)))
     click.echo()
     for line in found.summary(language_of()).splitlines():
         print_wrapped(printable(line))
@@ -462,12 +462,12 @@ def _write(outputs: Outputs, found: Sweep, language: Language | None, format: st
         outputs,
         {
             "format": formatted(format, partial(_forms, found)),
-            "csv": (partial(write_table, found.table.reset_index()), "the table of cells"),
+            "csv": (partial(write_table, found.table.reset_index()), _("the table of cells")),
             "plot": (
                 partial(write_plot, lambda ax: pareto_points(found, ax=ax)),
-                "quality against context",
+                _("quality against context"),
             ),
-            "report": (partial(_write_report, found, language), "an HTML report"),
+            "report": (partial(_write_report, found, language), _("an HTML report")),
         },
     )
 

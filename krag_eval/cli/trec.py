@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from krag_eval._language import N_, _, ngettext
+from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import cutoff_option, format_option, output_option
 from krag_eval.cli.output import (
     WIDEST,
@@ -24,7 +26,6 @@ from krag_eval.cli.output import (
     print_signature,
     printing_beside,
     rows_of,
-    said,
     terminal_width,
     write_csv,
     write_files,
@@ -63,49 +64,52 @@ _UNSAID = {"missing": "zero", "relevance_level": 1, "scores": "single"}
 _LONGEST_RUN = 40
 
 
-@click.command(
+@command(
     "trec",
-    short_help="Evaluate TREC runs; the numbers are trec_eval's.",
-    epilog="Example: krag-eval trec judgements.qrels bm25.run -k 10",
+    short_help=N_("Evaluate TREC runs; the numbers are trec_eval's."),
+    epilog=example("krag-eval trec judgements.qrels bm25.run -k 10"),
 )
 @click.argument("qrels")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @cutoff_option(
     (5, 10, 100),
-    "Cut off after the first K documents. Several: -k 5,10; what needs no cutoff is always shown.",
+    N_(
+        "Cut off after the first K documents. Several: -k 5,10; what needs no cutoff is always "
+        "shown."
+    ),
 )
-@click.option(
+@option(
     "--missing",
     type=click.Choice(["zero", "skip"]),
     default="zero",
     show_default=True,
-    help="Topics of QRELS that a run lacks: count them as 0 (trec_eval -c), or leave them out.",
+    help=N_("Topics of QRELS that a run lacks: count them as 0 (trec_eval -c), or leave them out."),
 )
-@click.option(
+@option(
     "--relevance-level",
     metavar="L",
     type=int,
     default=1,
     show_default=True,
-    help="Grade from which a document is relevant (trec_eval -l); nDCG uses all grades.",
+    help=N_("Grade from which a document is relevant (trec_eval -l); nDCG uses all grades."),
 )
-@click.option(
+@option(
     "--scores",
     type=click.Choice(["single", "double"]),
     default="single",
     show_default=True,
-    help="Precision in which scores are compared: single (trec_eval up to 9) or double (10).",
+    help=N_("Precision in which scores are compared: single (trec_eval up to 9) or double (10)."),
 )
-@click.option(
+@option(
     "--unjudged",
     type=click.Choice(["wrong", "leave_out"]),
     default="wrong",
     show_default=True,
-    help="Documents that QRELS does not judge: wrong, or as if not retrieved (trec_eval -J).",
+    help=N_("Documents that QRELS does not judge: wrong, or as if not retrieved (trec_eval -J)."),
 )
 @format_option
-@output_option("--json", "Save the result of a single run.", streamed=True)
-@output_option("--csv", "Save one row per run, topic and cutoff.", streamed=True)
+@output_option("--json", N_("Save the result of a single run."), streamed=True)
+@output_option("--csv", N_("Save one row per run, topic and cutoff."), streamed=True)
 def trec(
     qrels: str,
     runs: tuple[str, ...],
@@ -127,7 +131,7 @@ def trec(
     _check_names(qrels, runs, json)
     cutoffs = [*_checked_cutoffs(k), None]
     outputs = checked_outputs({"format": format, "json": json, "csv": csv}, [qrels, *runs])
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         judged = read_qrels(_source(qrels))
         results = {
             name: _evaluated(judged, run, cutoffs, reading, unjudged)
@@ -173,7 +177,7 @@ def _evaluated(
     run = read_run(_source(name))
     options: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
     dataset = judged_dataset(qrels, run, judged=bool(options), **reading)
-    with warnings_as("warning", printable(name)):
+    with warnings_as(name=printable(name)):
         result = dataset.evaluator(**options).evaluate(cutoffs)
     if reading["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
@@ -207,15 +211,14 @@ def _forms(results: Mapping[str, EvaluationResult]) -> Forms:
 
 
 def _write(outputs: Outputs, results: Mapping[str, EvaluationResult], format: str) -> None:
-    [first, *_] = results.values()
     write_files(
         outputs,
         {
             "format": formatted(format, partial(_forms, results)),
-            "json": (partial(write_json, first), "the result"),
+            "json": (partial(write_json, next(iter(results.values()))), _("the result")),
             "csv": (
                 lambda target: _write_csv(results, target),
-                "one row per run, query and cutoff",
+                _("one row per run, query and cutoff"),
             ),
         },
     )
@@ -250,8 +253,9 @@ def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:
 
 def _counted(results: Mapping[str, EvaluationResult], judged: str) -> str:
     numbers = sorted({result.n_queries for result in results.values()})
-    n = str(numbers[0]) if len(numbers) == 1 else said("to").format(numbers[0], numbers[-1])
-    return said("topic" if numbers == [1] else "topics").format(n=n, qrels=judged)
+    n = str(numbers[0]) if len(numbers) == 1 else _("{} to {}").format(numbers[0], numbers[-1])
+    told = ngettext("{n} topic of {qrels}", "{n} topics of {qrels}", numbers[-1])
+    return told.format(n=n, qrels=judged)
 
 
 def _side_by_side(results: Mapping[str, EvaluationResult]) -> Iterator[list[str]]:

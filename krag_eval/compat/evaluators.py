@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.compat.embeddings import load_embeddings
 from krag_eval.compat.tokens import KragTokens, TokenizerConfig, TokenizerType
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
@@ -394,16 +394,11 @@ def _warn_of_missing_ground_truth(actual_docs: Sequence[Sequence[Any]]) -> None:
     missing = [query for query, documents in enumerate(actual_docs) if not len(documents)]
     if missing:
         named = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-        told = _NO_GROUND_TRUTH[language_of()]
+        told = _(
+            "actual_docs has no ground truth for {n} of {queries} queries ({named}); each counts "
+            "as 0 in every metric. krag counted it as a hit."
+        )
         warn(told.format(n=len(missing), queries=len(actual_docs), named=named))
-
-
-_NO_GROUND_TRUTH: Mapping[Language, str] = {
-    "en": "actual_docs has no ground truth for {n} of {queries} queries ({named}); each counts as "
-    "0 in every metric. krag counted it as a hit.",
-    "ko": "질문 {queries}개 중 {n}개({named})는 actual_docs에 정답이 없어 모든 지표에서 0으로 "
-    "셉니다. krag는 이런 질문을 적중으로 셌습니다.",
-}
 
 
 class SubstringMatcher(TextMatcher):

@@ -91,12 +91,12 @@ FINDINGS: Mapping[str, tuple[str, ...]] = {
 }
 #: Shares from which a tier begins, and what it is called.
 _TIERS = (
-    (1.0, "100 %"),
-    (0.75, "75 to 99 %"),
-    (0.5, "50 to 74 %"),
-    (0.25, "25 to 49 %"),
-    (1e-9, "1 to 24 %"),
-    (0.0, "0 %"),
+    (1.0, N_("100 %")),
+    (0.75, N_("75 to 99 %")),
+    (0.5, N_("50 to 74 %")),
+    (0.25, N_("25 to 49 %")),
+    (1e-9, N_("1 to 24 %")),
+    (0.0, N_("0 %")),
 )
 _QUOTED = 0.5
 _FORMAT, _FORMAT_VERSION = "krag_eval.audit", 1

@@ -11,6 +11,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pytest
@@ -192,53 +193,25 @@ def _checked_by_history(
 
 def _no_baseline(path: str, error: Exception) -> str:
     """Say that there is no baseline to compare with, and how to make one."""
-    w = _words()
+    in_shell = f"krag-eval evaluate results.jsonl --json {shlex.quote(path)}"
     lines = [
-        w["no baseline"].format(error),
-        w["save one"],
-        w["in Python"].format(f"result.to_json({path!r})"),
-        w["in the shell"].format(f"krag-eval evaluate results.jsonl --json {shlex.quote(path)}"),
+        _("no baseline: {}").format(error),
+        _("Save one, from a result that you accept, and commit it:"),
+        _("  in Python: {}").format(f"result.to_json({path!r})"),
+        _("  in the shell: {}").format(in_shell),
     ]
     return "\n".join(lines)
 
 
-def _words() -> Mapping[str, str]:
-    """Return what is said, in the language that people are told things in."""
-    from krag_eval._language import language_of
+def _(text: str) -> str:
+    """Return a text in the language of the moment; in English if there is no such language."""
+    from krag_eval._language import _ as translated
     from krag_eval.errors import InvalidInput
 
     try:
-        return _WORDS[language_of()]
+        return translated(text)
     except InvalidInput:  # a mistake in KRAG_EVAL_LANG, which must not end the whole run
-        return _WORDS["en"]
-
-
-_WORDS: Mapping[str, Mapping[str, str]] = {
-    "en": {
-        "no baseline": "no baseline: {}",
-        "save one": "Save one, from a result that you accept, and commit it:",
-        "in Python": "  in Python: {}",
-        "in the shell": "  in the shell: {}",
-        "not good enough": "retrieval is not good enough: {}",
-        "interval": "95 % interval of {metric}: {low} to {high} ({n} queries)",
-        "worst": "worst queries @{k}, of {n} whose ground truth is not all found:",
-        "found": "  {label}: found {covered} of {wanted}",
-        "gates": "retrieval gates",
-        "inconclusive": "inconclusive gate: {}",
-    },
-    "ko": {
-        "no baseline": "기준 결과가 없습니다: {}",
-        "save one": "기준으로 삼을 결과를 저장해 커밋하세요.",
-        "in Python": "  파이썬에서: {}",
-        "in the shell": "  셸에서: {}",
-        "not good enough": "검색 품질이 기준에 못 미칩니다: {}",
-        "interval": "{metric}의 95% 신뢰구간: {low}~{high}(질문 {n}개)",
-        "worst": "정답을 다 찾지 못한 질문 {n}개 중 가장 많이 놓친 질문(@{k}):",
-        "found": "  {label}: 정답 {wanted}개 중 {covered}개 찾음",
-        "gates": "검색 품질 게이트",
-        "inconclusive": "판단을 보류한 게이트: {}",
-    },
-}
+        return text
 
 
 def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
@@ -247,7 +220,7 @@ def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
 
     short = list(dict.fromkeys(gate.metric for gate in report.gates if not gate.passed))
     # The first line is all that pytest's short summary shows.
-    yield _words()["not good enough"].format(", ".join(short))
+    yield _("retrieval is not good enough: {}").format(", ".join(short))
     yield from (f"  {line}" for line in repr(report).splitlines())
     # Without rows, or where no query counts, there is no more to tell.
     with suppress(InvalidInput), muted():
@@ -261,9 +234,8 @@ def _intervals(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str
         if name in table.index and not (bounds := table.loc[name, ["low", "high"]]).isna().any():
             low, high = bounds
             n = int(result.counted.sum())
-            yield _words()["interval"].format(
-                metric=name, n=n, low=f"{low:.4f}", high=f"{high:.4f}"
-            )
+            told = _("95 % interval of {metric}: {low} to {high} ({n} queries)")
+            yield told.format(metric=name, n=n, low=f"{low:.4f}", high=f"{high:.4f}")
 
 
 def _worst(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
@@ -274,11 +246,12 @@ def _worst(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
         lost = result.misses(k)
         if not len(lost):
             continue
-        w = _words()
-        yield w["worst"].format(k=spelled(k), n=len(lost))
+        told = _("worst queries @{k}, of {n} whose ground truth is not all found:")
+        yield told.format(k=spelled(k), n=len(lost))
         rows = zip(lost.index, lost["covered"], lost["ground_truth"], strict=True)
-        for (label, covered, wanted), _ in zip(rows, range(_WORST), strict=False):
-            yield w["found"].format(label=clipped(label), covered=covered, wanted=wanted)
+        told = _("  {label}: found {covered} of {wanted}")
+        for label, covered, wanted in islice(rows, _WORST):
+            yield told.format(label=clipped(label), covered=covered, wanted=wanted)
 
 
 @pytest.fixture
@@ -291,8 +264,8 @@ def krag_gate(request: pytest.FixtureRequest) -> KragGate:
 
     def warned(reason: str) -> None:
         # Recorded and not raised: a suite that turns warnings into errors does not fail on it.
-        message = KragEvalWarning(_words()["inconclusive"].format(reason))
-        path, line, _ = request.node.location
+        message = KragEvalWarning(_("inconclusive gate: {}").format(reason))
+        path, line = request.node.location[:2]
         told = warnings.WarningMessage(message, KragEvalWarning, path, (line or 0) + 1)
         about = {"warning_message": told, "nodeid": request.node.nodeid, "when": "runtest"}
         request.config.hook.pytest_warning_recorded.call_historic(
@@ -316,9 +289,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if name == _PROPERTY
     ]
     if lines:
-        from krag_eval.statistics.gates import WORDS
+        from krag_eval._language import _, languages, speaking
+        from krag_eval.errors import InvalidInput
 
-        unsure = tuple(words["inconclusive"].upper() for words in WORDS.values())
-        terminalreporter.section(_words()["gates"])
+        unsure: tuple[str, ...] = ()
+        for one in languages():
+            with speaking(one):
+                unsure += (_("inconclusive").upper(),)
+        title = "retrieval gates"
+        with suppress(InvalidInput):  # the variable may name no language, as the gates have said
+            title = _("retrieval gates")
+        terminalreporter.section(title)
         for line in sorted(lines, key=lambda line: not line.startswith(unsure)):
             terminalreporter.line(line, yellow=line.startswith(unsure))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import N_, Language, _, spoken
 from krag_eval._text import fitted
 from krag_eval.errors import InvalidInput
 from krag_eval.plotting.styling import (
@@ -25,14 +25,13 @@ from krag_eval.plotting.styling import (
     legend_above,
     looks_of,
     make_readable,
-    metric_name,
+    metric_label,
     new_axes,
     queries_of,
     queries_of_all,
     systems_of,
     value_label,
     with_direction,
-    word,
 )
 from krag_eval.scoring.averages import DEFINED
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
@@ -50,6 +49,7 @@ Bars: TypeAlias = dict[str, dict[str, str]]
 
 # Average -> how much of its metric's colour fills a bar, which has an edge in full colour.
 _FILLED = {"micro": 0.3, "macro": 1.0}
+_AVERAGES = {"micro": N_("Micro (pooled)"), "macro": N_("Macro (mean)")}
 _FOR_SEVERAL = (
     'cutoff_curves(results, "ndcg") draws a metric of several, compare(results).plot() their '
     "differences"
@@ -97,9 +97,8 @@ def metric_bars(
         InvalidInput: If that cutoff was not evaluated, ``intervals`` lack it, or there are too many
             results to tell apart.
     """
-    language = language_of(language)
     if isinstance(result, Mapping):
-        return _bars_of_systems(systems_of(result, "result"), k, ax, intervals, language)
+        return _bars_of_systems(systems_of(result, "result"), k, ax, intervals)
     check_alone("result", result, _FOR_SEVERAL)
     cutoff = result.evaluated_cutoff(k)
     averages = result.averages(cutoff)
@@ -109,18 +108,18 @@ def metric_bars(
     bounds = {key: bounds_of(intervals, f"{key}@{spelled(cutoff)}") for key in keys}
     ax = new_axes(height=max(SIZE[1], 1.1 + 0.44 * len(bars))) if ax is None else ax
     for average in _FILLED:
-        _draw_bars(ax, bars, average, averages, bounds, language)
+        _draw_bars(ax, bars, average, averages, bounds)
     draw_score_axis(ax, [averages[key] for key in keys])
-    names = [_name_of(name, group, result, language) for name, group in bars.items()]
+    names = [_name_of(name, group, result) for name, group in bars.items()]
     ax.set_yticks(range(len(bars)), names)
     ax.set_ylim(len(bars) - 0.4, -0.6)  # the first metric on top
-    title = word("metrics", language).format(
-        cutoff=cutoff_words(cutoff, language), queries=queries_of(result, language)
+    title = _("Retrieval metrics {cutoff} ({queries})").format(
+        cutoff=cutoff_words(cutoff), queries=queries_of(result)
     )
     ax.set_title(title, loc="left", pad=28)
-    ax.set_xlabel(_caption(result, cutoff, language), fontsize="small")
+    ax.set_xlabel(_caption(result, cutoff), fontsize="small")
     if bars:
-        _draw_legend(ax, bars, language)
+        _draw_legend(ax, bars)
     make_readable(ax)
     return ax
 
@@ -130,7 +129,6 @@ def _bars_of_systems(
     k: Cutoff | str,
     ax: Axes | None,
     intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
-    language: Language,
 ) -> Axes:
     """Draw a bar per metric and result, the results of a metric below each other."""
     first, cutoff = next(iter(systems.values())), _shared_cutoff(systems, k)
@@ -151,11 +149,11 @@ def _bars_of_systems(
         bounds = [bounds_of(tables.get(name), f"{key}@{spelled(cutoff)}") for key in keys.values()]
         _draw_system(ax, (number, len(systems)), fitted(name, _LONGEST_NAME), values, bounds)
     draw_score_axis(ax, [one[key] for one in averages.values() for key in keys.values()])
-    names = [_name_of(name, {"macro": key}, first, language) for name, key in keys.items()]
+    names = [_name_of(name, {"macro": key}, first) for name, key in keys.items()]
     ax.set_yticks(range(rows), names)
     ax.set_ylim(rows - 0.4, -0.6)
-    title = word("metrics", language).format(
-        cutoff=cutoff_words(cutoff, language), queries=queries_of_all(systems, language)
+    title = _("Retrieval metrics {cutoff} ({queries})").format(
+        cutoff=cutoff_words(cutoff), queries=queries_of_all(systems)
     )
     columns = min(len(systems), 3)
     ax.set_title(title, loc="left", pad=10 + 18 * -(-len(systems) // columns))
@@ -216,8 +214,7 @@ def diagnosis_waterfall(
     Returns:
         The Axes drawn on; nothing is shown or saved.
     """
-    language = language_of(language)
-    steps = diagnosis.waterfall(language)
+    steps = diagnosis.waterfall()
     ax = new_axes(height=1.3 + 0.44 * len(steps)) if ax is None else ax
     colours = {"found": FOUND, "found_in_pieces": FOUND if diagnosis.union else PARTIAL}
     for row, (cause, share, end) in enumerate(
@@ -229,11 +226,11 @@ def diagnosis_waterfall(
     ax.set_yticks(range(len(steps)), steps["label"].to_list())
     ax.set_ylim(len(steps) - 0.4, -0.6)
     items = len(diagnosis.items) - diagnosis.counts.get("no_words", 0)
-    title = word("waterfall", language).format(
-        cutoff=cutoff_words(diagnosis.k, language), items=items
+    title = _("What recall would be, {cutoff} ({items} items)").format(
+        cutoff=cutoff_words(diagnosis.k), items=items
     )
     ax.set_title(title, loc="left")
-    ax.set_xlabel(word("share of items", language))
+    ax.set_xlabel(_("Share of ground-truth items (in brackets: recall by then)"))
     make_readable(ax)
     return ax
 
@@ -252,12 +249,10 @@ def _draw_step(ax: Axes, row: int, share: float, end: float, colour: str) -> Non
                 fontsize="small")  # fmt: skip
 
 
-def _name_of(
-    name: str, group: Mapping[str, str], result: EvaluationResult, language: Language
-) -> str:
+def _name_of(name: str, group: Mapping[str, str], result: EvaluationResult) -> str:
     """Return the name of a metric, with a line below it where lower is better."""
     average = result.definitions[next(iter(group.values()))]
-    return with_direction(metric_name(name, language, result), average, language, lines=2)
+    return with_direction(metric_label(name, result), average, lines=2)
 
 
 def _is_captioned(key: str, result: EvaluationResult) -> bool:
@@ -285,7 +280,6 @@ def _draw_bars(
     average: str,
     averages: Mapping[str, float],
     bounds: Mapping[str, tuple[float, float] | None],
-    language: Language,
 ) -> None:
     """Draw the bars of one average; where a metric has both, micro goes above macro."""
     from matplotlib.patheffects import withStroke
@@ -307,24 +301,24 @@ def _draw_bars(
         color=[(colour, _FILLED[average]) for colour in colours],
         edgecolor=colours,
         linewidth=0.8,
-        label=word(average, language),
+        label=_(_AVERAGES[average]),
         xerr=_errors(lengths, [bounds[key] for key in keys]),
         error_kw={"elinewidth": 1.0, "capsize": 2.5, "ecolor": INK},
     )
     if drawn.errorbar is not None:
-        _, caps, (reach,) = drawn.errorbar.lines
+        caps, (reach,) = drawn.errorbar.lines[1:]
         for part in (*caps, reach):  # to be seen on a dark bar too
             part.set_path_effects([withStroke(linewidth=2.5, foreground=PAPER)])
     ax.bar_label(drawn, labels=list(map(value_label, values)), padding=3, fontsize="small")
 
 
-def _draw_legend(ax: Axes, bars: Bars, language: Language) -> None:
+def _draw_legend(ax: Axes, bars: Bars) -> None:
     """Tell the averages apart, whatever the colours of the metrics."""
     from matplotlib.patches import Patch
 
     there = {average for group in bars.values() for average in group}
     handles = [
-        Patch(facecolor=(INK, 0.6 * filled), edgecolor=INK, label=word(average, language))
+        Patch(facecolor=(INK, 0.6 * filled), edgecolor=INK, label=_(_AVERAGES[average]))
         for average, filled in _FILLED.items()
         if average in there
     ]
@@ -343,22 +337,24 @@ def _errors(
     return below, above
 
 
-def _caption(result: EvaluationResult, k: Cutoff, language: Language) -> str:
+def _caption(result: EvaluationResult, k: Cutoff) -> str:
     averages = result.averages(k)
     told = [
-        f"{metric_name(key, language, result)} {averages[key]:.2f}"
+        f"{metric_label(key, result)} {averages[key]:.2f}"
         for key in averages
         if result.definitions[key].is_unbounded and key != _FIRST_FOUND.key
     ]
     if _FIRST_FOUND.key in averages:
         rank, rate = averages[_FIRST_FOUND.key], averages[_FIRST_FOUND.defined_key]
-        nothing = math.isnan(rank)
         told.append(
-            word("nothing found", language)
-            if nothing
-            else word("first found", language).format(rank, value_label(rate))
+            _("No query found a relevant document")
+            if math.isnan(rank)
+            else _("First relevant document: mean rank {:.2f}, found rate {}").format(
+                rank, value_label(rate)
+            )
         )
     rejected = result.to_dict().get(f"{REJECTION_RATE.key}@{spelled(k)}")
     if rejected is not None:
-        told.append(word("rejected", language).format(value_label(rejected)))
+        nothing = _("Nothing retrieved where nothing should be: {}")
+        told.append(nothing.format(value_label(rejected)))
     return "\n".join(told)

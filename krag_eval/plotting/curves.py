@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import Language, _, ngettext, spoken
 from krag_eval._text import fitted, width_of
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, one_of
 from krag_eval.plotting.styling import (
@@ -27,7 +27,7 @@ from krag_eval.plotting.styling import (
     legend_above,
     looks_of,
     make_readable,
-    metric_name,
+    metric_label,
     new_axes,
     percent,
     queries_of,
@@ -35,7 +35,6 @@ from krag_eval.plotting.styling import (
     systems_of,
     value_label,
     with_direction,
-    word,
 )
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, deepest, in_order, parse_metric, spelled
@@ -134,9 +133,8 @@ def cutoff_curves(
     >>> {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
     {'first': [[1.0, 0.0], [2.0, 0.5]], 'second': [[1.0, 1.0], [5.0, 1.0]]}
     """
-    language = language_of(language)
     if isinstance(result, Mapping):
-        return _systems_against_k(systems_of(result, "result"), metrics, ax, intervals, language)
+        return _systems_against_k(systems_of(result, "result"), metrics, ax, intervals)
     (result,) = systems_of(result, "result").values()
     (table,) = intervals_of(intervals, {"": result}).values() or (None,)
     by_rank = [k for k in result.k if not isinstance(k, Budget)]
@@ -148,7 +146,7 @@ def cutoff_curves(
     places = _places_of(cutoffs)
     lines = [
         _Curve(
-            name=_name_of(key, result, language),
+            name=_name_of(key, result),
             places=list(places.values()),
             values=[averages[k][key] for k in cutoffs],
             bounds=[bounds_of(table, f"{key}@{spelled(k)}") for k in cutoffs],
@@ -158,12 +156,15 @@ def cutoff_curves(
     ]
     ax = new_axes() if ax is None else ax
     _draw_lines(ax, lines)
-    _scale(ax, [line.values for line in lines], unbounded.get(keys[0]), language)
-    _scale_cutoffs(ax, places, language)
+    _scale(ax, [line.values for line in lines], unbounded.get(keys[0]))
+    _scale_cutoffs(ax, places)
     _name_ends(ax, lines)
-    ax.set_xlabel(word("k", language) if by_rank else _budget_axis(cutoffs, result, language))
-    title = word("against k" if by_rank else "against budgets", language)
-    title = title.format(queries=queries_of(result, language))
+    ax.set_xlabel(_("Cutoff k") if by_rank else _budget_axis(cutoffs, result))
+    title = (
+        _("Metrics against k ({queries})")
+        if by_rank
+        else _("Metrics against the budget ({queries})")
+    ).format(queries=queries_of(result))
     ax.set_title(title, loc="left", pad=12)
     make_readable(ax)
     return ax
@@ -174,7 +175,6 @@ def _systems_against_k(
     metrics: str | Iterable[str] | None,
     ax: Axes | None,
     intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
-    language: Language,
 ) -> Axes:
     cutoffs = {
         name: [k for k in in_order(one.k) if not isinstance(k, Budget)]
@@ -202,12 +202,12 @@ def _systems_against_k(
         for (name, result), look in zip(systems.items(), LINES, strict=False)
     ]
     ax = new_axes() if ax is None else ax
-    label = _draw_systems(ax, lines, key, systems, language)
-    _scale_cutoffs(ax, places, language)
+    label = _draw_systems(ax, lines, key, systems)
+    _scale_cutoffs(ax, places)
     _name_ends(ax, lines)
-    ax.set_xlabel(word("k", language))
-    title = word("average against k", language)
-    title = title.format(metric=label, queries=queries_of_all(systems, language))
+    ax.set_xlabel(_("Cutoff k"))
+    title = _("{metric} against k ({queries})")
+    title = title.format(metric=label, queries=queries_of_all(systems))
     ax.set_title(title, loc="left", pad=12)
     make_readable(ax)
     return ax
@@ -229,14 +229,13 @@ def _draw_systems(
     lines: Sequence[_Curve],
     key: str,
     systems: Mapping[str, EvaluationResult],
-    language: Language,
 ) -> str:
     """Draw an average of each system, on an axis with its name, and return that."""
     first = next(iter(systems.values()))
-    average, label = first.definitions[key], metric_name(key, language, first)
+    average, label = first.definitions[key], metric_label(key, first)
     _draw_lines(ax, lines)
-    _scale(ax, [line.values for line in lines], average, language)
-    ax.set_ylabel(with_direction(fitted(label, _WIDTH), average, language))
+    _scale(ax, [line.values for line in lines], average)
+    ax.set_ylabel(with_direction(fitted(label, _WIDTH), average))
     return label
 
 
@@ -274,14 +273,14 @@ def _is_wide(places: Mapping[Cutoff, float]) -> bool:
     return min(numbers, default=0.0) > 0 and max(numbers) > _WIDE * min(numbers)
 
 
-def _scale_cutoffs(ax: Axes, places: Mapping[Cutoff, float], language: Language) -> None:
+def _scale_cutoffs(ax: Axes, places: Mapping[Cutoff, float]) -> None:
     """Scale the axis of cutoffs, with a tick at each, and its number where there is room."""
     wide = _is_wide(places)
     onto, back = (math.log, math.exp) if wide else (float, float)
     ax.set_xscale("log" if wide else "linear")
     low, high = onto(min(places.values())), onto(max(places.values()))
     length = high - low or 1.0
-    names = {place: _tick(k, places, language) for k, place in places.items()}
+    names = {place: _tick(k, places) for k, place in places.items()}
     named = _with_room(names, {place: (onto(place) - low) / length for place in names})
     others = sorted({*names}.difference(named))
     ax.set_xticks(named, [names[place] for place in named])
@@ -292,16 +291,15 @@ def _scale_cutoffs(ax: Axes, places: Mapping[Cutoff, float], language: Language)
         ax.spines["bottom"].set_bounds(ax.get_xlim()[0], max(numbers))
 
 
-def _tick(k: Cutoff, places: Iterable[Cutoff], language: Language) -> str:
+def _tick(k: Cutoff, places: Iterable[Cutoff]) -> str:
     """Return what stands below a tick: a number, with its unit where there are several."""
     if not isinstance(k, Budget):
-        return word("all", language) if k is None else str(k)
+        return _("all") if k is None else str(k)
     units = {other.unit for other in places if isinstance(other, Budget)}
-    return (
-        word(f"budget tick {k.unit}", language).format(k.amount)
-        if len(units) > 1
-        else f"{k.amount:,}"
-    )
+    if len(units) == 1:
+        return f"{k.amount:,}"
+    names = {"w": _("{:,}\nwords"), "c": _("{:,}\ncharacters"), "t": _("{:,}\nunits")}
+    return names[k.unit].format(k.amount)
 
 
 def _with_room(names: Mapping[float, str], shares: Mapping[float, float]) -> list[float]:
@@ -368,7 +366,6 @@ def budget_curves(
     >>> ax.get_title(loc="left"), ax.lines[0].get_xydata().tolist()
     ('Macro token recall against the budget (1 query)', [[3.0, 0.0], [6.0, 1.0]])
     """
-    language = language_of(language)
     systems = systems_of(results)
     budgets = _budgets_of(systems, unit)
     key = _average_of_all(systems, budgets, metric)
@@ -376,7 +373,7 @@ def budget_curves(
     first = next(iter(systems.values()))
     lines = [
         _Curve(
-            name=fitted(name, _WIDTH) if systems is results else metric_name(key, language, first),
+            name=fitted(name, _WIDTH) if systems is results else metric_label(key, first),
             places=[k.amount for k in budgets[name]],
             values=[result.averages(k)[key] for k in budgets[name]],
             bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}") for k in budgets[name]],
@@ -385,24 +382,28 @@ def budget_curves(
         for (name, result), look in zip(systems.items(), _looks(systems, key), strict=False)
     ]
     ax = new_axes() if ax is None else ax
-    label = _draw_systems(ax, lines, key, systems, language)
+    label = _draw_systems(ax, lines, key, systems)
     _scale_budgets(ax, [place for line in lines for place in line.places])
     _name_ends(ax, lines)
-    ax.set_xlabel(_budget_axis(next(iter(budgets.values())), first, language))
-    title = word("against budget", language)
-    title = title.format(metric=label, queries=queries_of_all(systems, language))
+    ax.set_xlabel(_budget_axis(next(iter(budgets.values())), first))
+    title = _("{metric} against the budget ({queries})")
+    title = title.format(metric=label, queries=queries_of_all(systems))
     ax.set_title(title, loc="left", pad=12)
     make_readable(ax)
     return ax
 
 
-def _budget_axis(budgets: Iterable[Cutoff], result: EvaluationResult, language: Language) -> str:
+def _budget_axis(budgets: Iterable[Cutoff], result: EvaluationResult) -> str:
     """Name an axis of budgets, and what they are counted in if it is one thing."""
     units = {k.unit for k in budgets if isinstance(k, Budget)}
     if len(units) > 1:
-        return word("budgets", language)
+        return _("Budget")
     measure = fitted(result.settings.get("length", "").partition("#")[0], _WIDTH)
-    return word(f"in {units.pop()}", language).format(length=measure)
+    return {
+        "w": _("Budget in words"),
+        "c": _("Budget in characters"),
+        "t": _("Budget, measured by {length}").format(length=measure),
+    }[units.pop()]
 
 
 @spoken
@@ -445,14 +446,17 @@ def latency_points(
     >>> ax.get_title(loc="left")
     'nDCG at k = 3 against latency (28 queries)'
     """
-    language = language_of(language)
     systems = systems_of(results)
     key, k = _average_at(systems, metric)
     tables = intervals_of(intervals, systems)
     times = _times_of(systems)
-    per_second, unit = (1, "s") if max(one.p50 for one in times.values()) >= 1 else (1000, "ms")
+    per_second, told = (
+        (1, _("Seconds per query: the median, and a line to the 95th percentile"))
+        if max(one.p50 for one in times.values()) >= 1
+        else (1000, _("Milliseconds per query: the median, and a line to the 95th percentile"))
+    )
     values = {name: systems[name].averages(k)[key] for name in times}
-    label = metric_name(key, language, next(iter(systems.values())))
+    label = metric_label(key, next(iter(systems.values())))
     lines = [
         _Curve(
             name=f"{fitted(name, _WIDTH) or label} ({value_label(values[name])})",
@@ -465,15 +469,15 @@ def latency_points(
     ]
     ax = new_axes() if ax is None else ax
     _draw_reach(ax, lines, [time.p95 * per_second for time in times.values()])
-    _draw_systems(ax, lines, key, systems, language)
+    _draw_systems(ax, lines, key, systems)
     ax.set_xlim(left=0)
     columns = 2
     legend_above(ax, columns)
     missing = ", ".join(fitted(name, _WIDTH) for name in systems if name not in times)
-    told = f"\n{word('not measured', language).format(missing)}" if missing else ""
-    ax.set_xlabel(word(f"latency {unit}", language) + told)
-    title = word("against latency", language).format(
-        metric=label, cutoff=cutoff_words(k, language), queries=queries_of_all(systems, language)
+    told += "\n" + _("not measured: {}").format(missing) if missing else ""
+    ax.set_xlabel(told)
+    title = _("{metric} {cutoff} against latency ({queries})").format(
+        metric=label, cutoff=cutoff_words(k), queries=queries_of_all(systems)
     )
     ax.set_title(title, loc="left", pad=10 + 16 * -(-len(lines) // columns))
     make_readable(ax)
@@ -509,7 +513,6 @@ def pareto_points(
     """
     from krag_eval.retrievers.sweep import COSTS, Sweep
 
-    language = language_of(language)
     if not isinstance(sweep, Sweep):
         raise InvalidType("sweep", f"must be what sweep() returned, got {clipped(sweep)}")
     one_of("cost", cost, COSTS)
@@ -521,30 +524,32 @@ def pareto_points(
     }
     if not points:
         raise InvalidInput("sweep", f": no cell has a {cost} and a value of {sweep.quality_metric}")
-    seconds = max(place for place, _ in points.values())
-    factor, unit = (1, "context") if cost == "context" else _time_unit(seconds)
+    if cost == "context":
+        title = _("{metric} {cutoff} against context ({queries})")
+        factor, unit = 1, _("Words of context per query")
+    else:
+        title = _("{metric} {cutoff} against latency ({queries})")
+        factor, unit = (
+            (1, _("Seconds per query, the median"))
+            if max(point[0] for point in points.values()) >= 1
+            else (1000, _("Milliseconds per query, the median"))
+        )
     points = {name: (place * factor, quality) for name, (place, quality) in points.items()}
     ax = new_axes() if ax is None else ax
     front = sorted(sweep.front(cost), key=lambda name: points[name])
     _draw_front(ax, points, front)
     first = next(iter(sweep.results.values()))
     key, k = _average_at({"": first}, sweep.quality_metric)
-    average, label = first.definitions[key], metric_name(key, language, first)
-    _scale(ax, [[quality for _, quality in points.values()]], average, language)
-    ax.set_ylabel(with_direction(fitted(label, _WIDTH), average, language))
-    ax.set_xlim(left=0, right=1.08 * max(place for place, _ in points.values()) or 1)
-    ax.set_xlabel(word(f"cost {unit}", language))
-    title = word(f"against {cost}", language).format(
-        metric=label, cutoff=cutoff_words(k, language), queries=queries_of(first, language)
-    )
+    average, label = first.definitions[key], metric_label(key, first)
+    _scale(ax, [[point[1] for point in points.values()]], average)
+    ax.set_ylabel(with_direction(fitted(label, _WIDTH), average))
+    ax.set_xlim(left=0, right=1.08 * max(point[0] for point in points.values()) or 1)
+    ax.set_xlabel(unit)
+    title = title.format(metric=label, cutoff=cutoff_words(k), queries=queries_of(first))
     legend_above(ax, 2)
     ax.set_title(title, loc="left", pad=10 + 16 * -(-(len(front) + 1) // 2))
     make_readable(ax)
     return ax
-
-
-def _time_unit(seconds: float) -> tuple[int, str]:
-    return (1, "latency s") if seconds >= 1 else (1000, "latency ms")
 
 
 def _draw_front(ax: Axes, points: Mapping[str, tuple[float, float]], front: Sequence[str]) -> None:
@@ -742,7 +747,6 @@ def threshold_curves(
         InvalidInput: If a metric is not there, there are too many, or ``mean_rank`` is to share an
             axis with scores; of a result, if its matcher takes no threshold.
     """
-    language = language_of(language)
     check_alone(
         "averages", averages, "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
     )
@@ -755,22 +759,22 @@ def threshold_curves(
     ax = new_axes() if ax is None else ax
     lines = {key: [float(value) for value in table[key]] for key in keys}
     places = [float(place) for place in table.index]
-    title, names = _named_at_thresholds(keys, averages, language)
+    title, names = _named_at_thresholds(keys, averages)
     for (key, values), look in zip(lines.items(), looks_of(keys), strict=True):
         at_mark = values[places.index(marked)] if marked in places else None
         told = "" if at_mark is None else f" ({value_label(at_mark)})"
         average = None if key in unbounded else definitions.get(key.partition("@")[0])
-        name = with_direction(names[key], average, language)
+        name = with_direction(names[key], average)
         ax.plot(places, values, color=look.colour, linestyle=look.dashes, label=f"{name}{told}")
         if marked is not None and at_mark is not None:
             ax.plot([marked], [at_mark], color=look.colour, marker=look.marker, markersize=6,
                     markerfacecolor=PAPER if look.hollow else look.colour)  # fmt: skip
     if marked is not None:
-        name = word("in use", language).format(marked)
+        name = _("Threshold in use: {:.4g}").format(marked)
         ax.axvline(marked, color=INK, linewidth=1, linestyle=":", label=name, zorder=1)
-    _scale(ax, list(lines.values()), unbounded.get(keys[0]), language)
+    _scale(ax, list(lines.values()), unbounded.get(keys[0]))
     ax.set_xlim(0.0, 1.0)
-    ax.set_xlabel(word("threshold", language))
+    ax.set_xlabel(_("Similarity from which a pair is a match (threshold)"))
     columns = 1 if max(width_of(str(line.get_label())) for line in ax.lines) > _SIDE else 2
     rows = -(-(len(lines) + (marked is not None)) // columns)
     ax.set_title(title, loc="left", pad=10 + 16 * rows)
@@ -779,24 +783,22 @@ def threshold_curves(
     return ax
 
 
-def _named_at_thresholds(
-    keys: Sequence[str], averages: object, language: Language
-) -> tuple[str, dict[str, str]]:
+def _named_at_thresholds(keys: Sequence[str], averages: object) -> tuple[str, dict[str, str]]:
     """Return the title, with the cutoff if all have the same, and what each line is called."""
     from krag_eval.results.result import EvaluationResult
 
     result = averages if isinstance(averages, EvaluationResult) else None
-    names = {key: average_name(key, language, result) for key in keys}
+    names = {key: average_name(key, result) for key in keys}
     try:
         parsed = {key: parse_metric(key) for key in keys}
     except InvalidInput:  # not an average, in a table of the user's own
-        return word("against threshold", language), names
+        return _("Metrics against the threshold"), names
     cutoffs = {k for _, k in parsed.values()}
     if len(cutoffs) > 1:
-        return word("against threshold", language), names
-    title = word("against threshold at", language)
-    title = title.format(cutoff=cutoff_words(cutoffs.pop(), language))
-    return title, {key: metric_name(name, language, result) for key, (name, _) in parsed.items()}
+        return _("Metrics against the threshold"), names
+    title = _("Metrics {cutoff} against the threshold")
+    title = title.format(cutoff=cutoff_words(cutoffs.pop()))
+    return title, {key: metric_label(name, result) for key, (name, _) in parsed.items()}
 
 
 def _table_of(
@@ -856,10 +858,10 @@ def _shown(known: Sequence[str]) -> list[str]:
     return [key for key in shown if key in known]
 
 
-def _name_of(key: str, result: EvaluationResult, language: Language) -> str:
+def _name_of(key: str, result: EvaluationResult) -> str:
     """Return the name of a line among scores; ranks have an axis that says which way is better."""
-    name, average = metric_name(key, language, result), result.definitions[key]
-    return name if average.is_unbounded else with_direction(name, average, language)
+    name, average = metric_label(key, result), result.definitions[key]
+    return name if average.is_unbounded else with_direction(name, average)
 
 
 def _draw_lines(ax: Axes, lines: Sequence[_Curve]) -> None:
@@ -876,15 +878,13 @@ def _draw_lines(ax: Axes, lines: Sequence[_Curve]) -> None:
             ax.fill_between(places, lows, highs, color=colour, alpha=0.13, linewidth=0)
 
 
-def _scale(
-    ax: Axes, lines: Sequence[Sequence[float]], average: Average | None, language: Language
-) -> None:
+def _scale(ax: Axes, lines: Sequence[Sequence[float]], average: Average | None) -> None:
     """Let the axis of values run from 0 to 1; that of an average without upper end, further."""
     values = [value for line in lines for value in line]
     if average is not None and average.is_unbounded and average.range is not None:
         low, _ = average.range
         ax.set_ylim(low, max([value for value in values if value > low], default=2.0) * 1.05)
-        ax.set_ylabel(with_direction(fitted(average.label(language), 32), average, language))
+        ax.set_ylabel(with_direction(fitted(average.label(), 32), average))
         finish(ax, "y")
     else:
         draw_score_axis(ax, values, "y")
@@ -960,7 +960,6 @@ def calibration_curve(
     Returns:
         The Axes drawn on; nothing is shown or saved.
     """
-    language = language_of(language)
     ax = new_axes() if ax is None else ax
     curve = calibration.curve
     decision = ["precision", "recall", "f1"]
@@ -971,17 +970,20 @@ def calibration_curve(
             drawstyle="steps-post",  # from high to low: a value holds down to the next similarity
             color=look.colour,
             linestyle=look.dashes,
-            label=metric_name(name, language),
+            label=metric_label(name),
         )
     low, high = calibration.gap or calibration.interval
-    told = "interval" if calibration.gap is None else "separates"
-    label = word(told, language).format(percent(calibration.level, language))
+    label = (
+        _("Separates all pairs")
+        if calibration.gap is not None
+        else _("{} interval").format(percent(calibration.level))
+    )
     ax.axvspan(low, high, color=FAINT, alpha=0.25, label=label)
     best = calibration.best_threshold
-    label = word("best threshold", language).format(best)
+    label = _("Best threshold {:.2f}").format(best)
     ax.axvline(best, color=INK, linewidth=1, label=label)
-    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel=word("threshold alone", language))
-    title = word("decision", language).format(
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel=_("Threshold"))
+    title = _("Decision of {matcher} on {pairs} pairs").format(
         matcher=fitted(calibration.matcher, 50), pairs=len(calibration.relevant)
     )
     ax.set_title(title, loc="left", pad=46)
@@ -1007,27 +1009,28 @@ def planning_curve(
     Returns:
         The Axes drawn on; nothing is shown or saved.
     """
-    language = language_of(language)
     ax = new_axes() if ax is None else ax
-    curve, (look, *_) = plan.curve, looks_of([plan.metric])
+    curve, look = plan.curve, looks_of([plan.metric])[0]
     ax.plot(curve["questions"], curve["detectable"], color=look.colour)
+    pilot = _("Pilot: {difference} with {questions:,} questions")
+    planned = _("Plan: {difference} with {questions:,} questions")
     points = {
-        "pilot shows": (plan.spread.n, plan.detectable, PAPER),
-        "plan takes": (plan.questions, plan.detect, look.colour),
+        pilot: (plan.spread.n, plan.detectable, PAPER),
+        planned: (plan.questions, plan.detect, look.colour),
     }
     for told, (questions, detectable, fill) in points.items():
-        name = word(told, language).format(questions=questions, difference=f"{detectable:.2g}")
+        name = told.format(questions=questions, difference=f"{detectable:.2g}")
         ax.plot([questions], [detectable], color=look.colour, marker="o", markersize=7,
                 linestyle="", markerfacecolor=fill, label=name)  # fmt: skip
     ax.axhline(plan.detect, color=INK, linewidth=1, linestyle=":", zorder=1)
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
     finish(ax, "y")
-    ax.set_xlabel(word("number of questions", language))
-    ax.set_ylabel(word("detectable", language))
-    power, alpha = percent(plan.power, language), percent(plan.alpha, language)
-    title = word("planning", language).format(
-        metric=average_name(plan.metric, language), power=power, alpha=alpha
+    ax.set_xlabel(_("Questions"))
+    ax.set_ylabel(_("Smallest difference that can be shown"))
+    power, alpha = percent(plan.power), percent(plan.alpha)
+    title = _("What can be shown on {metric} (power {power}, alpha {alpha})").format(
+        metric=average_name(plan.metric), power=power, alpha=alpha
     )
     ax.set_title(title, loc="left", pad=26)
     legend_above(ax, columns=2)
@@ -1056,27 +1059,30 @@ def history_curves(
         InvalidInput: If there are more than seven metrics, or one without an upper end, such as
             ``mean_rank``, among others.
     """
-    language = language_of(language)
     averages = history.definitions
     unbounded = {name: one for name, one in averages.items() if one.is_unbounded}
     metrics = _checked(history.metrics, history.metrics, unbounded)
     cutoffs = {parse_metric(one)[1] for one in metrics}
-    names = {one: average_name(one, language) for one in metrics}
+    names = {one: average_name(one) for one in metrics}
     if len(cutoffs) == 1:
-        names = {one: metric_name(one.rpartition("@")[0], language) for one in metrics}
+        names = {one: metric_label(one.rpartition("@")[0]) for one in metrics}
     lines = [
-        _over_runs(history, metric, with_direction(names[metric], averages[metric], language), look)
+        _over_runs(history, metric, with_direction(names[metric], averages[metric]), look)
         for metric, look in zip(metrics, looks_of(metrics), strict=True)
     ]
     ax = new_axes() if ax is None else ax
     _draw_lines(ax, lines)
     _draw_spans(ax, history, metrics, lines)
-    _scale(ax, [line.values for line in lines], unbounded.get(metrics[0]), language)
-    _scale_runs(ax, history, language)
+    _scale(ax, [line.values for line in lines], unbounded.get(metrics[0]))
+    _scale_runs(ax, history)
     _name_ends(ax, lines)
-    title = word("over runs at" if len(cutoffs) == 1 else "over runs", language)
-    told, n = cutoff_words(next(iter(cutoffs)), language), len(history.runs)
-    runs = word("one run" if n == 1 else "number of runs", language).format(n)
+    title = (
+        _("Metrics {cutoff} from run to run ({runs})")
+        if len(cutoffs) == 1
+        else _("Metrics from run to run ({runs})")
+    )
+    told, n = cutoff_words(next(iter(cutoffs))), len(history.runs)
+    runs = ngettext("{} run", "{} runs", n).format(n)
     ax.set_title(title.format(runs=runs, cutoff=told), loc="left", pad=12)
     make_readable(ax)
     return ax
@@ -1105,7 +1111,7 @@ def _draw_spans(
                   color=line.look.colour, alpha=0.45, linewidth=2)  # fmt: skip
 
 
-def _scale_runs(ax: Axes, history: History, language: Language) -> None:
+def _scale_runs(ax: Axes, history: History) -> None:
     """Write when runs were made below them, where there is room, and mark where they break."""
     runs, n = history.runs, len(history.runs)
     days = [f"{run.made:%Y-%m-%d}" for run in runs]
@@ -1118,4 +1124,8 @@ def _scale_runs(ax: Axes, history: History, language: Language) -> None:
     breaks = [place - 0.5 for place, run in enumerate(runs) if place and not run.is_comparable]
     for place in breaks:
         ax.axvline(place, color=INK, linewidth=1, linestyle=":", zorder=1)
-    ax.set_xlabel(word("runs apart" if breaks else "runs", language))
+    ax.set_xlabel(
+        _("When the run was made; dotted: cannot be compared across")
+        if breaks
+        else _("When the run was made")
+    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import Language, _, ngettext, spoken
 from krag_eval.errors import Advice, InvalidInput, clipped, unknown
 from krag_eval.plotting.styling import (
     FOUND,
@@ -19,12 +19,11 @@ from krag_eval.plotting.styling import (
     finish,
     looks_of,
     make_readable,
-    metric_name,
+    metric_label,
     new_axes,
     queries_of,
     value_label,
     with_direction,
-    word,
 )
 from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import resolved_average
@@ -70,7 +69,6 @@ def metric_distribution(
         InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the metric has no values per query, or its cutoff was not evaluated.
     """
-    language = language_of(language)
     check_alone("result", result, _EACH)
     column, k = _column_of(result, metric)
     values = [float(value) for value in result.per_query(k)[column]]
@@ -78,20 +76,20 @@ def metric_distribution(
     ax = new_axes() if ax is None else ax
     key = result.keys[column]
     _draw_histogram(ax, defined, looks_of([key])[0].colour)
-    name = metric_name(column, language, result)
-    _mark_average(ax, result, column, k, language)
-    queries = queries_of(result, language)
+    name = metric_label(column, result)
+    _mark_average(ax, result, column, k)
+    queries = queries_of(result)
     undefined = result.n_counted - len(defined)
     if undefined:
-        queries = word("undefined", language).format(queries, undefined)
-    title = word("per query", language).format(
-        metric=name, cutoff=cutoff_words(k, language), queries=queries
+        queries = _("{}, {} undefined").format(queries, undefined)
+    title = _("{metric} {cutoff}, query by query ({queries})").format(
+        metric=name, cutoff=cutoff_words(k), queries=queries
     )
     ax.set_title(title, loc="left", pad=24)
     average = result.definitions.get(key)
-    ax.set_xlabel(with_direction(word("value", language).format(metric=name), average, language))
-    ax.set_ylabel(word("number of queries", language))
-    exact = word("exactly", language)
+    ax.set_xlabel(with_direction(_("{metric} of a query").format(metric=name), average))
+    ax.set_ylabel(_("Queries"))
+    exact = _("exactly")
     top = "≥ 1" if any(value > 1 for value in defined) else f"{exact}\n1"
     inner = [0.2, 0.4, 0.6, 0.8]
     ax.set_xticks([-_APART, *inner, 1 + _APART], [f"{exact}\n0", *(f"{p:g}" for p in inner), top])
@@ -120,7 +118,6 @@ def first_rank_bars(
         InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the result holds no evidence.
     """
-    language = language_of(language)
     check_alone("result", result, _EACH)
     found = result.first_ranks()
     ranks = [int(rank) for rank in found.dropna()]
@@ -131,15 +128,19 @@ def first_rank_bars(
     places = [*range(len(groups)), len(groups) + 0.4]
     bars = ax.bar(places, [*counts, missed], width=0.8,
                   color=[FOUND] * len(groups) + [MISSED])  # fmt: skip
-    labels = [f"{n}\n{_share(n, len(found), language)}" if n else "0" for n in [*counts, missed]]
+    labels = [f"{n}\n{_share(n, len(found))}" if n else "0" for n in [*counts, missed]]
     ax.bar_label(bars, labels=labels, padding=2, fontsize="small")
     names = [f"{low}" if low == high else f"{low}–{high}" for low, high in groups]
-    ax.set_xticks(places, [*names, word("never", language)])
+    ax.set_xticks(places, [*names, _("never")])
     _scale_counts(ax, [*counts, missed], lines=2)
-    title = word("one item" if len(found) == 1 else "first ranks", language)
+    title = ngettext(
+        "Where ground truth is first found ({} item)",
+        "Where ground truth is first found ({} items)",
+        len(found),
+    )
     ax.set_title(title.format(len(found)), loc="left", pad=12)
-    ax.set_xlabel(word("first rank", language))
-    ax.set_ylabel(word("items", language))
+    ax.set_xlabel(_("Rank of the first document that covers the item"))
+    ax.set_ylabel(_("Items"))
     make_readable(ax)
     return ax
 
@@ -166,15 +167,13 @@ def _column_of(result: EvaluationResult, metric: str) -> tuple[str, Cutoff]:
     return means.get(name, name), k
 
 
-def _mark_average(
-    ax: Axes, result: EvaluationResult, column: str, k: Cutoff, language: Language
-) -> None:
+def _mark_average(ax: Axes, result: EvaluationResult, column: str, k: Cutoff) -> None:
     """Mark the average that is made of these values, as the result has it."""
     key = result.keys[column]
     average = result.averages(k).get(key, math.nan)
     if math.isnan(average):
         return
-    told = f"{metric_name(key, language, result)} = {value_label(average)}"
+    told = f"{metric_label(key, result)} = {value_label(average)}"
     place = min(average, 1.0)
     ax.axvline(place, color=INK, linewidth=1, linestyle=":")
     side = "left" if place < 0.25 else "right" if place > 0.75 else "center"
@@ -221,18 +220,18 @@ def _rank_groups(deepest: int) -> list[tuple[int, int]]:
     return [*groups, (start, deepest)] if start <= deepest else groups
 
 
-def _share(number: int, of: int, language: Language) -> str:
+def _share(number: int, of: int) -> str:
     """Return a share in percent, never 0 or 100 for what is not.
 
-    >>> _share(1, 1000, "en"), _share(2, 3, "en"), _share(999, 1000, "ko")
-    ('<1 %', '67 %', '>99%')
+    >>> _share(1, 1000), _share(2, 3), _share(999, 1000)
+    ('<1 %', '67 %', '>99 %')
     """
     rounded = round(100 * number / of)
     if rounded == 0 and number:
         said = "<1"
     else:
         said = ">99" if rounded == 100 and number < of else str(rounded)
-    return word("percent", language).format(said)
+    return _("{} %").format(said)
 
 
 def _scale_counts(ax: Axes, counts: Sequence[int], lines: int = 1) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import Language, _, language_of, spoken
 from krag_eval._text import fitted
 from krag_eval.errors import one_of
 from krag_eval.plotting.styling import (
@@ -22,12 +22,11 @@ from krag_eval.plotting.styling import (
     finish,
     labelled,
     make_readable,
-    metric_name,
+    metric_label,
     new_axes,
     number_of_queries,
     percent,
     tag_name,
-    word,
 )
 from krag_eval.scoring.cutoffs import parse_metric
 
@@ -72,22 +71,22 @@ def comparison_forest(
         The Axes drawn on; those of ranks, if there are others, are the last of the figure. Nothing
         is shown or saved.
     """
-    language = language_of(language)
-    groups = _groups(comparison, language)
+    groups = _groups(comparison)
     if ax is None:
         ax = new_axes(*forest_size(comparison))
     parts = [ax] if len(groups) == 1 else _split(ax, [len(lines) + 0.5 for lines in groups])
     for part, lines in zip(parts, groups, strict=True):
-        _draw_rows(part, lines, comparison, language)
+        _draw_rows(part, lines, comparison)
     for part in parts[1:]:
         part.set_title(" ")  # room between the axis above and the names of the sides
-    parts[-1].set_xlabel(f"{parts[-1].get_xlabel()}\n{word('markers', language)}")
-    queries = number_of_queries(len(comparison.queries), language)
+    markers = _("filled: difference shown; hollow: no difference shown")
+    parts[-1].set_xlabel(f"{parts[-1].get_xlabel()}\n{markers}")
+    queries = number_of_queries(len(comparison.queries))
     if len(comparison.names) == 2:
         pair = _pair_name(comparison.differences[0])
-        title = word("difference of", language).format(pair=pair, queries=queries)
+        title = f"{pair} ({queries})"
     else:
-        title = word("differences", language).format(queries=queries)
+        title = _("Differences between systems ({queries})").format(queries=queries)
     ax.set_title(title, loc="left", pad=28)
     for part in parts:
         make_readable(part)
@@ -96,16 +95,16 @@ def comparison_forest(
 
 def forest_size(comparison: Comparison) -> tuple[float, float]:
     """Return the width and height in inches that the rows of a comparison need."""
-    return _WIDTH, sum(_AROUND + _ROW * len(lines) for lines in _groups(comparison, "en"))
+    return _WIDTH, sum(_AROUND + _ROW * len(lines) for lines in _groups(comparison))
 
 
-def _groups(comparison: Comparison, language: Language) -> list[list[_Line]]:
+def _groups(comparison: Comparison) -> list[list[_Line]]:
     """Return the lines where higher is better and, apart, scores where lower is, and ranks."""
     groups: tuple[list[Difference], ...] = [], [], []
     for row in comparison.differences:
         unbounded = row.average is not None and row.average.is_unbounded
         groups[_is_lower_better(row) * (1 + unbounded)].append(row)
-    return [_lines_of(rows, comparison, language) for rows in groups if rows]
+    return [_lines_of(rows, comparison) for rows in groups if rows]
 
 
 def _is_lower_better(row: Difference) -> bool:
@@ -130,35 +129,32 @@ def _split(ax: Axes, heights: Sequence[float]) -> list[Axes]:
     return parts
 
 
-def _lines_of(
-    rows: Sequence[Difference], comparison: Comparison, language: Language
-) -> list[_Line]:
+def _lines_of(rows: Sequence[Difference], comparison: Comparison) -> list[_Line]:
     """Return the rows by metric: a heading over each unless there is one row for each."""
     if len(comparison.names) == 2:
-        return [_Line(_metric_of(row, language), row) for row in rows]
+        return [_Line(_metric_of(row), row) for row in rows]
     lines = []
     for metric in dict.fromkeys(row.metric for row in rows):
         of_metric = [row for row in rows if row.metric == metric]
-        lines.append(_Line(_metric_of(of_metric[0], language)))
+        lines.append(_Line(_metric_of(of_metric[0])))
         lines += [_Line(_pair_name(row), row) for row in of_metric]
     return lines
 
 
-def _metric_of(row: Difference, language: Language) -> str:
+def _metric_of(row: Difference) -> str:
     """Name the average of a row, at its cutoff; it knows the label of a metric of one's own."""
     key, k = parse_metric(row.metric)
     labels = {} if row.average is None else row.average.labels
-    name = fitted(labels[language], 32) if language in labels else metric_name(key, language)
-    return at_cutoff(name, k, language)
+    label = labels.get(language_of())
+    name = metric_label(key) if label is None else fitted(label, 32)
+    return at_cutoff(name, k)
 
 
 def _pair_name(row: Difference) -> str:
     return f"{fitted(row.b, 24)} − {fitted(row.a, 24)}"
 
 
-def _draw_rows(
-    ax: Axes, lines: Sequence[_Line], comparison: Comparison, language: Language
-) -> None:
+def _draw_rows(ax: Axes, lines: Sequence[_Line], comparison: Comparison) -> None:
     rows = [line.difference for line in lines if line.difference is not None]
     lower = _is_lower_better(rows[0])
     ax.axvline(0.0, color=INK, linewidth=1, zorder=1)
@@ -171,16 +167,20 @@ def _draw_rows(
             tick.set_fontweight("bold")
     ax.set_ylim(len(lines) - 0.25, -0.75)
     _scale(ax, rows)
-    axis = word("forest axis lower" if lower else "forest axis", language)
-    level, name = percent(comparison.level, language), _names_of(rows, language)
+    axis = (
+        _("Difference in {name} and its {} interval; lower is better")
+        if lower
+        else _("Difference and its {} interval")
+    )
+    level, name = percent(comparison.level), _names_of(rows)
     ax.set_xlabel(axis.format(level, name=name), fontsize="small")
     finish(ax, "x")
-    _name_sides(ax, comparison, language, lower=lower)
+    _name_sides(ax, comparison, lower=lower)
 
 
-def _names_of(rows: Sequence[Difference], language: Language) -> str:
+def _names_of(rows: Sequence[Difference]) -> str:
     """Name the averages of some rows within a sentence."""
-    labels = [row.average.label(language) for row in rows if row.average is not None]
+    labels = [row.average.label() for row in rows if row.average is not None]
     known = dict.fromkeys(fitted(one if one.isupper() else one.lower(), 32) for one in labels)
     return ", ".join(known)
 
@@ -237,20 +237,18 @@ def _scale(ax: Axes, rows: Sequence[Difference]) -> None:
     ax.locator_params(axis="x", nbins=7 if max(limits) - min(limits) > 0.02 else 5)  # long numbers
 
 
-def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, lower: bool) -> None:
+def _name_sides(ax: Axes, comparison: Comparison, *, lower: bool) -> None:
     """Say above the corners on which side which system is better."""
-    better = word("is better", language)
-    first = comparison.differences[0]
-    names = {
-        WORSE: fitted(first.a, 16) if len(comparison.names) == 2 else
-        word("second", language),
-        BETTER: fitted(first.b, 16) if len(comparison.names) == 2 else word("first", language),
-    }  # fmt: skip
-    left, right = (BETTER, WORSE) if lower else (WORSE, BETTER)
-    for colour, place, told, side in (
-        (left, 0.0, f"← {better.format(names[left])}", "left"),
-        (right, 1.0, f"{better.format(names[right])} →", "right"),
+    sides = [(WORSE, _("second-named")), (BETTER, _("first-named"))]
+    if len(comparison.names) == 2:
+        first = comparison.differences[0]
+        sides = [(WORSE, fitted(first.a, 16)), (BETTER, fitted(first.b, 16))]
+    left, right = reversed(sides) if lower else sides
+    for (colour, name), place, arrow, side in (
+        (left, 0.0, "← {}", "left"),
+        (right, 1.0, "{} →", "right"),
     ):
+        told = arrow.format(_("{} better").format(name))
         ax.annotate(told, (place, 1.0), (0, 4), xycoords="axes fraction",
                     textcoords="offset points", ha=side, va="bottom", fontsize="small",
                     color=colour)  # fmt: skip
@@ -283,24 +281,24 @@ def slice_forest(
     Raises:
         InvalidInput: If there is no such metric.
     """
-    language = language_of(language)
     metric = slices.metrics[0] if metric is None else one_of("metric", metric, slices.metrics)
-    rows = [row for row in labelled(slices, language).rows if row.metric == metric]
+    rows = [row for row in labelled(slices).rows if row.metric == metric]
     n_left_out, rows = max(0, len(rows) - _MOST_ROWS), rows[:_MOST_ROWS]
     ax = new_axes(_WIDTH, _AROUND + _ROW * len(rows)) if ax is None else ax
     lower = metric in slices.lower_is_better
     for place, row in enumerate(rows):
-        _draw_slice(ax, place, row, slices.level, language, lower=lower)
+        _draw_slice(ax, place, row, slices.level, lower=lower)
     pairs = {(getattr(row, "a", ""), getattr(row, "b", "")) for row in rows}
     ax.set_yticks(range(len(rows)), [_slice_name(row, len(pairs)) for row in rows])
     ax.set_ylim(len(rows) - 0.25, -0.75)
-    name = average_name(metric, language)
-    name = word("lower is better", language).format(name) if lower else name
+    name = average_name(metric)
+    name = _("{} (lower is better)").format(name) if lower else name
     axis = _scale_values(ax, slices, metric, rows)
-    lines = [word(axis, language).format(percent(slices.level, language), name=name)]
-    lines += [word("more slices", language).format(n_left_out)] if n_left_out else []
-    ax.set_xlabel("\n".join([*lines, word("slice markers", language)]), fontsize="small")
-    ax.set_title(_slice_title(slices, name, rows, language), loc="left")
+    lines = [axis.format(percent(slices.level), name=name)]
+    lines += [_("and {} more rows, which are not drawn").format(n_left_out)] if n_left_out else []
+    lines.append(_("filled: difference shown (blue better, red worse); hollow: not shown"))
+    ax.set_xlabel("\n".join(lines), fontsize="small")
+    ax.set_title(_slice_title(slices, name, rows), loc="left")
     make_readable(ax)
     return ax
 
@@ -309,11 +307,10 @@ def _slice_title(
     slices: Slices | SlicedComparison,
     name: str,
     rows: Sequence[Slice | SlicedDifference],
-    language: Language,
 ) -> str:
-    tag = tag_name(slices, language, 24)
-    queries = number_of_queries(slices.n_queries, language)
-    title = word("sliced", language).format(metric=name, tag=tag, queries=queries)
+    tag = tag_name(slices, 24)
+    queries = number_of_queries(slices.n_queries)
+    title = _("{metric} by {tag} ({queries})").format(metric=name, tag=tag, queries=queries)
     pairs = {_pair_name(row.as_difference()) for row in rows if hasattr(row, "a")}
     return f"{pairs.pop()}: {title}" if len(pairs) == 1 else title
 
@@ -335,15 +332,15 @@ def _scale_values(
         ax.axvline(0.0, color=INK, linewidth=1, zorder=1)
         _scale(ax, [row.as_difference() for row in rows])
         finish(ax, "x")
-        return "slice differences"
+        return _("Difference in {name} and its {} interval")
     ax.axvline(overall[metric], color=INK, linewidth=1, linestyle="--", zorder=1)
     values = [getattr(row, end) for row in rows for end in ("value", "low", "high")]
     draw_score_axis(ax, [overall[metric], *values])
-    return "slice values"
+    return _("{name} and its {} interval; dashed: all queries")
 
 
 def _draw_slice(
-    ax: Axes, place: int, row: Slice | SlicedDifference, level: float, language: Language, *,
+    ax: Axes, place: int, row: Slice | SlicedDifference, level: float, *,
     lower: bool,
 ) -> None:  # fmt: skip
     difference = row.as_difference(lower_is_better=lower)
@@ -355,9 +352,9 @@ def _draw_slice(
                 zorder=2)  # fmt: skip
         ax.plot([value], [place], marker="o", markersize=7, color=colour, zorder=3,
                 markerfacecolor=colour if filled else PAPER)  # fmt: skip
-    told = number_of_queries(row.n, language)
+    told = number_of_queries(row.n)
     if math.isnan(value):
-        told = word("too few", language).format(told)
+        told = _("{}: too few").format(told)
     elif not math.isnan(row.p_holm):
         told = f"{told}, {_p_value(row.p_holm)}"
     ax.annotate(told, (1.0, place), (8, 0), xycoords=ax.get_yaxis_transform(),

@@ -1,4 +1,4 @@
-"""What all plots share: colours, axes, legends, rounded numbers, words in both languages, files."""
+"""What all plots share: colours, axes, legends, rounded numbers, names, files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from xml.sax.saxutils import escape
 
 from krag_eval._io import naming
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import (
+    N_,
+    Language,
+    _,
+    languages,
+    ngettext,
+    pgettext,
+    speaking,
+    spoken,
+)
 from krag_eval._text import fitted, width_of
 from krag_eval.errors import InvalidInput, InvalidType, clipped, one_of, warn
 from krag_eval.scoring.averages import DEFINED, Average
@@ -169,13 +178,13 @@ def value_label(value: float) -> str:
     return ">0.99" if rounded == "1.00" and value < 1 else rounded
 
 
-def percent(level: float, language: Language = "en") -> str:
+def percent(level: float) -> str:
     """Return a level as it is spoken of.
 
-    >>> percent(0.95), percent(0.999), percent(0.95, "ko")
-    ('95 %', '99.9 %', '95%')
+    >>> percent(0.95), percent(0.999)
+    ('95 %', '99.9 %')
     """
-    return word("percent", language).format(f"{100 * level:.10g}")
+    return _("{} %").format(f"{100 * level:.10g}")
 
 
 def draw_score_axis(ax: Axes, values: Sequence[float], axis: str = "x") -> None:
@@ -214,243 +223,20 @@ def legend_above(ax: Axes, columns: int = 2, handles: Sequence[Any] | None = Non
     )
 
 
-def queries_of(result: EvaluationResult, language: Language) -> str:
+def queries_of(result: EvaluationResult) -> str:
     """Say how many queries count, how many do not, and how many failed."""
-    counted = result.n_counted
-    words = number_of_queries(counted, language)
-    for kind, n in (("skipped", result.n_queries - counted), ("failed", result.n_failed)):
-        words = word(kind, language).format(words, n) if n else words
-    return words
+    told, skipped = number_of_queries(result.n_counted), result.n_queries - result.n_counted
+    told = _("{}, {} skipped").format(told, skipped) if skipped else told
+    return _("{}, {} failed").format(told, result.n_failed) if result.n_failed else told
 
 
-def number_of_queries(number: int, language: Language) -> str:
+def number_of_queries(number: int) -> str:
     """Say "1 query" or "5 queries"."""
-    return word("one query" if number == 1 else "queries", language).format(number)
+    return ngettext("{} query", "{} queries", number).format(number)
 
 
 # Columns of a name that the user chose.
 _WIDTH = 40
-
-_WORDS: dict[Language, dict[str, str]] = {
-    "en": {
-        "micro": "Micro (pooled)",
-        "macro": "Macro (mean)",
-        "metrics": "Retrieval metrics {cutoff} ({queries})",
-        "at cutoff": "{} {}",
-        "cutoff": "at k = {}",
-        "budget w": "within {:,} words",
-        "budget c": "within {:,} characters",
-        "budget t": "within {:,} units of length",
-        "no cutoff": "over all retrieved documents",
-        "queries": "{} queries",
-        "one query": "1 query",
-        "no font": "{} {}, which will appear as empty boxes.",
-        "install a font": 'Install a Korean font ("apt-get install fonts-nanum" or '
-        '"fonts-noto-cjk" on Debian, Ubuntu and Colab; Malgun Gothic comes with Windows, Apple SD '
-        "Gothic Neo with macOS) and draw again",
-        "skipped": "{}, {} skipped",
-        "failed": "{}, {} failed",
-        "nothing found": "No query found a relevant document",
-        "first found": "First relevant document: mean rank {:.2f}, found rate {}",
-        "rejected": "Nothing retrieved where nothing should be: {}",
-        "against k": "Metrics against k ({queries})",
-        "against budgets": "Metrics against the budget ({queries})",
-        "against budget": "{metric} against the budget ({queries})",
-        "average against k": "{metric} against k ({queries})",
-        "against latency": "{metric} {cutoff} against latency ({queries})",
-        "latency s": "Seconds per query: the median, and a line to the 95th percentile",
-        "latency ms": "Milliseconds per query: the median, and a line to the 95th percentile",
-        "against context": "{metric} {cutoff} against context ({queries})",
-        "cost context": "Words of context per query",
-        "cost latency s": "Seconds per query, the median",
-        "cost latency ms": "Milliseconds per query, the median",
-        "not measured": "not measured: {}",
-        "k": "Cutoff k",
-        "budgets": "Budget",
-        "budget tick w": "{:,}\nwords",
-        "budget tick c": "{:,}\ncharacters",
-        "budget tick t": "{:,}\nunits",
-        "in w": "Budget in words",
-        "in c": "Budget in characters",
-        "in t": "Budget, measured by {length}",
-        "all": "all",
-        "lower is better": "{} (lower is better)",
-        "against threshold": "Metrics against the threshold",
-        "against threshold at": "Metrics {cutoff} against the threshold",
-        "threshold": "Similarity from which a pair is a match (threshold)",
-        "in use": "Threshold in use: {:.4g}",
-        "threshold alone": "Threshold",
-        "best threshold": "Best threshold {:.2f}",
-        "separates": "Separates all pairs",
-        "interval": "{} interval",
-        "decision": "Decision of {matcher} on {pairs} pairs",
-        "per query": "{metric} {cutoff}, query by query ({queries})",
-        "number of queries": "Queries",
-        "value": "{metric} of a query",
-        "exactly": "exactly",
-        "undefined": "{}, {} undefined",
-        "first ranks": "Where ground truth is first found ({} items)",
-        "one item": "Where ground truth is first found (1 item)",
-        "first rank": "Rank of the first document that covers the item",
-        "items": "Items",
-        "never": "never",
-        "differences": "Differences between systems ({queries})",
-        "difference of": "{pair} ({queries})",
-        "forest axis": "Difference and its {} interval",
-        "forest axis lower": "Difference in {name} and its {} interval; lower is better",
-        "markers": "filled: difference shown; hollow: no difference shown",
-        "first": "first-named",
-        "second": "second-named",
-        "is better": "{} better",
-        "sliced": "{metric} by {tag} ({queries})",
-        "slice values": "{name} and its {} interval; dashed: all queries",
-        "slice differences": "Difference in {name} and its {} interval",
-        "slice markers": "filled: difference shown (blue better, red worse); hollow: not shown",
-        "too few": "{}: too few",
-        "more slices": "and {} more rows, which are not drawn",
-        "tag items": "number of ground-truth items",
-        "tag question_length": "words of the question",
-        "tag golden_length": "words of the longest ground-truth item",
-        "tag language": "language of the question",
-        "tag diagnosis": "diagnosis",
-        "language Korean": "Korean",
-        "language Japanese": "Japanese",
-        "language Han script": "Han script",
-        "language Latin script": "Latin script",
-        "cause found": "found",
-        "cause found_in_pieces": "found in pieces",
-        "cause ranked_too_low": "ranked too low",
-        "cause not_retrieved": "in the index, not retrieved",
-        "cause not_in_top_k": "in the index, not in the first k",
-        "cause cut_apart": "cut apart by the splitter",
-        "cause not_in_index": "not in the index",
-        "cause not_seen": "missed, not looked for",
-        "cause no_words": "without words",
-        "percent": "{} %",
-        "planning": "What can be shown on {metric} (power {power}, alpha {alpha})",
-        "number of questions": "Questions",
-        "detectable": "Smallest difference that can be shown",
-        "pilot shows": "Pilot: {difference} with {questions:,} questions",
-        "plan takes": "Plan: {difference} with {questions:,} questions",
-        "over runs": "Metrics from run to run ({runs})",
-        "over runs at": "Metrics {cutoff} from run to run ({runs})",
-        "number of runs": "{} runs",
-        "one run": "1 run",
-        "runs": "When the run was made",
-        "runs apart": "When the run was made; dotted: cannot be compared across",
-        "waterfall": "What recall would be, {cutoff} ({items} items)",
-        "share of items": "Share of ground-truth items (in brackets: recall by then)",
-    },
-    "ko": {
-        "no font": "{}({}). 그림에 빈 네모로 나옵니다.",
-        "install a font": '한글 글꼴을 설치하고 다시 그리세요(Debian, Ubuntu, Colab에서는 "apt-get '
-        'install fonts-nanum"이나 "fonts-noto-cjk". Windows에는 맑은 고딕, macOS에는 Apple SD '
-        "산돌고딕 Neo가 들어 있습니다)",
-        "micro": "Micro 평균(전체 합산)",
-        "macro": "Macro 평균(질문별 평균)",
-        "metrics": "검색 지표, {cutoff} ({queries})",
-        "at cutoff": "{}, {}",
-        "cutoff": "k = {}",
-        "budget w": "{:,}단어 이내",
-        "budget c": "{:,}자 이내",
-        "budget t": "길이 {:,} 이내",
-        "no cutoff": "검색된 문서 전체",
-        "queries": "질문 {}개",
-        "one query": "질문 1개",
-        "skipped": "{}, 제외 {}개",
-        "failed": "{}, 검색 실패 {}개",
-        "nothing found": "관련 문서를 찾은 질문이 없습니다",
-        "first found": "첫 관련 문서: 평균 순위 {:.2f}, 찾은 질문 비율 {}",
-        "rejected": "정답이 없는 질문에 빈 결과를 돌려준 비율: {}",
-        "against k": "k에 따른 지표 ({queries})",
-        "against budgets": "예산에 따른 지표 ({queries})",
-        "against budget": "예산에 따른 {metric} ({queries})",
-        "average against k": "k에 따른 {metric} ({queries})",
-        "against latency": "지연 시간에 따른 {metric}, {cutoff} ({queries})",
-        "latency s": "질문당 지연 시간(초): 점은 중앙값, 선은 95번째 백분위수까지",
-        "latency ms": "질문당 지연 시간(밀리초): 점은 중앙값, 선은 95번째 백분위수까지",
-        "against context": "컨텍스트 양에 따른 {metric}, {cutoff} ({queries})",
-        "cost context": "질문당 컨텍스트의 단어 수",
-        "cost latency s": "질문당 지연 시간(초)의 중앙값",
-        "cost latency ms": "질문당 지연 시간(밀리초)의 중앙값",
-        "not measured": "측정하지 않음: {}",
-        "k": "컷오프 k",
-        "budgets": "예산",
-        "budget tick w": "{:,}단어",
-        "budget tick c": "{:,}자",
-        "budget tick t": "길이 {:,}",
-        "in w": "예산(단어 수)",
-        "in c": "예산(글자 수)",
-        "in t": "예산({length} 기준)",
-        "all": "전체",
-        "lower is better": "{}(낮을수록 좋음)",
-        "against threshold": "임계값에 따른 지표",
-        "against threshold at": "임계값에 따른 지표, {cutoff}",
-        "threshold": "임계값(유사도가 이 값 이상이면 일치)",
-        "in use": "사용한 임계값: {:.4g}",
-        "threshold alone": "임계값",
-        "best threshold": "최적 임계값 {:.2f}",
-        "separates": "모든 쌍을 가르는 임계값",
-        "interval": "{} 신뢰구간",
-        "decision": "{matcher}의 판정과 라벨 비교({pairs}쌍)",
-        "per query": "질문별 {metric} 분포, {cutoff} ({queries})",
-        "number of queries": "질문 수",
-        "value": "질문 하나의 {metric}",
-        "exactly": "정확히",
-        "undefined": "{}, 값 없음 {}개",
-        "first ranks": "정답 항목을 처음 찾은 순위 (항목 {}개)",
-        "one item": "정답 항목을 처음 찾은 순위 (항목 1개)",
-        "first rank": "항목을 처음으로 찾은 문서의 순위",
-        "items": "항목 수",
-        "never": "못 찾음",
-        "differences": "시스템 간 차이 ({queries})",
-        "difference of": "{pair} ({queries})",
-        "forest axis": "차이와 {} 신뢰구간",
-        "forest axis lower": "{name}의 차이와 {} 신뢰구간(낮을수록 좋음)",
-        "markers": "채운 점: 차이 확인됨, 빈 점: 확인되지 않음",
-        "first": "앞 시스템",
-        "second": "뒤 시스템",
-        "is better": "{} 우세",
-        "sliced": "{tag}별 {metric} ({queries})",
-        "slice values": "{name}, {} 신뢰구간(점선: 전체 질문)",
-        "slice differences": "{name}의 차이와 {} 신뢰구간",
-        "slice markers": "채운 점: 차이 확인됨(파랑 우세, 빨강 열세), 빈 점: 확인되지 않음",
-        "too few": "{}: 질문 수 부족",
-        "more slices": "그 외 {}개는 생략했습니다",
-        "tag items": "정답 항목 수",
-        "tag question_length": "질문의 단어 수",
-        "tag golden_length": "가장 긴 정답의 단어 수",
-        "tag language": "질문의 언어",
-        "tag diagnosis": "진단",
-        "language Korean": "한국어",
-        "language Japanese": "일본어",
-        "language Han script": "한자",
-        "language Latin script": "로마자",
-        "cause found": "찾음",
-        "cause found_in_pieces": "조각으로만 검색됨",
-        "cause ranked_too_low": "순위가 낮음",
-        "cause not_retrieved": "색인에 있으나 검색되지 않음",
-        "cause not_in_top_k": "색인에 있으나 상위 k개에 없음",
-        "cause cut_apart": "청크 경계에서 잘림",
-        "cause not_in_index": "색인에 없음",
-        "cause not_seen": "놓침(원인 미확인)",
-        "cause no_words": "단어가 없는 정답",
-        "percent": "{}%",
-        "planning": "{metric}에서 확인할 수 있는 차이 (검정력 {power}, 유의수준 {alpha})",
-        "number of questions": "질문 수",
-        "detectable": "확인할 수 있는 가장 작은 차이",
-        "pilot shows": "파일럿: 질문 {questions:,}개로 {difference}",
-        "plan takes": "계획: 질문 {questions:,}개로 {difference}",
-        "over runs": "실행별 지표 ({runs})",
-        "over runs at": "실행별 지표, {cutoff} ({runs})",
-        "number of runs": "실행 {}회",
-        "one run": "실행 1회",
-        "runs": "평가 시각",
-        "runs apart": "평가 시각(점선 앞뒤의 실행은 서로 비교할 수 없음)",
-        "waterfall": "원인을 하나씩 해결했을 때의 재현율, {cutoff} (항목 {items}개)",
-        "share of items": "정답 항목 비율(괄호 안은 누적 재현율)",
-    },
-}
 
 
 def check_alone(argument: str, given: object, instead: str) -> None:
@@ -469,9 +255,9 @@ def check_alone(argument: str, given: object, instead: str) -> None:
         raise InvalidType(argument, problem, instead)
 
 
-def queries_of_all(systems: Mapping[str, EvaluationResult], language: Language) -> str:
+def queries_of_all(systems: Mapping[str, EvaluationResult]) -> str:
     """Return how many queries each has, said once where all have as many."""
-    return " / ".join(dict.fromkeys(queries_of(one, language) for one in systems.values()))
+    return " / ".join(dict.fromkeys(queries_of(one) for one in systems.values()))
 
 
 def systems_of(
@@ -518,27 +304,53 @@ def intervals_of(
     return intervals
 
 
-def word(key: str, language: Language) -> str:
-    """Return a phrase, with braces where something is to be filled in."""
-    return _WORDS[language][key]
-
-
-def tag_name(slices: Slices | SlicedComparison, language: Language, columns: int) -> str:
+def tag_name(slices: Slices | SlicedComparison, columns: int) -> str:
     """Return what a tag is called: a built-in one has a label, others are cut to fit."""
-    return word(f"tag {slices.tag}", language) if slices.about else fitted(slices.tag, columns)
+    if not slices.about:
+        return fitted(slices.tag, columns)
+    return {
+        "items": _("number of ground-truth items"),
+        "question_length": _("words of the question"),
+        "golden_length": _("words of the longest ground-truth item"),
+        "language": _("language of the question"),
+        "diagnosis": _("diagnosis"),
+    }[slices.tag]
+
+
+def cause_name(cause: str) -> str:
+    """Return what a class of a diagnosis is called; anything else is its own name."""
+    return {
+        "found": pgettext("of an item", "found"),
+        "found_in_pieces": _("found in pieces"),
+        "ranked_too_low": _("ranked too low"),
+        "not_retrieved": _("in the index, not retrieved"),
+        "not_in_top_k": _("in the index, not in the first k"),
+        "cut_apart": _("cut apart by the splitter"),
+        "not_in_index": _("not in the index"),
+        "not_seen": _("missed, not looked for"),
+        "no_words": _("without words"),
+    }.get(cause, cause)
+
+
+def _language_name(name: str) -> str:
+    return {
+        "Korean": _("Korean"),
+        "Japanese": _("Japanese"),
+        "Han script": _("Han script"),
+        "Latin script": _("Latin script"),
+    }.get(name, name)
 
 
 _Sliced = TypeVar("_Sliced", bound="Slices | SlicedComparison")
 
 
-def labelled(slices: _Sliced, language: Language) -> _Sliced:
+def labelled(slices: _Sliced) -> _Sliced:
     """Return slices by a built-in tag with the labels of its values; others as they are."""
-    if not slices.about:
+    name_of = {"diagnosis": cause_name, "language": _language_name}.get(slices.tag)
+    if not slices.about or name_of is None:
         return slices
-    known, unlabelled = _WORDS[language], cast("Any", slices)
-    kind = "cause" if slices.tag == "diagnosis" else slices.tag
-    rows = [replace(one, slice=known.get(f"{kind} {one.slice}", one.slice)) for one in slices.rows]
-    return cast("_Sliced", replace(unlabelled, rows=tuple(rows)))
+    rows = [replace(one, slice=name_of(one.slice)) for one in slices.rows]
+    return cast("_Sliced", replace(cast("Any", slices), rows=tuple(rows)))
 
 
 @spoken
@@ -553,49 +365,56 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
     >>> metric_name("macro_recall", "en"), metric_name("recall", "ko"), metric_name("mine", "en")
     ('Macro recall', '재현율', 'mine')
     """
+    return metric_label(key, result)
+
+
+def metric_label(key: str, result: EvaluationResult | None = None) -> str:
+    """Return the name of an average or a metric in the language of the moment."""
     metrics = METRICS
     if result is not None:
         metrics = metrics_of(result.keys, result.declared, result.criteria)
     return fitted(label_of(key, metrics) or key, _WIDTH)
 
 
-def average_name(average: str, language: Language, result: EvaluationResult | None = None) -> str:
+def average_name(average: str, result: EvaluationResult | None = None) -> str:
     """Return the name of an average at its cutoff; what has no cutoff is no average.
 
-    >>> average_name("macro_recall@10", "en"), average_name("ndcg@1000w", "ko")
-    ('Macro recall at k = 10', 'nDCG, 1,000단어 이내')
+    >>> average_name("macro_recall@10"), average_name("ndcg@1000w")
+    ('Macro recall at k = 10', 'nDCG within 1,000 words')
     """
     try:
         key, k = parse_metric(average)
     except InvalidInput:
         return fitted(average, _WIDTH)
-    return at_cutoff(metric_name(key, language, result), k, language)
+    return at_cutoff(metric_label(key, result), k)
 
 
-def at_cutoff(name: str, k: Cutoff, language: Language) -> str:
+def at_cutoff(name: str, k: Cutoff) -> str:
     """Return what is called so with its cutoff behind it."""
-    return word("at cutoff", language).format(name, cutoff_words(k, language))
+    return _("{metric} {cutoff}").format(metric=name, cutoff=cutoff_words(k))
 
 
-def with_direction(
-    name: str, average: Average | None, language: Language, *, lines: int = 1
-) -> str:
+def with_direction(name: str, average: Average | None, *, lines: int = 1) -> str:
     """Return the name of an average, with a word, or a line below it, where lower is better."""
     if average is None or not average.lower_is_better:
         return name
-    told = word("lower is better", language)
+    told = _("{} (lower is better)")
     return told.format(name) if lines == 1 else f"{name}\n{told.format('').strip()}"
 
 
-def cutoff_words(k: Cutoff, language: Language) -> str:
+def cutoff_words(k: Cutoff) -> str:
     """Return a cutoff within a title.
 
-    >>> cutoff_words(5, "en"), cutoff_words(Budget(1000, "w"), "en")
+    >>> cutoff_words(5), cutoff_words(Budget(1000, "w"))
     ('at k = 5', 'within 1,000 words')
     """
     if isinstance(k, Budget):
-        return word(f"budget {k.unit}", language).format(k.amount)
-    return word("no cutoff" if k is None else "cutoff", language).format(k)
+        return {
+            "w": _("within {:,} words"),
+            "c": _("within {:,} characters"),
+            "t": _("within {:,} units of length"),
+        }[k.unit].format(k.amount)
+    return _("over all retrieved documents") if k is None else _("at k = {}").format(k)
 
 
 # Of a collection file matplotlib sees the first font alone, which in Noto's is the Japanese one; it
@@ -622,11 +441,7 @@ KOREAN_FONTS = (
     *(f"Noto Serif CJK {region}" for region in _REGIONS),
 )
 
-#: How the warning begins.
-NO_KOREAN_FONT: Mapping[Language, str] = {
-    "en": "No installed font can show",
-    "ko": "설치된 글꼴로는 표시할 수 없는 글자가 있습니다",
-}
+_NO_FONT = N_("No installed font can show {}, which will appear as empty boxes.")
 
 _FILES = re.compile(
     r"(Noto(Sans|Serif)(CJK(kr|jp|sc|tc|hk)?-(VF|Regular)|KR)|Nanum(Gothic|BarunGothic|Square)|"
@@ -727,9 +542,12 @@ def _filled(words: Iterable[str], width: float) -> list[str]:
 
 def _warn(letters: set[str]) -> None:
     shown = "".join(sorted(letters)[:6]) + ("…" if len(letters) > 6 else "")
-    language = language_of()
-    w = _WORDS[language]
-    warn(w["no font"].format(NO_KOREAN_FONT[language], shown), w["install a font"])
+    fix = _(
+        'Install a Korean font ("apt-get install fonts-nanum" or "fonts-noto-cjk" on Debian, '
+        "Ubuntu and Colab; Malgun Gothic comes with Windows, Apple SD Gothic Neo with macOS) and "
+        "draw again"
+    )
+    warn(_(_NO_FONT).format(shown), fix)
     # It has been said, and once is enough.
     warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
 
@@ -872,7 +690,9 @@ def inline_svg(
     figure = Figure(figsize=size, layout="constrained")
     written = io.StringIO()
     with _boxes_for_missing_letters(), warnings.catch_warnings():
-        for beginning in NO_KOREAN_FONT.values():
+        for language in languages():  # whichever the drawing warns in
+            with speaking(language):
+                beginning = re.escape(_(_NO_FONT).partition("{")[0])
             warnings.filterwarnings("ignore", message=beginning)
         ax = figure.subplots()
         draw(ax)

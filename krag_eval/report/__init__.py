@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from krag_eval._io import replacing
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import Language, _, spoken
 from krag_eval.errors import InvalidInput, clipped
 
 if TYPE_CHECKING:
@@ -77,11 +77,12 @@ def write_report(
     from krag_eval.report.rendering import rendered
     from krag_eval.report.result_page import result_page
 
-    language = language_of(language)
-    page = result_page(result, k, language, intervals, n_queries, by, diagnosis, metadata)
-    _write(path, rendered("result.html", page, language, title, date))
+    page = result_page(result, k, intervals, n_queries, by, diagnosis, metadata)
+    heading = _("Retrieval evaluation") if title is None else title
+    _write(path, rendered("result.html", page, heading, date))
 
 
+@spoken
 def write_comparison_report(
     comparison: Comparison,
     path: str | os.PathLike[str],
@@ -114,11 +115,12 @@ def write_comparison_report(
     from krag_eval.report.comparison_page import comparison_page
     from krag_eval.report.rendering import rendered
 
-    language = language_of(language)
-    page = comparison_page(comparison, language, n_queries, by)
-    _write(path, rendered("comparison.html", page, language, title, date))
+    page = comparison_page(comparison, n_queries, by)
+    heading = _("Comparison of retrievers") if title is None else title
+    _write(path, rendered("comparison.html", page, heading, date))
 
 
+@spoken
 def write_sweep_report(
     sweep: Sweep,
     path: str | os.PathLike[str],
@@ -150,9 +152,9 @@ def write_sweep_report(
     from krag_eval.report.comparison_page import sweep_page
     from krag_eval.report.rendering import rendered
 
-    language = language_of(language)
-    page = sweep_page(sweep, language, n_queries, by)
-    _write(path, rendered("comparison.html", page, language, title, date))
+    page = sweep_page(sweep, n_queries, by)
+    heading = _("Comparison of retrievers") if title is None else title
+    _write(path, rendered("comparison.html", page, heading, date))
 
 
 def _write(path: str | os.PathLike[str], page: str) -> None:

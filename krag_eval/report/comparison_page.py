@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from krag_eval import plotting
-from krag_eval._language import Language
-from krag_eval._text import fitted
+from krag_eval._language import _, language, pgettext
+from krag_eval._text import fitted, visible
 from krag_eval.errors import InvalidInput, InvalidType, clipped, muted, text, whole
 from krag_eval.plotting.styling import (
     MOST_LINES,
+    at_cutoff,
     average_name,
-    cutoff_words,
+    metric_label,
+    number_of_queries,
+    percent,
     tag_name,
     with_direction,
 )
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query
-from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
+from krag_eval.report.rendering import joined, number, p_value, p_words, units_of
 from krag_eval.results.latency import told_failed
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.statistics.comparison import (
@@ -58,7 +61,7 @@ _FOREST_WIDTH, _FOREST_AROUND, _FOREST_ROW, _FOREST_ROWS = 9.0, 1.6, 0.34, 60
 
 
 def comparison_page(
-    comparison: Comparison, language: Language, n_queries: int, by: str | Iterable[str] = ()
+    comparison: Comparison, n_queries: int, by: str | Iterable[str] = ()
 ) -> dict[str, Any]:
     """Gather what the template shows.
 
@@ -66,38 +69,41 @@ def comparison_page(
         InvalidType: If the comparison or ``by`` is something else.
         InvalidInput: If an argument is not possible.
     """
-    w = words(language)
     if not isinstance(comparison, Comparison):
         came = type(comparison).__name__
         raise InvalidType("comparison", f"must be a Comparison, got {came}")
     whole("n_queries", n_queries, 0)
     tags = _checked_tags(by)
     level = comparison.level
-    first, second = map(_name, comparison.pairs[0])
+    # Markup takes these in as they are, so they are made harmless here.
+    first, second = (visible(_name(name)) for name in comparison.pairs[0])
     return {
         "sweep": None,
-        "subtitle": _subtitle(comparison, w),
+        "subtitle": _subtitle(comparison),
         "several": len(comparison.names) > 2,
-        "board": _board(comparison, language),
-        "against": _against(comparison, w),
-        "verdicts": [(_tone(one, level), _verdict(one, comparison, language))
+        "board": _board(comparison),
+        "against": _against(comparison),
+        "verdicts": [(_tone(one, level), _verdict(one, comparison))
                      for one in comparison.differences],
-        "remarks": [*_left_out(comparison, w), *told_clusters(comparison, language=language),
+        "remarks": [*_left_out(comparison), *told_clusters(comparison),
                     *told_failed({_name(name): n for name, n in comparison.failed.items()})],
         "forest": plotting.inline_svg(
-            lambda ax: plotting.comparison_forest(comparison, ax, language=language),
+            partial(plotting.comparison_forest, comparison),
             "forest",
             size=plotting.forest_size(comparison),
         ),
-        "pictures": list(_pictures(comparison, language)),
-        "budget_pictures": list(_budget_pictures(comparison, language)),
-        "interval_name": w["interval"].format(percent(level, w)),
-        "pairs": list(_pairs(comparison, language)),
-        "slices": [_sliced(comparison, tag, f"slices{i}", language) for i, tag in enumerate(tags)],
-        "changed": list(_changed(comparison, n_queries, language)),
+        "pictures": list(_pictures(comparison)),
+        "budget_pictures": list(_budget_pictures(comparison)),
+        "interval_name": _("{} interval").format(percent(level)),
+        "pairs": list(_pairs(comparison)),
+        "slices": [_sliced(comparison, tag, f"slices{i}") for i, tag in enumerate(tags)],
+        "changed": list(_changed(comparison, n_queries)),
         "show_changed": n_queries > 0,
-        "slice_note": w["slice note"].format(FEWEST_QUERIES),
-        "unexplained": _unexplained(comparison, w),
+        "slice_note": _(
+            "Slices of fewer than {} queries have counts alone. Holm's correction is over all "
+            "slices, pairs and metrics."
+        ).format(FEWEST_QUERIES),
+        "unexplained": _unexplained(comparison),
         "example": {"a": first, "b": second},
         "settings": list(_settings(comparison).items()),
         "signature": comparison.signature,
@@ -108,9 +114,7 @@ def comparison_page(
 _OF_A_CELL = ("macro_recall", "macro_token_precision", "redundancy", "ndcg")
 
 
-def sweep_page(
-    sweep: Sweep, language: Language, n_queries: int, by: str | Iterable[str] = ()
-) -> dict[str, Any]:
+def sweep_page(sweep: Sweep, n_queries: int, by: str | Iterable[str] = ()) -> dict[str, Any]:
     """Gather what the template shows of a sweep: its comparison, and the cells above it.
 
     Raises:
@@ -125,24 +129,25 @@ def sweep_page(
     if sweep.comparison is None:
         fix = "write_report tells of one result: write_report(sweep.cells[0].result, path)"
         raise InvalidInput("sweep", "must have two cells that differ, got one", fix)
-    w, page = words(language), comparison_page(sweep.comparison, language, n_queries, by)
-    columns = _sweep_columns(sweep, language, w)
+    page = comparison_page(sweep.comparison, n_queries, by)
+    columns = _sweep_columns(sweep)
     front = {*sweep.front("context")}
     drawable = [cost for cost in COSTS if sweep.front(cost)]
     page["sweep"] = {
-        "headers": [name for name, _ in columns],
+        "headers": [heading for heading, shown in columns],
         "rows": [
-            ([_name(cell.name), *(shown(cell) for _, shown in columns)],
+            ([_name(cell.name), *(shown(cell) for heading, shown in columns)],
              (cell.same_as or cell.name) in front)
             for cell in sweep.cells
         ],
-        "same": [*sweep.told_reuse(language),
-                 *(w["same chunks"].format(_name(cell.name), _name(cell.same_as))
+        "same": [*sweep.told_reuse(language()),
+                 *(_("{} has the chunks of {}, and was not run again.")
+                   .format(_name(cell.name), _name(cell.same_as))
                    for cell in sweep.cells if cell.same_as is not None)],
-        "choice": sweep.told_choice(language),
+        "choice": sweep.told_choice(language()),
         "pictures": [
             plotting.inline_svg(
-                partial(plotting.pareto_points, sweep, cost, language=language),
+                partial(plotting.pareto_points, sweep, cost),
                 f"pareto{cost}",
                 size=_SIZE,
             )
@@ -152,26 +157,24 @@ def sweep_page(
     return page
 
 
-def _sweep_columns(
-    sweep: Sweep, language: Language, w: Mapping[str, str]
-) -> list[tuple[str, Callable[[SweepCell], str]]]:
+def _sweep_columns(sweep: Sweep) -> list[tuple[str, Callable[[SweepCell], str]]]:
     """Return what is told of every cell: the heading, and how it is read of a cell."""
     first = sweep.cells[0].result
     at = sweep.quality_metric.partition("@")[2]
     wanted = [sweep.metric, sweep.quality_metric, *(f"{key}@{at}" for key in _OF_A_CELL)]
     parsed = dict.fromkeys(map(parse_metric, wanted))
     scores = [
-        (average_name(f"{key}@{spelled(k)}", language, first), partial(_score, key=key, k=k))
+        (average_name(f"{key}@{spelled(k)}", first), partial(_score, key=key, k=k))
         for key, k in parsed
         if key in first.averages(k)
     ]
     return [
-        (w["n chunks"], lambda cell: f"{cell.n_chunks:,}"),
+        (_("Chunks"), lambda cell: f"{cell.n_chunks:,}"),
         *scores,
-        (w["by one chunk"], lambda cell: _or_dash(cell.recall_by_one)),
-        (w["index ceiling"], lambda cell: _or_dash(cell.index_ceiling)),
-        (w["context words"], lambda cell: _or_dash(cell.context, "{:,.0f}")),
-        (w["median ms"], lambda cell: _or_dash(1000 * cell.latency, "{:,.1f}")),
+        (_("Recall by one chunk"), lambda cell: _or_dash(cell.recall_by_one)),
+        (_("Index ceiling"), lambda cell: _or_dash(cell.index_ceiling)),
+        (_("Words of context"), lambda cell: _or_dash(cell.context, "{:,.0f}")),
+        (_("Median latency (ms)"), lambda cell: _or_dash(1000 * cell.latency, "{:,.1f}")),
     ]
 
 
@@ -208,25 +211,19 @@ def _first_of(comparison: Comparison) -> EvaluationResult | None:
     return next(iter(comparison.compared.values()), None)
 
 
-def _label(
-    metric: str, comparison: Comparison, language: Language, average: Average | None = None
-) -> str:
+def _label(metric: str, comparison: Comparison, average: Average | None = None) -> str:
     """Return what a metric is called, with its cutoff; with its average, also its direction."""
     key, k = parse_metric(metric)
-    name = plotting.metric_name(key, language, _first_of(comparison))
-    return words(language)["metric at"].format(
-        metric=with_direction(name, average, language), cutoff=cutoff_words(k, language)
-    )
+    return at_cutoff(with_direction(metric_label(key, _first_of(comparison)), average), k)
 
 
-def _directed(row: Difference, comparison: Comparison, language: Language) -> str:
-    return _label(row.metric, comparison, language, row.average)
+def _directed(row: Difference, comparison: Comparison) -> str:
+    return _label(row.metric, comparison, row.average)
 
 
-def _subtitle(comparison: Comparison, w: Mapping[str, str]) -> str:
-    n = len(comparison.queries)
-    told = w["one query"] if n == 1 else w["queries"].format(n)
-    return joined((told, ", ".join(map(_name, comparison.names))))
+def _subtitle(comparison: Comparison) -> str:
+    n_queries = number_of_queries(len(comparison.queries))
+    return joined((n_queries, ", ".join(map(_name, comparison.names))))
 
 
 def _settings(comparison: Comparison) -> dict[str, str]:
@@ -246,20 +243,26 @@ def _setting(part: str) -> tuple[str, str]:
     return (name.removesuffix("<"), f"<={value}") if name.endswith("<") else (name, value)
 
 
-def _left_out(comparison: Comparison, w: Mapping[str, str]) -> list[str]:
+def _left_out(comparison: Comparison) -> list[str]:
     """Say how many queries were left out because not all systems have them."""
     missing = ", ".join(
         f"{_name(name)}: {len(labels)}" for name, labels in comparison.left_out.items()
     )
-    return [w["left out"].format(n=len(comparison.queries), missing=missing)] if missing else []
+    told = _("Compared on the {n} queries that all systems have. Left out: {missing}.")
+    return [told.format(n=len(comparison.queries), missing=missing)] if missing else []
 
 
-def _against(comparison: Comparison, w: Mapping[str, str]) -> str:
+def _against(comparison: Comparison) -> str:
     """Say that everything was tested against one system."""
     if comparison.baseline is None:
         return ""
-    told = w["against baseline"].format(name=_name(comparison.baseline))
-    return told if len(comparison.pairs) == 1 else f"{told} {w['against it alone']}"
+    told = _("The others are compared with {name}, the baseline.")
+    told = told.format(name=_name(comparison.baseline))
+    alone = _(
+        "The corrected p pays for these comparisons alone; the others were not compared with each "
+        "other."
+    )
+    return told if len(comparison.pairs) == 1 else f"{told} {alone}"
 
 
 class _Standing(NamedTuple):
@@ -269,17 +272,27 @@ class _Standing(NamedTuple):
     cells: list[tuple[str, str, bool]]
 
 
-def _board(comparison: Comparison, language: Language) -> dict[str, Any]:
+def _board(comparison: Comparison) -> dict[str, Any]:
     """Return the leaderboard: the best system first where there are several."""
     if not comparison.compared:
         return {}
-    w, several = words(language), len(comparison.names) > 2
+    several = len(comparison.names) > 2
     table = {str(name): row for name, row in comparison.leaderboard.to_dict("index").items()}
-    named = {row.metric: _directed(row, comparison, language) for row in comparison.differences}
-    note = w["board note" if several else "value note"]
-    level, metrics = percent(comparison.level, w), comparison.metrics
+    named = {row.metric: _directed(row, comparison) for row in comparison.differences}
+    note = (
+        _(
+            "The best on {metric} first. The {level} intervals say how far each average would move "
+            "with other queries; whether one system is better than another, the differences say."
+        )
+        if several
+        else _(
+            "The {level} intervals say how far each average would move with other queries; whether "
+            "one system is better than the other, the difference says."
+        )
+    )
+    level, metrics = percent(comparison.level), comparison.metrics
     return {
-        "note": note.format(metric=_label(metrics[0], comparison, language), level=level),
+        "note": note.format(metric=_label(metrics[0], comparison), level=level),
         "metrics": [named[metric] for metric in metrics],
         "rows": [
             _Standing(_name(name), [_standing(table[name], metric) for metric in metrics])
@@ -297,7 +310,7 @@ def _interval(low: float, high: float) -> str:
     return "–" if math.isnan(low) or math.isnan(high) else f"[{number(low)}, {number(high)}]"
 
 
-def _pictures(comparison: Comparison, language: Language) -> Iterator[str]:
+def _pictures(comparison: Comparison) -> Iterator[str]:
     """Draw the systems against k, and against the time their answers took."""
     systems = comparison.compared
     parsed = [parse_metric(metric) for metric in comparison.metrics]
@@ -306,14 +319,14 @@ def _pictures(comparison: Comparison, language: Language) -> Iterator[str]:
     groups = _drawable(list(systems))
     for place, (key, names) in enumerate(product(keys if len(set(cutoffs)) > 1 else [], groups)):
         drawn = {name: systems[name] for name in names}
-        draw = partial(plotting.cutoff_curves, drawn, key, language=language)
+        draw = partial(plotting.cutoff_curves, drawn, key)
         yield plotting.inline_svg(draw, f"cutoffs{place}", size=_SIZE)
     timed = [name for name, one in systems.items() if _is_timed(one)]
     if timed and len(systems) <= MOST_LINES:
         timed = list(systems)  # those without a latency are named below the axis
     for place, names in enumerate(_drawable(timed)):
         drawn = {name: systems[name] for name in names}
-        draw = partial(plotting.latency_points, drawn, comparison.metrics[0], language=language)
+        draw = partial(plotting.latency_points, drawn, comparison.metrics[0])
         yield plotting.inline_svg(draw, f"latency{place}", size=_SIZE)
 
 
@@ -326,7 +339,7 @@ def _is_timed(result: EvaluationResult) -> bool:
     return result.retrieval is not None and not math.isnan(result.retrieval.latency.p50)
 
 
-def _budget_pictures(comparison: Comparison, language: Language) -> Iterator[str]:
+def _budget_pictures(comparison: Comparison) -> Iterator[str]:
     """Draw against the budget what was compared at budgets, or what is drawn if nothing was.
 
     A picture has one unit, and as many systems as can be told apart.
@@ -339,9 +352,7 @@ def _budget_pictures(comparison: Comparison, language: Language) -> Iterator[str
     groups = product(units, keys or [None], _drawable(list(systems)))
     for place, (unit, key, names) in enumerate(groups):
         drawn = {name: systems[name] for name in names}
-        draw: Callable[[Axes], object] = partial(
-            plotting.budget_curves, drawn, key, unit=unit, language=language
-        )
+        draw: Callable[[Axes], object] = partial(plotting.budget_curves, drawn, key, unit=unit)
         yield plotting.inline_svg(draw, f"budgets{place}", size=_SIZE)
 
 
@@ -349,31 +360,44 @@ def _tone(row: Difference, level: float) -> str:
     return "good" if row.is_shown(level) else "faint"
 
 
-def _verdict(row: Difference, comparison: Comparison, language: Language) -> str:
+def _verdict(row: Difference, comparison: Comparison) -> str:
     """Say in plain words what is known of one difference."""
-    w, level = words(language), comparison.level
-    a, b, metric = _name(row.a), _name(row.b), _label(row.metric, comparison, language)
+    a, b, metric = _name(row.a), _name(row.b), _label(row.metric, comparison)
     if math.isnan(row.difference):
         without = [
             name for name, value in ((a, row.value_a), (b, row.value_b)) if math.isnan(value)
         ]
-        return w["undefined"].format(a=a, b=b, metric=metric, without=", ".join(without))
-    known = {"metric": metric, "level": percent(level, w), "p": p_words(row.p_holm)}
+        told = _("{a} and {b} cannot be compared on {metric}: it is undefined for {without}.")
+        return told.format(a=a, b=b, metric=metric, without=", ".join(without))
+    known = {"metric": metric, "level": percent(comparison.level), "p": p_words(row.p_holm)}
     low, high = row.ci_low, row.ci_high
-    if not row.is_shown(level):
-        told = w["no difference"].format(
-            a=a, b=b, by=number(row.difference), low=number(low), high=number(high), **known
-        )
-        return " ".join([told, *told_shares(row, language), *told_detectable(row, language)])
+    if not row.is_shown(comparison.level):
+        told = _(
+            "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} ({level} "
+            "interval {low} to {high}; p {p} after Holm)."
+        ).format(a=a, b=b, by=number(row.difference), low=number(low), high=number(high), **known)
+        return " ".join([told, *told_shares(row), *told_detectable(row)])
     low, high = toward_better(row)
     b_wins = row.better == row.b
     better, worse = (b, a) if b_wins else (a, b)
     values = (row.value_b, row.value_a) if b_wins else (row.value_a, row.value_b)
-    told = w["of more" if row.is_of_more else "shown"].format(
+    told = (
+        _(
+            "{worse} is worse than {better} on {metric} by {by} ({value_worse} against "
+            "{value_better}; {level} interval {low} to {high}; p {p} after Holm), though it has a "
+            "value for more queries."
+        )
+        if row.is_of_more
+        else _(
+            "{better} is better than {worse} on {metric} by {by} ({value_better} against "
+            "{value_worse}; {level} interval {low} to {high}; p {p} after Holm)."
+        )
+    )
+    told = told.format(
         better=better, worse=worse, by=number(abs(row.difference)), low=number(low),
         high=number(high), value_better=number(values[0]), value_worse=number(values[1]), **known,
     )  # fmt: skip
-    return " ".join([told, *told_shares(row, language)])
+    return " ".join([told, *told_shares(row)])
 
 
 class _Pair(NamedTuple):
@@ -384,12 +408,12 @@ class _Pair(NamedTuple):
     rows: list[tuple[list[str], bool]]
 
 
-def _pairs(comparison: Comparison, language: Language) -> Iterator[_Pair]:
+def _pairs(comparison: Comparison) -> Iterator[_Pair]:
     """Return the table of each pair."""
     for a, b in comparison.pairs:
         rows = [row for row in comparison.differences if (row.a, row.b) == (a, b)]
         cells = [
-            ([_directed(row, comparison, language), *_numbers(row)], row.is_shown(comparison.level))
+            ([_directed(row, comparison), *_numbers(row)], row.is_shown(comparison.level))
             for row in rows
         ]
         yield _Pair(_name(a), _name(b), cells)
@@ -409,45 +433,42 @@ def _numbers(row: Difference) -> list[str]:
     ]
 
 
-def _sliced(comparison: Comparison, tag: str, name: str, language: Language) -> dict[str, Any]:
+def _sliced(comparison: Comparison, tag: str, name: str) -> dict[str, Any]:
     """Return what is shown of a tag: a picture of the first metric, and a table for each pair."""
-    w = words(language)
     with muted():  # the page has the notes
         sliced = comparison.by(tag)
-    name_of = partial(_label, comparison=comparison, language=language)
+    name_of = partial(_label, comparison=comparison)
     n_rows = sum(row.metric == sliced.metrics[0] for row in sliced.rows)
     height = _FOREST_AROUND + _FOREST_ROW * min(n_rows, _FOREST_ROWS)
     return {
-        "heading": w["by tag"].format(tag_name(sliced, language, _NAME_WIDTH)),
-        "notes": [fitted(one, _NOTE_WIDTH) for one in notes_on(sliced, language, name_of)],
+        "heading": _("By {}").format(tag_name(sliced, _NAME_WIDTH)),
+        "notes": [fitted(one, _NOTE_WIDTH) for one in notes_on(sliced, name_of)],
         "picture": plotting.inline_svg(
-            lambda ax: plotting.slice_forest(sliced, ax=ax, language=language),
+            partial(plotting.slice_forest, sliced, None),
             name,
             size=(_FOREST_WIDTH, height),
         ),
         "pairs": [
-            _Pair(_name(a), _name(b), _slice_rows(sliced, (a, b), comparison, language))
+            _Pair(_name(a), _name(b), _slice_rows(sliced, (a, b), comparison))
             for a, b in comparison.pairs
         ],
     }
 
 
 def _slice_rows(
-    sliced: SlicedComparison, pair: tuple[str, str], comparison: Comparison, language: Language
+    sliced: SlicedComparison, pair: tuple[str, str], comparison: Comparison
 ) -> list[tuple[list[str], bool]]:
     several = len(sliced.metrics) > 1
     rows = [row for row in sliced.rows if (row.a, row.b) == pair]
     return [
-        ([_slice_name(row, comparison, language, several=several), *_slice_numbers(row)],
+        ([_slice_name(row, comparison, several=several), *_slice_numbers(row)],
          row.is_shown(sliced.level))
         for row in rows
     ]  # fmt: skip
 
 
-def _slice_name(
-    row: SlicedDifference, comparison: Comparison, language: Language, *, several: bool
-) -> str:
-    label = _label(row.metric, comparison, language) if several else ""
+def _slice_name(row: SlicedDifference, comparison: Comparison, *, several: bool) -> str:
+    label = _label(row.metric, comparison) if several else ""
     return joined((fitted(row.slice, _NAME_WIDTH), label))
 
 
@@ -502,22 +523,20 @@ class _Changed(NamedTuple):
     has_texts: bool
 
 
-def _changed(
-    comparison: Comparison, n_queries: int, language: Language
-) -> Iterator[dict[str, Any]]:
+def _changed(comparison: Comparison, n_queries: int) -> Iterator[dict[str, Any]]:
     """Return, per pair, the queries that changed most on the first metric."""
     if not n_queries:
         return
-    metric, w = comparison.metrics[0], words(language)
-    _, k = parse_metric(metric)
-    telling = _Telling(comparison, k, language, _room(comparison, k, n_queries))
+    metric = comparison.metrics[0]
+    k = parse_metric(metric)[1]
+    telling = _Telling(comparison, k, _room(comparison, k, n_queries))
     # Labels need not be unique; with positions for labels they are.
     numbered = replace(comparison, queries=list(range(len(comparison.queries))))
     for a, b in comparison.pairs:
         table = numbered.changed(metric, a, b, n_queries)
-        label = _label(metric, comparison, language)
+        label = _label(metric, comparison)
         yield {
-            "heading": w["changed pair"].format(metric=label, a=_name(a), b=_name(b)),
+            "heading": _("{metric}: from {a} to {b}").format(metric=label, a=_name(a), b=_name(b)),
             "a": _name(a),
             "b": _name(b),
             "queries": [
@@ -538,10 +557,14 @@ def _room(comparison: Comparison, k: Cutoff, n_queries: int) -> Room:
     return Room(_QUERY_WIDTH, width, width // 2, ROWS_AT_MOST)
 
 
-def _unexplained(comparison: Comparison, w: Mapping[str, str]) -> str:
+def _unexplained(comparison: Comparison) -> str:
     """Name the systems whose lists are not known."""
     without = [_name(one) for one in comparison.compared if _explaining(comparison, one) is None]
-    return w["no lists"].format(names=", ".join(without)) if without else ""
+    told = _(
+        "What {names} retrieved is not known query by query, so there are values but no lists: the "
+        "result was streamed, or its queries were put in another order or left out to compare it."
+    )
+    return told.format(names=", ".join(without)) if without else ""
 
 
 def _explaining(comparison: Comparison, name: str) -> EvaluationResult | None:
@@ -562,14 +585,12 @@ class _Telling:
 
     comparison: Comparison
     k: Cutoff
-    language: Language
     room: Room
 
     def query(
         self, place: int, pair: tuple[str, str], before: float, after: float, change: float
     ) -> _Changed:
         """Tell one query of two systems; ``place`` is its place among those that count."""
-        w = words(self.language)
         explained = [self._explanation(name, place) for name in pair]
         items: list[_Item] = []
         sides: list[_Side] = []
@@ -577,15 +598,15 @@ class _Telling:
         if explained[0] is not None and explained[1] is not None:
             first = self._told(pair[0], _numbered_like(explained[0], explained[1]))
             second = self._told(pair[1], explained[1])
-            items = [_item(*both, first.name, second.name, w) for both in _both(first, second)]
+            items = [_item(*both, first.name, second.name) for both in _both(first, second)]
             n_more = len(second.explanation.items) - len(items)
-            sides = [_listed(first, second, w), _listed(second, first, w, is_second=True)]
+            sides = [_listed(first, second), _listed(second, first, is_second=True)]
             has_texts = first.has_texts and second.has_texts
         return _Changed(
             name=fitted(str(self.comparison.queries[place]), self.room.query),
             before=number(before),
             after=number(after),
-            change=_change(change, w),
+            change=_change(change),
             items=items,
             n_more_items=n_more,
             sides=sides,
@@ -602,7 +623,7 @@ class _Telling:
         return result.explain(k=self.k, position=int(np.flatnonzero(result.counted)[place]))
 
     def _told(self, name: str, explanation: Explanation) -> _Told:
-        told = told_query(explanation, words(self.language), self.room)
+        told = told_query(explanation, self.room)
         result = _explaining(self.comparison, name)
         evidence = None if result is None else result.evidence
         return _Told(
@@ -703,7 +724,6 @@ def _item(
     after: tuple[GroundTruthItem, ToldRow],
     a: str,
     b: str,
-    w: Mapping[str, str],
 ) -> _Item:
     """Tell an item; its text is marked where it agrees with what found it."""
     (was, told_before), (now, told_after) = before, after
@@ -712,14 +732,14 @@ def _item(
     texts = told.texts if now.alternatives is not None else []
     shown = told._replace(texts=texts, tone=told_after.tone)
     about = _about(pair for alternative in now.about for pair in alternative)
-    return _Item(shown, about, _moved(was.first_rank, now.first_rank, w), said)
+    return _Item(shown, about, _moved(was.first_rank, now.first_rank), said)
 
 
-def _listed(own: _Told, other: _Told, w: Mapping[str, str], *, is_second: bool = False) -> _Side:
+def _listed(own: _Told, other: _Told, *, is_second: bool = False) -> _Side:
     """Return a list as it stands beside another."""
     within = own.explanation.documents[: own.explanation.n_seen]
     rows = [
-        _row(document, own, other, w, is_second=is_second)
+        _row(document, own, other, is_second=is_second)
         for document in within
         if document.rank in own.documents
     ]
@@ -727,9 +747,7 @@ def _listed(own: _Told, other: _Told, w: Mapping[str, str], *, is_second: bool =
     return _Side(own.name, rows, len(within) - len(rows), failure)
 
 
-def _row(
-    document: PredictedDocument, own: _Told, other: _Told, w: Mapping[str, str], *, is_second: bool
-) -> _Row:
+def _row(document: PredictedDocument, own: _Told, other: _Told, *, is_second: bool) -> _Row:
     told = own.documents[document.rank]
     if document.text is None:
         told = told._replace(texts=[])
@@ -739,22 +757,24 @@ def _row(
         moved = ""
     elif is_relevant:
         before, after = (there, document.rank) if is_second else (document.rank, there)
-        moved = _moved(before, after, w)
+        moved = _moved(before, after)
     else:
-        moved = w["in both"] if there is not None else ""
+        moved = _("in both lists") if there is not None else ""
     folded = bool(moved) and not is_relevant and bool(told.texts)
     return _Row(told, _about(document.about), moved, folded)
 
 
-def _moved(before: int | None, after: int | None, w: Mapping[str, str]) -> str:
+def _moved(before: int | None, after: int | None) -> str:
     """Say how a rank changed."""
     if before is None and after is None:
         return ""
     if before is None:
-        return w["new"].format(after)
+        return _("new, at rank {}").format(after)
     if after is None:
-        return w["gone"].format(before)
-    return w["stayed"].format(after) if before == after else w["moved"].format(before, after)
+        return _("lost, was at rank {}").format(before)
+    if before == after:
+        return _("rank {} in both").format(after)
+    return _("rank {} → {}").format(before, after)
 
 
 def _id_of(document: PredictedDocument) -> str | None:
@@ -766,8 +786,8 @@ def _about(about: Iterable[tuple[str, str]]) -> str:
     return joined(f"{name}: {fitted(value, _ABOUT_WIDTH)}" for name, value in about)
 
 
-def _change(change: float, w: Mapping[str, str]) -> str:
+def _change(change: float) -> str:
     """Return a change with its sign; an infinite one is a rank that came to be, or was lost."""
     if math.isinf(change):
-        return w["found only"] if change < 0 else w["lost only"]
+        return pgettext("a change", "found") if change < 0 else pgettext("a change", "lost")
     return ("+" if change > 0 else "") + number(change)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._language import Language
+from krag_eval._language import _, ngettext
 from krag_eval._text import Excerpt, fitted, visible, whole_percent, width_of
-from krag_eval.plotting import metric_name
-from krag_eval.plotting.styling import word
+from krag_eval.plotting.styling import cause_name, metric_label
 from krag_eval.presenting.explanation import highlighted, near_in_words, untold_ranks
-from krag_eval.report.rendering import number, words, words_of
+from krag_eval.report.rendering import number, words_of
 from krag_eval.results.diagnosis import CLASSES, classes_of_queries
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Cutoff
@@ -85,7 +84,6 @@ def query_list(
     result: EvaluationResult,
     k: Cutoff,
     n_queries: int | None,
-    language: Language,
     diagnosis: Diagnosis | None = None,
     metadata: Sequence[str] | None = None,
 ) -> dict[str, Any]:
@@ -95,21 +93,19 @@ def query_list(
         result: The result.
         k: The cutoff of the page.
         n_queries: At most so many; ``None`` for as many as the page has room for.
-        language: Of the words.
         diagnosis: Tells the class of each query, where there is one.
         metadata: What to tell of the documents' metadata.
     """
     if n_queries == 0:
         return {"show_queries": False}
-    w = words(language)
     order, n_lost = _hardest_first(result, k)
     tags = dict(list(result.tags.items())[:_MOST_TAGS])
     columns = _columns(result, k)
-    queries = list(_listed(result, k, order[:n_queries], columns, tags, language, metadata))
+    queries = list(_listed(result, k, order[:n_queries], columns, tags, metadata))
     shown = order[: len(queries)]
     facets = [
         facet
-        for facet in _facets(result, k, shown, diagnosis, language)
+        for facet in _facets(result, k, shown, diagnosis)
         if 1 < len(facet.values) <= _MOST_VALUES
     ]
     for row, query in enumerate(queries):
@@ -118,9 +114,9 @@ def query_list(
     return {
         "show_queries": True,
         "queries": queries,
-        "query_notes": list(_notes(result, k, len(shown), n_lost, w)),
+        "query_notes": list(_notes(result, k, len(shown), n_lost)),
         "facets": facets,
-        "query_columns": [_column_name(name, language, result) for name in columns],
+        "query_columns": [_column_name(name, result) for name in columns],
     }
 
 
@@ -138,19 +134,31 @@ def _hardest_first(result: EvaluationResult, k: Cutoff) -> tuple[list[int], int]
     return order.tolist(), int((~kept).sum())
 
 
-def _notes(
-    result: EvaluationResult, k: Cutoff, n_shown: int, n_lost: int, w: Mapping[str, str]
-) -> Iterator[str]:
-    cutoff = words_of(k, w)
-    yield w["list note" if n_lost else "none missed"].format(cutoff=cutoff)
+def _notes(result: EvaluationResult, k: Cutoff, n_shown: int, n_lost: int) -> Iterator[str]:
+    told = (
+        _(
+            "Those that lost most at {cutoff} come first. Text that a passage shares with its "
+            "counterpart is highlighted to help reading; no number depends on it."
+        )
+        if n_lost
+        else _("At {cutoff}, every query got all of its ground truth.")
+    )
+    yield told.format(cutoff=words_of(k))
     if n_shown < result.n_queries:
-        yield w["not shown"].format(shown=n_shown, total=result.n_queries)
+        yield _(
+            "{shown} of {total} queries are shown, those that lost most. To see any other: "
+            "result.explain(…), or krag-eval explain in the shell."
+        ).format(shown=n_shown, total=result.n_queries)
     if result.evidence is None:
-        yield w["no evidence"]
+        yield _("This result holds no evidence, so queries cannot be explained.")
     else:
-        yield w["clipped"]
+        yield _(
+            "Texts are cut to what matters, shorter where there are many queries; "
+            "result.explain(…) and krag-eval explain show what was cut."
+        )
     if len(result.tags) > _MOST_TAGS:
-        yield w["tags not shown"].format(shown=_MOST_TAGS, total=len(result.tags))
+        told = _("The first {shown} of {total} tags are shown.")
+        yield told.format(shown=_MOST_TAGS, total=len(result.tags))
 
 
 def _columns(result: EvaluationResult, k: Cutoff) -> list[str]:
@@ -160,12 +168,12 @@ def _columns(result: EvaluationResult, k: Cutoff) -> list[str]:
     return [*columns, "rank"] if "rank" in result.tables[k] else columns
 
 
-def _column_name(name: str, language: Language, result: EvaluationResult) -> str:
+def _column_name(name: str, result: EvaluationResult) -> str:
     """Return the label of a column; one without a label has that of its average."""
     if name == "rank":
-        return words(language)["first rank"]
-    label = metric_name(name, language, result)
-    return metric_name(result.keys[name], language, result) if label == name else label
+        return _("First rank")
+    label = metric_label(name, result)
+    return metric_label(result.keys[name], result) if label == name else label
 
 
 def _listed(
@@ -174,21 +182,19 @@ def _listed(
     places: Sequence[int],
     columns: Sequence[str],
     tags: Mapping[str, Sequence[Tag]],
-    language: Language,
     metadata: Sequence[str] | None,
 ) -> Iterator[ListedQuery]:
     """Yield the queries one after the other, as long as there is room on the page."""
-    w = words(language)
     values = {name: result.tables[k][name] for name in columns}
     statuses = result.statuses(k).to_numpy()
     others = [name for name in result.shown_columns if name not in (*columns, "rank")]
-    names = {name: _column_name(name, language, result) for name in others}
+    names = {name: _column_name(name, result) for name in others}
     used, rooms = 0, _Rooms(result, places)
     for place in places:
         told, metrics = None, ""
         if result.evidence is not None:
             explanation = result.explain(k=k, position=place, metadata=metadata)
-            told = told_query(explanation, w, rooms.next())
+            told = told_query(explanation, rooms.next())
             metrics = _metrics({names[n]: v for n, v in explanation.metrics.items() if n in names})
         query = ListedQuery(
             name=fitted(str(result.labels[place]), rooms.room.query),
@@ -198,7 +204,7 @@ def _listed(
                 _cell(name, float(column[place]) if result.counted[place] else math.nan)
                 for name, column in values.items()
             ],
-            tags=[(fitted(name, _TAG_WIDTH), _tag(of_query[place], w))
+            tags=[(fitted(name, _TAG_WIDTH), _tag(of_query[place]))
                   for name, of_query in tags.items() if of_query[place] is not None],
             metrics=metrics,
             told=told,
@@ -236,7 +242,7 @@ class _Rooms:
         if query.told is None:
             return
         self._n_rows -= len(query.told.ground_truth) + len(query.told.predicted)
-        parts = [part for text in query.told.texts for part, _ in text]
+        parts = [part for text in query.told.texts for part, marked in text]
         self._of_texts += sum(map(_bytes, parts))
         self._columns += sum(map(width_of, parts))
 
@@ -287,27 +293,26 @@ def _facets(
     k: Cutoff,
     places: Sequence[int],
     diagnosis: Diagnosis | None,
-    language: Language,
 ) -> Iterator[Facet]:
     """Yield what the queries can be filtered by: outcome, diagnosis, tags."""
-    w, statuses = words(language), result.statuses(k).to_numpy()
-    yield _facet(w["status"], [statuses[place] for place in places], STATUSES, w.__getitem__)
+    statuses = result.statuses(k).to_numpy()
+    yield _facet(_("Outcome"), [statuses[place] for place in places], STATUSES, _)
     if diagnosis is not None:
         causes = classes_of_queries(diagnosis)
         found = [causes.get(place) for place in places]
         yield _facet(
-            w["by cause"],
+            _("Diagnosis"),
             found,
             (*CLASSES, None),
-            lambda one: word(f"cause {one}", language) if one else "–",
+            lambda one: cause_name(one) if one else "–",
         )
     for name, values in list(result.tags.items())[:_MOST_TAGS]:
         # As they are shown: 1 is not True, though Python calls them equal.
-        of_queries = [None if values[at] is None else _tag(values[at], w) for at in places]
-        known = [_tag(one, w) for one in sorted((values[at] for at in places), key=_order)]
+        of_queries = [None if values[at] is None else _tag(values[at]) for at in places]
+        known = [_tag(one) for one in sorted((values[at] for at in places), key=_order)]
         yield _facet(
             fitted(name, _TAG_WIDTH), of_queries, (*dict.fromkeys(known), None),
-            lambda one: one or w["no tag"],
+            lambda one: one or _("(none)"),
         )  # fmt: skip
 
 
@@ -327,8 +332,8 @@ def _order(tag: Tag) -> tuple[bool, float, str]:
     return (True, 0.0, tag) if isinstance(tag, str) else (False, float(tag or 0), str(tag))
 
 
-def _tag(value: Tag, w: Mapping[str, str]) -> str:
-    return w["no tag"] if value is None else fitted(str(value), _TAG_WIDTH)
+def _tag(value: Tag) -> str:
+    return _("(none)") if value is None else fitted(str(value), _TAG_WIDTH)
 
 
 def _cell(column: str, value: float) -> tuple[str, str]:
@@ -377,7 +382,7 @@ class ToldQuery(NamedTuple):
         return (text for row in (*self.ground_truth, *self.predicted) for text in row.texts)
 
 
-def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WIDE) -> ToldQuery:
+def told_query(explanation: Explanation, room: Room = _WIDE) -> ToldQuery:
     """Put an explanation into words, with texts clipped to the room there is."""
     documents, items = highlighted(explanation)
     untold = untold_ranks(explanation)
@@ -388,9 +393,9 @@ def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WID
         if one.rank in documents and (_tells(one) or one.rank <= room.n_rest)
     ]
     predicted = [
-        ToldRow(one.rank, _document(one, w), _document_tone(one),
+        ToldRow(one.rank, _document(one), _document_tone(one),
                 _texts(documents[one.rank], one.text,
-                       room.match if _tells(one) else room.rest, w),
+                       room.match if _tells(one) else room.rest),
                 [_about(one.about, room)] if one.about else [],
                 one.rank > explanation.n_seen and one.rank in untold and not _tells(one))
         for one in shown_documents
@@ -400,30 +405,34 @@ def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WID
         status=explanation.status,
         ground_truth=[
             ToldRow(item.number,
-                    _item(item, explanation.threshold, w, by_runs=explanation.by_runs),
+                    _item(item, explanation.threshold, by_runs=explanation.by_runs),
                     _item_tone(item),
-                    _texts(items[item.number], item.alternatives, room.match, w),
+                    _texts(items[item.number], item.alternatives, room.match),
                     [_about(one, room) for one in item.about])
             for item in shown_items
         ],
         more_items=len(explanation.items) - len(shown_items),
         predicted=predicted,
         more_documents=len(explanation.documents) - len(shown_documents),
-        parts=list(_parts(predicted, w)),
+        parts=list(_parts(predicted)),
     )  # fmt: skip
 
 
-def _parts(rows: Sequence[ToldRow], w: Mapping[str, str]) -> Iterator[ToldPart]:
+def _parts(rows: Sequence[ToldRow]) -> Iterator[ToldPart]:
     """Divide the documents into parts that are shown and parts that are folded, in their order."""
     # Ranks that are folded together follow one another: none between them is left out.
     together = groupby(
         enumerate(rows), lambda numbered: numbered[1].is_folded and numbered[1].number - numbered[0]
     )
     for is_folded, numbered in together:
-        part = [row for _, row in numbered]
+        part = [row for place, row in numbered]
         first, last = part[0].number, part[-1].number
-        said = w["one folded" if first == last else "folded"].format(first, last)
-        yield ToldPart(part, said if is_folded else "")
+        told = (
+            _("rank {}: beyond the cutoff, not relevant")
+            if first == last
+            else _("ranks {} to {}: beyond the cutoff, not relevant")
+        )
+        yield ToldPart(part, told.format(first, last) if is_folded else "")
 
 
 def _about(about: About, room: Room) -> About:
@@ -442,87 +451,101 @@ def _metrics(metrics: Mapping[str, float]) -> str:
     )
 
 
-def _texts(
-    excerpts: Sequence[Excerpt], known: Any, width: int, w: Mapping[str, str]
-) -> list[list[tuple[str, bool]]]:
+def _texts(excerpts: Sequence[Excerpt], known: Any, width: int) -> list[list[tuple[str, bool]]]:
     if known is None:
-        return [[(w["no text"], False)]]
+        return [[(_("(text not kept)"), False)]]
     return [excerpt.clipped(width) for excerpt in excerpts]
 
 
-def _item(
-    item: GroundTruthItem, threshold: float | None, w: Mapping[str, str], *, by_runs: bool
-) -> str:
-    told = {
-        "found": w["found"].format(item.first_rank),
-        "found in pieces": w["found in pieces"].format(_together(item, w)),
-        "beyond cutoff": w["pieces beyond cutoff" if item.pieces else "item beyond cutoff"].format(
-            item.first_rank, pieces=_together(item, w), rank=item.first_rank
-        ),
-        "nothing in common": w["no run in common" if by_runs else "nothing in common"]
-        if item.near is None
-        else w["missed because"].format(near_in_words(item.near)),
-    }
-    missed = w["item missed" if threshold is not None else "item missed without threshold"]
-    if item.pieces:
-        missed = w["item missed in pieces"].replace("{pieces}", _together(item, w))
-    said = told.get(item.outcome) or missed.format(
-        rank=item.nearest_rank, shortfall=_short(item.shortfall)
-    )
-    parts = [said]
+def _item(item: GroundTruthItem, threshold: float | None, *, by_runs: bool) -> str:
+    parts = [_outcome(item, threshold, by_runs=by_runs)]
     if item.place != item.first_rank and item.place is not None:
-        parts.append(w["place"].format(item.place))
+        parts.append(_("counted at place {}").format(item.place))
     if item.similarity and threshold is not None and not item.pieces:
-        parts.append(w["similarity"].format(_short(item.similarity)))
+        parts.append(_("similarity {}").format(_short(item.similarity)))
     if item.grade != 1:
-        parts.append(w["grade"].format(f"{item.grade:g}"))
+        parts.append(_("grade {}").format(f"{item.grade:g}"))
     if item.n_alternatives > 1:
-        parts.append(w["any of"].format(item.n_alternatives))
+        parts.append(_("any of {}").format(item.n_alternatives))
     return " · ".join(parts)
 
 
-def _together(item: GroundTruthItem, w: Mapping[str, str]) -> str:
+def _outcome(item: GroundTruthItem, threshold: float | None, *, by_runs: bool) -> str:
+    """Say whether an item was found, and how nearly if it was not."""
+    pieces, shortfall = _together(item), _short(item.shortfall)
+    if item.outcome == "nothing in common":
+        if item.near is not None:
+            return _("missed: {}").format(near_in_words(item.near))
+        if by_runs:
+            return _("missed: what came back shares no run of words long enough to count")
+        return _("missed: nothing in common with what came back")
+    if item.outcome == "found":
+        return _("found at rank {}").format(item.first_rank)
+    if item.outcome == "found in pieces":
+        return _("found in pieces: {}").format(pieces)
+    if item.outcome == "beyond cutoff":
+        told = (
+            _("missed: {pieces}, but rank {rank} is beyond the cutoff")
+            if item.pieces
+            else _("missed: found at rank {rank}, beyond the cutoff")
+        )
+        return told.format(pieces=pieces, rank=item.first_rank)
+    if item.pieces:
+        told = _("missed: {pieces}, {shortfall} below the threshold")
+    elif threshold is None:
+        told = _("missed: nearest at rank {rank}")
+    else:
+        told = _("missed: nearest at rank {rank}, {shortfall} below the threshold")
+    return told.format(pieces=pieces, rank=item.nearest_rank, shortfall=shortfall)
+
+
+def _together(item: GroundTruthItem) -> str:
     if not item.pieces:
         return ""
     *others, last = map(str, item.pieces)
-    return w["together"].format(
+    return _("ranks {others} and {last} together hold {share} %").format(
         others=", ".join(others), last=last, share=whole_percent(item.similarity)
     )
 
 
-def _document(document: PredictedDocument, w: Mapping[str, str]) -> str:
+def _document(document: PredictedDocument) -> str:
     again = [number for number in document.matches if number not in document.first_for]
-    parts = {
-        "first": [w["first"].format(_numbered(document.first_for, w))],
-        "repeat": [],
-        "piece": [w["piece"].format(_numbered(document.piece_of, w))],
-        "not relevant": [w["not relevant"]],
-        "beyond cutoff": [w["beyond cutoff"].format(_numbered(document.matches, w))],
-    }[document.credit]
-    completes = [number for number in document.first_for if number in document.piece_of]
-    if completes and document.credit in ("first", "beyond cutoff"):
-        is_first = document.credit == "first"
-        alone = document.first_for if is_first else document.matches
-        alone = tuple(number for number in alone if number not in completes)
-        parts = [w[document.credit].format(_numbered(alone, w))] if alone else []
-        name = "completes" if is_first else "completes beyond cutoff"
-        parts.insert(0, w[name].format(_numbered(completes, w)))
-    others = [number for number in document.piece_of if number not in document.first_for]
-    if document.credit == "first" and others:
-        parts.append(w["piece"].format(_numbered(others, w)))
+    of_pieces = [number for number in document.piece_of if number not in document.first_for]
+    parts = list(_covered(document)) if document.credit in ("first", "beyond cutoff") else []
+    if document.credit == "piece":
+        parts.append(_("piece of {}").format(_numbered(document.piece_of)))
+    if document.credit == "not relevant":
+        parts.append(_("not relevant"))
+    if document.credit == "first" and of_pieces:
+        parts.append(_("piece of {}").format(_numbered(of_pieces)))
     if document.credit in ("first", "repeat", "piece") and again:
-        parts.append(w["repeat"].format(_numbered(again, w)))
+        parts.append(_("repeat of {}").format(_numbered(again)))
     if document.similarity:
-        parts.append(w["similarity"].format(_short(document.similarity)))
+        parts.append(_("similarity {}").format(_short(document.similarity)))
     if not document.matches and document.credit != "piece" and document.closest is not None:
-        parts.append(w["closest"].format(_numbered([document.closest], w)))
+        parts.append(_("closest to {}").format(_numbered([document.closest])))
     return " · ".join(parts)
 
 
-def _numbered(numbers: Iterable[int], w: Mapping[str, str]) -> str:
+def _covered(document: PredictedDocument) -> Iterator[str]:
+    """Say which items a document covers: with others before it, and alone."""
+    completed = [number for number in document.first_for if number in document.piece_of]
+    if document.credit == "first":
+        matched, complete, alone = document.first_for, _("completes {}"), _("first to cover {}")
+    else:
+        matched, complete = document.matches, _("completes {}, beyond the cutoff")
+        alone = _("matches {}, beyond the cutoff")
+    others = [number for number in matched if number not in completed]
+    if completed:
+        yield complete.format(_numbered(completed))
+    if others or not completed:
+        yield alone.format(_numbered(others))
+
+
+def _numbered(numbers: Iterable[int]) -> str:
     listed = list(numbers)
     shown = ", ".join(map(str, listed[:8])) + ("…" if len(listed) > 8 else "")
-    return w["item" if len(listed) == 1 else "items"].format(shown)
+    return ngettext("item {}", "items {}", len(listed)).format(shown)
 
 
 def _short(value: float) -> str:

@@ -427,20 +427,20 @@ class History:
         compared = []
         for names, pairs in groups:
             mean = _mean_of(pairs, result, [metrics[name][1] for name in names])
-            compared.append(against(result, mean, names, max_drop, on, sampling, language))
+            compared.append(against(result, mean, names, max_drop, on, sampling))
             failed |= {run.name: n for run, _, _ in pairs if (n := run.result.n_failed)}
-        gates = [*floor_gates(result, floors, language), *drop_gates(compared, by, language)]
-        notes = [told_left_out(len(one.queries), one.left_out, language)
+        gates = [*floor_gates(result, floors), *drop_gates(compared, by)]
+        notes = [told_left_out(len(one.queries), one.left_out)
                  for one in compared if one.left_out]  # fmt: skip
         if baseline is not None:
             with_it = check(result, baseline=baseline, metric=list(metrics), max_drop=max_drop,
-                            on=on, by=by, allow_failures=allow_failures, sampling=sampling,
-                            language=language)  # fmt: skip
+                            on=on, by=by, allow_failures=allow_failures,
+                            sampling=sampling)  # fmt: skip
             said = _("{} (against the baseline)")
             gates += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
             failed |= with_it.failed
             if with_it.left_out:
-                notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out, language))
+                notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out))
         return HistoryReport(
             gates=settled(gates, strict=boolean("strict", strict)),
             left_out={name: some for one in compared for name, some in one.left_out.items()},

@@ -534,7 +534,7 @@ class Sweep:
         ]  # fmt: skip
         if choice.difference is None or self.comparison is None:
             return [*lines, _("The choice is the baseline.")]
-        return [*lines, sentence(choice.difference, self.comparison.level, language_of())]
+        return [*lines, sentence(choice.difference, self.comparison.level)]
 
     def __repr__(self) -> str:
         told = _("<Sweep of {n} cells, compared on {metric}>")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval._text import padded, width_of
 from krag_eval.errors import (
     Advice,
@@ -275,9 +275,10 @@ def _warn_of_many_tests(differences: Sequence[Difference], n_resamples: int, lev
     n = sum(not math.isnan(p) for row in differences for p in (row.p_permutation, row.p_share))
     n_swaps = max(n_resamples, min(swaps_for(n, level), MOST_SWAPS))
     if n >= (1 - level) * (n_swaps + 1):
-        w = _WORDS[language_of()]
-        told = w["too many tests"].format(swaps=f"{n_swaps:,}", n=f"{n:,}")
-        warn(told, Advice(w["fewer tests"], n_resamples=swaps_for(n, level), baseline=...))
+        told = _("By {swaps:,} random swaps, no difference can be shown among {n:,} tests.")
+        advice = _("Pass {}, or name the system to hold the others against by {}")
+        few = Advice(advice, n_resamples=swaps_for(n, level), baseline=...)
+        warn(told.format(swaps=n_swaps, n=n), few)
 
 
 # Tags that tell what a query was made from, the design effect from which it matters, and how many
@@ -374,10 +375,7 @@ def _checked_names(names: Sequence[str] | None, n: int) -> list[str]:
 _SHARES = ("n_both", "share_a", "share_b", "p_share", "p_share_holm")
 _NO_COLUMNS = ("average", "spread", "detectable", "alpha", "is_of_fewer", *_SHARES)
 #: What a star in a leaderboard means.
-BEST: Mapping[Language, str] = {
-    "en": "* the best average; the differences below say what is more than chance",
-    "ko": "* 평균이 가장 좋은 시스템. 우연이 아닌 차이인지는 아래의 차이를 보고 판단하세요",
-}
+BEST = N_("* the best average; the differences below say what is more than chance")
 # Labels, by system, of the queries that not all systems have.
 _LeftOut: TypeAlias = Mapping[str, list[str | int]]
 
@@ -878,15 +876,14 @@ class Comparison:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        return "\n".join(self._told(language_of(language)))
+        return "\n".join(self._told())
 
-    def _told(self, language: Language) -> list[str]:
-        lines = [sentence(difference, self.level, language) for difference in self.differences]
-        lines += told_family(self.differences, language)
+    def _told(self) -> list[str]:
+        lines = [sentence(difference, self.level) for difference in self.differences]
+        lines += told_family(self.differences)
         if self.left_out:
-            lines.append(told_left_out(len(self.queries), self.left_out, language))
-        return [*lines, *told_clusters(self, language=language),
-                *told_failed(self.failed)]  # fmt: skip
+            lines.append(told_left_out(len(self.queries), self.left_out))
+        return [*lines, *told_clusters(self), *told_failed(self.failed)]
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the metrics compared by system: ``{"bm25": {"ndcg@10": 0.61}, …}``.
@@ -906,8 +903,8 @@ class Comparison:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        lines = [f"- {_for_markdown(line)}\n" for line in self._told(language_of(language))]
-        return f"{as_markdown(self._cells(language))}\n{''.join(lines)}"
+        lines = [f"- {_for_markdown(line)}\n" for line in self._told()]
+        return f"{as_markdown(self._cells())}\n{''.join(lines)}"
 
     @spoken
     def to_latex(self, language: Language | None = None) -> str:
@@ -919,13 +916,12 @@ class Comparison:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
         failed = [f"% {one}\n" for one in told_failed(self.failed)]
-        return "".join(failed) + as_latex(self._cells(language))
+        return "".join(failed) + as_latex(self._cells())
 
     def __repr__(self) -> str:
-        language = language_of()
-        head = _WORDS[language]["head"].format(len(self.queries))
+        head = _("Comparison over {} queries").format(len(self.queries))
         many = len(self.names) > 2
-        board = [*as_text(self._board(), n_names=1), BEST[language], ""] if many else []
+        board = [*as_text(self._board(), n_names=1), _(BEST), ""] if many else []
         lines = (head, *board, *as_text(self._cells()), self.summary(), *self._notes())
         return "\n".join(lines)
 
@@ -933,9 +929,7 @@ class Comparison:
         sentences = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
         notes = [f"<p><small>{html.escape(line)}</small></p>" for line in self._notes()]
         many = len(self.names) > 2
-        board = (
-            f"{as_html(self._board())}<p><small>{BEST[language_of()]}</small></p>" if many else ""
-        )
+        board = f"{as_html(self._board())}<p><small>{_(BEST)}</small></p>" if many else ""
         return f"{board}{as_html(self._cells())}<p>{sentences}</p>{''.join(notes)}"
 
     def _notes(self) -> list[str]:
@@ -955,19 +949,38 @@ class Comparison:
 
     def _board(self) -> Cells:
         """Return the leaderboard as text, header first; a star marks the best."""
-        w = _WORDS[language_of()]
-        header, rows = [w["system"]], {name: [name] for name in self._standings[self.metrics[0]]}
+        header, rows = [_("system")], {name: [name] for name in self._standings[self.metrics[0]]}
         for metric, systems in self._standings.items():
-            header += [metric, w["interval"].format(_percent(self.level))]
+            header += [metric, _("{} % interval").format(percent(self.level))]
             best = self._best(metric)
             for name, one in systems.items():
                 star = "*" if name in best else ""
-                interval = w["from to"].format(_rounded(one.low), _rounded(one.high))
+                interval = _("{} to {}").format(_rounded(one.low), _rounded(one.high))
                 rows[name] += [f"{_rounded(one.value)}{star}", interval]
         return [header, *rows.values()]
 
-    def _cells(self, language: Language | None = None) -> list[list[str]]:
-        return cells(self.differences, self.level, language_of(language))
+    def _cells(self) -> Cells:
+        """Return the table as text, header first, rounded for reading."""
+        header = ["a", "b", _("metric"), _("value a"), _("value b"), "b − a"]
+        header += [_("{} % interval").format(percent(self.level)), "p", "p (Holm)"]
+        header += [_("p (t-test)"), "d_z", _("wins / ties / losses of b")]
+        return [header] + [
+            [
+                row.a,
+                row.b,
+                row.metric,
+                _rounded(row.value_a),
+                _rounded(row.value_b),
+                _rounded(row.difference),
+                _("{} to {}").format(_rounded(row.ci_low), _rounded(row.ci_high)),
+                rounded_p(row.p_permutation),
+                rounded_p(row.p_holm),
+                rounded_p(row.p_t),
+                _rounded(row.effect_size),
+                f"{row.wins} / {row.ties} / {row.losses}",
+            ]
+            for row in self.differences
+        ]
 
 
 def checked_metrics(
@@ -1193,10 +1206,10 @@ def _seen(digest: str) -> str:
 
 
 def _named(labels: Sequence[str | int]) -> str:
-    return f"{'query' if len(labels) == 1 else 'queries'} {_some(labels)}"
+    return f"{'query' if len(labels) == 1 else 'queries'} {some(labels)}"
 
 
-def _some(labels: Sequence[str | int], n: int = _NAMED, more: str = " and {} more") -> str:
+def some(labels: Sequence[str | int], n: int = _NAMED, more: str = " and {} more") -> str:
     """Name the first few labels, and say how many more there are."""
     named = ", ".join(map(clipped, labels[:n]))
     return named + more.format(len(labels) - n) if len(labels) > n else named
@@ -1238,15 +1251,32 @@ def _old_remedy(results: Mapping[str, EvaluationResult]) -> str:
 def _warn_of_unknown_ground_truth(results: Mapping[str, EvaluationResult]) -> None:
     old = _without_digests(results)
     if old:
-        w = _WORDS[language_of()]
-        warn(w["unknown ground truth"].format(old), w["save anew"])
+        told = _(
+            "Whether the results have the same ground truth could not be checked beyond the number "
+            "of items, because krag_eval 0.1 saved nothing to tell it by ({})."
+        )
+        warn(told.format(old), _("Evaluate and save anew to have it checked"))
+
+
+_NAME_IT = N_(
+    "Give what is your own an attribute name (a matcher: settings()) that changes with it, and "
+    "evaluate anew"
+)
 
 
 def _warn_of_unknown_settings(settings: Sequence[Mapping[str, str]]) -> None:
     """Warn of what may be something else in one of several results, whatever its name."""
-    w = _WORDS[language_of()]
-    for name, told in may_be_others(settings):
-        warn(w[f"unknown {name}"].format(told), w["name it"])
+    for name, setting in may_be_others(settings):
+        if name == "matcher":
+            told = _(
+                "The results may be of different matchers: {} does not tell all that it depends on."
+            )
+        else:
+            told = _(
+                "The budgets of the results may be counted by different functions: {} does not "
+                "tell which one it is."
+            )
+        warn(told.format(setting), _(_NAME_IT))
 
 
 def may_be_others(settings: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
@@ -1274,8 +1304,7 @@ def check_same_metrics(
         KragEvalWarning: If it is not known whether they do.
     """
     (first_name, first), *others = results.items()
-    w = _WORDS[language_of()]
-    for key in dict.fromkeys(key for key, _ in metrics.values()):
+    for key in dict.fromkeys(key for key, _k in metrics.values()):
         ours = _marked(first, key)
         for name, other in others:
             alike = same_metric(first, other, key)
@@ -1287,7 +1316,8 @@ def check_same_metrics(
                     "Evaluate both with the same function, or compare another metric",
                 )
             if alike is None:
-                warn(w["unknown metric"].format(ours.partition("#")[0]), w["name it"])
+                told = _("The metric {} of the results may be computed by different functions.")
+                warn(told.format(ours.partition("#")[0]), _(_NAME_IT))
                 break
 
 
@@ -1308,8 +1338,17 @@ def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
         return
     named = ", ".join(f"{name!r}: {version}" for name, version in versions.items())
     numbers = {_numbers_since(version) for version in versions.values()}
-    w = _WORDS[language_of()]
-    warn(w["versions, numbers" if len(numbers) > 1 else "versions"].format(named), w["one version"])
+    if len(numbers) > 1:
+        told = _(
+            "The results were made by different versions of krag_eval ({}), between which reported "
+            "numbers changed."
+        )
+    else:
+        told = _("The results were made by different versions of krag_eval ({}).")
+    advice = _(
+        "See 'changes in reported numbers' in the documentation, or evaluate all with one version"
+    )
+    warn(told.format(named), advice)
 
 
 def _numbers_since(version: str) -> int:
@@ -1329,164 +1368,6 @@ def _numbers_since(version: str) -> int:
 _N_NAMES = 3
 
 Cells = list[list[str]]
-
-
-# What is said in English of a difference that is shown, between systems or slices.
-BETTER = (
-    "{better} is better than {worse} on {metric} by {by} ({value_better} against {value_worse}; "
-    "{level} % interval {low} to {high}; p {p} after Holm)."
-)
-
-# What is said of a comparison, in both languages.
-_WORDS: dict[Language, dict[str, str]] = {
-    "en": {
-        "head": "Comparison over {} queries",
-        "system": "system",
-        "metric": "metric",
-        "value a": "value a",
-        "value b": "value b",
-        "interval": "{} % interval",
-        "from to": "{} to {}",
-        "p (t-test)": "p (t-test)",
-        "wins": "wins / ties / losses of b",
-        "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for {without}.",
-        "and": " and ",
-        "shown": BETTER,
-        "of fewer": "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "
-        "({value_better} against {value_worse}; {level} % interval {low} to {high}; p {p} after "
-        "Holm), but has a value for fewer queries.",
-        "too many tests": "By {swaps} random swaps, no difference can be shown among {n} tests.",
-        "fewer tests": "Pass {}, or name the system to hold the others against by {}",
-        "of more": "{worse} is worse than {better} on {metric} by {by} ({value_worse} against "
-        "{value_better}; {level} % interval {low} to {high}; p {p} after Holm), though it has a "
-        "value for more queries.",
-        "shares": "That is on the {n} queries where both have a value: {a} has one for "
-        "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
-        "shares of one": "That is on the {n} query where both have a value: {a} has one for "
-        "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
-        "no query": "{a} and {b} cannot be compared on {metric}: no query has a value in both. {a} "
-        "has one for {share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
-        "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is "
-        "{by} ({value_b} against {value_a}; {level} % interval {low} to {high}; p {p} after Holm).",
-        "detectable": "Differences under {by} may well not show with {queries}{within}.",
-        "family": "Holm's correction covers the {} tests made here.",
-        "one query": "{} query",
-        "queries": "{} queries",
-        "in clusters": " in {} clusters",
-        "dependent": "Queries of the same {tag} do alike (design effect {effect}), so these "
-        "intervals are too narrow: compare with {option}.",
-        "by clusters": "{n} clusters of queries by {tag} were drawn and swapped",
-        "design effect": "; design effect {}.",
-        "left out": "Compared on the {n} queries that all have; left out: {told}.",
-        "left out of one": "Compared on the one query that all have; left out: {told}.",
-        "of": "{n} of {name} ({labels})",
-        "and more": " and {} more",
-        "unknown ground truth": "Whether the results have the same ground truth could not be "
-        "checked beyond the number of items, because krag_eval 0.1 saved nothing to tell it by "
-        "({}).",
-        "save anew": "Evaluate and save anew to have it checked",
-        "unknown matcher": "The results may be of different matchers: {} does not tell all that "
-        "it depends on.",
-        "unknown length": "The budgets of the results may be counted by different functions: {} "
-        "does not tell which one it is.",
-        "unknown metric": "The metric {} of the results may be computed by different functions.",
-        "name it": "Give what is your own an attribute name (a matcher: settings()) that changes "
-        "with it, and evaluate anew",
-        "versions": "The results were made by different versions of krag_eval ({}).",
-        "versions, numbers": "The results were made by different versions of krag_eval ({}), "
-        "between which reported numbers changed.",
-        "one version": "See 'changes in reported numbers' in the documentation, or evaluate all "
-        "with one version",
-    },
-    "ko": {
-        "head": "질문 {}개 비교",
-        "system": "시스템",
-        "metric": "지표",
-        "value a": "a의 값",
-        "value b": "b의 값",
-        "interval": "{}% 신뢰구간",
-        "from to": "{}~{}",
-        "p (t-test)": "p (t 검정)",
-        "wins": "b의 승 / 무 / 패",
-        "undefined": "{metric} 기준으로는 두 시스템({a}, {b})을 비교할 수 없습니다. 값이 정의되지 "
-        "않은 시스템: {without}.",
-        "and": ", ",
-        "shown": "{metric} 기준으로 {better} 쪽이 {worse}보다 {by}만큼 좋습니다({value_better} 대 "
-        "{value_worse}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
-        "of fewer": "{metric} 기준으로는 두 시스템({a}, {b}) 중 어느 쪽이 좋다고 할 수 없습니다. "
-        "{better} 쪽이 {by}만큼 앞서지만({value_better} 대 {value_worse}, {level}% 신뢰구간 "
-        "{low}~{high}, Holm 보정 p {p}) 값이 있는 질문이 더 적습니다.",
-        "too many tests": "무작위로 {swaps}번 맞바꿔서는 검정 {n}개 중 어떤 차이도 확인할 수 "
-        "없습니다.",
-        "fewer tests": "{} 옵션을 지정하거나, 기준 시스템을 {} 옵션으로 지정하세요",
-        "of more": "{metric} 기준으로 {worse} 쪽은 값이 있는 질문이 더 많지만 {better}보다 "
-        "{by}만큼 나쁩니다({value_worse} 대 {value_better}, {level}% 신뢰구간 {low}~{high}, Holm "
-        "보정 p {p}).",
-        "shares": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: {a} "
-        "{share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
-        "shares of one": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: "
-        "{a} {share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
-        "no query": "{metric} 기준으로는 두 시스템({a}, {b})을 비교할 수 없습니다. 양쪽 모두 값이 "
-        "있는 질문이 없습니다. 값이 있는 질문의 비율: {a} {share_a}, {b} {share_b}(Holm 보정 p "
-        "{p_share}).",
-        "no difference": "{metric} 기준으로는 두 시스템({a}, {b}) 사이에 유의한 차이가 확인되지 "
-        "않았습니다({b} − {a} = {by}, {value_b} 대 {value_a}, {level}% 신뢰구간 {low}~{high}, Holm "
-        "보정 p {p}).",
-        "detectable": "{queries}{within}로는 {by}보다 작은 차이가 드러나지 않을 수 있습니다.",
-        "family": "Holm 보정은 여기서 수행한 검정 {}개를 대상으로 합니다.",
-        "one query": "질문 {}개",
-        "queries": "질문 {}개",
-        "in clusters": "(클러스터 {}개)",
-        "dependent": "{tag} 값이 같은 질문끼리는 결과가 비슷해서(설계 효과 {effect}) 신뢰구간이 "
-        "실제보다 좁게 나옵니다. 비교할 때 {option} 옵션을 지정하세요.",
-        "by clusters": "{tag} 값이 같은 질문들을 묶은 클러스터 {n}개를 통째로 뽑고 맞바꿨습니다",
-        "design effect": "(설계 효과 {}).",
-        "left out": "모든 시스템에 공통으로 있는 질문 {n}개만 비교했습니다. 제외한 질문: {told}.",
-        "left out of one": "모든 시스템에 공통으로 있는 질문 1개만 비교했습니다. 제외한 질문: "
-        "{told}.",
-        "of": "{name} {n}개({labels})",
-        "and more": " 외 {}개",
-        "unknown ground truth": "항목 수 말고는 결과들의 정답이 같은지 확인할 수 없습니다. "
-        "krag_eval 0.1은 이를 확인할 정보를 저장하지 않았습니다({}).",
-        "save anew": "확인하려면 다시 평가해 저장하세요",
-        "unknown matcher": "두 결과의 매처가 서로 다를 수 있습니다. {}만으로는 무엇에 따라 "
-        "판정했는지 다 알 수 없습니다.",
-        "unknown length": "두 결과의 예산을 서로 다른 함수로 쟀을 수 있습니다. {}만으로는 어떤 "
-        "함수인지 알 수 없습니다.",
-        "unknown metric": "두 결과의 지표({})를 서로 다른 함수로 계산했을 수 있습니다.",
-        "name it": "직접 만든 함수나 객체에는 내용이 바뀔 때 함께 바꿀 name 속성을 붙이고(매처는 "
-        "settings()), 다시 평가하세요",
-        "versions": "결과를 만든 krag_eval 버전이 서로 다릅니다({}).",
-        "versions, numbers": "결과를 만든 krag_eval 버전이 서로 다르고({}), 그 사이에 값을 "
-        "계산하는 방식이 바뀌었습니다.",
-        "one version": "문서에서 값이 바뀐 내용을 확인하거나, 모두 한 버전으로 평가하세요",
-    },
-}
-
-
-def cells(differences: Sequence[Difference], level: float, language: Language = "en") -> Cells:
-    """Return the table as text, header first, rounded for reading."""
-    w = _WORDS[language]
-    header = ["a", "b", w["metric"], w["value a"], w["value b"], "b − a"]
-    header += [w["interval"].format(_percent(level)), "p", "p (Holm)", w["p (t-test)"], "d_z"]
-    header += [w["wins"]]
-    return [header] + [
-        [
-            row.a,
-            row.b,
-            row.metric,
-            _rounded(row.value_a),
-            _rounded(row.value_b),
-            _rounded(row.difference),
-            w["from to"].format(_rounded(row.ci_low), _rounded(row.ci_high)),
-            rounded_p(row.p_permutation),
-            rounded_p(row.p_holm),
-            rounded_p(row.p_t),
-            _rounded(row.effect_size),
-            f"{row.wins} / {row.ties} / {row.losses}",
-        ]
-        for row in differences
-    ]
 
 
 def as_text(table: Cells, n_names: int = _N_NAMES) -> list[str]:
@@ -1536,35 +1417,48 @@ def as_html(table: Cells) -> str:
     )
 
 
-def sentence(
-    row: Difference, level: float, language: Language = "en", shown: str | None = None
-) -> str:
+def sentence(row: Difference, level: float, shown: str | None = None) -> str:
     """Say in plain words what is known of one difference; ``shown`` words one that is shown."""
-    w, known = _WORDS[language], {"a": row.a, "b": row.b, "metric": row.metric}
+    known: dict[str, Any] = {"a": row.a, "b": row.b, "metric": row.metric}
     if math.isnan(row.difference):
         values = {row.a: row.value_a, row.b: row.value_b}
-        undefined = w["and"].join(name for name, value in values.items() if math.isnan(value))
+        undefined = _(" and ").join(name for name, value in values.items() if math.isnan(value))
         if not undefined:
-            return w["no query"].format(**known, **_shares_in_words(row))
-        return w["undefined"].format(**known, without=undefined)
-    known |= {"level": _percent(level), "p": p_in_words(row.p_holm)}
-    known |= {"value_a": _short(row.value_a), "value_b": _short(row.value_b)}
+            told = _("{a} and {b} cannot be compared on {metric}: no query has a value in both.")
+            return f"{told.format(**known)} {_shares(row)}"
+        return _(
+            "{a} and {b} cannot be compared on {metric}: it is undefined for {without}."
+        ).format(**known, without=undefined)
+    known |= {"level": percent(level), "p": p_in_words(row.p_holm)}
+    known |= {"value_a": short(row.value_a), "value_b": short(row.value_b)}
     if not row.p_holm < 1 - level:
-        low, high = _short(row.ci_low), _short(row.ci_high)
-        told = w["no difference"].format(**known, by=_short(row.difference), low=low, high=high)
-        return " ".join([told, *told_shares(row, language), *told_detectable(row, language)])
-    low, high = map(_short, toward_better(row))
-    better, worse = ("a", "b") if row.better == row.a else ("b", "a")
-    known |= {
-        "better": known[better],
-        "worse": known[worse],
-        "value_better": known[f"value_{better}"],
-        "value_worse": known[f"value_{worse}"],
-    }
-    kind = "of fewer" if row.is_of_fewer else "of more" if row.is_of_more else ""
-    shown = w[kind] if kind else shown or w["shown"]
-    told = shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
-    return " ".join([told, *told_shares(row, language)])
+        told = _(
+            "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} ({value_b} "
+            "against {value_a}; {level} % interval {low} to {high}; p {p} after Holm)."
+        ).format(**known, by=short(row.difference), low=short(row.ci_low), high=short(row.ci_high))
+        return " ".join([told, *told_shares(row), *told_detectable(row)])
+    low, high = map(short, toward_better(row))
+    order = "ab" if row.better == row.a else "ba"
+    for role, name in zip(("better", "worse"), order, strict=True):
+        known |= {role: known[name], f"value_{role}": known[f"value_{name}"]}
+    if row.is_of_fewer:
+        shown = _(
+            "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "
+            "({value_better} against {value_worse}; {level} % interval {low} to {high}; p {p} "
+            "after Holm), but has a value for fewer queries."
+        )
+    elif row.is_of_more:
+        shown = _(
+            "{worse} is worse than {better} on {metric} by {by} ({value_worse} against "
+            "{value_better}; {level} % interval {low} to {high}; p {p} after Holm), though it has "
+            "a value for more queries."
+        )
+    shown = shown or _(
+        "{better} is better than {worse} on {metric} by {by} ({value_better} against "
+        "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm)."
+    )
+    told = shown.format(**known, by=short(abs(row.difference)), low=low, high=high)
+    return " ".join([told, *told_shares(row)])
 
 
 def toward_better(row: Difference) -> tuple[float, float]:
@@ -1572,63 +1466,72 @@ def toward_better(row: Difference) -> tuple[float, float]:
     return (row.ci_low, row.ci_high) if row.difference >= 0 else (-row.ci_high, -row.ci_low)
 
 
-def told_shares(row: Difference, language: Language = "en") -> list[str]:
+def told_shares(row: Difference) -> list[str]:
     """Say on how many queries two systems were compared, where some have no value."""
     if math.isnan(row.share_a):
         return []
-    told = _WORDS[language]["shares of one" if row.n_both == 1 else "shares"]
-    return [told.format(a=row.a, b=row.b, **_shares_in_words(row))]
+    n = row.n_both
+    told = ngettext(
+        "That is on the {n} query where both have a value:",
+        "That is on the {n} queries where both have a value:",
+        n,
+    )
+    return [f"{told.format(n=n)} {_shares(row)}"]
 
 
-def _shares_in_words(row: Difference) -> dict[str, Any]:
-    shares = {f"share_{name}": f"{one:.1%}" for name, one in
-              (("a", row.share_a), ("b", row.share_b))}  # fmt: skip
-    return {"n": row.n_both, "p_share": p_in_words(row.p_share_holm), **shares}
+def _shares(row: Difference) -> str:
+    return _(
+        "{a} has one for {share_a:.1%} of the queries, {b} for {share_b:.1%} (p {p} after Holm)."
+    ).format(
+        a=row.a, b=row.b, share_a=row.share_a, share_b=row.share_b, p=p_in_words(row.p_share_holm)
+    )
 
 
-def told_detectable(row: Difference, language: Language = "en") -> list[str]:
+def told_detectable(row: Difference) -> list[str]:
     """Say what could have been shown, where it is known."""
     if row.spread is None or not row.detectable > 0:
         return []
-    w, clusters = _WORDS[language], row.spread.n_clusters
-    queries = w["one query" if row.spread.n == 1 else "queries"].format(row.spread.n)
-    within = "" if clusters is None else w["in clusters"].format(clusters)
-    return [w["detectable"].format(by=_short(row.detectable), queries=queries, within=within)]
+    n, clusters = row.spread.n, row.spread.n_clusters
+    queries = ngettext("{n} query", "{n} queries", n).format(n=n)
+    within = "" if clusters is None else _(" in {} clusters").format(clusters)
+    told = _("Differences under {by} may well not show with {queries}{within}.")
+    return [told.format(by=short(row.detectable), queries=queries, within=within)]
 
 
-def told_family(differences: Sequence[Difference], language: Language = "en") -> list[str]:
+def told_family(differences: Sequence[Difference]) -> list[str]:
     """Say for how many tests p is corrected, where there are several."""
     p_values = [p for row in differences for p in (row.p_holm, row.p_share_holm)]
     n = sum(not math.isnan(p) for p in p_values)
-    return [_WORDS[language]["family"].format(n)] if n > 1 else []
+    return [_("Holm's correction covers the {} tests made here.").format(n)] if n > 1 else []
 
 
-def told_clusters(
-    comparison: Comparison, option: str = 'clusters="{}"', language: Language = "en"
-) -> list[str]:
+def told_clusters(comparison: Comparison, option: str = 'clusters="{}"') -> list[str]:
     """Say how far queries in clusters do alike, or might, in a sentence each.
 
     Args:
         comparison: The comparison.
         option: How to ask for clusters by a tag.
-        language: ``"en"`` or ``"ko"``.
     """
-    clusters, w = comparison.grouping, _WORDS[language]
+    clusters = comparison.grouping
     if clusters is None:
+        told = _(
+            "Queries of the same {tag} do alike (design effect {effect:.1f}), so these intervals "
+            "are too narrow: compare with {option}."
+        )
         return [
-            w["dependent"].format(
-                tag=named_tag(tag), effect=f"{effect:.1f}", option=option.format(tag)
-            )
+            told.format(tag=named_tag(tag), effect=effect, option=option.format(tag))
             for tag, effect in comparison.dependent.items()
         ]
     found = [row.spread.design_effect for row in comparison.differences if row.spread is not None]
     known = sorted(one for one in found if not math.isnan(one))
-    start = w["by clusters"].format(n=clusters.n, tag=named_tag(clusters.tag))
+    start = _("{n} clusters of queries by {tag} were drawn and swapped").format(
+        n=clusters.n, tag=named_tag(clusters.tag)
+    )
     if not known:
         return [f"{start}."]
     ends = [*dict.fromkeys(f"{one:.2f}" for one in (known[0], known[-1]))]
-    between = w["from to"].format(*ends) if len(ends) == 2 else ends[0]
-    return [start + w["design effect"].format(between)]
+    between = _("{} to {}").format(*ends) if len(ends) == 2 else ends[0]
+    return [start + _("; design effect {}.").format(between)]
 
 
 def named_tag(tag: str) -> str:
@@ -1636,25 +1539,27 @@ def named_tag(tag: str) -> str:
     return " ".join(tag.split())[:_LONGEST_TAG]
 
 
-def told_left_out(
-    n_compared: int, left_out: Mapping[str, Sequence[str | int]], language: Language = "en"
-) -> str:
+def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) -> str:
     """Say which queries a comparison left out, because not all systems have them.
 
     >>> told_left_out(80, {"old": ["Who?"], "new": [f"Question {i}?" for i in range(7)]})
     "Compared on the 80 queries that all have; left out: 1 of old ('Who?'); 7 of new
     ('Question 0?', 'Question 1?', 'Question 2?' and 4 more)."
     """
-    w = _WORDS[language]
+    of, more = _("{n} of {name} ({labels})"), _(" and {} more")
     told = "; ".join(
-        w["of"].format(n=len(labels), name=name, labels=_some(labels, 3, w["and more"]))
+        of.format(n=len(labels), name=name, labels=some(labels, 3, more))
         for name, labels in left_out.items()
     )
-    key = "left out of one" if n_compared == 1 else "left out"
-    return w[key].format(n=n_compared, told=told)
+    return ngettext(
+        "Compared on the one query that all have; left out: {told}.",
+        "Compared on the {n} queries that all have; left out: {told}.",
+        n_compared,
+    ).format(n=n_compared, told=told)
 
 
-def _percent(level: float) -> str:
+def percent(level: float) -> str:
+    """Print a share in percent, with as many digits as it has."""
     return f"{100 * level:.10g}"
 
 
@@ -1663,7 +1568,7 @@ def p_in_words(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """Print three decimals, or what it takes for a small number not to read as 0."""
     return f"{value:.3f}" if abs(value) >= 0.0005 or value == 0 else f"{value:.1g}"
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import Language, _, pgettext, spoken
 from krag_eval.documents import DocumentLike, id_of, is_blank, read_id, read_text
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, number, text, unknown, warn
 from krag_eval.matching.identity import same
@@ -27,7 +27,14 @@ from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS, metrics_of
-from krag_eval.statistics.comparison import as_html, as_text, check_same_metrics, checked_metrics
+from krag_eval.statistics.comparison import (
+    as_html,
+    as_text,
+    check_same_metrics,
+    checked_metrics,
+    percent,
+    some,
+)
 from krag_eval.statistics.intervals import (
     FEW_QUERIES,
     QuerySums,
@@ -62,7 +69,6 @@ _FEW_CLUSTERS = 20
 _LITTLE = 0.05
 # Shares of a scale below this are rounding.
 _NOTHING = 1e-9
-_NAMED = 5
 _HUMAN, _JUDGE, _UNLABELLED = "human", "judge", "unlabelled"
 # Settings that the parts of a run may differ in, and those that come with the kind of labels.
 _OF_THE_RUN = ("averaging", "k", "krag_eval", "metrics", "queries", "retrieved")
@@ -293,92 +299,119 @@ class Debiased:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        w = _WORDS[language_of(language)]
-        lines = [f"{self._finding(one, w)} {self._gain(one, w)}".rstrip() for one in self.values]
-        return "\n".join([*lines, self._condition(w)])
+        lines = [f"{self._finding(one)} {self._gain(one)}".rstrip() for one in self.values]
+        return "\n".join([*lines, self._condition()])
 
-    def _finding(self, one: DebiasedValue, w: _Words) -> str:
+    def _finding(self, one: DebiasedValue) -> str:
         about = one.metric
         if self.systems:
-            about = w["of two"].format(metric=about, a=self.systems[0], b=self.systems[1])
+            told = _("{metric} of {b} less that of {a}")
+            about = told.format(metric=about, a=self.systems[0], b=self.systems[1])
         if math.isnan(one.value):
-            return w["no estimate"].format(about=about)
-        return w["finding"].format(
+            return _(
+                "{about} cannot be estimated: it is undefined for some part of the questions."
+            ).format(about=about)
+        return _(
+            "{about} is {value} ({level} % interval {interval}) as people would judge all {n} "
+            "questions{shown}. The judge alone says {judge}{verdict}; the labels of people alone "
+            "say {human} ({human_interval})."
+        ).format(
             about=about,
             value=_short(one.value),
-            level=_percent(self.level),
-            interval=_span(one.low, one.high, w),
+            level=percent(self.level),
+            interval=_span(one.low, one.high),
             n=self.n_asked,
-            shown=self._shown(one, w),
+            shown=self._shown(one),
             judge=_short(one.judge),
-            verdict=self._verdict(one, w),
+            verdict=self._verdict(one),
             human=_short(one.human),
-            human_interval=_span(one.human_low, one.human_high, w),
+            human_interval=_span(one.human_low, one.human_high),
         )
 
-    def _shown(self, one: DebiasedValue, w: _Words) -> str:
+    def _shown(self, one: DebiasedValue) -> str:
         """Say which of two systems is better, where that is more than chance."""
         if not self.systems:
             return ""
         if one.low <= 0 <= one.high:
-            return w["no difference"]
+            return _(", which shows no difference")
         lower = one.average is not None and one.average.lower_is_better
-        return w["better"].format(self.systems[int((one.value > 0) != lower)])
+        return _(", so {} is better").format(self.systems[int((one.value > 0) != lower)])
 
     @staticmethod
-    def _verdict(one: DebiasedValue, w: _Words) -> str:
+    def _verdict(one: DebiasedValue) -> str:
         if one.low <= one.judge <= one.high or not one.labels_differ:
             return ""
-        return w["too high" if one.judge > one.high else "too low"]
+        return _(", which is too high") if one.judge > one.high else _(", which is too low")
 
-    def _gain(self, one: DebiasedValue, w: _Words) -> str:
+    def _gain(self, one: DebiasedValue) -> str:
         """Say what the judge's labels are worth, or that they are worth nothing."""
         if math.isnan(one.value):
             return ""
+        others = self.n_asked - self.n_labelled
         if one.saved >= _LITTLE:
-            others = self.n_asked - self.n_labelled
             # More labels than there are questions left cannot be had.
             n = self.n_labelled / max(1 - one.saved, _NOTHING) ** 2
+            told = _(
+                "Together they narrow that interval by {share} %, as {more:.0f} more labelled "
+                "questions would."
+            )
             more = min(n - self.n_labelled, others)
-            return w["gain"].format(share=_percent(round(one.saved, 2)), more=f"{more:.0f}")
+            return told.format(share=percent(round(one.saved, 2)), more=more)
         if not one.labels_differ:
-            return w["equal labels"]
+            return _(
+                "People say the same of every labelled question, so these tell nothing of the "
+                "judge."
+            )
         if math.isnan(one.correlation):
-            return w["all alike"]
-        agreement = f"{one.correlation:.2f}"
+            return _("Nothing is gained by the judge: one of both says the same of every question.")
         if 1 - math.sqrt(1 - min(one.correlation, 1) ** 2) < _LITTLE or one.correlation < 0:
-            return w["no agreement"].format(agreement)
-        others = self.n_asked - self.n_labelled
-        return w["no gain"].format(agreement=agreement, others=others)
+            told = _(
+                "Nothing is gained by the judge: it hardly agrees with people (correlation "
+                "{agreement:.2f})."
+            )
+        else:
+            told = _(
+                "Nothing is gained by the judge (correlation {agreement:.2f}, {others} questions "
+                "without labels of people)."
+            )
+        return told.format(agreement=one.correlation, others=others)
 
-    def _condition(self, w: _Words) -> str:
-        among = "" if self.clusters is None else w["in clusters"].format(repr(self.clusters))
-        said = w["condition"].format(n=self.n_labelled, asked=self.n_asked, among=among)
-        return f"{said} {w['unseen lists']}" if self.compared_by == "counts" else said
+    def _condition(self) -> str:
+        among = "" if self.clusters is None else _(", in clusters by {!r}").format(self.clusters)
+        said = _(
+            "Valid if the {n} labelled questions are a random sample of the {asked} asked{among}."
+        ).format(n=self.n_labelled, asked=self.n_asked, among=among)
+        if self.compared_by != "counts":
+            return said
+        unseen = _(
+            "Whether people and judge saw the same lists is known only from how many documents "
+            "these hold: a result without its documents, or with other names for them, does not "
+            "tell which."
+        )
+        return f"{said} {unseen}"
 
     def _cells(self) -> list[list[str]]:
-        w = _WORDS[language_of()]
-        header = [w["metric"], w["value"], w["interval of"].format(_percent(self.level))]
-        header += [w[name] for name in ("people", "interval", "judge", "correlation", "saved")]
+        interval = _("{} % interval").format(percent(self.level))
+        header = [_("metric"), pgettext("estimated", "value"), interval, _("people alone")]
+        header += [_("interval"), _("judge alone"), _("correlation"), _("saved")]
         return [header] + [
             [
                 one.metric,
                 _short(one.value),
-                _span(one.low, one.high, w),
+                _span(one.low, one.high),
                 _short(one.human),
-                _span(one.human_low, one.human_high, w),
+                _span(one.human_low, one.human_high),
                 _short(one.judge),
                 "–" if math.isnan(one.correlation) else f"{one.correlation:.2f}",
-                w["percent"].format(_percent(round(one.saved, 2))),
+                _("{} %").format(percent(round(one.saved, 2))),
             ]
             for one in self.values
         ]
 
     def _head(self) -> str:
-        w = _WORDS[language_of()]
         if not self.systems:
-            return w["head"]
-        return w["head of two"].format(a=self.systems[0], b=self.systems[1])
+            return _("All questions as people would judge them")
+        return _("{b} less {a}").format(a=self.systems[0], b=self.systems[1])
 
     def __repr__(self) -> str:
         return "\n".join([self._head(), *as_text(self._cells(), n_names=1), self.summary()])
@@ -388,153 +421,12 @@ class Debiased:
         return f"<p>{html.escape(self._head())}</p>{as_html(self._cells())}<p>{said}</p>"
 
 
-_Words: TypeAlias = Mapping[str, str]
-# What is said of estimates and of correlations, in both languages.
-_WORDS: Mapping[Language, _Words] = {
-    "en": {
-        "of two": "{metric} of {b} less that of {a}",
-        "no estimate": "{about} cannot be estimated: it is undefined for some part of the "
-        "questions.",
-        "finding": "{about} is {value} ({level} % interval {interval}) as people would judge all "
-        "{n} questions{shown}. The judge alone says {judge}{verdict}; the labels of people alone "
-        "say {human} ({human_interval}).",
-        "no difference": ", which shows no difference",
-        "better": ", so {} is better",
-        "too high": ", which is too high",
-        "too low": ", which is too low",
-        "gain": "Together they narrow that interval by {share} %, as {more} more labelled "
-        "questions would.",
-        "all alike": "Nothing is gained by the judge: one of both says the same of every question.",
-        "equal labels": "People say the same of every labelled question, so these tell nothing of "
-        "the judge.",
-        "no agreement": "Nothing is gained by the judge: it hardly agrees with people (correlation "
-        "{}).",
-        "no gain": "Nothing is gained by the judge (correlation {agreement}, {others} questions "
-        "without labels of people).",
-        "condition": "Valid if the {n} labelled questions are a random sample of the {asked} "
-        "asked{among}.",
-        "unseen lists": "Whether people and judge saw the same lists is known only from how many "
-        "documents these hold: a result without its documents, or with other names for them, "
-        "does not tell which.",
-        "in clusters": ", in clusters by {}",
-        "head": "All questions as people would judge them",
-        "head of two": "{b} less {a}",
-        "metric": "metric",
-        "value": "value",
-        "interval of": "{} % interval",
-        "interval": "interval",
-        "from to": "{} to {}",
-        "percent": "{} %",
-        "people": "people alone",
-        "judge": "judge alone",
-        "correlation": "correlation",
-        "saved": "saved",
-        "queries": "queries",
-        "Spearman": "Spearman",
-        "Kendall": "Kendall τ_b",
-        "predicts": "{best} predicts these scores best: {found}",
-        "not shown": "No metric is shown to predict these scores: the best, {best}, has {found}",
-        "found": "Spearman {value:.2f} ({level} % interval {interval}) on {n} queries; it was "
-        "chosen on the other {chosen}.",
-        "rivals": "{n} of {others} other metrics cannot be told from it.",
-        "no ranking": "{n} of {others} other metrics cannot be told from it: {queries} queries are "
-        "too few to rank the metrics.",
-        "turned": "These scores are lower where retrieval is better: even {best}, which goes with "
-        "them best, has {found} If a low score is a good answer, turn the sign: pass -score.",
-        "none": "No metric can be said to predict these scores, and {} queries are too few to rank "
-        "the metrics.",
-        "few labels": "People labelled {n} questions. With fewer than {few} the interval may miss "
-        "the true value more often than its level says.",
-        "label more": "Label more, drawn at random from those asked",
-        "few clusters": "The labelled questions are of {n} clusters. With fewer than {few} the "
-        "interval may miss the true value more often than its level says.",
-        "label more clusters": "Label questions of more clusters",
-        "flat": "All labelled questions have the same value, so nothing tells how far these "
-        "metrics would move: {}.",
-        "label more questions": "Label more questions",
-        "same ground truth": "People and judge have the same ground truth for every labelled "
-        "question, as if one had been passed for the other.",
-        "check human": "Check that human holds the labels of people",
-    },
-    "ko": {
-        "of two": "{metric}의 차이({b} − {a})",
-        "no estimate": "{about}: 값이 정의되지 않는 질문이 있어 추정할 수 없습니다.",
-        "finding": "사람이 질문 {n}개를 모두 판정한다면 {about}의 추정값은 {value}입니다({level}% "
-        "신뢰구간 {interval}).{shown} 모델의 라벨만 쓰면 {judge}{verdict}, 사람의 라벨만 쓰면 "
-        "{human}입니다({human_interval}).",
-        "no difference": " 차이가 있다고 볼 수 없습니다.",
-        "better": " {} 쪽이 더 좋습니다.",
-        "too high": "(너무 높음)",
-        "too low": "(너무 낮음)",
-        "gain": "둘을 함께 쓰면 사람의 라벨만 쓸 때보다 신뢰구간이 {share}% 좁아집니다. 라벨을 "
-        "{more}개 더 붙인 것과 같은 효과입니다.",
-        "all alike": "모델의 라벨을 더해도 얻는 것이 없습니다. 사람과 모델 중 한쪽의 값이 모든 "
-        "질문에서 같습니다.",
-        "equal labels": "사람이 라벨을 붙인 모든 질문의 값이 같아, 모델에 대해서는 알 수 있는 것이 "
-        "없습니다.",
-        "no agreement": "모델의 라벨을 더해도 얻는 것이 없습니다. 사람의 판정과 거의 일치하지 "
-        "않습니다(상관계수 {}).",
-        "no gain": "모델의 라벨을 더해도 얻는 것이 없습니다(상관계수 {agreement}, 사람의 라벨이 "
-        "없는 질문 {others}개).",
-        "condition": "라벨을 붙인 질문 {n}개가 전체 질문 {asked}개에서 무작위로 뽑은 표본이어야 "
-        "유효합니다{among}.",
-        "unseen lists": "사람과 모델이 같은 검색 결과를 보았는지는 문서 수로만 확인했습니다. "
-        "결과에 문서가 남아 있지 않거나 한쪽에는 id만, 다른 쪽에는 본문만 남아 있으면 어떤 "
-        "문서였는지 알 수 없습니다.",
-        "in clusters": "(클러스터: {})",
-        "head": "사람이 모든 질문을 판정했을 때의 추정값",
-        "head of two": "{b} − {a}",
-        "metric": "지표",
-        "value": "추정값",
-        "interval of": "{}% 신뢰구간",
-        "interval": "신뢰구간",
-        "from to": "{}~{}",
-        "percent": "{}%",
-        "people": "사람만",
-        "judge": "모델만",
-        "correlation": "상관계수",
-        "saved": "좁아진 폭",
-        "queries": "질문 수",
-        "Spearman": "스피어만 상관계수",
-        "Kendall": "켄달 τ_b",
-        "predicts": "이 점수를 가장 잘 예측하는 지표는 {best}입니다. {found}",
-        "not shown": "이 점수를 예측한다고 확인된 지표가 없습니다. 가장 나은 지표는 {best}입니다. "
-        "{found}",
-        "found": "스피어만 상관계수 {value:.2f}({level}% 신뢰구간 {interval}, 질문 {n}개). 나머지 "
-        "질문 {chosen}개에서 고른 지표입니다.",
-        "rivals": "다른 지표 {others}개 중 {n}개는 이 지표와 구별되지 않습니다.",
-        "no ranking": "다른 지표 {others}개 중 {n}개는 이 지표와 구별되지 않으며, 질문 {queries}"
-        "개로는 지표의 순위를 매기기 어렵습니다.",
-        "turned": "검색이 나을수록 점수가 낮습니다. 상관이 가장 높은 {best}도 {found} 낮은 점수가 "
-        "좋은 답변을 뜻한다면 부호를 바꿔 -score로 넘기세요.",
-        "none": "이 점수를 예측한다고 할 수 있는 지표가 없습니다. 질문 {}개로는 지표의 순위를 "
-        "매기기 어렵습니다.",
-        "few labels": "사람이 라벨을 붙인 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 "
-        "표시된 신뢰수준보다 자주 참값을 벗어날 수 있습니다.",
-        "label more": "전체 질문에서 무작위로 더 뽑아 라벨을 붙이세요",
-        "few clusters": "라벨을 붙인 질문이 속한 클러스터가 {n}개뿐입니다. {few}개보다 적으면 "
-        "신뢰구간이 표시된 신뢰수준보다 자주 참값을 벗어날 수 있습니다.",
-        "label more clusters": "더 많은 클러스터의 질문에 라벨을 붙이세요",
-        "flat": "라벨을 붙인 모든 질문의 값이 같아, 다른 질문에서 얼마나 달라질지 알 수 없는 지표: "
-        "{}.",
-        "label more questions": "더 많은 질문에 라벨을 붙이세요",
-        "same ground truth": "라벨을 붙인 모든 질문에서 사람과 모델의 정답이 똑같습니다. 한쪽을 "
-        "다른 쪽 자리에 잘못 넘겼을 수 있습니다.",
-        "check human": "human에 사람의 라벨을 넘겼는지 확인하세요",
-    },
-}
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.10g}"
-
-
 def _short(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.3f}"
 
 
-def _span(low: float, high: float, w: _Words) -> str:
-    return w["from to"].format(_short(low), _short(high))
+def _span(low: float, high: float) -> str:
+    return _("{} to {}").format(_short(low), _short(high))
 
 
 # What came, and whether it can be used.
@@ -801,7 +693,7 @@ def _refuse_differing(
     rows = zip(labels, ours or (), theirs or (), strict=False)
     places = [label for label, our, their in rows if our != their]
     if places:
-        problem = f"is of another run than {than}: the {what} differs for {_some(places)}"
+        problem = f"is of another run than {than}: the {what} differs for {some(places)}"
         raise InvalidInput(argument, problem, "Evaluate the same lists under both ground truths")
 
 
@@ -843,13 +735,8 @@ class _Sample:
         position = {label: place for place, label in enumerate(self.labels or ())}
         lacking = [label for label in labels if label not in position]
         if lacking:
-            raise InvalidInput(self.argument, missing.format(_some(lacking)))
+            raise InvalidInput(self.argument, missing.format(some(lacking)))
         return np.array([position[label] for label in labels], np.int64)
-
-
-def _some(labels: Sequence[Any]) -> str:
-    more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
-    return ", ".join(map(clipped, labels[:_NAMED])) + more
 
 
 def _has_labels(value: object) -> bool:
@@ -942,7 +829,7 @@ def _values_by_label(
 def _distinct(argument: str, labels: list[Any]) -> list[Any]:
     repeated = [label for label, n in Counter(labels).items() if n > 1]
     if repeated:
-        problem = f"must have a label of its own for each question, got {_some(repeated)} again"
+        problem = f"must have a label of its own for each question, got {some(repeated)} again"
         raise InvalidInput(argument, problem)
     return labels
 
@@ -1322,13 +1209,21 @@ def _clustered_variance(
 
 
 def _warn_of_few(parts: _Parts) -> None:
-    w = _WORDS[language_of()]
     if parts.n_labelled < FEW_QUERIES:
-        warn(w["few labels"].format(n=parts.n_labelled, few=FEW_QUERIES), w["label more"])
+        told = _(
+            "People labelled {n} questions. With fewer than {few} the interval may miss the true "
+            "value more often than its level says."
+        )
+        advice = _("Label more, drawn at random from those asked")
+        warn(told.format(n=parts.n_labelled, few=FEW_QUERIES), advice)
     if parts.clusters is not None:
         n = len(np.unique(parts.clusters[0]))
         if n < _FEW_CLUSTERS:
-            warn(w["few clusters"].format(n=n, few=_FEW_CLUSTERS), w["label more clusters"])
+            told = _(
+                "The labelled questions are of {n} clusters. With fewer than {few} the interval "
+                "may miss the true value more often than its level says."
+            )
+            warn(told.format(n=n, few=_FEW_CLUSTERS), _("Label questions of more clusters"))
 
 
 def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
@@ -1338,12 +1233,19 @@ def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
         for one in values
         if one.human_high - one.human_low <= _NOTHING and one.metric != certain
     ]
-    w = _WORDS[language_of()]
     if flat:
-        warn(w["flat"].format(", ".join(flat)), w["label more questions"])
+        told = _(
+            "All labelled questions have the same value, so nothing tells how far these metrics "
+            "would move: {}."
+        )
+        warn(told.format(", ".join(flat)), _("Label more questions"))
     human, judge = given[_HUMAN][0], given[_JUDGE][0]
     if isinstance(human, EvaluationResult) and _same_labels(human, judge):
-        warn(w["same ground truth"], w["check human"])
+        told = _(
+            "People and judge have the same ground truth for every labelled question, as if one "
+            "had been passed for the other."
+        )
+        warn(told, _("Check that human holds the labels of people"))
 
 
 def _same_labels(human: EvaluationResult, judge: EvaluationResult) -> bool:
@@ -1458,36 +1360,54 @@ class Predictions:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        w, n = _WORDS[language_of(language)], self.n_chosen_on + self.n_reported_on
+        n = self.n_chosen_on + self.n_reported_on
         if self.best is None or math.isnan(self.spearman):
-            return w["none"].format(n)
-        found = w["found"].format(
+            return _(
+                "No metric can be said to predict these scores, and {} queries are too few to rank "
+                "the metrics."
+            ).format(n)
+        found = _(
+            "Spearman {value:.2f} ({level} % interval {interval}) on {n} queries; it was chosen on "
+            "the other {chosen}."
+        ).format(
             value=self.spearman,
-            level=_percent(self.level),
-            interval=w["from to"].format(f"{self.low:.2f}", f"{self.high:.2f}"),
+            level=percent(self.level),
+            interval=_("{} to {}").format(f"{self.low:.2f}", f"{self.high:.2f}"),
             n=self.n_reported_on,
             chosen=self.n_chosen_on,
         )
         if self.is_turned:
-            return w["turned"].format(best=self.best, found=found)
-        start = w["predicts" if self.low > 0 else "not shown"].format(best=self.best, found=found)
-        counts = {"n": len(self.rivals), "others": self._n_others}
+            start = _(
+                "These scores are lower where retrieval is better: even {best}, which goes with "
+                "them best, has {found} If a low score is a good answer, turn the sign: pass "
+                "-score."
+            )
+            return start.format(best=self.best, found=found)
+        if self.low > 0:
+            start = _("{best} predicts these scores best: {found}")
+        else:
+            start = _("No metric is shown to predict these scores: the best, {best}, has {found}")
         if self.can_rank:
-            return f"{start} {w['rivals'].format(**counts)}"
-        return f"{start} {w['no ranking'].format(**counts, queries=n)}"
+            rest = _("{n} of {others} other metrics cannot be told from it.")
+        else:
+            rest = _(
+                "{n} of {others} other metrics cannot be told from it: {queries} queries are too "
+                "few to rank the metrics."
+            )
+        counts = rest.format(n=len(self.rivals), others=self._n_others, queries=n)
+        return f"{start.format(best=self.best, found=found)} {counts}"
 
     def _cells(self) -> list[list[str]]:
-        w = _WORDS[language_of()]
-        named = w["interval of"].format(_percent(self.level))
-        header = [w["metric"], w["queries"], w["Spearman"], named, w["Kendall"], named]
+        named = _("{} % interval").format(percent(self.level))
+        header = [_("metric"), _("queries"), _("Spearman"), named, _("Kendall τ_b"), named]
         return [header] + [
             [
                 one.metric,
                 str(one.n),
                 _short(one.spearman),
-                _span(one.spearman_low, one.spearman_high, w),
+                _span(one.spearman_low, one.spearman_high),
                 _short(one.kendall),
-                _span(one.kendall_low, one.kendall_high, w),
+                _span(one.kendall_low, one.kendall_high),
             ]
             for one in sorted(self.correlations, key=_from_the_best)
         ]
@@ -1572,11 +1492,11 @@ def _by_label(result: EvaluationResult, labels: list[Any], values: FloatArray) -
     known = set(own)
     if missing:
         fix = "" if known.intersection(labels) else "pass a list, in the order of the rows"
-        raise InvalidInput("scores", f": there is none for {_some(missing)}", fix)
+        raise InvalidInput("scores", f": there is none for {some(missing)}", fix)
     foreign = [label for label in labels if label not in known]
     if foreign:
         fix = "leave them out, or pass scores in the order of the rows"
-        raise InvalidInput("scores", f": the result has no queries {_some(foreign)}", fix)
+        raise InvalidInput("scores", f": the result has no queries {some(foreign)}", fix)
     return np.array([values[position[one]] if one in position else np.nan for one in own])
 
 
@@ -1655,7 +1575,7 @@ def _resampled(
     """Return a statistic of each metric in every resample of the queries; shape (…, resamples)."""
     n = len(scores)
     parts: dict[str, list[FloatArray]] = {name: [] for name in columns}
-    for _, _, times in drawn(n, sampling.seed, blocks(sampling.n_resamples, n)):
+    for *_place, times in drawn(n, sampling.seed, blocks(sampling.n_resamples, n)):
         for name, values in columns.items():
             parts[name].append(statistic(times, values, scores))
     return {name: np.concatenate(part, axis=-1) for name, part in parts.items()}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from krag_eval._language import Language, language_of, speaking
+from krag_eval._language import Language, _, language, ngettext, pgettext, speaking
 from krag_eval.errors import (
     Advice,
     InvalidInput,
@@ -45,98 +45,6 @@ if TYPE_CHECKING:
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
 _ROUNDING = 1e-12
-
-
-#: What is said of gates, in both languages.
-WORDS: dict[Language, dict[str, str]] = {
-    "en": {
-        "passed": "passed",
-        "failed": "failed",
-        "inconclusive": "inconclusive",
-        "undefined": "{name} is undefined: nothing was found",
-        "new": "{name} is {value}; the baseline had none",
-        "floor kept": "{name} is {value}, at or above the floor of {bound}",
-        "floor missed": "{name} is {value}, below the floor of {bound}",
-        "ceiling kept": "{name} is {value}, at or below {bound}",
-        "ceiling missed": "{name} is {value}, above {bound}",
-        "moved": "{name} went from {before} to {after}",
-        "in common": " on the {} queries that both have",
-        "of both": " on the {n} queries where both have a value (of all queries {before} had one, "
-        "now {after})",
-        "of both, one": " on the {n} query where both have a value (of all queries {before} had "
-        "one, now {after})",
-        "no worse": "{moved}, no worse than the allowed {allowed}; {left}",
-        "ruled out": "these queries rule out any drop",
-        "not ruled out": "these queries cannot rule out a drop of up to {}",
-        "too far": "{moved}, worse by {worse} where {allowed} is allowed (p {p}; {interval})",
-        "by chance": "{moved}, worse by {worse} where {allowed} is allowed, but that may be chance "
-        "(p {p}; {interval}); {can}",
-        "can show": "{n} queries can show drops from {detectable} on, and to show one of {worse} "
-        "takes about {needed}",
-        "one can show": "{n} query can show no drop; it takes {needed} at least",
-        "can show nothing": "{n} queries can show no drop; it takes {needed} at least",
-        "fewer": "{moved}: fewer of the queries have a value (p {p})",
-        "nobody better": "{moved}: an average of fewer queries is not called as good",
-        "no query": "{name} has no query with a value in both; of all queries {before} had one, "
-        "now {after}",
-        "interval": "{level} % interval of the difference {low} to {high}",
-        "nothing": "Nothing matched, neither in the baseline nor in the new result, so {} cannot "
-        "drop and this gate protects nothing.",
-        "another matcher": "Evaluate both with another matcher, such as {}",
-        "dependent": "Queries of the same {tag} do alike (design effect {effect:.1f}), so the "
-        "intervals of this gate are too narrow.",
-        "clusters": "Pass {}",
-        "too few": "{name} is of {n} queries, too few to check",
-        "too few for one": "{name} is of {n} query, too few to check",
-        "too few in clusters": "{name} is of {n} queries in clusters, too few to check",
-        "too few in clusters for one": "{name} is of {n} query in clusters, too few to check",
-    },
-    "ko": {
-        "passed": "통과",
-        "failed": "실패",
-        "inconclusive": "판단 보류",
-        "undefined": "{name}: 찾은 것이 없어 값이 정의되지 않습니다",
-        "new": "{name} = {value}, 기준 결과에는 값이 없습니다",
-        "floor kept": "{name} = {value}, 하한선 {bound} 이상입니다",
-        "floor missed": "{name} = {value}, 하한선 {bound}보다 낮습니다",
-        "ceiling kept": "{name} = {value}, 상한선 {bound} 이하입니다",
-        "ceiling missed": "{name} = {value}, 상한선 {bound}보다 높습니다",
-        "moved": "{name} {before} → {after}",
-        "in common": "(양쪽에 모두 있는 질문 {}개)",
-        "of both": "(양쪽 모두 값이 있는 질문 {n}개, 값이 있는 질문의 비율 {before} → {after})",
-        "of both, one": "(양쪽 모두 값이 있는 질문 {n}개, 값이 있는 질문의 비율 {before} → "
-        "{after})",
-        "no worse": "{moved}, 허용 범위({allowed})보다 나빠지지 않았습니다. {left}",
-        "ruled out": "이 질문들로 하락을 배제할 수 있습니다",
-        "not ruled out": "이 질문들만으로는 {}까지의 하락은 배제할 수 없습니다",
-        "too far": "{moved}, {worse}만큼 나빠져 허용 범위({allowed})를 넘었습니다(p {p}, "
-        "{interval})",
-        "by chance": "{moved}, {worse}만큼 나빠져 허용 범위({allowed})를 넘었지만 우연일 수 "
-        "있습니다(p {p}, {interval}). {can}",
-        "can show": "질문 {n}개로는 {detectable} 이상의 하락을 확인할 수 있고, {worse}만큼의 "
-        "하락을 확인하려면 질문이 약 {needed}개 필요합니다",
-        "one can show": "질문 {n}개로는 어떤 하락도 확인할 수 없습니다. 적어도 {needed}개가 "
-        "필요합니다",
-        "can show nothing": "질문 {n}개로는 어떤 하락도 확인할 수 없습니다. 적어도 {needed}개가 "
-        "필요합니다",
-        "fewer": "{moved}: 값이 있는 질문이 줄었습니다(p {p})",
-        "nobody better": "{moved}: 값이 있는 질문이 줄어, 평균이 그대로라고 볼 수 없습니다",
-        "no query": "{name}: 양쪽 모두 값이 있는 질문이 없습니다. 값이 있는 질문의 비율 {before} → "
-        "{after}",
-        "interval": "차이의 {level}% 신뢰구간 {low}~{high}",
-        "nothing": "기준 결과에서도 새 결과에서도 일치한 문서가 없습니다. {}의 값이 "
-        "떨어질 수 없으니 이 게이트는 아무것도 막지 못합니다.",
-        "another matcher": "{}처럼 다른 매처로 둘 다 다시 평가하세요",
-        "dependent": "{tag} 값이 같은 질문끼리는 결과가 비슷해서(설계 효과 {effect:.1f}) 이 "
-        "게이트의 신뢰구간이 실제보다 좁게 나옵니다.",
-        "clusters": "{} 옵션을 지정하세요",
-        "too few": "{name}: 질문이 {n}개뿐이라 확인하지 않았습니다",
-        "too few for one": "{name}: 질문이 {n}개뿐이라 확인하지 않았습니다",
-        "too few in clusters": "{name}: 클러스터에 속한 질문이 {n}개뿐이라 확인하지 않았습니다",
-        "too few in clusters for one": "{name}: 클러스터에 속한 질문이 {n}개뿐이라 확인하지 "
-        "않았습니다",
-    },
-}
 
 
 class GateFailedError(AssertionError):
@@ -233,20 +141,26 @@ class GateReport:
     @property
     def note(self) -> str:
         """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
-        told = []
-        if self.left_out:
-            told = [told_left_out(self.n_compared or 0, self.left_out, self.language)]
         with speaking(self.language):
+            told = []
+            if self.left_out:
+                told = [told_left_out(self.n_compared or 0, self.left_out)]
             return " ".join([*told, *told_failed(self.failed)])
 
     def __repr__(self) -> str:
-        w = WORDS[self.language]
-        lines = [
-            f"{w[gate.outcome] if gate.outcome == 'passed' else w[gate.outcome].upper()}  "
-            f"{gate.reason}"
-            for gate in self.by_outcome
-        ]
+        with speaking(self.language):
+            lines = [
+                f"{verdict(one) if one.outcome == 'passed' else verdict(one).upper()}  {one.reason}"
+                for one in self.by_outcome
+            ]
         return "\n".join([*lines, *filter(None, [self.note])])
+
+
+def verdict(gate: Gate) -> str:
+    """Return in a word what became of a condition."""
+    if gate.outcome == "failed":
+        return pgettext("of a gate", "failed")
+    return _("inconclusive") if gate.is_inconclusive else _("passed")
 
 
 def parse_floor(text: str) -> tuple[str, float]:
@@ -290,22 +204,20 @@ def check(
     strict: bool = False,
     allow_failures: int = 0,
     sampling: Mapping[str, Any],
-    language: Language | None = None,
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
-    language = language_of(language)
     strict = boolean("strict", strict)
     failed = allowed_failures({"new": result}, allow_failures)
-    gates = floor_gates(result, floors, language)
+    gates = floor_gates(result, floors)
     if baseline is not None:
         _check_baseline(baseline)
         failed = allowed_failures({"baseline": baseline}, allow_failures) | failed
         metrics = named_metrics(metric)
-        found = against(result, baseline, metrics, max_drop, on, sampling, language)
-        gates += drop_gates([found], by, language)
+        found = against(result, baseline, metrics, max_drop, on, sampling)
+        gates += drop_gates([found], by)
         n_compared = len(found.queries)
         return GateReport(
-            settled(gates, strict=strict), found.left_out, n_compared, language, failed
+            settled(gates, strict=strict), found.left_out, n_compared, language(), failed
         )
     clusters = sampling.get("clusters")
     on_all = None if on == "all" else on
@@ -315,7 +227,7 @@ def check(
     if not gates:
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
-    return GateReport(tuple(gates), language=language, failed=failed)
+    return GateReport(tuple(gates), language=language(), failed=failed)
 
 
 def allowed_failures(
@@ -349,14 +261,14 @@ def settled(gates: Iterable[Gate], *, strict: bool) -> tuple[Gate, ...]:
 
 
 def floor_gates(
-    result: EvaluationResult, floors: Mapping[str, float] | Iterable[str] | None, language: Language
+    result: EvaluationResult, floors: Mapping[str, float] | Iterable[str] | None
 ) -> list[Gate]:
     """Check the floors of a result."""
     values = result.to_dict()
     has_rejections = result.summary.rejection_rate(result.k[0]) is not None
     known = result.definitions
     return [
-        _floor_gate(name, values[name], floor, known[name.rpartition("@")[0]], WORDS[language])
+        _floor_gate(name, values[name], floor, known[name.rpartition("@")[0]])
         for name, floor in checked_floors(floors, result.summary, rejection_rate=has_rejections)
     ]
 
@@ -380,7 +292,6 @@ def against(
     max_drop: float | None,
     on: On,
     sampling: Mapping[str, Any],
-    language: Language,
 ) -> Comparison:
     """Compare a result with a baseline, whose p are of what it may drop."""
     allowed = 0.0 if max_drop is None else number("max_drop", max_drop, 0)
@@ -388,25 +299,26 @@ def against(
     found = compared(systems, list(metrics), on=on, max_drop=allowed, **sampling)
     if result.conventions.credit != "every":  # else scores can pass 1
         _check_within_range(allowed, found)
-    w = WORDS[language]
-    _warn_if_nothing_matched(found, result, baseline, w)
+    _warn_if_nothing_matched(found, result, baseline)
     for tag, effect in found.dependent.items():
-        told = w["dependent"].format(tag=named_tag(tag), effect=effect)
-        warn(told, Advice(w["clusters"], clusters=tag))
+        told = _(
+            "Queries of the same {tag} do alike (design effect {effect:.1f}), so the intervals of "
+            "this gate are too narrow."
+        )
+        warn(told.format(tag=named_tag(tag), effect=effect), Advice(_("Pass {}"), clusters=tag))
     return found
 
 
-def drop_gates(comparisons: Sequence[Comparison], by: str | None, language: Language) -> list[Gate]:
+def drop_gates(comparisons: Sequence[Comparison], by: str | None) -> list[Gate]:
     """Check that nothing dropped, in all queries and in the slices of a tag.
 
     Holm's correction is over everything compared; that of the slices is over all of them.
     """
-    w, level = WORDS[language], comparisons[0].level
     rows = [(one, row) for one in comparisons for row in one.differences]
-    of_all = corrected([row for _, row in rows], level)
-    gates = [_drop_gate(row, one, w) for (one, _), row in zip(rows, of_all, strict=True)]
+    of_all = corrected([row for _, row in rows], comparisons[0].level)
+    gates = [_drop_gate(row, one) for (one, _), row in zip(rows, of_all, strict=True)]
     for one in comparisons if by is not None else ():
-        gates += _slice_gates(one, str(by), w)
+        gates += _slice_gates(one, str(by))
     return gates
 
 
@@ -459,17 +371,25 @@ def checked_floors(
     return checked
 
 
-def _floor_gate(
-    name: str, value: float, floor: float, average: Average, w: Mapping[str, str]
-) -> Gate:
+def _floor_gate(name: str, value: float, floor: float, average: Average) -> Gate:
     """Check one floor; where lower is better, it is a ceiling."""
     if math.isnan(value):
-        return Gate(name, False, w["undefined"].format(name=name))
+        return _undefined(name)
     number, bound = told_apart(value, floor)
-    passed = value <= floor if average.lower_is_better else value >= floor
-    kind = "ceiling" if average.lower_is_better else "floor"
-    said = w[f"{kind} {'kept' if passed else 'missed'}"]
+    if average.lower_is_better:
+        passed = value <= floor
+        kept = _("{name} is {value}, at or below {bound}")
+        missed = _("{name} is {value}, above {bound}")
+    else:
+        passed = value >= floor
+        kept = _("{name} is {value}, at or above the floor of {bound}")
+        missed = _("{name} is {value}, below the floor of {bound}")
+    said = kept if passed else missed
     return Gate(name, passed, said.format(name=name, value=number, bound=bound))
+
+
+def _undefined(name: str) -> Gate:
+    return Gate(name, False, _("{name} is undefined: nothing was found").format(name=name))
 
 
 def _checked_metric(metric: str, summary: Summary, *, rejection_rate: bool) -> tuple[str, Cutoff]:
@@ -508,20 +428,22 @@ def _check_within_range(max_drop: float, comparison: Comparison) -> None:
 
 
 def _warn_if_nothing_matched(
-    comparison: Comparison,
-    result: EvaluationResult,
-    baseline: EvaluationResult,
-    w: Mapping[str, str],
+    comparison: Comparison, result: EvaluationResult, baseline: EvaluationResult
 ) -> None:
     """Warn where a gate holds because there is nothing that could drop."""
     cutoffs = {parse_metric(row.metric, "metric")[1] for row in comparison.differences}
     if any(one.tables[k]["relevant"].any() for one in (result, baseline) for k in cutoffs):
         return
     metrics = ", ".join(dict.fromkeys(row.metric for row in comparison.differences))
-    warn(w["nothing"].format(metrics), Advice(w["another matcher"], matcher="coverage"))
+    told = _(
+        "Nothing matched, neither in the baseline nor in the new result, so {} cannot drop and "
+        "this gate protects nothing."
+    )
+    advice = Advice(_("Evaluate both with another matcher, such as {}"), matcher="coverage")
+    warn(told.format(metrics), advice)
 
 
-def _slice_gates(comparison: Comparison, by: str, w: Mapping[str, str]) -> Iterator[Gate]:
+def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
     """Yield the gates of each slice; those with too few queries say so, and pass."""
     from krag_eval.statistics.slices import differences_by
 
@@ -533,79 +455,106 @@ def _slice_gates(comparison: Comparison, by: str, w: Mapping[str, str]) -> Itera
         raise InvalidInput(argument, error.problem, error.fix) from None
     for name, n, differences in of_slices:
         for row in differences:
-            gate = _drop_gate(row, comparison, w)
+            gate = _drop_gate(row, comparison)
             yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
         if not differences:
-            kind = "too few" if comparison.clusters is None else "too few in clusters"
-            few = w[f"{kind} for one" if n == 1 else kind]
+            few = ngettext(
+                "{name} is of {n} query{within}, too few to check",
+                "{name} is of {n} queries{within}, too few to check",
+                n,
+            )
+            within = "" if comparison.clusters is None else _(" in clusters")
             for metric in comparison.metrics:
-                reason = f"{by} {name}: {few.format(name=metric, n=n)}"
+                reason = f"{by} {name}: {few.format(name=metric, n=n, within=within)}"
                 yield Gate(metric, True, reason, name)
 
 
-def _drop_gate(row: Difference, comparison: Comparison, w: Mapping[str, str]) -> Gate:
+def _drop_gate(row: Difference, comparison: Comparison) -> Gate:
     """Fail a drop that is shown to be larger than allowed: the rule of the comparison."""
     name, level, allowed = row.metric, comparison.level, comparison.max_drop
     if math.isnan(row.value_b):
-        return Gate(name, False, w["undefined"].format(name=name))
+        return _undefined(name)
     if math.isnan(row.value_a):
-        return Gate(name, True, w["new"].format(name=name, value=f"{row.value_b:.4f}"))
-    moved = _moved(row, comparison, w)
+        told = _("{name} is {value:.4f}; the baseline had none")
+        return Gate(name, True, told.format(name=name, value=row.value_b))
+    moved = _moved(row, comparison)
     if row.shows_fewer(level):
-        return Gate(name, False, w["fewer"].format(moved=moved, p=p_in_words(row.p_share_holm)))
+        told = _("{moved}: fewer of the queries have a value (p {p})")
+        return Gate(name, False, told.format(moved=moved, p=p_in_words(row.p_share_holm)))
     if math.isnan(row.difference):
         return Gate(name, True, moved, is_inconclusive=True)
     if row.drop > allowed + _ROUNDING:
         shown = row.is_shown(level)
-        told = _too_far(row, comparison, w, "too far" if shown else "by chance", moved)
+        told = _too_far(row, comparison, moved, shown=shown)
         return Gate(name, not shown, told, is_inconclusive=not shown)
     if row.share_b < row.share_a:
-        told = w["nobody better"].format(moved=moved)
+        told = _("{moved}: an average of fewer queries is not called as good").format(moved=moved)
         return Gate(name, True, told, is_inconclusive=True)
     left = _not_ruled_out(row, level)
-    said = w["not ruled out"].format(_at_least(left)) if left > 0 else w["ruled out"]
-    return Gate(name, True, w["no worse"].format(moved=moved, allowed=f"{allowed:g}", left=said))
-
-
-def _moved(row: Difference, comparison: Comparison, w: Mapping[str, str]) -> str:
-    """Say from where to where an average went, and on which queries."""
-    known = {"name": row.metric, "before": f"{row.value_a:.4f}", "after": f"{row.value_b:.4f}"}
-    shares = {"n": row.n_both, "before": f"{row.share_a:.1%}", "after": f"{row.share_b:.1%}"}
-    if math.isnan(row.difference):
-        return w["no query"].format(**known | shares)
-    moved = w["moved"].format(**known)
-    if comparison.left_out:
-        moved += w["in common"].format(len(comparison.queries))
-    kind = "of both, one" if row.n_both == 1 else "of both"
-    return moved if math.isnan(row.share_a) else moved + w[kind].format(**shares)
-
-
-def _too_far(
-    row: Difference, comparison: Comparison, w: Mapping[str, str], kind: str, moved: str
-) -> str:
-    level, low, high = f"{100 * comparison.level:g}", f"{row.ci_low:.4f}", f"{row.ci_high:.4f}"
-    worse, allowed = told_apart(row.drop, comparison.max_drop)
-    return w[kind].format(
-        moved=moved,
-        worse=worse,
-        allowed=allowed,
-        p=p_in_words(row.p_holm),
-        interval=w["interval"].format(level=level, low=low, high=high),
-        can=_can_show(row, comparison.max_drop, worse, w),
+    said = (
+        _("these queries cannot rule out a drop of up to {}").format(_at_least(left))
+        if left > 0
+        else _("these queries rule out any drop")
     )
+    told = _("{moved}, no worse than the allowed {allowed:g}; {left}")
+    return Gate(name, True, told.format(moved=moved, allowed=allowed, left=said))
 
 
-def _can_show(row: Difference, max_drop: float, worse: str, w: Mapping[str, str]) -> str:
+def _moved(row: Difference, comparison: Comparison) -> str:
+    """Say from where to where an average went, and on which queries."""
+    shares = {"n": row.n_both, "before": row.share_a, "after": row.share_b}
+    if math.isnan(row.difference):
+        return _(
+            "{name} has no query with a value in both; of all queries {before:.1%} had one, now "
+            "{after:.1%}"
+        ).format(name=row.metric, **shares)
+    told = _("{name} went from {before:.4f} to {after:.4f}")
+    moved = told.format(name=row.metric, before=row.value_a, after=row.value_b)
+    if comparison.left_out:
+        moved += _(" on the {} queries that both have").format(len(comparison.queries))
+    if math.isnan(row.share_a):
+        return moved
+    return moved + ngettext(
+        " on the {n} query where both have a value (of all queries {before:.1%} had one, now "
+        "{after:.1%})",
+        " on the {n} queries where both have a value (of all queries {before:.1%} had one, now "
+        "{after:.1%})",
+        row.n_both,
+    ).format(**shares)
+
+
+def _too_far(row: Difference, comparison: Comparison, moved: str, *, shown: bool) -> str:
+    worse, allowed = told_apart(row.drop, comparison.max_drop)
+    interval = _("{level:g} % interval of the difference {low:.4f} to {high:.4f}").format(
+        level=100 * comparison.level, low=row.ci_low, high=row.ci_high
+    )
+    known = {"moved": moved, "worse": worse, "allowed": allowed, "interval": interval}
+    known["p"] = p_in_words(row.p_holm)
+    if shown:
+        told = _("{moved}, worse by {worse} where {allowed} is allowed (p {p}; {interval})")
+        return told.format(**known)
+    return _(
+        "{moved}, worse by {worse} where {allowed} is allowed, but that may be chance (p {p}; "
+        "{interval}); {can}"
+    ).format(**known, can=_can_show(row, comparison.max_drop, worse))
+
+
+def _can_show(row: Difference, max_drop: float, worse: str) -> str:
     """Say what so many queries can show, and how many it takes, by the formula of plans."""
     assert row.spread is not None  # only where there is a difference
     n, units = row.spread.n, row.spread.n_clusters or row.spread.n
     if units < row.fewest:
-        return w["one can show" if n == 1 else "can show nothing"].format(n=n, needed=row.fewest)
+        return ngettext(
+            "{n} query can show no drop; it takes {needed} at least",
+            "{n} queries can show no drop; it takes {needed} at least",
+            n,
+        ).format(n=n, needed=row.fewest)
     detectable = 0.0 if math.isnan(row.detectable) else row.detectable
     needed = max(math.ceil(n * (detectable / (row.drop - max_drop)) ** 2), row.fewest)
-    return w["can show"].format(
-        n=n, detectable=_at_least(max_drop + detectable), worse=worse, needed=f"{needed:,}"
-    )
+    return _(
+        "{n} queries can show drops from {detectable} on, and to show one of {worse} takes about "
+        "{needed:,}"
+    ).format(n=n, detectable=_at_least(max_drop + detectable), worse=worse, needed=needed)
 
 
 def _not_ruled_out(row: Difference, level: float) -> float:

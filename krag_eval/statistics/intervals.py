@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import Language, _, ngettext, spoken
 from krag_eval.errors import (
     Advice,
     InvalidInput,
@@ -35,7 +35,6 @@ from krag_eval.scoring.cutoffs import (
     Cutoff,
     Measure,
     Unit,
-    amount_in_words,
     settled_length,
     spelled,
 )
@@ -408,9 +407,13 @@ class Clusters:
 
     def warn(self) -> None:
         """Warn, once, of too few clusters and of queries in none."""
-        reasons, w, tag = [], _WORDS[language_of()], clipped(self.tag)
+        reasons = []
         if self.n < FEW_CLUSTERS:
-            reasons.append(w["few clusters"].format(n=self.n, tag=tag, few=FEW_CLUSTERS))
+            told = _(
+                "{n} clusters by {tag} are too few: with fewer than {few}, clustered intervals are "
+                "too narrow."
+            )
+            reasons.append(told.format(n=self.n, tag=clipped(self.tag), few=FEW_CLUSTERS))
         if self.n_untagged:
             reasons.append(told_untagged(self.n_untagged, self.tag))
         if reasons:
@@ -419,7 +422,10 @@ class Clusters:
 
 def told_untagged(n: int, tag: str) -> str:
     """Say what becomes of queries without the tag that clusters go by."""
-    told = _WORDS[language_of()]["one in no cluster" if n == 1 else "in no cluster"]
+    if n == 1:
+        told = _("{n} query has no {tag}; each is a cluster of its own.")
+    else:
+        told = _("{n} queries have no {tag}; each is a cluster of its own.")
     return told.format(n=n, tag=clipped(tag))
 
 
@@ -657,56 +663,6 @@ def _acceleration(left_out: FloatArray) -> float:
     return float((influence**3).sum() / (6 * (influence**2).sum() ** 1.5))
 
 
-# What is said of intervals, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "few": "The intervals rest on {n} queries. With fewer than {few} they are too narrow: they "
-        "miss the true value more often than their level says. Ask more queries, or treat the true "
-        "uncertainty as larger.",
-        "one": "The intervals rest on {n} query. With fewer than {few} they are too narrow: they "
-        "miss the true value more often than their level says. Ask more queries, or treat the true "
-        "uncertainty as larger.",
-        "few of some": "Fewer than {few} queries have a value, so these intervals are too narrow: "
-        "{names}.",
-        "flat": "All queries have the same value, so resampling cannot tell how far these averages "
-        "would move: {names}.",
-        "few clusters": "{n} clusters by {tag} are too few: with fewer than {few}, clustered "
-        "intervals are too narrow.",
-        "one in no cluster": "{n} query has no {tag}; each is a cluster of its own.",
-        "in no cluster": "{n} queries have no {tag}; each is a cluster of its own.",
-        "budget to recall": "macro recall {recall} at {amount} ({level} % interval {low} to "
-        "{high})",
-        "w": amount_in_words("{}", "w"),
-        "c": amount_in_words("{}", "c"),
-        "t": amount_in_words("{}", "t"),
-        "flat clusters": "All clusters have the same value, so resampling cannot tell how far "
-        "these averages would move: {names}.",
-    },
-    "ko": {
-        "few": "신뢰구간을 구한 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 너무 좁아, "
-        "표시된 신뢰수준보다 자주 참값을 벗어납니다. 실제 불확실성은 이보다 클 수 있으니, 질문을 "
-        "늘려 평가하세요.",
-        "one": "신뢰구간을 구한 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 너무 좁아, "
-        "표시된 신뢰수준보다 자주 참값을 벗어납니다. 실제 불확실성은 이보다 클 수 있으니, 질문을 "
-        "늘려 평가하세요.",
-        "few of some": "값이 있는 질문이 {few}개보다 적어 신뢰구간이 너무 좁은 지표: {names}.",
-        "flat": "모든 질문의 값이 같아, 다른 질문에서 평균이 얼마나 달라질지 재표집으로는 알 수 "
-        "없는 지표: {names}.",
-        "few clusters": "{tag} 기준 클러스터가 {n}개뿐입니다. {few}개보다 적으면 클러스터로 구한 "
-        "신뢰구간이 너무 좁습니다.",
-        "one in no cluster": "질문 {n}개에 {tag} 값이 없어 따로 클러스터 하나로 봅니다.",
-        "in no cluster": "질문 {n}개에 {tag} 값이 없어 하나하나를 별개의 클러스터로 봅니다.",
-        "budget to recall": "macro 재현율 {recall}에 이르는 예산: {amount}({level}% 신뢰구간 "
-        "{low}~{high})",
-        "w": "{}단어",
-        "c": "{}자",
-        "t": "길이 {}",
-        "flat clusters": "모든 클러스터의 값이 같아, 다른 질문에서 평균이 얼마나 달라질지 "
-        "재표집으로는 알 수 없는 지표: {names}.",
-    },
-}
-
-
 def warn_of_few_queries(n_queries: int) -> None:
     """Warn if intervals and tests rest on few queries."""
     if n_queries < FEW_QUERIES:
@@ -714,7 +670,15 @@ def warn_of_few_queries(n_queries: int) -> None:
 
 
 def _few_queries(n_queries: int) -> str:
-    told = _WORDS[language_of()]["one" if n_queries == 1 else "few"]
+    told = ngettext(
+        "The intervals rest on {n} query. With fewer than {few} they are too narrow: they miss the "
+        "true value more often than their level says. Ask more queries, or treat the true "
+        "uncertainty as larger.",
+        "The intervals rest on {n} queries. With fewer than {few} they are too narrow: they miss "
+        "the true value more often than their level says. Ask more queries, or treat the true "
+        "uncertainty as larger.",
+        n_queries,
+    )
     return told.format(n=n_queries, few=FEW_QUERIES)
 
 
@@ -722,7 +686,7 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums, *, clustered: 
     """Warn, once, of intervals that look surer than they are."""
     # A mean rank at 1 can only be 1.
     certain = (table["metric"] == METRICS["rank"].key) & (table["k"] == 1)
-    reasons, w = [], _WORDS[language_of()]
+    reasons = []
     if len(sums.columns) < FEW_QUERIES:
         reasons.append(_few_queries(len(sums.columns)))
     else:
@@ -733,10 +697,23 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums, *, clustered: 
             if 0 < n_queries[name] < FEW_QUERIES
         ]
         if few:
-            reasons.append(w["few of some"].format(few=FEW_QUERIES, names=", ".join(few)))
+            told = _(
+                "Fewer than {few} queries have a value, so these intervals are too narrow: {names}."
+            )
+            reasons.append(told.format(few=FEW_QUERIES, names=", ".join(few)))
     flat = table.index[(table["low"] == table["high"]) & ~certain].tolist()
     if flat and len(sums.columns) > 1:
-        reasons.append(w["flat clusters" if clustered else "flat"].format(names=", ".join(flat)))
+        if clustered:
+            told = _(
+                "All clusters have the same value, so resampling cannot tell how far these "
+                "averages would move: {names}."
+            )
+        else:
+            told = _(
+                "All queries have the same value, so resampling cannot tell how far these averages "
+                "would move: {names}."
+            )
+        reasons.append(told.format(names=", ".join(flat)))
     if reasons:
         warn(" ".join(reasons))
 
@@ -760,6 +737,7 @@ class BudgetToRecall:
     high: float
     level: float
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Say how much it takes, with the interval, in a sentence.
 
@@ -772,11 +750,12 @@ class BudgetToRecall:
         value, low, high = (
             "∞" if math.isinf(one) else f"{one:.0f}" for one in (self.value, self.low, self.high)
         )
-        w = _WORDS[language_of(language)]
-        return w["budget to recall"].format(
-            recall=f"{self.recall:g}", amount=w[self.unit].format(value),
-            level=f"{100 * self.level:g}", low=low, high=high,
-        )  # fmt: skip
+        amounts = {"w": _("{} words"), "c": _("{} characters"), "t": _("{} units of length")}
+        told = _("macro recall {recall:g} at {amount} ({level:g} % interval {low} to {high})")
+        amount = amounts[self.unit].format(value)
+        return told.format(
+            recall=self.recall, amount=amount, level=100 * self.level, low=low, high=high
+        )
 
     def __str__(self) -> str:
         return self.summary()

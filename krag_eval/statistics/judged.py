@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import replacing, unshielded
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import Language, _, spoken
 from krag_eval._reading import cells_of_any_size, every_line
 from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
 from krag_eval.results.result import EvaluationResult
@@ -97,14 +97,18 @@ class ToJudge:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        w, n = _WORDS[language_of(language)], self.n_decisive
-        known = {"a": self.a, "b": self.b, "metric": self.metric, "difference": self.difference}
+        n, known = self.n_decisive, vars(self)
         if not n:
-            return w["settled"].format(**known)
-        documents = w["one document"] if n == 1 else w["documents"].format(n)
-        sign = w["either" if self.low < 0 < self.high else "stays"]
-        bounds = {"low": self.low, "high": self.high}
-        return w["open"].format(**known, **bounds, documents=documents, sign=sign)
+            return _(
+                "{b} minus {a} on {metric} is {difference:.3f}, and no unjudged document could "
+                "change it."
+            ).format(**known)
+        one, several = _("the unjudged document turns"), _("the {} unjudged documents turn")
+        sign = _("may be either") if self.low < 0 < self.high else _("stays")
+        return _(
+            "{b} minus {a} on {metric} is {difference:.3f}; whatever {turn} out to be, it "
+            "lies between {low:.3f} and {high:.3f}: its sign {sign}."
+        ).format(**known, turn=one if n == 1 else several.format(n), sign=sign)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a CSV file, to fill in; :func:`krag_eval.read_judgements` reads it.
@@ -122,37 +126,6 @@ class ToJudge:
 
     def __repr__(self) -> str:
         return self.summary()
-
-
-# What is said of documents to judge, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "settled": "{b} minus {a} on {metric} is {difference:.3f}, and no unjudged document could "
-        "change it.",
-        "open": "{b} minus {a} on {metric} is {difference:.3f}; whatever {documents} out to be, it "
-        "lies between {low:.3f} and {high:.3f}: its sign {sign}.",
-        "one document": "the unjudged document turns",
-        "documents": "the {} unjudged documents turn",
-        "either": "may be either",
-        "stays": "stays",
-        "queues": "Queries in which a document covers several items: {}. There the items queue for "
-        "places, and the interval of nDCG may be a little too narrow.",
-        "recall instead": "Judge by recall, whose interval is exact",
-    },
-    "ko": {
-        "settled": "{metric} 기준으로 {b} − {a} = {difference:.3f}입니다. 판정되지 않은 문서를 "
-        "어떻게 판정해도 이 값은 바뀌지 않습니다.",
-        "open": "{metric} 기준으로 {b} − {a} = {difference:.3f}입니다. {documents} 어떻게 판정해도 "
-        "이 차이는 {low:.3f}~{high:.3f} 안에 있으며, 부호는 {sign}.",
-        "one document": "판정되지 않은 문서 하나를",
-        "documents": "판정되지 않은 문서 {}개를",
-        "either": "바뀔 수 있습니다",
-        "stays": "바뀌지 않습니다",
-        "queues": "질문 {}개에서 문서 하나가 정답 항목을 여러 개 채웁니다. 이런 질문에서는 항목의 "
-        "자리가 밀리므로 nDCG의 범위가 조금 좁게 나올 수 있습니다.",
-        "recall instead": "범위가 정확한 재현율로 판단하세요",
-    },
-}
 
 
 class _Side(NamedTuple):
@@ -308,8 +281,11 @@ def _warn_of_queues(key: str, k: Cutoff, results: Iterable[EvaluationResult]) ->
     queues = [(table["covered"] > table["relevant"])[counted] for table, counted in tables]
     n = int(np.count_nonzero(np.any(queues, axis=0)))
     if n:
-        w = _WORDS[language_of()]
-        warn(w["queues"].format(n), w["recall instead"])
+        told = _(
+            "Queries in which a document covers several items: {}. There the items queue for "
+            "places, and the interval of nDCG may be a little too narrow."
+        )
+        warn(told.format(n), _("Judge by recall, whose interval is exact"))
 
 
 def _known(rows: JudgedRows, query: int) -> set[str]:

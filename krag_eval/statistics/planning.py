@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import Language, _, spoken
 from krag_eval.errors import InvalidInput, InvalidType, clipped, number, warn
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
@@ -25,6 +25,8 @@ from krag_eval.statistics.comparison import (
     checked_metrics,
     dependent_tags,
     named_tag,
+    percent,
+    short,
 )
 from krag_eval.statistics.intervals import FEW_QUERIES, Clusters, Spread, check_counted
 from krag_eval.statistics.paired import POWER, spread_of
@@ -114,8 +116,12 @@ def plan_questions(
     for told in told_failed(failed):  # they vary, too
         warn(told)
     if plan.spread.n < FEW_QUERIES:
-        w = _WORDS[language_of()]
-        warn(w["few"].format(n=plan.spread.n, few=FEW_QUERIES), w["more in the pilot"])
+        told = _(
+            "The plan rests on {n} queries, and with fewer than {few} their standard deviation is "
+            "far from sure."
+        )
+        advice = _("Ask more queries in the pilot, or take the number as a rough one")
+        warn(told.format(n=plan.spread.n, few=FEW_QUERIES), advice)
     return plan
 
 
@@ -217,7 +223,7 @@ class QuestionPlan:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        return "\n".join(told_plan(self, language=language_of(language)))
+        return "\n".join(told_plan(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts: ``{"metric": …, "questions": …, …}``."""
@@ -245,67 +251,47 @@ class QuestionPlan:
         return "".join(f"<p>{html.escape(line)}</p>" for line in self.summary().split("\n"))
 
 
-# What is said of a plan, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "takes": "To show a difference of {detect} on {metric} takes {questions:,} questions "
-        "(power {power} %, alpha {alpha} %).",
-        "shows": "The pilot's {n:,} questions can show differences from {detectable} on.",
-        "of two": "Standard deviation of the paired differences of {a} and {b}: {sd}.",
-        "of one": "The pilot is of one system. Two whose values correlate by {correlation:g}, "
-        "which is assumed, would differ with a standard deviation of {sd}.",
-        "clusters": "Design effect of {n} clusters by {tag}: {effect:.2f}. It holds if new "
-        "questions come from new clusters, as many from each as in the pilot.",
-        "dependent": "Questions of the same {tag} do alike (design effect {effect:.1f}), so it "
-        "takes more than this: plan with {option}.",
-        "few": "The plan rests on {n} queries, and with fewer than {few} their standard deviation "
-        "is far from sure.",
-        "more in the pilot": "Ask more queries in the pilot, or take the number as a rough one",
-    },
-    "ko": {
-        "takes": "{metric} 기준으로 {detect}의 차이를 확인하려면 질문이 {questions:,}개 "
-        "필요합니다(검정력 {power}%, 유의수준 {alpha}%).",
-        "shows": "파일럿의 질문 {n:,}개로는 {detectable} 이상의 차이를 확인할 수 있습니다.",
-        "of two": "질문별 점수 차이의 표준편차({a}, {b}): {sd}.",
-        "of one": "파일럿에는 시스템이 하나뿐입니다. 비교할 시스템과의 상관계수({correlation:g}, "
-        "가정한 값)로 구한 질문별 점수 차이의 표준편차: {sd}.",
-        "clusters": "{tag} 기준 클러스터 {n}개의 설계 효과: {effect:.2f}. 새 질문을 새 "
-        "클러스터에서 파일럿과 비슷한 개수씩 모을 때의 값입니다.",
-        "dependent": "{tag} 값이 같은 질문끼리는 결과가 비슷해서(설계 효과 {effect:.1f}) 실제로는 "
-        "질문이 더 필요합니다. 계획할 때 {option} 옵션을 지정하세요.",
-        "few": "파일럿의 질문이 {n}개뿐입니다. {few}개보다 적으면 표준편차를 믿기 어렵습니다.",
-        "more in the pilot": "파일럿의 질문을 늘리거나, 계산된 질문 수를 대략적인 값으로만 보세요",
-    },
-}
-
-
-def told_plan(
-    plan: QuestionPlan, option: str = 'clusters="{}"', language: Language = "en"
-) -> list[str]:
+def told_plan(plan: QuestionPlan, option: str = 'clusters="{}"') -> list[str]:
     """Say what a plan comes to, in a sentence each.
 
     Args:
         plan: The plan.
         option: How to ask for clusters by a tag.
-        language: ``"en"`` or ``"ko"``.
     """
-    w, spread, sd = _WORDS[language], plan.spread, _short(plan.spread.sd)
-    percent = {"power": f"{100 * plan.power:.10g}", "alpha": f"{100 * plan.alpha:.10g}"}
-    aim = {"detect": _short(plan.detect), "metric": plan.metric, "questions": plan.questions}
-    lines = [
-        w["takes"].format(**aim, **percent),
-        w["shows"].format(n=spread.n, detectable=_short(plan.detectable)),
-        w["of two"].format(a=plan.systems[0], b=plan.systems[1], sd=sd)
-        if plan.systems
-        else w["of one"].format(correlation=plan.correlation, sd=sd),
-    ]
+    takes = _(
+        "To show a difference of {detect} on {metric} takes {questions:,} questions (power {power} "
+        "%, alpha {alpha} %)."
+    ).format(
+        detect=short(plan.detect), metric=plan.metric, questions=plan.questions,
+        power=percent(plan.power), alpha=percent(plan.alpha),
+    )  # fmt: skip
+    told = _("The pilot's {n:,} questions can show differences from {detectable} on.")
+    shows = told.format(n=plan.spread.n, detectable=short(plan.detectable))
+    if plan.systems:
+        told = _("Standard deviation of the paired differences of {a} and {b}: {sd}.")
+    else:
+        told = _(
+            "The pilot is of one system. Two whose values correlate by {correlation:g}, which is "
+            "assumed, would differ with a standard deviation of {sd}."
+        )
+    systems = dict(zip("ab", plan.systems, strict=False))
+    varies = told.format(**systems, correlation=plan.correlation, sd=short(plan.spread.sd))
+    lines = [takes, shows, varies]
     if plan.clusters is not None:
-        known = {"tag": plan.clusters, "effect": plan.design_effect}
-        lines.append(w["clusters"].format(n=spread.n_clusters, **known))
-    for tag, effect in plan.dependent.items():
-        known = {"tag": named_tag(tag), "option": option.format(tag)}
-        lines.append(w["dependent"].format(effect=effect, **known))
-    return lines
+        told = _(
+            "Design effect of {n} clusters by {tag}: {effect:.2f}. It holds if new questions come "
+            "from new clusters, as many from each as in the pilot."
+        )
+        n = plan.spread.n_clusters
+        lines.append(told.format(n=n, tag=plan.clusters, effect=plan.design_effect))
+    told = _(
+        "Questions of the same {tag} do alike (design effect {effect:.1f}), so it takes more than "
+        "this: plan with {option}."
+    )
+    return lines + [
+        told.format(tag=named_tag(tag), effect=effect, option=option.format(tag))
+        for tag, effect in plan.dependent.items()
+    ]
 
 
 def _checked_aim(detect: object, power: object, alpha: object) -> dict[str, Any]:
@@ -402,8 +388,3 @@ def _check_varies(plan: QuestionPlan) -> None:
     if plan.detect > high - low:
         problem = f": {plan.metric} ranges from {low:g} to {high:g}, got {plan.detect!r}"
         raise InvalidInput("detect", problem)
-
-
-def _short(value: float) -> str:
-    """Print three decimals, or what it takes for a small number not to read as 0."""
-    return f"{value:.3f}" if value >= 0.0005 else f"{value:.1g}"

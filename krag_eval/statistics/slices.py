@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import replacing
-from krag_eval._language import Language, language_of, speaking, spoken
+from krag_eval._language import N_, Language, _, pgettext, speaking, spoken
 from krag_eval.documents import Tag, read_id
 from krag_eval.errors import (
     Advice,
@@ -45,10 +45,10 @@ from krag_eval.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import resolved_average
 from krag_eval.statistics.comparison import (
-    BETTER,
     Comparison,
     as_html,
     as_text,
+    percent,
     rounded_p,
     sentence,
 )
@@ -274,18 +274,22 @@ class _Sliced:
     @property
     def notes(self) -> list[str]:
         """What to bear in mind: too many slices, slices too small to say anything."""
-        return notes_on(self, language_of())
+        return notes_on(self)
 
     @property
     def _n_tests(self) -> int:
         return sum(not math.isnan(row.p_permutation) for row in self.rows)
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return one plain sentence for each slice that is shown to differ, or one that none is.
 
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
+        return "\n".join(self._told())
+
+    def _told(self) -> list[str]:
         raise NotImplementedError
 
     def _shown(self, **names: str) -> Iterator[tuple[Any, Difference]]:
@@ -371,7 +375,7 @@ class _Sliced:
     def _footnotes(self) -> list[str]:
         more = len(self.rows) - _ROWS_SHOWN
         sampled = f"n_resamples={self.n_resamples} | seed={self.seed}"
-        left_out = [_NOTES[language_of()]["more rows"].format(more)] if more > 0 else []
+        left_out = [_("… and {} more rows in .table").format(more)] if more > 0 else []
         return [
             *left_out,
             *self.summary().split("\n"),
@@ -381,11 +385,11 @@ class _Sliced:
 
     def __repr__(self) -> str:
         lines = as_text(self._shown_cells(), self._n_names)
-        return "\n".join([title_of(self, language_of()), *lines, *self._footnotes()])
+        return "\n".join([title_of(self), *lines, *self._footnotes()])
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p><small>{html.escape(line)}</small></p>" for line in self._footnotes())
-        title = html.escape(title_of(self, language_of()))
+        title = html.escape(title_of(self))
         return f"<p>{title}</p>{as_html(self._shown_cells())}{notes}"
 
 
@@ -419,29 +423,30 @@ class Slices(_Sliced):
         rows = [row for i, row in enumerate(self.rows) if i not in same]
         return sum(not math.isnan(row.p_permutation) for row in rows)
 
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return one plain sentence for each slice that is shown to differ, or one that none is.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        language = language_of(language)
-        w = _NOTES[language]
+    def _told(self) -> list[str]:
+        better = pgettext(
+            "of a slice that is better",
+            "{better} is better than {worse} on {metric} by {by} ({value_better} against "
+            "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm).",
+        )
+        worse = pgettext(
+            "of a slice that is worse",
+            "{better} is better than {worse} on {metric} by {by} ({value_better} against "
+            "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm).",
+        )
         lines = [
-            sentence(one, self.level, language, w["better" if one.better == one.b else "worse"])
-            for _, one in self._shown(a=w["the rest"])
+            sentence(one, self.level, better if one.better == one.b else worse)
+            for _row, one in self._shown(a=_("the rest"))
         ]
-        return "\n".join(lines) or w["no slice"]
+        return lines or [pgettext("slices", "No slice is shown to differ from the rest.")]
 
     def _content(self) -> dict[str, Any]:
         overall = {metric: _or_none(value) for metric, value in self.overall.items()}
         return super()._content() | {"overall": overall}
 
     def _cells(self) -> list[list[str]]:
-        w = _NOTES[language_of()]
-        within = w["interval"].format(f"{100 * self.level:.10g}")
-        header = [w["slice"], w["metric"], "n", w["value"], within, w["rest"], w["difference"]]
+        within = _("{} % interval").format(percent(self.level))
+        header = [_("slice"), _("metric"), "n", _("value"), within, _("rest"), _("difference")]
         return [[*header, within, "p (Holm)"]] + [
             [
                 row.slice,
@@ -477,24 +482,14 @@ class SlicedComparison(_Sliced):
     _kind: ClassVar[str] = "comparison"
     _n_names: ClassVar[int] = 4
 
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return one plain sentence for each slice that is shown to differ, or one that none is.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        language = language_of(language)
-        lines = [
-            f"{row.slice}: {sentence(one, self.level, language)}" for row, one in self._shown()
-        ]
-        return "\n".join(lines) or _NOTES[language]["no difference"]
+    def _told(self) -> list[str]:
+        lines = [f"{row.slice}: {sentence(one, self.level)}" for row, one in self._shown()]
+        return lines or [_("No difference is shown in any slice.")]
 
     def _cells(self) -> list[list[str]]:
-        w = _NOTES[language_of()]
-        within = w["interval"].format(f"{100 * self.level:.10g}")
-        header = [w["slice"], "a", "b", w["metric"], "n", w["value a"], w["value b"], "b − a"]
-        return [[*header, within, "p (Holm)", w["wins"]]] + [
+        within = _("{} % interval").format(percent(self.level))
+        header = [_("slice"), "a", "b", _("metric"), "n", _("value a"), _("value b"), "b − a"]
+        return [[*header, within, "p (Holm)", _("wins / ties / losses of b")]] + [
             [
                 *(row.slice, row.a, row.b, row.metric, str(row.n)),
                 *_rounded(row.value_a, row.value_b, row.difference, (row.ci_low, row.ci_high)),
@@ -505,138 +500,57 @@ class SlicedComparison(_Sliced):
         ]
 
 
-def title_of(sliced: _Sliced, language: Language) -> str:
+def title_of(sliced: _Sliced) -> str:
     """Say how many slices there are, and of what."""
-    w, n = _NOTES[language], len(sliced.names)
-    told = {"n": n, "queries": sliced.n_queries, "tag": sliced.tag}
-    title = w["title of one" if n == 1 else "title"].format(**told)
-    about = w.get(f"about {sliced.tag}", sliced.about) if sliced.about else ""
-    return f"{title} ({about})" if about else title
+    n = len(sliced.names)
+    if n == 1:
+        told = _("{n} slice of {queries} queries by {tag}")
+    else:
+        told = _("{n} slices of {queries} queries by {tag}")
+    title = told.format(n=n, queries=sliced.n_queries, tag=sliced.tag)
+    return f"{title} ({_(sliced.about)})" if sliced.about else title
 
 
-def notes_on(
-    sliced: _Sliced,
-    language: Language = "en",
-    name_of: Callable[[str], str] = str,
-) -> list[str]:
+def notes_on(sliced: _Sliced, name_of: Callable[[str], str] = str) -> list[str]:
     """Return what to bear in mind; see ``Slices.notes``.
 
     Args:
         sliced: The slices.
-        language: ``"en"`` or ``"ko"``.
         name_of: What to call a metric.
     """
-    phrases, rows = _NOTES[language], sliced.rows
+    rows = sliced.rows
     sizes = {row.slice: row.n for row in sorted(rows, key=lambda row: row.n)}
     # A metric may be undefined for some queries of a slice.
     of_rows = {
         row.slice
         if row.n == sizes[row.slice]
-        else phrases["on"].format(slice=row.slice, metric=name_of(row.metric)): row.n
+        else _("{slice} on {metric}").format(slice=row.slice, metric=name_of(row.metric)): row.n
         for row in rows
     }
     n_tests = sliced._n_tests
     n_asked = sum(row.n >= FEWEST_QUERIES for row in rows)
-    notes = _too_many(sliced.tag, list(sizes.values()), n_asked, language)
+    notes = _too_many(sliced.tag, list(sizes.values()), n_asked)
     least_p = 1 / (sliced.n_resamples + 1)
     at_least = sum(row.p_permutation == least_p for row in rows)
     if at_least and least_p * n_tests >= 1 - sliced.level:
-        notes.append(phrases["resamples"].format(n=sliced.n_resamples, tests=n_tests))
+        told = _("With n_resamples={n}, no p of {tests} tests can be small after Holm; take more.")
+        notes.append(told.format(n=sliced.n_resamples, tests=n_tests))
     for least, bound, told in (
-        (0, FEWEST_QUERIES, "too few"),
-        (FEWEST_QUERIES, FEW_QUERIES, "few"),
+        (0, FEWEST_QUERIES, _("Too few queries for more than a count: {}.")),
+        (FEWEST_QUERIES, FEW_QUERIES, _("Few queries, so read these with care: {}.")),
     ):
         small = [f"{name} ({n})" for name, n in of_rows.items() if least <= n < bound]
         if small:
-            more = phrases["more"].format(len(small) - 10) if len(small) > 10 else ""
-            notes.append(phrases[told].format(", ".join(small[:10]) + more))
+            more = _(" and {} more").format(len(small) - 10) if len(small) > 10 else ""
+            notes.append(told.format(", ".join(small[:10]) + more))
     return notes
-
-
-# What is said of slices, in both languages.
-_NOTES: dict[Language, dict[str, str]] = {
-    "en": {
-        "title": "{n} slices of {queries} queries by {tag}",
-        "title of one": "{n} slice of {queries} queries by {tag}",
-        "about items": "ground-truth items",
-        "about question_length": "words of the question",
-        "about golden_length": "words of the longest ground-truth item",
-        "about language": "language as the script tells it",
-        "slice": "slice",
-        "metric": "metric",
-        "value": "value",
-        "value a": "value a",
-        "value b": "value b",
-        "interval": "{} % interval",
-        "to": " to ",
-        "rest": "rest",
-        "the rest": "the rest",
-        "better": BETTER,
-        "worse": BETTER,
-        "difference": "difference",
-        "wins": "wins / ties / losses of b",
-        "no slice": "No slice is shown to differ from the rest.",
-        "no difference": "No difference is shown in any slice.",
-        "more rows": "… and {} more rows in .table",
-        "fewer values": "Slice by a tag of fewer values",
-        "on": "{slice} on {metric}",
-        "resamples": "With n_resamples={n}, no p of {tests} tests can be small after Holm; take "
-        "more.",
-        "too few": "Too few queries for more than a count: {}.",
-        "few": "Few queries, so read these with care: {}.",
-        "more": " and {} more",
-        "most are small": "{n} slices of {queries} queries by {tag} are too many to mean anything: "
-        "most queries are in slices of fewer than {fewest}.",
-        "too many tests": "Slices by {tag} would need {tests} tests, where nothing can be told "
-        "from chance, so there are none; at most {most} are made.",
-    },
-    "ko": {
-        "title": "{tag} 기준, 질문 {queries}개를 슬라이스 {n}개로 나눔",
-        "title of one": "{tag} 기준, 질문 {queries}개가 모두 슬라이스 {n}개에 속함",
-        "about items": "정답 항목 수",
-        "about question_length": "질문의 단어 수",
-        "about golden_length": "가장 긴 정답의 단어 수",
-        "about language": "글자로 판단한 질문의 언어",
-        "slice": "슬라이스",
-        "metric": "지표",
-        "value": "값",
-        "value a": "a의 값",
-        "value b": "b의 값",
-        "interval": "{}% 신뢰구간",
-        "to": "~",
-        "rest": "나머지",
-        "the rest": "나머지 질문",
-        "better": "{better}: {worse}보다 {by}만큼 좋습니다({metric} {value_better} 대 "
-        "{value_worse}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
-        "worse": "{worse}: {better}보다 {by}만큼 나쁩니다({metric} {value_worse} 대 "
-        "{value_better}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
-        "difference": "차이",
-        "wins": "b의 승 / 무 / 패",
-        "no slice": "나머지 질문과 유의한 차이가 확인된 슬라이스가 없습니다.",
-        "no difference": "유의한 차이가 확인된 슬라이스가 없습니다.",
-        "more rows": "… 외 {}행은 .table에 있습니다",
-        "fewer values": "값의 종류가 더 적은 태그로 나누어 보세요",
-        "on": "{slice}의 {metric}",
-        "resamples": "n_resamples={n}에서는 검정을 {tests}번 하면 Holm 보정 p가 작아질 수 "
-        "없습니다. 값을 더 키우세요.",
-        "too few": "질문이 너무 적어 개수만 보여 줍니다: {}.",
-        "few": "질문이 적으니 주의해서 해석하세요: {}.",
-        "more": " 외 {}개",
-        "most are small": "{tag} 기준으로 질문 {queries}개를 슬라이스 {n}개로 나누면 너무 잘게 "
-        "쪼개져 의미를 찾기 어렵습니다. 질문 대부분이 {fewest}개 미만인 슬라이스에 들어 있습니다.",
-        "too many tests": "{tag} 기준으로 나누면 검정을 {tests}번 해야 하는데, 이렇게 많으면 "
-        "우연과 구별할 수 없어 검정하지 않았습니다(최대 {most}번).",
-    },
-}
 
 
 def _rounded(*values: float | tuple[float, float]) -> list[str]:
     """Round numbers, and pairs of them, for reading."""
     pairs = [value if isinstance(value, tuple) else (value,) for value in values]
-    to = _NOTES[language_of()]["to"]
-    return [
-        "–" if math.isnan(pair[0]) else to.join(f"{value:.4f}" for value in pair) for pair in pairs
-    ]
+    forms = {1: "{:.4f}", 2: _("{:.4f} to {:.4f}")}
+    return ["–" if math.isnan(pair[0]) else forms[len(pair)].format(*pair) for pair in pairs]
 
 
 def _or_none(value: Any) -> Any:
@@ -812,21 +726,27 @@ class _Division:
     def warn_of_too_many(self, n_metrics: int) -> None:
         """Warn if the slices are too many to mean anything."""
         n_large = sum(size >= FEWEST_QUERIES for size in self.sizes)
-        language = language_of()
-        reasons = _too_many(self.tag, self.sizes, n_large * n_metrics, language)
+        reasons = _too_many(self.tag, self.sizes, n_large * n_metrics)
         if reasons:
-            warn(" ".join(reasons), _NOTES[language]["fewer values"])
+            warn(" ".join(reasons), _("Slice by a tag of fewer values"))
 
 
-def _too_many(tag: str, sizes: Sequence[int], n_tests: int, language: Language) -> list[str]:
+def _too_many(tag: str, sizes: Sequence[int], n_tests: int) -> list[str]:
     """Say why the slices are too many to mean anything, if they are."""
-    reasons, phrases = [], _NOTES[language]
+    reasons = []
     if 2 * sum(size for size in sizes if size < FEWEST_QUERIES) > sum(sizes) and len(sizes) > 1:
-        told = {"n": len(sizes), "queries": sum(sizes), "tag": tag, "fewest": FEWEST_QUERIES}
-        reasons.append(phrases["most are small"].format_map(told))
+        told = _(
+            "{n} slices of {queries} queries by {tag} are too many to mean anything: most queries "
+            "are in slices of fewer than {fewest}."
+        )
+        counts = {"n": len(sizes), "queries": sum(sizes), "fewest": FEWEST_QUERIES}
+        reasons.append(told.format(**counts, tag=tag))
     if n_tests > _MOST_TESTS:
-        told = {"tag": tag, "tests": n_tests, "most": _MOST_TESTS}
-        reasons.append(phrases["too many tests"].format_map(told))
+        told = _(
+            "Slices by {tag} would need {tests} tests, where nothing can be told from chance, so "
+            "there are none; at most {most} are made."
+        )
+        reasons.append(told.format(tag=tag, tests=n_tests, most=_MOST_TESTS))
     return reasons
 
 
@@ -935,10 +855,10 @@ def _golden_lengths(result: EvaluationResult) -> Sequence[Tag]:
 
 #: Built-in tag -> what it is, and what gives its value for each query.
 BUILT_IN_TAGS: Mapping[str, tuple[str, Callable[[EvaluationResult], Sequence[Tag]]]] = {
-    "items": ("ground-truth items", _n_items),
-    "question_length": ("words of the question", _question_lengths),
-    "golden_length": ("words of the longest ground-truth item", _golden_lengths),
-    "language": ("language as the script tells it", _languages),
+    "items": (N_("ground-truth items"), _n_items),
+    "question_length": (N_("words of the question"), _question_lengths),
+    "golden_length": (N_("words of the longest ground-truth item"), _golden_lengths),
+    "language": (N_("language as the script tells it"), _languages),
 }
 
 
@@ -1155,7 +1075,7 @@ def _with_values(
 def _defined(result: EvaluationResult, average: Average, k: Cutoff) -> BoolArray:
     """Return for which of the counted queries an average is defined."""
     defined = np.ones(int(np.count_nonzero(result.counted)), np.bool_)
-    for _, bottom in average.ratios:
+    for _top, bottom in average.ratios:
         if bottom.startswith(DEFINED):
             defined &= per_query(result, bottom, k) > 0
     return defined

@@ -11,6 +11,7 @@ import pytest
 from cli_runs import run
 
 from krag_eval._language import LANGUAGES, SPOKEN
+from krag_eval._text import width_of
 from krag_eval.cli import main
 
 CHUNKS = [
@@ -167,6 +168,24 @@ def test_pages_and_data(monkeypatch: pytest.MonkeyPatch):
     assert Path("en").read_text("utf-8") == Path("ko").read_text("utf-8")
 
 
+@pytest.mark.parametrize("command", ["", *main.commands])
+def test_help_is_korean(command: str, monkeypatch: pytest.MonkeyPatch):
+    """In whatever order it is asked for, and in 80 columns."""
+    typed = command.split()
+    english = run(*typed, "--help").stdout
+    answers = [
+        run(*typed, *order).stdout
+        for order in (("--lang", "ko", "--help"), ("--help", "--lang", "ko"), ("-h", "--lang=ko"))
+    ]
+    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
+    assert answers == [run(*typed, "--help").stdout] * 3
+    assert run(*typed, "--lang", "en", "--help").stdout == english
+    assert max(map(width_of, answers[0].splitlines())) <= 80
+    words = re.compile(r"^[A-Z][a-z]+:|\b(the|is|of)\b|\[(default|required)", re.MULTILINE)
+    assert words.search(english)
+    assert not words.search(answers[0])
+
+
 def test_refusals_are_in_english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """An error is looked up, and asked about, in English; so is a language that there is not."""
     missing = str(tmp_path / "missing.jsonl")
@@ -177,5 +196,10 @@ def test_refusals_are_in_english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert refused.stderr.startswith("krag-eval: error: KRAG_EVAL_LANG must be one of 'en', 'ko'")
     assert run("demo", "--lang", "ko").exit_code == 0
     assert run("misses", "--lang", "ko", "a.jsonl", "-k", "0").exit_code == 2
+    assert run("--help").stderr == refused.stderr
+    monkeypatch.delenv("KRAG_EVAL_LANG")
+    for called in (["gate"], ["evaluate", "a", "b"], ["diagnose", "a.jsonl"]):
+        assert run("--lang", "ko", *called).stderr == run(*called).stderr
+    monkeypatch.setenv("KRAG_EVAL_LANG", "kr")
     assert SPOKEN.get() is None
     assert os.environ["KRAG_EVAL_LANG"] == "kr"

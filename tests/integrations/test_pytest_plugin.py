@@ -336,4 +336,4 @@ print(*sorted(new - sys.stdlib_module_names))
 """
     command = [sys.executable, "-c", code]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert loaded.split() == ["krag_eval"]
+    assert loaded.split() == ["krag_eval", "lazy_loader"]

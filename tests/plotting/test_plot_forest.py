@@ -13,8 +13,8 @@ from matplotlib.colors import to_hex
 
 from krag_eval import Comparison, Difference, Slice, SlicedComparison, SlicedDifference, Slices
 from krag_eval.errors import InvalidInput
-from krag_eval.plotting import LANGUAGES, Language, comparison_forest, slice_forest
-from krag_eval.plotting.styling import word
+from krag_eval.plotting import Language, comparison_forest, slice_forest
+from krag_eval.plotting.styling import tag_name
 from krag_eval.scoring.metrics import METRICS, averages_of
 from krag_eval.statistics.slices import BUILT_IN_TAGS, DIAGNOSED
 
@@ -304,9 +304,8 @@ def test_slices_in_korean() -> None:
     built_in = slice_forest(replace(sliced(WIKI), tag="items", about="…"), language="ko")
     assert ax.get_title(loc="left") == "corpus별 MRR, k = 5 (질문 90개)"
     assert built_in.get_title(loc="left") == "정답 항목 수별 MRR, k = 5 (질문 90개)"
-    for language in LANGUAGES:
-        for tag in (*BUILT_IN_TAGS, DIAGNOSED):
-            assert word(f"tag {tag}", language)
+    for tag in (*BUILT_IN_TAGS, DIAGNOSED):
+        assert tag_name(replace(sliced(WIKI), tag=tag, about="…"), 40) != "…"
 
 
 @pytest.mark.parametrize(
