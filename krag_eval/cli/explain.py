@@ -128,7 +128,7 @@ def diagnose(
         # A saved result may have been evaluated at other cutoffs; the page says so.
         shown_at = found.k if found.k in result.k else None
         if format == "table":
-            print_diagnosis(found, file, result.signature)
+            print_diagnosis(found, result.signature)
         write_files(
             outputs,
             {

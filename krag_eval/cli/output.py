@@ -22,6 +22,7 @@ from krag_eval._text import fitted, width_of
 from krag_eval.cli.help import padded
 from krag_eval.cli.shell import Verdict, printable
 from krag_eval.errors import InvalidInput, Refusal, warn
+from krag_eval.presenting import page_of
 from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
 
@@ -711,42 +712,16 @@ def _whereabouts(shown: pd.DataFrame, widest: int) -> _Whereabouts | None:
     return _Whereabouts(widest, (texts, list(map(four_digits, similarity.tolist())), ranks))
 
 
-def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
-    """Print what most is lost by, how many items have each class, and recall without each cause."""
-    from krag_eval.results.diagnosis import sentence
-
-    name = _("standard input") if source == "-" else printable(source)
-    items, chunks = len(found.items), found.n_chunks or 0
-    title = ngettext(
-        "{n} ground-truth item from {source}, ", "{n} ground-truth items from {source}, ", items
-    ).format(n=items, source=name)
-    click.echo(title + ngettext("{n} chunk", "{n} chunks", chunks).format(n=chunks) + "\n")
-    typed = {
-        "union": "--union",
-        "deeper": _("evaluate longer lists, or a smaller -k,"),
-        "index": _("pass --index CHUNKS"),
-    }
-    print_wrapped(sentence(found, typed))
-    click.echo()
-    counts, steps = found.counts, found.waterfall()
-    columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
-    rows = [
-        [cause, label, str(counts.pop(cause)), four_digits(share), four_digits(cumulative)]
-        for cause, label, share, cumulative in zip(steps.index.tolist(), *columns, strict=True)
-    ]
-    rows += [[cause, _("(not counted)"), str(n), "-", "-"] for cause, n in counts.items()]
-    recall = _("micro recall@{}").format(spelled(found.k))
-    header = [_("class"), recall, _("items"), _("share"), _("cumulative")]
-    print_cells(header, rows, names=2)
+def print_diagnosis(found: Diagnosis, signature: str) -> None:
+    """Print recall with one cause after the other removed, and what most is lost by."""
+    click.echo(page_of(found).text(terminal_width()))
     print_signature(signature)
 
 
 def forms_of_diagnosis(found: Diagnosis, signature: str) -> Forms:
     """Return how many items have each class, and recall without each cause, in every format."""
-    steps = found.waterfall().reset_index()
-    counts = found.counts
-    rows = steps.assign(items=[counts[cause] for cause in steps["class"]])
-    rows = rows[["class", "label", "items", "share", "cumulative"]]
+    rows = page_of(found).tables[0].frame().set_index("class").loc[[*found.waterfall().index]]
+    rows = rows.reset_index()[["class", "label", "items", "share", "cumulative"]]
     return {
         "json": lambda: {
             "k": spelled(found.k),
@@ -754,7 +729,7 @@ def forms_of_diagnosis(found: Diagnosis, signature: str) -> Forms:
             "n_chunks": found.n_chunks,
             "looked_up": None if found.looked_up is None else found.looked_up._asdict(),
             "classes": records_of(rows),
-            "counts": counts,
+            "counts": found.counts,
             "signature": signature,
         },
         "csv": lambda: rows,
