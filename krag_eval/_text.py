@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rich.cells import cell_len, get_character_cell_size
-
 from krag_eval.errors import InvalidInput
 
 #: A stretch of text, and whether it is highlighted.
@@ -89,6 +87,8 @@ def width_of(text: str) -> int:
     >>> width_of("서울 RAG")
     8
     """
+    from rich.cells import cell_len
+
     return len(text) if text.isascii() else cell_len(text)
 
 
@@ -192,6 +192,8 @@ class Excerpt:
 
 def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
     """Return what fits into so many columns."""
+    from rich.cells import get_character_cell_size
+
     kept: list[Fragment] = []
     for text, marked in pieces:
         end = len(text)

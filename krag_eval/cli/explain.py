@@ -38,7 +38,6 @@ from krag_eval.cli.output import (
     forms_of_misses,
     print_cells,
     print_diagnosis,
-    print_misses,
     print_signature,
     print_wrapped,
     printing_beside,
@@ -51,6 +50,7 @@ from krag_eval.cli.output import (
 from krag_eval.cli.reading import chunks_of, evaluated_file, is_saved, saved_result
 from krag_eval.cli.shell import printable, warnings_as
 from krag_eval.errors import Advice, InvalidInput, whole
+from krag_eval.presenting.result import misses_page
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
 if TYPE_CHECKING:
@@ -232,7 +232,8 @@ def misses(file: str, k: tuple[Cutoff, ...], n: int, format: str, **options: Any
         at = _asked(k, result)
         missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
         if format == "table":
-            print_misses(missed, n, result.labels, cutoff)
+            page = misses_page(missed, n, result.labels, cutoff, terminal_width())
+            click.echo(page.text(terminal_width()))
             return
         told = formatted(format, lambda: forms_of_misses(missed, n, cutoff, result.signature))
         write_files(outputs, {"format": told})

@@ -74,8 +74,9 @@ class Page:
         return "\n".join(filter(None, [*tables, said]))
 
     def latex(self) -> str:
-        """Return the tables."""
-        return "\n".join(table.latex() for table in self.tables)
+        """Return the tables, below the notes as comments."""
+        notes = "".join(f"% {line}\n" for line in self.notes)
+        return notes + "\n".join(table.latex() for table in self.tables)
 
 
 # Stands for a space where no line may be broken.

@@ -43,7 +43,7 @@ class Column(NamedTuple):
     """A heading, and what a row shows below it.
 
     Attributes:
-        heading: The heading, in the language of the moment.
+        heading: The heading, in the language of the moment; a terminal shows it in lines as it is.
         of: The name of a row's attribute or entry, or a function of the row. Numbers are rounded,
             ``None`` and NaN are a dash; a tuple is several lines.
     """
@@ -113,7 +113,8 @@ class Table:
         from rich import box, cells, console
         from rich.table import Table as Grid
 
-        shown = [[one.translate(_IN_TEXT) for one in row] for row in self.cells]
+        header = [column.heading for column in self.columns]
+        shown = [[one.translate(_IN_TEXT) for one in row] for row in (header, *self.cells[1:])]
         sizes = [
             max(cells.cell_len(line) for cell in column for line in cell.split("\n"))
             for column in zip(*shown, strict=True)

@@ -196,7 +196,7 @@ def test_depth_and_items_without_words(tmp_path: Path, chunks: Path) -> None:
     file = written(tmp_path / "r.jsonl", rows)
     result = run("diagnose", file, "--index", chunks, "-k", 1, "--depth", 2)
     assert counts_in(result.stdout)["not_retrieved"] == 1
-    assert printed(result.stdout)["no_words"] == ["(not", "counted)", "1", "-", "-"]
+    assert printed(result.stdout)["no_words"] == ["(not", "counted)", "1", "–", "–"]
 
 
 @pytest.mark.parametrize(
