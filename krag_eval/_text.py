@@ -87,9 +87,11 @@ def width_of(text: str) -> int:
     >>> width_of("서울 RAG")
     8
     """
+    if text.isascii():
+        return len(text)
     from rich.cells import cell_len
 
-    return len(text) if text.isascii() else cell_len(text)
+    return cell_len(text)
 
 
 def padded(text: str, width: int, *, to_the_right: bool = False) -> str:

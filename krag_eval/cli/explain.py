@@ -50,7 +50,6 @@ from krag_eval.cli.output import (
 from krag_eval.cli.reading import chunks_of, evaluated_file, is_saved, saved_result
 from krag_eval.cli.shell import printable, warnings_as
 from krag_eval.errors import Advice, InvalidInput, whole
-from krag_eval.presenting.result import misses_page
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
 if TYPE_CHECKING:
@@ -232,6 +231,8 @@ def misses(file: str, k: tuple[Cutoff, ...], n: int, format: str, **options: Any
         at = _asked(k, result)
         missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
         if format == "table":
+            from krag_eval.presenting.result import misses_page
+
             page = misses_page(missed, n, result.labels, cutoff, terminal_width())
             click.echo(page.text(terminal_width()))
             return

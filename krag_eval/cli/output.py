@@ -22,7 +22,6 @@ from krag_eval.cli.help import padded
 from krag_eval.cli.shell import Verdict, printable
 from krag_eval.errors import InvalidInput, Refusal, warn
 from krag_eval.presenting import page_of
-from krag_eval.presenting.result import result_page
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
@@ -413,6 +412,8 @@ def print_result(
         averages: The averages to print; all of them if not given.
         whole: Whether to print all of the signature in a terminal, too.
     """
+    from krag_eval.presenting.result import result_page
+
     counted = result.summary.n_counted
     skipped = result.summary.n_queries - counted
     title = ngettext("{n} query from {source}", "{n} queries from {source}", counted)

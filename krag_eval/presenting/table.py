@@ -122,7 +122,8 @@ class Table:
         widest = max(sizes, default=0)
         room, most = (sum(sizes) + 3 * len(sizes), widest) if width is None else (width, _WIDEST)
         sizes[self.names :] = [min(size, most) for size in sizes[self.names :]]
-        apart, fitting = 2 if width is None else 3, len(sizes)
+        fits = width is not None and sum(sizes) + 3 * (len(sizes) - 1) <= room
+        apart, fitting = 3 if fits else 2, len(sizes)
         while fitting > self.names + 1 and sum(sizes[:fitting]) + apart * (fitting - 1) > room:
             fitting -= 1
         style = None if width is None else box.SIMPLE_HEAD
