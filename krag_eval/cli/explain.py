@@ -36,10 +36,8 @@ from krag_eval.cli.output import (
     formatted,
     forms_of_diagnosis,
     forms_of_misses,
-    print_cells,
     print_diagnosis,
     print_signature,
-    print_wrapped,
     printing_beside,
     terminal_width,
     write_files,
@@ -48,15 +46,15 @@ from krag_eval.cli.output import (
     write_text,
 )
 from krag_eval.cli.reading import chunks_of, evaluated_file, is_saved, saved_result
-from krag_eval.cli.shell import printable, warnings_as
+from krag_eval.cli.shell import warnings_as
 from krag_eval.errors import Advice, InvalidInput, whole
+from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.results.diagnosis import ForeignIndex
-    from krag_eval.results.history import History
     from krag_eval.results.result import EvaluationResult
 
 
@@ -410,7 +408,8 @@ def history(
     with printing_beside(outputs), warnings_as():
         found = History.of(folder, metric or None, last=last)
         if format == "table":
-            _print_history(found)
+            click.echo(f"{page_of(found).text(terminal_width())}\n")
+            print_signature(found.runs[-1].result.signature)
         forms: Forms = {
             "json": found.to_dict,
             "csv": lambda: _in_words(found.table),
@@ -423,17 +422,6 @@ def history(
                 "plot": (partial(write_plot, found.plot), _("the metrics from run to run")),
             },
         )
-
-
-def _print_history(found: History) -> None:
-    from krag_eval.results.history import cells, headed, told
-
-    click.echo(f"{printable(headed(found))}\n")
-    header, *rows = cells(found)
-    print_cells(header, [[printable(one, _LONGEST_NAME) for one in row] for row in rows], names=2)
-    for line in told(found):
-        print_wrapped(printable(line))
-    print_signature(found.runs[-1].result.signature)
 
 
 def _in_words(table: pd.DataFrame) -> pd.DataFrame:
