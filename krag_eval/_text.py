@@ -1,14 +1,12 @@
-"""Texts as people read them: clipped, escaped, in columns, with what two texts share marked."""
+"""Texts as people read them: clipped, harmless, with what two texts share marked."""
 
 from __future__ import annotations
 
-import html
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from krag_eval.errors import InvalidInput
@@ -19,14 +17,12 @@ Fragment: TypeAlias = tuple[str, bool]
 #: Characters of a text that are looked at; what lies beyond is not shown, nor highlighted.
 EXAMINED = 20_000
 
-_HTML_WIDTH = 400
-_TITLE_WIDTH = 300
 _ELLIPSIS = "…"
 # What would act instead of showing: control characters, the twelve bidi controls, lone surrogates,
 # byte order mark, deprecated and interlinear formatting, invisible tags, noncharacters.
 _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u206a-\u206f\ud800-\udfff"
-    "\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
+    "\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
 _SPACE = re.compile(r"\s+")
 # Commas that are not inside parentheses.
@@ -91,7 +87,11 @@ def width_of(text: str) -> int:
     >>> width_of("서울 RAG")
     8
     """
-    return len(text) if text.isascii() else sum(map(_width, text))
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def padded(text: str, width: int, *, to_the_right: bool = False) -> str:
@@ -102,15 +102,6 @@ def padded(text: str, width: int, *, to_the_right: bool = False) -> str:
     """
     space = " " * (width - width_of(text))
     return space + text if to_the_right else text + space
-
-
-@lru_cache(1 << 16)
-def _width(character: str) -> int:
-    if unicodedata.east_asian_width(character) in "WF":
-        return 2
-    # Medial vowels and final consonants join the syllable that began before them.
-    joins = "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7ff"
-    return 0 if joins or unicodedata.category(character) in ("Mn", "Me", "Cf") else 1
 
 
 def fitted(text: str, width: int) -> str:
@@ -126,7 +117,15 @@ def isolated(text: str) -> str:
     """Return text whose reading direction cannot spill over to what stands beside it."""
     if text.isascii() or not any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in text):
         return text
-    return f"{_ISOLATE}{text}{_POP}"
+    shown = text.lstrip()
+    return f"{text[: len(text) - len(shown)]}{_ISOLATE}{shown}{_POP}"
+
+
+class Marked(str):
+    """Text that is ready to show as it is, with highlights between noncharacters."""
+
+
+OPEN, CLOSE = "\ufdd0", "\ufdd1"
 
 
 @dataclass(frozen=True)
@@ -154,6 +153,12 @@ class Excerpt:
     def fragments(self) -> list[Fragment]:
         """All of it, ready to show."""
         return [(visible(part), marked) for part, marked in self._segments(0, len(self.text))]
+
+    def marked(self, width: int | None = None) -> Marked:
+        """Return what fits into so many columns, or all of it, with its highlights."""
+        parts = self.fragments if width is None else self.clipped(width)
+        return Marked("".join(f"{OPEN}{text}{CLOSE}" if is_marked else text
+                              for text, is_marked in parts if text))  # fmt: skip
 
     def clipped(self, width: int) -> list[Fragment]:
         """Return what fits into so many columns, around the longest highlight, ready to show."""
@@ -189,6 +194,8 @@ class Excerpt:
 
 def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
     """Return what fits into so many columns."""
+    from rich.cells import get_character_cell_size
+
     kept: list[Fragment] = []
     for text, marked in pieces:
         end = len(text)
@@ -197,7 +204,7 @@ def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
             room -= len(text)
         else:
             for position, character in enumerate(text):
-                room -= _width(character)
+                room -= get_character_cell_size(character)
                 if room < 0:
                     end = position
                     break
@@ -206,214 +213,6 @@ def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
             text = kept[-1][0]
             return [*kept[:-1], (text.rstrip(), marked)]
     return kept
-
-
-@dataclass(frozen=True)
-class Row:
-    """One thing told: a few short cells, what stands dimly beside them, the texts it is about.
-
-    As text, a brief one is a single line.
-    """
-
-    cells: tuple[str, ...]
-    texts: tuple[Excerpt, ...] = ()
-    aside: str = ""
-    brief: bool = False
-
-
-@dataclass(frozen=True)
-class Section:
-    """Rows under a heading; ``numeric`` holds the positions of the columns set flush right."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: Sequence[Row]
-    numeric: frozenset[int] = frozenset()
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """All there is to show, in order; texts are whole, or clipped, in a column of that name."""
-
-    title: str
-    lines: Sequence[str]
-    sections: Sequence[Section] = field(default=())
-    whole: bool = False
-    text: str = "text"
-
-
-def as_text(sheet: Sheet, width: int) -> str:
-    """Lay a sheet out in lines of at most ``width`` columns; every text on a line of its own."""
-    lines = [isolated(fitted(sheet.title, width))]
-    lines += [isolated(part) for line in sheet.lines for part in _wrapped(visible(line), width)]
-    for section in sheet.sections:
-        lines += ["", section.title, *_aligned(section, width, sheet.whole)]
-        if section.note:
-            lines += _wrapped(section.note, width)
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _aligned(section: Section, width: int, whole: bool) -> Iterator[str]:
-    table = [section.header, *(row.cells for row in section.rows)]
-    widths = [max(map(width_of, column)) for column in zip(*table, strict=True)]
-    indent = 2 * " " + widths[0] * " " + 2 * " "
-    for cells, row in zip(table, (None, *section.rows), strict=True):
-        filled = [
-            padded(cell, size, to_the_right=i in section.numeric)
-            for i, (cell, size) in enumerate(zip(cells, widths, strict=True))
-        ]
-        lines = _row_lines(filled, width)
-        yield from lines[:-1]
-        yield from _beside(lines[-1], row, len(indent), width)
-        if row and row.brief:
-            continue
-        for excerpt in row.texts if row else ():
-            for one in _text_lines(excerpt, max(width - len(indent) - 4, 8), whole):
-                yield indent + isolated(one)
-
-
-def _row_lines(cells: Sequence[str], width: int) -> list[str]:
-    """Return the line of a row; the last cell is continued below itself."""
-    start = "  " + "".join(f"{cell}  " for cell in cells[:-1])
-    room = width - width_of(start)
-    if width_of(cells[-1].rstrip()) <= room or room < width // 3:
-        return [_cut(start + cells[-1], width)]
-    first, *others = _wrapped(cells[-1].rstrip(), room)
-    return [start + first, *(" " * width_of(start) + one for one in others)]
-
-
-def _beside(line: str, row: Row | None, indent: int, width: int) -> list[str]:
-    """Return the line of a row and what stands beside it, in a line of its own if it must be."""
-    if row is not None and row.brief:
-        return [_brief(line, row, width)]
-    if row is None or not row.aside:
-        return [line]
-    aside = isolated(fitted(row.aside, max(width - indent - 2, 8)))
-    room = width - width_of(line) - width_of(aside) - 4
-    return [f"{line}  [{aside}]"] if room >= 0 else [line, f"{indent * ' '}[{aside}]"]
-
-
-# Columns that are worth beginning a text in.
-_LEAST = 12
-
-
-def _brief(line: str, row: Row, width: int) -> str:
-    """Return the line of a row with what stands beside it and its text, as far as there is room."""
-    parts = [(Excerpt.of(f"[{row.aside}]"), 2)] if row.aside else []
-    for excerpt, share in [*parts, *((text, 1) for text in row.texts[:1])]:
-        room = width - width_of(line) - 4
-        if room >= _LEAST:
-            line += "  " + isolated(_marked(excerpt.clipped(max(room // share, _LEAST) - 2)))
-    return line
-
-
-def _text_lines(excerpt: Excerpt, width: int, whole: bool) -> list[str]:
-    """Return what is shown of a text, in lines of so many columns and two for marks."""
-    if not whole:
-        return [_marked(excerpt.clipped(width))]
-    lines, room = [""], width
-    for word in _SPACE.split(_marked(excerpt.fragments)):
-        while word:
-            between = " " if lines[-1] else ""
-            if width_of(word) + len(between) <= room:
-                lines[-1] += between + word
-                room -= width_of(word) + len(between)
-                break
-            part = word if width_of(word) <= width else _fitting([(word, False)], width)[0][0]
-            lines.append(part)
-            word, room = word[len(part) :], width - width_of(part)
-    return [line for line in lines if line] or [""]
-
-
-def _marked(fragments: Iterable[Fragment]) -> str:
-    return "".join(f"«{text}»" if marked else text for text, marked in fragments)
-
-
-def _cut(line: str, width: int) -> str:
-    """Cut a line that is too wide."""
-    line = line.rstrip()
-    return (
-        line
-        if width_of(line) <= width
-        else "".join(t for t, _ in _fitting([(line, False)], width - 1)) + _ELLIPSIS
-    )
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    """Break a line between its parts, or its words; what is too long for a line is cut."""
-    between = " | " if " | " in line else " "
-    lines: list[str] = []
-    for part in line.split(between):
-        if lines and width_of(lines[-1] + between + part) <= width:
-            lines[-1] += between + part
-        else:
-            lines.append(_cut(part, width))
-    return lines
-
-
-def as_html(sheet: Sheet) -> str:
-    """Lay a sheet out as an HTML fragment: no script, no style sheet, nothing unescaped."""
-    parts = [
-        '<div style="max-width:72em;overflow-x:auto">',
-        f'<p dir="auto" style="{_WRAP}"><strong>{_escape(fitted(sheet.title, _TITLE_WIDTH))}'
-        "</strong></p>",
-        *(
-            f'<p style="margin:0.2em 0;{_WRAP}">{_escape(visible(line))}</p>'
-            for line in sheet.lines
-        ),
-        *(_html_table(section, sheet.text, sheet.whole) for section in sheet.sections),
-        "</div>",
-    ]
-    return "".join(parts)
-
-
-# A word of any length breaks inside its box, and marks stacked on a letter stay within it.
-_WRAP = "white-space:normal;overflow-wrap:anywhere;overflow:hidden"
-_CELL = "text-align:left;vertical-align:top;padding:0.3em 0.6em"
-_MARK = "background:#ffe08a;color:#000"
-
-
-def _html_table(section: Section, text: str, whole: bool) -> str:
-    header = "".join(
-        f'<th style="{_CELL}">{_escape(name)}</th>' for name in (*section.header, text)
-    )
-    rows = "".join(
-        "<tr>"
-        + "".join(f'<td style="{_CELL}">{_escape(visible(cell))}</td>' for cell in row.cells[:-1])
-        + f'<td style="{_CELL}">{_escape(visible(row.cells[-1]))}{_html_aside(row.aside)}</td>'
-        + f'<td style="{_CELL};width:60%">'
-        + "".join(_html_text(one, whole) for one in row.texts)
-        + "</td></tr>"
-        for row in section.rows
-    )
-    note = f"<p><small>{_escape(section.note)}</small></p>" if section.note else ""
-    return (
-        f'<p style="margin:0.8em 0 0.2em"><strong>{_escape(section.title)}</strong></p>'
-        # Jupyter makes all columns equally wide unless told otherwise.
-        f'<table style="width:100%;table-layout:auto"><thead><tr>{header}</tr></thead>'
-        f"<tbody>{rows}</tbody></table>"
-        f"{note}"
-    )
-
-
-def _html_aside(aside: str) -> str:
-    if not aside:
-        return ""
-    shown = _escape(fitted(aside, _TITLE_WIDTH))
-    return f'<div dir="auto" style="opacity:0.65;{_WRAP}"><small>{shown}</small></div>'
-
-
-def _html_text(excerpt: Excerpt, whole: bool) -> str:
-    shown = "".join(
-        f'<mark style="{_MARK}">{_escape(part)}</mark>' if marked else _escape(part)
-        for part, marked in (excerpt.fragments if whole else excerpt.clipped(_HTML_WIDTH))
-    )
-    return f'<div dir="auto" style="text-align:start;{_WRAP}">{shown}</div>'
-
-
-def _escape(text: str) -> str:
-    return html.escape(text, quote=True)
 
 
 #: Places in a text: where each begins, and where it ends.

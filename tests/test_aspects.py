@@ -373,15 +373,3 @@ def test_budgets_and_pieces():
     assert result.metrics["aspect_recall"].tolist() == [0.0, 0.5, 1.0]
     value = result.metrics["alpha_ndcg(alpha=0.5)"].tolist()[2]
     assert value == pytest.approx((1 / math.log2(3) + 1 / 2) / (1 + 1 / math.log2(3)))
-
-
-@pytest.mark.parametrize("damage", ["item", "aspect", "query"])
-def test_damaged_aspects_are_refused(tmp_path, damage):
-    """What a file says of aspects must be of its items."""
-    from krag_eval.results.saved import _aspects
-
-    kept = {"query": [0, 0], "item": [0, 1], "aspect": [0, 1]}
-    queries = np.array([0, 0])
-    assert _aspects({"aspects": kept}, queries) is not None
-    with pytest.raises(ValueError, match="aspects"):
-        _aspects({"aspects": {**kept, damage: [0, 3]}}, queries)

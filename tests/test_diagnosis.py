@@ -776,12 +776,12 @@ def test_recall_now_is_with_pieces_where_the_matcher_joins_them():
         (["!!!"], ["x"], {"index": CHUNKS}, "Nothing to diagnose"),
         ([LOAN], ["x"], {"index": CHUNKS}, "cut apart by the splitter: chunks of 9 words"),
         ([LOAN], [CHUNKS[2], CHUNKS[3]], {"index": CHUNKS}, "in pieces"),
-        ([PETS], ["x"], {"index": CHUNKS}, "deeper"),
+        ([PETS], ["x"], {"index": CHUNKS}, "longer lists"),
         ([PETS], ["x"], {"index": CHUNKS, "deeper": [["x", "y", "z"]]}, "first 3"),
         ([PETS], ["x", "y", PETS], {}, "rerank the first 3"),
         ([NOWHERE], ["x"], {"index": CHUNKS}, "ingested"),
         ([PARSED], ["x"], {"index": CHUNKS}, "parsing"),
-        ([NOWHERE], ["x"], {}, "index"),
+        ([NOWHERE], ["x"], {}, "chunks of the store"),
     ],
 )  # fmt: skip
 def test_the_summary_names_the_largest_cause(passages, documents, options, said):
@@ -798,7 +798,7 @@ def test_the_summary_names_the_largest_cause(passages, documents, options, said)
     [
         ([FEE], [CHUNKS[0]], {"index": CHUNKS}, "k = 2 안에서 모든 구절을 찾았습니다."),
         ([FEE, LOAN], [CHUNKS[0]], {"index": CHUNKS}, "구절의 50%가 청크 경계에서 잘렸습니다."),
-        ([PETS], ["x"], {"index": CHUNKS}, "deeper=…를 넘기면"),
+        ([PETS], ["x"], {"index": CHUNKS}, "더 긴 목록을 검색하면"),
         ([PETS], ["x", "y", PETS], {}, "구절의 100%가 순위에서 밀렸고, 그중 절반은 3위"),
         ([PARSED], ["x"], {"index": CHUNKS}, "1개 중 1개는 같은 글자가 색인에 있으니"),
     ],

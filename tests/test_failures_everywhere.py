@@ -79,8 +79,8 @@ def test_every_form_of_a_result_counts_them(results, language, tmp_path, monkeyp
     assert results["flaky"].summary().endswith(told)
     assert told in results["flaky"].to_markdown()
     assert told in results["flaky"].to_latex()
-    assert "20" in repr(results["flaky"]).splitlines()[-2]
-    assert "20" in results["flaky"]._repr_html_().split("<small>")[1]
+    assert told in repr(results["flaky"])
+    assert told in results["flaky"]._repr_html_()
     for name, result in results.items():
         with no_advice():
             result.report(tmp_path / f"{name}.html")

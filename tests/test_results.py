@@ -288,8 +288,8 @@ def test_the_representation_is_a_table_with_its_signature():
     """Metrics as rows, cutoffs as columns, micro beside macro, four digits."""
     lines = repr(sample_s((1, 3))).splitlines()
     assert lines[0] == "EvaluationResult of 2 queries"
-    assert lines[1].split() == ["k", "1", "3"]
-    assert lines[2].split() == ["macro", "micro"] * 2
+    assert lines[1].split() == ["@1", "@1", "@3", "@3"]
+    assert lines[2].split() == ["metric", *["macro", "micro"] * 2]
     assert [line.split()[0] for line in lines[3:-1]] == ROWS
     assert lines[3].split() == ["hit_rate", "(all", "found)", "0.0000", "0.5000"]
     assert lines[4].split() == ["success", "(any", "found)", "0.5000", "1.0000"]
@@ -306,8 +306,8 @@ def test_where_one_average_was_asked_for_rows_are_keys():
 def test_the_notebook_representation_is_a_table_with_its_signature():
     """In HTML."""
     html = sample_s((1, 3))._repr_html_()
-    assert html.count("<tr") == 2 + len(ROWS)  # the cutoffs, the averages, and a row per metric
-    assert "<th>recall</th>" in html
+    assert html.count("<tr") == 1 + len(ROWS)  # the header, and a row per metric
+    assert "<td>recall</td>" in html
     assert "matcher=text | threshold=-" in html
 
 
@@ -747,7 +747,7 @@ def test_cells_of_text_are_an_option_of_load_dataset() -> None:
 def test_success_stands_beside_a_hit_rate_that_asks_for_everything():
     """Sample S at 1: one query of two finds something, none everything. Found rate is no row."""
     table = sample_s((1,)).to_markdown("en")
-    assert "| hit_rate (all found) | 0.0000 |\n| success (any found) | 0.5000 |\n" in table
+    assert "| hit_rate (all found) | 0.0000 |  |\n| success (any found) | 0.5000 |  |\n" in table
     assert "found_rate" not in table
     assert sample_s((1,))["found_rate@1"] == 0.5
 

@@ -32,11 +32,8 @@ from krag_eval.cli.output import (
     checked_outputs,
     forms_of_diagnosis,
     forms_of_misses,
-    print_cells,
     print_diagnosis,
-    print_misses,
     print_signature,
-    print_wrapped,
     terminal_width,
     write_files,
     write_plot,
@@ -44,15 +41,14 @@ from krag_eval.cli.output import (
     write_text,
 )
 from krag_eval.cli.reading import chunks_of, evaluated_file, is_saved, saved_result
-from krag_eval.cli.shell import printable
 from krag_eval.errors import Advice, InvalidInput, whole
+from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.results.diagnosis import ForeignIndex
-    from krag_eval.results.history import History
     from krag_eval.results.result import EvaluationResult
 
 
@@ -99,7 +95,7 @@ def diagnose(
     # A saved result may have been evaluated at other cutoffs; the page says so.
     shown_at = found.k if found.k in result.k else None
     if outputs.format == "table":
-        print_diagnosis(found, file, result.signature)
+        print_diagnosis(found, result.signature)
     write_files(
         outputs,
         partial(forms_of_diagnosis, found, result.signature),
@@ -194,7 +190,11 @@ def misses(
     at = _asked(k, result)
     missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
     if outputs.format == "table":
-        print_misses(missed, n, result.labels, cutoff)
+        from krag_eval.presenting.result import misses_page
+
+        page = misses_page(missed, n, result.labels, cutoff, terminal_width())
+        click.echo(page.text(terminal_width()))
+        return
     write_files(outputs, partial(forms_of_misses, missed, n, cutoff, result.signature))
 
 
@@ -331,7 +331,8 @@ def history(
 
     found = History.of(folder, metric or None, last=last)
     if outputs.format == "table":
-        _print_history(found)
+        click.echo(f"{page_of(found).text(terminal_width())}\n")
+        print_signature(found.runs[-1].result.signature)
     forms: Forms = {
         "json": found.to_dict,
         "csv": lambda: _in_words(found.table),
@@ -342,17 +343,6 @@ def history(
         lambda: forms,
         {"plot": (partial(write_plot, found.plot), _("the metrics from run to run"))},
     )
-
-
-def _print_history(found: History) -> None:
-    from krag_eval.results.history import cells, headed, told
-
-    click.echo(f"{printable(headed(found))}\n")
-    header, *rows = cells(found)
-    print_cells(header, [[printable(one, _LONGEST_NAME) for one in row] for row in rows], names=2)
-    for line in told(found):
-        print_wrapped(printable(line))
-    print_signature(found.runs[-1].result.signature)
 
 
 def _in_words(table: pd.DataFrame) -> pd.DataFrame:

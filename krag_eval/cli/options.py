@@ -381,10 +381,11 @@ def metrics_of(
     >>> metrics_of("floors", ["rbp@5", "rbp(p=0.8)@10", "mrr@5"], {})[-2:]
     ('rank', 'rbp(p=0.8)')
     """
-    from krag_eval.scoring.metrics import built_in, words_unknown
+    from krag_eval.scoring.metrics import built_in, installed, words_unknown
     from krag_eval.scoring.relevance import aspects_unknown
 
-    named = [built_in(parse_metric(one, argument)[0], argument) for one in averages]
+    names = [parse_metric(one, argument)[0] for one in averages]
+    named = [built_in(one, argument) or installed(one, argument) for one in names]
     by_default = checked_plan(DEFAULT_CUTOFFS, settings).metrics
     more = {one.name: one for one in named if one and one.name not in by_default}
     for name, metric in more.items():
@@ -457,15 +458,15 @@ def chosen_averages(
 
 
 def _metric_of(name: str) -> Metric | None:
-    """Return the built-in metric of that name, or of which it names an average.
+    """Return the metric of that name, or of which it names an average; it may be installed.
 
     >>> [one and one.name for one in map(_metric_of, ("rbp", "micro_f1", "found_rate", "recal"))]
     ['rbp(p=0.8)', 'f1', 'rank', None]
     """
-    from krag_eval.scoring.metrics import METRICS, averages_of, built_in
+    from krag_eval.scoring.metrics import METRICS, averages_of, built_in, installed
 
     ours = (one for one in METRICS.values() if name in averages_of([one]))
-    return built_in(name, "metric") or next(ours, None)
+    return built_in(name, "metric") or next(ours, None) or installed(name, "metric")
 
 
 def checked_plan(

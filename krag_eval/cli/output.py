@@ -7,22 +7,22 @@ import math
 import os
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from krag_eval._io import check_apart, replacing
 from krag_eval._language import Language, _, ngettext, pgettext
-from krag_eval._text import fitted, width_of
+from krag_eval._text import fitted
 from krag_eval.cli.help import padded
 from krag_eval.cli.shell import Verdict, printable
 from krag_eval.errors import InvalidInput, Refusal, warn
+from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
@@ -400,10 +400,6 @@ def write_plot(draw: Callable[[Axes], object], path: Path) -> None:
 WIDEST = 16
 # The columns that everything fits into where it is not printed to a terminal, and at the least.
 _WIDTH, _NARROWEST = 100, 60
-# Cutoffs side by side, with one average in a row, with two, and with an interval beside each
-# average, where there is no room for a second one: as many fit into 100 columns. More cutoffs are
-# continued below.
-_CUTOFFS, _CUTOFFS_IN_PAIRS, _CUTOFFS_WITH_INTERVALS = 8, 5, 3
 # What goes without saying in a terminal, where a result is to fit: what the table shows, what a
 # warning says, and defaults.
 _COVERAGE_BY_DEFAULT = "coverage(min_run=5,tokenizer=auto(words,letters))"
@@ -438,7 +434,7 @@ def print_result(
         averages: The averages to print; all of them if not given.
         whole: Whether to print all of the signature in a terminal, too.
     """
-    from krag_eval.scoring.averages import in_pairs
+    from krag_eval.presenting.result import result_page
 
     counted = result.summary.n_counted
     skipped = result.summary.n_queries - counted
@@ -447,20 +443,8 @@ def print_result(
     if skipped:
         title += _(" ({} more skipped: no ground truth)").format(skipped)
     click.echo(f"{title}\n")
-    values, cutoffs = result.to_dict(), [spelled(k) for k in result.k]
-    names = result.row_names()
-    keys = result.shown if averages is None else [one for one in names if one in averages]
-    rows = in_pairs(keys) if intervals is None else {key: (key,) for key in keys}
-    # What counts as found stands below the name where four cutoffs leave no room beside it.
-    between = " " if terminal_width() >= _WIDTH or len(cutoffs) < 4 else "\n  "
-    rows = {names.get(name, name).replace(" ", between, 1): pair for name, pair in rows.items()}
-    fitting = _CUTOFFS if len(rows) == len(keys) else _CUTOFFS_IN_PAIRS
-    fitting = fitting if intervals is None else _CUTOFFS_WITH_INTERVALS
-    step = fitting * terminal_width() // _WIDTH
-    for start in range(0, len(cutoffs), step):
-        _print_averages(values, rows, cutoffs[start : start + step], intervals)
-    for told in result.summary.told_failed():
-        print_wrapped(told)
+    page = replace(result_page(result, averages, intervals), title="", signature="")
+    click.echo(f"{page.text(terminal_width())}\n")
     is_seen = bool(sys.stdout and sys.stdout.isatty())  # it may be closed
     print_signature(result.signature, whole=whole or not is_seen)
 
@@ -521,29 +505,6 @@ def _wide(rows: pd.DataFrame, result: EvaluationResult) -> pd.DataFrame:
             texts = [_range(*pair) for pair in ends]
             columns[_("{} % interval").format(95) + f" @{k}"] = pd.Series(texts, of_metric.index)
     return pd.DataFrame(columns).reset_index()
-
-
-def _print_averages(
-    values: Mapping[str, float],
-    rows: Mapping[str, tuple[str, ...]],
-    cutoffs: Sequence[str],
-    intervals: pd.DataFrame | None,
-) -> None:
-    bounds = {} if intervals is None else intervals[["low", "high"]].T.to_dict("list")
-    paired = any(len(keys) > 1 for keys in rows.values())
-    header = ["\n" + _("metric") if paired else _("metric")]
-    cells = {name: [name] for name in rows}
-    for k in cutoffs:
-        header += [f"@{k}\nmacro", f"@{k}\nmicro"] if paired else [f"@{k}"]
-        header += [] if intervals is None else [_("{} % interval").format(95)]
-        for name, keys in rows.items():
-            cells[name] += [four_digits(values[f"{key}@{k}"]) for key in keys]
-            if intervals is not None:
-                cells[name].append(_range(*bounds.get(f"{keys[0]}@{k}", (math.nan, math.nan))))
-            elif paired and len(keys) == 1:
-                cells[name].append("")
-    # In pairs, four cutoffs fit into 80 columns so.
-    print_cells(header, list(cells.values()), apart=2 if paired else 3)
 
 
 def _range(low: float, high: float) -> str:
@@ -640,114 +601,16 @@ def spanned(low: float, high: float) -> str:
     return _("{} to {}").format(f"{low:.{digits}f}", f"{high:.{digits}f}")
 
 
-# The columns for a question, for a status, and for all that is neither a text nor a status.
-_WIDEST_QUERY, _WIDEST_STATUS, _NUMBERS = 56, 20, 47
-# The columns for a text at the least, and for all beside a question where little is known.
-_NARROWEST_TEXT, _BESIDE_QUERY = 16, 44
-
-
-def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: str) -> None:
-    """Print the first of the queries that lost something.
-
-    Args:
-        missed: All of them.
-        n: How many to print.
-        labels: The labels of all queries; one that several share tells no position.
-        k: The cutoff.
-    """
-    title = _("{n} of {queries} queries lost something @{k}")
-    click.echo(title.format(n=len(missed), queries=len(labels), k=k))
-    if missed.empty:
-        return
-    click.echo()
-    positions = {label: str(place) for place, label in enumerate(labels)}
-    shared = {label for label, times in Counter(labels).items() if times > 1}
-    shown = missed[:n]
-    statuses = [_(one) for one in shown["status"].tolist()]
-    beside_texts = _NUMBERS + max(map(width_of, statuses))
-    told = _whereabouts(shown, max((terminal_width() - beside_texts) // 2, _NARROWEST_TEXT))
-    widest = min(_WIDEST_QUERY, terminal_width() - _BESIDE_QUERY) if told is None else told.widest
-    columns = (shown[name].tolist() for name in ("covered", "ground_truth"))
-    rows = [
-        ["-" if label in shared else positions[label],
-         fitted(printable(str(label)), widest), status,
-         _("{} of {}").format(f"{found:.0f}", f"{wanted:.0f}")]
-        for label, status, found, wanted in zip(shown.index.tolist(), statuses, *columns,
-                                                strict=True)
-    ]  # fmt: skip
-    header = [_("position"), _("query"), _("status"), pgettext("heading", "found")]
-    if told is not None:
-        missing = pgettext("heading", "missed")
-        header = [*header[:2], missing, *header[2:], _("similarity"), _("rank")]
-        rows = [
-            [*row[:2], text, *row[2:], similarity, rank]
-            for row, text, similarity, rank in zip(rows, *told.columns, strict=True)
-        ]
-    print_cells(header, rows, names=2 if told is None else 3, widest=_WIDEST_STATUS)
-    if len(missed) > n:
-        click.echo(_("and {} more").format(len(missed) - n))
-
-
-class _Whereabouts(NamedTuple):
-    """What is told of the item each query lost: its text, how near what came is, and where."""
-
-    widest: int
-    columns: tuple[list[str], list[str], list[str]]
-
-
-def _whereabouts(shown: pd.DataFrame, widest: int) -> _Whereabouts | None:
-    """Return what is told of lost items, in columns of such a width; ``None`` if nothing is."""
-    if "missed" not in shown:
-        return None
-    similarity, rank = (
-        shown[f"missed:{name}" if f"missed:{name}" in shown else name]
-        for name in ("similarity", "rank")
-    )
-    texts = [
-        "-" if text is None else fitted(printable(text), widest)
-        for text in shown["missed"].tolist()
-    ]
-    # No rank is 0: it stands for none.
-    ranks = [str(one or "-") for one in rank.fillna(0).tolist()]
-    return _Whereabouts(widest, (texts, list(map(four_digits, similarity.tolist())), ranks))
-
-
-def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
-    """Print what most is lost by, how many items have each class, and recall without each cause."""
-    from krag_eval.results.diagnosis import sentence
-
-    name = _("standard input") if source == "-" else printable(source)
-    items, chunks = len(found.items), found.n_chunks or 0
-    title = ngettext(
-        "{n} ground-truth item from {source}, ", "{n} ground-truth items from {source}, ", items
-    ).format(n=items, source=name)
-    click.echo(title + ngettext("{n} chunk", "{n} chunks", chunks).format(n=chunks) + "\n")
-    typed = {
-        "union": "--union",
-        "deeper": _("evaluate longer lists, or a smaller -k,"),
-        "index": _("pass --index CHUNKS"),
-    }
-    print_wrapped(sentence(found, typed))
-    click.echo()
-    counts, steps = found.counts, found.waterfall()
-    columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
-    rows = [
-        [cause, label, str(counts.pop(cause)), four_digits(share), four_digits(cumulative)]
-        for cause, label, share, cumulative in zip(steps.index.tolist(), *columns, strict=True)
-    ]
-    rows += [[cause, _("(not counted)"), str(n), "-", "-"] for cause, n in counts.items()]
-    recall = _("micro recall@{}").format(spelled(found.k))
-    header = [_("class"), recall, _("items"), _("share"), _("cumulative")]
-    print_cells(header, rows, names=2)
+def print_diagnosis(found: Diagnosis, signature: str) -> None:
+    """Print recall with one cause after the other removed, and what most is lost by."""
+    click.echo(f"{page_of(found).text(terminal_width())}\n")
     print_signature(signature)
 
 
 def forms_of_diagnosis(found: Diagnosis, signature: str) -> Forms:
     """Return how many items have each class, and recall without each cause, in every format."""
-    steps = found.waterfall().reset_index()
-    counts = found.counts
-    rows = steps.assign(items=[counts[cause] for cause in steps["class"]])
-    rows = rows[["class", "label", "items", "share", "cumulative"]]
+    rows = page_of(found).tables[0].frame().set_index("class").loc[[*found.waterfall().index]]
+    rows = rows.reset_index()[["class", "label", "items", "share", "cumulative"]]
     return {
         "json": lambda: {
             "k": spelled(found.k),
@@ -755,7 +618,7 @@ def forms_of_diagnosis(found: Diagnosis, signature: str) -> Forms:
             "n_chunks": found.n_chunks,
             "looked_up": None if found.looked_up is None else found.looked_up._asdict(),
             "classes": records_of(rows),
-            "counts": counts,
+            "counts": found.counts,
             "signature": signature,
         },
         "csv": lambda: rows,

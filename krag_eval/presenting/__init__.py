@@ -14,6 +14,7 @@ from functools import singledispatch
 from importlib import import_module
 from typing import Any
 
+from krag_eval._text import isolated, width_of
 from krag_eval.presenting.table import Column, Table, for_markdown
 
 __all__ = ["Column", "Page", "Table", "page_of", "presents"]
@@ -24,7 +25,7 @@ class Page:
     """All there is to show, in order.
 
     Attributes:
-        title: What it is about.
+        title: What it is about, in a line or several.
         tables: The tables.
         sentences: What the numbers say.
         notes: What else deserves to be known.
@@ -46,12 +47,16 @@ class Page:
         """Return it as lines, for a terminal of so many columns if that is known."""
         between = "\n" if width is None else "\n\n"
         tables = [f"{one.title}\n{one.text(width)}".lstrip("\n") for one in self.tables]
-        lines = "\n".join(filter(None, [*self.told, self.signature]))
-        return between.join(filter(None, [self.title, *tables, lines]))
+        title, lines = (
+            "\n".join(line if width is None else wrapped(line, width) for line in several if line)
+            for several in (self.title.split("\n"), [*self.told, self.signature])
+        )
+        shown = between.join(filter(None, [title, *tables, lines]))
+        return "\n".join(isolated(line.rstrip()) for line in shown.split("\n"))
 
     def html(self) -> str:
         """Return it as HTML, all of its texts escaped."""
-        parts = [f"<p>{html.escape(self.title)}</p>"] if self.title else []
+        parts = [f"<p>{html.escape(line)}</p>" for line in self.title.split("\n") if line]
         for table in self.tables:
             parts += [f"<p>{html.escape(table.title)}</p>"] if table.title else []
             parts.append(table.html())
@@ -69,8 +74,33 @@ class Page:
         return "\n".join(filter(None, [*tables, said]))
 
     def latex(self) -> str:
-        """Return the tables."""
-        return "\n".join(table.latex() for table in self.tables)
+        """Return the tables, below the notes as comments."""
+        notes = "".join(f"% {line}\n" for line in self.notes)
+        return notes + "\n".join(table.latex() for table in self.tables)
+
+
+# Stands for a space where no line may be broken.
+_TOGETHER = "\ue000"
+
+
+def wrapped(line: str, width: int) -> str:
+    """Break a line to so many columns between its parts, or its words.
+
+    >>> print(wrapped("matcher=text | k=5,10 | criteria=all", 20))
+    matcher=text |
+      k=5,10 |
+      criteria=all
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    parts = line.split(" | ")
+    if len(parts) > 1:
+        line = f"{_TOGETHER}| ".join(part.replace(" ", _TOGETHER) for part in parts)
+    if width_of(line) > width:
+        lines = Text(line).wrap(Console(width=width), width - 2, overflow="fold")
+        line = "\n  ".join(one.plain.rstrip() for one in lines)
+    return line.replace(_TOGETHER, " ")
 
 
 @singledispatch

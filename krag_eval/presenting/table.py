@@ -11,6 +11,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from krag_eval._text import CLOSE, OPEN, Marked, visible
 from krag_eval.presenting import numbers
 
 if TYPE_CHECKING:
@@ -28,29 +29,42 @@ _LATEX = {
     '"': r"\textquotedbl{}",
     "−": "$-$",
     "–": "--",
+    OPEN: "",
+    CLOSE: "",
 } | {special: f"\\{special}" for special in "&%$#_{}"}
+_IN_TEXT = {ord(OPEN): "«", ord(CLOSE): "»"}
+_IN_HTML = {
+    ord(OPEN): '<mark style="background:#ffe08a;color:#000">',
+    ord(CLOSE): "</mark>",
+}
 
 
 class Column(NamedTuple):
     """A heading, and what a row shows below it.
 
     Attributes:
-        heading: The heading, in the language of the moment.
+        heading: The heading, in the language of the moment; a terminal shows it in lines as it is.
         of: The name of a row's attribute or entry, or a function of the row. Numbers are rounded,
-            ``None`` and NaN are a dash.
+            ``None`` and NaN are a dash; a tuple is several lines.
     """
 
     heading: str
     of: str | Callable[[Any], object]
 
     def cell(self, row: Any) -> str:
-        """Return what a row shows in this column, on one line."""
+        """Return what a row shows in this column."""
         if callable(self.of):
             value = self.of(row)
         else:
             value = row[self.of] if isinstance(row, Mapping) else getattr(row, self.of)
-        shown = numbers.rounded(value) if isinstance(value, float) else value
-        return numbers.UNDEFINED if shown is None else " ".join(str(shown).split())
+        return "\n".join(map(_on_a_line, value if isinstance(value, tuple) else (value,)))
+
+
+def _on_a_line(value: object) -> str:
+    if isinstance(value, Marked):
+        return value
+    shown = numbers.rounded(value) if isinstance(value, float) else value
+    return numbers.UNDEFINED if shown is None else visible(str(shown)).strip()
 
 
 @dataclass(frozen=True)
@@ -76,8 +90,10 @@ class Table:
     title: str = ""
 
     @classmethod
-    def of_cells(cls, header: Sequence[str], cells: Iterable[Sequence[str]], **more: Any) -> Table:
-        """Make a table of texts that are ready to show."""
+    def of_cells(
+        cls, header: Sequence[str], cells: Iterable[Sequence[object]], **more: Any
+    ) -> Table:
+        """Make a table of what its cells show, row by row."""
         columns = [Column(name, itemgetter(place)) for place, name in enumerate(header)]
         return cls([*cells], columns, **more)
 
@@ -97,21 +113,27 @@ class Table:
         from rich import box, cells, console
         from rich.table import Table as Grid
 
-        widest = max(map(cells.cell_len, (one for row in self.cells for one in row)), default=0)
-        sizes = [max(map(cells.cell_len, column)) for column in zip(*self.cells, strict=True)]
+        header = [column.heading for column in self.columns]
+        shown = [[one.translate(_IN_TEXT) for one in row] for row in (header, *self.cells[1:])]
+        sizes = [
+            max(cells.cell_len(line) for cell in column for line in cell.split("\n"))
+            for column in zip(*shown, strict=True)
+        ]
+        widest = max(sizes, default=0)
         room, most = (sum(sizes) + 3 * len(sizes), widest) if width is None else (width, _WIDEST)
         sizes[self.names :] = [min(size, most) for size in sizes[self.names :]]
-        apart, fitting = 2 if width is None else 3, len(sizes)
+        fits = width is not None and sum(sizes) + 3 * (len(sizes) - 1) <= room
+        apart, fitting = 3 if fits else 2, len(sizes)
         while fitting > self.names + 1 and sum(sizes[:fitting]) + apart * (fitting - 1) > room:
             fitting -= 1
         style = None if width is None else box.SIMPLE_HEAD
         grid = Grid(
             box=style, show_edge=False, pad_edge=False, padding=(0, apart - 1 + (not style), 0, 0)
         )
-        for place, heading in enumerate(self.cells[0][:fitting]):
+        for place, heading in enumerate(shown[0][:fitting]):
             values: dict[str, Any] = {"justify": "right", "max_width": most}
             grid.add_column(heading, overflow="fold", **(values if place >= self.names else {}))
-        for row in self.cells[1:]:
+        for row in shown[1:]:
             grid.add_row(*row[:fitting])
         # Without a height, rich takes a terminal that knows no colours for one of 80 columns.
         plain = console.Console(width=room, height=25, highlight=False, markup=False, emoji=False)
@@ -125,7 +147,7 @@ class Table:
 
     def html(self) -> str:
         """Return an HTML element, all of its texts escaped."""
-        header, *rows = [[html.escape(cell) for cell in row] for row in self.cells]
+        header, *rows = [[_for_html(cell) for cell in row] for row in self.cells]
         body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
         return (
             f"<table><thead><tr><th>{'</th><th>'.join(header)}</th></tr></thead>"
@@ -134,7 +156,9 @@ class Table:
 
     def markdown(self) -> str:
         """Return GitHub's Markdown."""
-        header, *rows = [[for_markdown(cell) for cell in row] for row in self.cells]
+        header, *rows = [
+            ["<br>".join(map(for_markdown, cell.split("\n"))) for cell in row] for row in self.cells
+        ]
         rule = ["---"] * self.names + ["---:"] * (len(header) - self.names)
         return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows)) + "\n"
 
@@ -169,7 +193,16 @@ def for_markdown(text: str) -> str:
     a_b \| \_c\_
     """
     escaped = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
+    escaped = escaped.translate({ord(OPEN): "**", ord(CLOSE): "**"})
     return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)
+
+
+def _for_html(cell: str) -> str:
+    text = html.escape(cell).translate(_IN_HTML)
+    # Each line has its own direction, which follows from its letters.
+    lines = text.split("\n")
+    shown = (f'<div dir="auto" style="text-align:start">{line}</div>' for line in lines)
+    return "".join(shown) if len(lines) > 1 else text
 
 
 def _for_latex(text: str) -> str:

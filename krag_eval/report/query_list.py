@@ -13,13 +13,9 @@ import numpy as np
 from krag_eval._language import _, ngettext
 from krag_eval._text import Excerpt, fitted, visible, whole_percent, width_of
 from krag_eval.plotting.styling import cause_name, metric_label
+from krag_eval.presenting.explanation import highlighted, near_in_words, untold_ranks
 from krag_eval.report.rendering import number, words_of
 from krag_eval.results.diagnosis import CLASSES, classes_of_queries
-from krag_eval.results.explanation import (
-    _brief as untold_ranks,
-    _highlighted as highlighted,
-    near_in_words,
-)
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Cutoff
 

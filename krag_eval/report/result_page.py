@@ -20,6 +20,7 @@ from krag_eval.plotting.styling import (
     tag_name,
     with_direction,
 )
+from krag_eval.presenting.diagnosis import sentence, sentences
 from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import (
     joined,
@@ -29,7 +30,7 @@ from krag_eval.report.rendering import (
     units_of,
     words_of,
 )
-from krag_eval.results.diagnosis import Diagnosis, sentence, sentences
+from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.evidence import checked_metadata
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
@@ -325,17 +326,12 @@ def _diagnosis(
         return None
     check_diagnosed(diagnosis, result)
     counts, steps = diagnosis.counts, diagnosis.waterfall()
-    ways = {
-        "union": "coverage(union=true)",
-        "deeper": _("retrieve longer lists"),
-        "index": _("diagnose with the chunks of the store"),
-    }
     columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
     ceiling, at = diagnosis.index_ceiling, words_of(diagnosis.k)
     wordless = counts.get("no_words", 0)
     return {
-        "summary": sentence(diagnosis, ways),
-        "others": sentences(diagnosis, ways)[1:],
+        "summary": sentence(diagnosis),
+        "others": sentences(diagnosis)[1:],
         "another_k": _("Diagnosed at {}; the figures above are at {}.").format(at, words_of(cutoff))
         if diagnosis.k != cutoff
         else "",

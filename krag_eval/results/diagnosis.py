@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from krag_eval._doors import Shown, page_of
 from krag_eval._io import replacing
-from krag_eval._language import N_, Language, _, ngettext, spoken
+from krag_eval._language import Language, _, spoken
 from krag_eval.errors import Advice, InvalidInput, Place, warn
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows
 from krag_eval.scoring.cutoffs import Budget, Cutoff, amount_in_words, spelled, unspelled
@@ -105,6 +106,15 @@ ForeignIndex: TypeAlias = Literal["refuse", "allow"]
 LEAST = 0.1
 
 
+class Step(NamedTuple):
+    """A class: how many items have it, their share, and the shares up to it."""
+
+    cause: str
+    items: int
+    share: float
+    cumulative: float
+
+
 class LookedUp(NamedTuple):
     """How many of the retrieved documents an index has.
 
@@ -167,7 +177,7 @@ class LookedUp(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis:
+class Diagnosis(Shown):
     """What became of every ground-truth item, and where what is missing was lost.
 
     Made by ``result.diagnose``. Causes are assigned one after the other, so an item that is missed
@@ -278,6 +288,18 @@ class Diagnosis:
         }
         return tuple(cause for cause, is_told in told.items() if is_told)
 
+    @property
+    def steps(self) -> list[Step]:
+        """The classes that this diagnosis can tell, with their shares one after the other."""
+        counts, shares = self.counts, self.shares
+        cumulative = np.cumsum([shares[cause] for cause in self._steps]).tolist()
+        if not math.isnan(cumulative[-1]):
+            cumulative[-1] = 1.0  # by definition, and not by how floats are rounded
+        return [
+            Step(cause, counts[cause], shares[cause], up_to)
+            for cause, up_to in zip(self._steps, cumulative, strict=True)
+        ]
+
     @spoken
     def waterfall(self, language: Language | None = None) -> pd.DataFrame:
         """Return what recall would be with one cause after the other removed.
@@ -290,18 +312,8 @@ class Diagnosis:
             One row per class: ``label``, ``share`` of the items, ``cumulative`` up to it; the last
             is 1. Recall is micro recall.
         """
-        import pandas as pd
-
-        shares = [self.shares[cause] for cause in self._steps]
-        names = _LABELS | (_WITH_UNION if self.union else {})
-        labels = [_(names[cause]).format(self.depth) for cause in self._steps]
-        cumulative = np.cumsum(shares)
-        if not math.isnan(cumulative[-1]):
-            cumulative[-1] = 1.0  # by definition, and not by how floats are rounded
-        return pd.DataFrame(
-            {"label": labels, "share": shares, "cumulative": cumulative},
-            index=pd.Index(self._steps, name="class", dtype=object),
-        )
+        steps = page_of(self).tables[0].frame().set_index("class")
+        return steps.loc[[*self._steps], ["label", "share", "cumulative"]]
 
     @spoken
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
@@ -309,19 +321,6 @@ class Diagnosis:
         from krag_eval.plotting import diagnosis_waterfall
 
         return diagnosis_waterfall(self, ax)
-
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Say in one sentence what most is lost by, and what to do about it.
-
-        Args:
-            language: Of the sentence, ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else
-                ``"en"``.
-
-        Raises:
-            InvalidInput: If the language is another one.
-        """
-        return sentence(self)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the diagnosis; :meth:`from_json` reads it back. It holds labels, and no texts.
@@ -359,22 +358,6 @@ class Diagnosis:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             problem = f"not a saved diagnosis, or damaged ({error})"
             raise InvalidInput("", problem, place=place) from error
-
-    def __repr__(self) -> str:
-        head = _("Diagnosis of {n} items at {within}")
-        lines = [head.format(n=len(self.items), within=within(self.k))]
-        lines += [
-            f"{row.Index:16} {row.share:6.1%}  {row.cumulative:6.1%}  {row.label}"
-            for row in self.waterfall().itertuples()
-        ]
-        note = "" if self.looked_up is None else self.looked_up.note()
-        return "\n".join(filter(None, [*lines, self.summary(), note]))
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        table = self.waterfall().to_html(float_format=lambda share: f"{share:.3f}", escape=True)
-        return f"{table}<p>{escape(self.summary())}</p>"
 
 
 def told_apart_by(
@@ -443,23 +426,6 @@ def as_text(diagnosis: Diagnosis) -> str:
     )
 
 
-# What each step of the waterfall adds.
-_LABELS = {
-    "found": N_("recall now"),
-    "found_in_pieces": N_("with pieces"),
-    "ranked_too_low": N_("with k = {}"),
-    "not_retrieved": N_("with perfect ranking"),
-    "not_in_top_k": N_("with perfect ranking"),
-    "cut_apart": N_("with other chunks"),
-    "not_in_index": N_("with everything in the index"),
-    "not_seen": N_("with everything that is missed"),
-}
-_WITH_UNION = {
-    "found": N_("whole, in one document"),
-    "found_in_pieces": N_("recall now, pieces together"),
-}
-
-
 def within(k: Cutoff) -> str:
     """Say how far down an item may stand to be found.
 
@@ -469,127 +435,3 @@ def within(k: Cutoff) -> str:
     if isinstance(k, Budget):
         return amount_in_words(k.amount, k.unit)
     return _("any rank") if k is None else f"k = {k}"
-
-
-# What is said of what is lost by a cause.
-_LOST = {
-    "found_in_pieces": N_(
-        "{share} % of passages come back in pieces, no document holds them whole: count pieces "
-        "with {union}, or try larger chunks or more overlap"
-    ),
-    "ranked_too_low": N_(
-        "{share} % of passages are ranked too low, half of them at rank {rank} or better: rerank "
-        "the first {depth}, or pass on more documents"
-    ),
-    "not_retrieved": N_(
-        "{share} % of passages are in the index and not among the first {depth} documents: try "
-        "hybrid search, another embedding model or rewritten questions"
-    ),
-    "not_in_top_k": N_(
-        "{share} % of passages are in the index and not within {within}: {deeper} to see whether "
-        "ranking or search loses them"
-    ),
-    "cut_apart": N_(
-        "{share} % of passages are cut apart by the splitter: chunks of {words} words; try a "
-        "larger size or overlap"
-    ),
-    "not_in_index": N_("{share} % of passages are not in the index: check what was ingested"),
-    "not_seen": N_(
-        "{share} % of passages are missed: {index} to see whether they can be found at all"
-    ),
-}
-
-
-def sentence(diagnosis: Diagnosis, ways: Mapping[str, str] | None = None) -> str:
-    """Say what most is lost by, and what to do about it.
-
-    Args:
-        diagnosis: What was found out.
-        ways: How to count pieces (``"union"``), to look deeper (``"deeper"``) and to look at the
-            chunks (``"index"``), where it is not Python that is advised.
-    """
-    if math.isnan(next(iter(diagnosis.shares.values()))):
-        return _("Nothing to diagnose: no query has ground truth with words.")
-    if told := sentences(diagnosis, ways):
-        return told[0]
-    told_all = _("Nothing is lost: every passage is found within {within}.")
-    return told_all.format(within=within(diagnosis.k))
-
-
-def sentences(diagnosis: Diagnosis, ways: Mapping[str, str] | None = None) -> list[str]:
-    """Say what is lost by each cause and what to do about it, the largest loss first.
-
-    The arguments are those of :func:`sentence`.
-    """
-    counted = {"found", *(("found_in_pieces",) if diagnosis.union else ())}
-    shares = diagnosis.shares
-    lost = {cause: share for cause, share in shares.items() if cause not in counted and share > 0}
-    ways = ways or {
-        "union": "CoverageMatcher(union=True)",
-        "deeper": _("pass deeper=…"),
-        "index": _("pass index=…"),
-    }
-    told = []
-    for cause in sorted(lost, key=lambda one: lost[one], reverse=True):
-        facts = _facts(diagnosis, cause, lost[cause])
-        said = _told_of(cause, facts, knows_words=diagnosis.knows_words)
-        told.append(said.format(**facts, **ways) + ".")
-    return told
-
-
-def _facts(diagnosis: Diagnosis, cause: str, share: float) -> dict[str, Any]:
-    """Return the numbers in what is said of a cause."""
-    items = [item for item in diagnosis.items if item.cause == cause]
-    ranks = [item.rank for item in items if item.rank is not None]
-    return {
-        "share": _percent(share),
-        "within": within(diagnosis.k),
-        "n": len(items),
-        "depth": diagnosis.depth,
-        "words": diagnosis.chunk_words,
-        "rank": int(np.median(ranks)) if ranks else None,
-        "repeats": sum(bool(item.repeats_above) for item in items),
-        "gaps": sum(item.query_overlap == 0 for item in items),
-        "parsed": sum((item.letters or 0.0) >= diagnosis.threshold for item in items),
-    }
-
-
-def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> str:
-    """Return what to say of a cause."""
-    if cause == "cut_apart" and not facts["words"]:
-        return _(
-            "{share} % of passages are cut apart by the splitter: try larger chunks or more overlap"
-        )
-    if cause == "not_in_index" and facts["parsed"] * 2 > facts["n"]:
-        if knows_words:
-            return _(
-                "{share} % of passages are not in the index as they are written, though the "
-                "letters of {parsed} of {n} are: look at parsing, spaces and hyphens"
-            )
-        return _(
-            "{share} % of passages match no chunk of the index, though the letters of {parsed} of "
-            "{n} are in it: where chunks are cut elsewhere, only the matcher coverage can tell why"
-        )
-    told = _(_LOST[cause])
-    if cause == "ranked_too_low" and facts["repeats"]:
-        told += ngettext(
-            "; {repeats} of them stands below near-repeats, drop those first",
-            "; {repeats} of them stand below near-repeats, drop those first",
-            facts["repeats"],
-        )
-    if cause == "not_retrieved" and facts["gaps"]:
-        told += _("; {gaps} of {n} share no word with their question")
-    if cause == "not_in_index" and facts["parsed"]:
-        told += _(" (the letters of {parsed} are: look at parsing)")
-    return told
-
-
-def _percent(share: float) -> str:
-    """Round to whole percents, but a part is neither nothing nor all, nor made larger to show.
-
-    >>> _percent(0.087), _percent(0.999), _percent(0.005), _percent(0.0013)
-    ('9', '99', '0.5', '0.1')
-    """
-    if 0 < share <= 0.005:
-        return f"{100 * share:.1g}"
-    return "100" if share == 1.0 else f"{min(round(100 * share), 99)}"

@@ -6,7 +6,6 @@ and holds a new result to what the last runs found on average.
 
 from __future__ import annotations
 
-import html
 import math
 import os
 from collections import defaultdict
@@ -21,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import N_, Language, _, language_of, ngettext, spoken
+from krag_eval._doors import Shown
+from krag_eval._language import N_, Language, _, language_of, spoken
 from krag_eval._reading import MAX_BYTES
 from krag_eval.errors import (
     Advice,
@@ -45,8 +45,6 @@ from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
 from krag_eval.statistics.comparison import (
     MAY_DIFFER,
     On,
-    as_html,
-    as_text,
     brought_together,
     checked_metrics,
     differing,
@@ -144,7 +142,7 @@ class HistoryRun:
     is_comparable: bool = True
 
     def __repr__(self) -> str:
-        return f"HistoryRun({self.name!r}, made {_minute(self.made)})"
+        return f"HistoryRun({self.name!r}, made {minute(self.made)})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,8 +168,8 @@ class HistoryReport(GateReport):
         return " ".join(self.told)
 
 
-@dataclass(frozen=True, eq=False)
-class History:
+@dataclass(frozen=True, eq=False, repr=False)
+class History(Shown):
     """The results saved in a folder: averages over time, and what changed between two runs.
 
     Made by :meth:`of`; not meant to be built by hand.
@@ -460,15 +458,6 @@ class History:
             ),
         )
 
-    def __repr__(self) -> str:
-        lines = [headed(self), *as_text(cells(self), n_names=2)]
-        return "\n".join([*(line.rstrip() for line in lines), *told(self)])
-
-    def _repr_html_(self) -> str:
-        head, table = html.escape(headed(self)), as_html(cells(self))
-        below = "".join(f"<p><small>{html.escape(line)}</small></p>" for line in told(self))
-        return f"<p>{head}</p>{table}{below}"
-
 
 def _read(folder: Path) -> tuple[list[HistoryRun], dict[str, str]]:
     """Read the results in a folder; return them, and why other files are none."""
@@ -520,7 +509,7 @@ def _with_changes(runs: Sequence[HistoryRun]) -> list[HistoryRun]:
     return found
 
 
-def _has_rows(result: EvaluationResult) -> bool:
+def has_rows(result: EvaluationResult) -> bool:
     """Tell whether there are per-query rows: a run in parts may have them in a file, or nowhere."""
     try:
         return result.labels is not None
@@ -543,7 +532,7 @@ def _apart(before: EvaluationResult, after: EvaluationResult) -> tuple[bool, lis
 
     Of results without rows, the settings alone are known.
     """
-    if not (_has_rows(before) and _has_rows(after)):
+    if not (has_rows(before) and has_rows(after)):
         return _settings_apart(before, after), []
     with muted():
         ours, theirs = brought_together(before, after)
@@ -612,7 +601,7 @@ def _drawn_alike(
     alike = defaultdict(list)
     for run in runs:
         averages = _known(run.result, metrics)
-        if averages and _has_rows(run.result) and run.result.counted.any():
+        if averages and has_rows(run.result) and run.result.counted.any():
             alike[run.result.n_counted, tuple(averages.items())].append(run)
     for (_n, shown), several in alike.items():
         for start in range(0, len(several), _DRAWN_AT_ONCE):
@@ -718,7 +707,7 @@ class _Comparable:
                 runs=", ".join(run.name for run, _, _ in pairs),
             )  # fmt: skip
             settings = [theirs.settings for *_, theirs in pairs[:1]]
-            yield from _told_others([*settings, *(one.settings for _, one, _ in pairs)])
+            yield from told_others([*settings, *(one.settings for _, one, _ in pairs)])
         for kind, names in self.aside.items():
             if names:
                 yield _(_ASIDE[kind][1]).format(", ".join(names))
@@ -733,7 +722,7 @@ def _told_apart(runs: Iterable[HistoryRun]) -> list[list[HistoryRun]]:
     found: list[list[HistoryRun]] = []
     at: defaultdict[datetime, list[list[HistoryRun]]] = defaultdict(list)
     for run in runs:
-        others = at[run.made] if _has_rows(run.result) else []
+        others = at[run.made] if has_rows(run.result) else []
         known = next((one for one in others if one[0].result == run.result), None)
         if known is None:
             known = []
@@ -858,63 +847,7 @@ def _told_change(change: Change) -> str:
     return _("{setting} from {before} to {after}")
 
 
-def headed(history: History) -> str:
-    """Say how many runs there are, and where."""
-    n = len(history.runs)
-    told = ngettext("{n} run in {folder}", "{n} runs in {folder}", n)
-    return told.format(n=n, folder=history.folder)
-
-
-def cells(history: History) -> list[list[str]]:
-    """Return the runs as text, header first: run, time, and each metric with its interval."""
-    header = [_("run"), _("made (UTC)")]
-    for metric in history.metrics:
-        header += [metric, _("95 % interval")]
-    return [header] + [
-        [run.name, _minute(run.made) + "*" * run.made_by_file]
-        + [cell for metric in history.metrics for cell in _cells(history, run, metric)]
-        for run in history.runs
-    ]
-
-
-def _cells(history: History, run: HistoryRun, metric: str) -> tuple[str, str]:
-    low, high = history.bounds(run, metric)
-    value = history.value(run, metric)
-    spanned = "-" if math.isnan(low) else _("{} to {}").format(f"{low:.3f}", f"{high:.3f}")
-    return "-" if math.isnan(value) else f"{value:.4f}", spanned
-
-
-def told(history: History) -> list[str]:
-    """Say what changed from run to run, and what the table does not know, a line each."""
-    lines = []
-    for run in history.runs:
-        if run.changes:
-            line = f"{run.name}: {'; '.join(told_changes(run))}"
-            lines.append(
-                line
-                if run.is_comparable
-                else _("{} (not comparable with the run before)").format(line)
-            )
-    lines += _told_others([run.result.settings for run in history.runs])
-    n = sum(run.made_by_file for run in history.runs)
-    if n:
-        by_file = ngettext(
-            "The time of {n} run is that of its file (*): results saved before this was kept do "
-            "not say when they were made.",
-            "The time of {n} runs is that of their files (*): results saved before this was kept "
-            "do not say when they were made.",
-            n,
-        )
-        lines.append(by_file.format(n=n))
-    lines += told_failed({run.name: run.result.n_failed for run in history.runs})
-    bare = [run.name for run in history.runs if not _has_rows(run.result)]
-    if bare:
-        without = _("Without intervals, because they were saved without per-query rows: {}.")
-        lines.append(without.format(", ".join(bare)))
-    return lines
-
-
-def _told_others(settings: Sequence[Mapping[str, str]]) -> list[str]:
+def told_others(settings: Sequence[Mapping[str, str]]) -> list[str]:
     """Say which settings may not be the same in all runs."""
     told = _(
         "The {name} may not be the same in all runs: {value} does not tell all that it depends on."
@@ -922,5 +855,6 @@ def _told_others(settings: Sequence[Mapping[str, str]]) -> list[str]:
     return [told.format(name=name, value=value) for name, value in may_be_others(settings)]
 
 
-def _minute(moment: datetime) -> str:
+def minute(moment: datetime) -> str:
+    """Return a time to the minute."""
     return f"{moment:%Y-%m-%d %H:%M}"

@@ -6,25 +6,23 @@ first used.
 
 from __future__ import annotations
 
-import html
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import zip_longest
 from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import N_, Language, _, ngettext, spoken
+from krag_eval._doors import Shown
+from krag_eval._language import N_, Language, _, spoken
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, clipped, text, warn, whole
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
-from krag_eval.scoring.averages import Average, in_pairs
+from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import (
     Cutoff,
     Length,
@@ -90,8 +88,8 @@ _CALLED_ELSEWHERE = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class EvaluationResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class EvaluationResult(Shown):
     """All metrics at all cutoffs asked for, per query and averaged, and what they rest on.
 
     Made by ``OfflineRetrievalEvaluator.evaluate``; not meant to be built by hand.
@@ -184,7 +182,7 @@ class EvaluationResult:
         return self.rows.tables
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> Summary:  # it can be called, too
         """The exact sums all averages follow from; those of parts add up to those of the whole."""
         if self.totals is not None:
             return replace(self.totals, n_failed=self.n_failed)
@@ -1116,52 +1114,6 @@ class EvaluationResult:
             for key, value in averages.items()
         }
 
-    @spoken
-    def to_markdown(self, language: Language | None = None) -> str:
-        """Return the averages in GitHub's Markdown, rounded for reading: a column per cutoff.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-
-        >>> from krag_eval import OfflineRetrievalEvaluator
-        >>> evaluator = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]])
-        >>> print(evaluator.evaluate(k=[1, 3], metrics=["reciprocal_rank", "recall"]).to_markdown())
-        | metric | @1 | @3 |
-        | --- | ---: | ---: |
-        | mrr | 1.0000 | 1.0000 |
-        | micro_recall | 0.5000 | 1.0000 |
-        | macro_recall | 0.5000 | 1.0000 |
-        <BLANKLINE>
-        """
-        from krag_eval.statistics.comparison import as_markdown
-
-        failed = [f"\n- {one}\n" for one in self.summary.told_failed()]
-        return as_markdown(self._cells(), n_names=1) + "".join(failed)
-
-    @spoken
-    def to_latex(self, language: Language | None = None) -> str:
-        r"""Return the averages as a LaTeX ``tabular``, rounded for reading.
-
-        It needs ``\usepackage{booktabs}``.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        from krag_eval.statistics.comparison import as_latex
-
-        failed = [f"% {one}\n" for one in self.summary.told_failed()]
-        return "".join(failed) + as_latex(self._cells(), n_names=1)
-
-    def _cells(self) -> list[list[str]]:
-        """Return the averages as text, header first: a row per key, a column per cutoff."""
-        header = [_("metric"), *(f"@{spelled(k)}" for k in self.k)]
-        values, names = self.metrics.T.loc[[*self.shown]], self.row_names()
-        rows = [
-            [names[key], *("–" if math.isnan(value) else f"{value:.4f}" for value in row)]
-            for key, row in zip(values.index, values.to_numpy(), strict=True)
-        ]
-        return [header, *rows]
-
     def to_json(
         self,
         path: str | os.PathLike[str],
@@ -1227,40 +1179,6 @@ class EvaluationResult:
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
-
-    def __repr__(self) -> str:
-        table = self._shown().to_string().splitlines()
-        head = ngettext(
-            "EvaluationResult of {} query", "EvaluationResult of {} queries", self.n_queries
-        )
-        lines = [head.format(self.n_queries), *table, *self._footnotes()]
-        return "\n".join(line.rstrip() for line in lines)
-
-    def _repr_html_(self) -> str:
-        return self._shown().to_html() + "".join(
-            f"<p><small>{html.escape(line)}</small></p>" for line in self._footnotes()
-        )
-
-    def _shown(self) -> pd.DataFrame:
-        """The averages as they are shown: a row per metric, micro beside macro where both are."""
-        import pandas as pd
-
-        values = self.metrics.T.loc[[*self.shown]]
-        values = values.map(lambda value: "NaN" if math.isnan(value) else f"{value:.4f}")
-        rows, names = in_pairs(values.index), self.row_names()
-        if len(rows) == len(values):
-            return values.rename(index=names)
-        table = {
-            (k, average): [values[k].get(key, "") for key in keys]
-            for k in values.columns
-            for average, keys in zip(("macro", "micro"), zip_longest(*rows.values()), strict=True)
-        }
-        index = [names.get(name, name) for name in rows]
-        return pd.DataFrame(table, index=index).rename_axis(columns=["k", ""])
-
-    def _footnotes(self) -> list[str]:
-        asked = [] if self.retrieval is None else [self.retrieval.summary()]
-        return [*asked, self.signature]
 
 
 def _moment_of(seconds: str) -> datetime:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
+from importlib.metadata import entry_points
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias
@@ -1174,6 +1175,22 @@ def _checked_metric(metric: object, known: Mapping[str, Metric]) -> Metric:
     return metric.at()
 
 
+def installed(name: str, argument: str = "metrics") -> Metric | None:
+    """Return the metric that an installed package adds by that name; ``None`` if none does.
+
+    A package names it in its entry points: ``[project.entry-points."krag_eval.metrics"]``, then
+    ``within_two = "its_module:WITHIN_TWO"``.
+
+    Raises:
+        InvalidType: If it is something else.
+    """
+    found = [one.load() for one in entry_points(group="krag_eval.metrics", name=name)]
+    if found and not isinstance(found[0], Metric):
+        problem = f": what an installed package adds as {name!r} is no Metric, but {found[0]!r}"
+        raise InvalidType(argument, problem)
+    return found[0] if found else None
+
+
 def _by_name(name: str, known: Mapping[str, Metric]) -> Metric:
     """Return the metric of that name, or of which it names the mean."""
     if "@" in name:
@@ -1184,6 +1201,8 @@ def _by_name(name: str, known: Mapping[str, Metric]) -> Metric:
         )
     found = built_in(name)
     if found is None:
+        if (added := installed(name)) is not None:
+            return _checked_metric(added, known)
         # By its column, or by the key its mean is printed under.
         raise unknown("metrics", name, (*(one.key for one in known.values()), *known))
     if found.needs_words and found.name not in known:

@@ -175,7 +175,7 @@ def test_pieces_count_with_union(tmp_path: Path, chunks: Path) -> None:
     rows = written(tmp_path / "r.jsonl", rows_of(predicted))
     plain = run("diagnose", rows, "--index", chunks, "-k", 2)
     assert counts_in(plain.stdout)["found_in_pieces"] == 1
-    assert "count pieces with --union" in " ".join(plain.stdout.split())
+    assert "count pieces with coverage(union=yes)" in " ".join(plain.stdout.split())
     together = run("diagnose", rows, "--index", chunks, "-k", 2, "--union")
     assert "recall now, pieces together" in together.stdout
 
@@ -186,7 +186,7 @@ def test_lists_that_end_at_k(tmp_path: Path, chunks: Path) -> None:
     rows = written(tmp_path / "r.jsonl", rows_of(predicted))
     result = run("diagnose", rows, "--index", chunks, "-k", 1)
     assert counts_in(result.stdout)["not_in_top_k"] == 2
-    assert "longer lists, or a smaller -k" in " ".join(result.stdout.split())
+    assert "retrieve longer lists" in " ".join(result.stdout.split())
 
 
 def test_depth_and_items_without_words(tmp_path: Path, chunks: Path) -> None:
@@ -196,7 +196,7 @@ def test_depth_and_items_without_words(tmp_path: Path, chunks: Path) -> None:
     file = written(tmp_path / "r.jsonl", rows)
     result = run("diagnose", file, "--index", chunks, "-k", 1, "--depth", 2)
     assert counts_in(result.stdout)["not_retrieved"] == 1
-    assert printed(result.stdout)["no_words"] == ["(not", "counted)", "1", "-", "-"]
+    assert printed(result.stdout)["no_words"] == ["(not", "counted)", "1", "–", "–"]
 
 
 @pytest.mark.parametrize(

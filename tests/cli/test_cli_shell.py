@@ -52,7 +52,7 @@ class TestShell:
             "import sys; from krag_eval.cli import main\n"
             "try: main(['evaluate', '--help'])\n"
             "except SystemExit: pass\n"
-            "heavy = {'pandas', 'matplotlib', 'rich', 'langchain_core', 'rouge_score', 'scipy'}\n"
+            "heavy = {'pandas', 'matplotlib', 'rich.console', 'langchain_core', 'rouge_score'}\n"
             "sys.exit(f'loaded: {heavy & set(sys.modules)}' if heavy & set(sys.modules) else 0)"
         )
         done = subprocess.run(

@@ -4,6 +4,7 @@ Of the sample, macro_recall@2 is (2/3 + 1/2) / 2 = 7/12, mrr (1 + 1/2) / 2 and m
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -137,7 +138,7 @@ class TestIntervals:
     """``krag-eval evaluate … --intervals``."""
 
     def test_stand_beside_each_average(self, tmp_path: Path) -> None:
-        """They are those of Python, to three digits, three cutoffs to a table."""
+        """They are those of Python, as many cutoffs to a table as fit."""
         path = tmp_path / "run.jsonl"
         lines = [{"actual": ["a"], "predicted": ["a" if i % 3 else "b", "a"]} for i in range(40)]
         path.write_text("\n".join(map(json.dumps, lines)))
@@ -148,7 +149,7 @@ class TestIntervals:
         with pytest.warns(UserWarning, match="at most 2 documents"):
             expected = evaluator.evaluate(k=[1, 2, 3, 4]).confidence_intervals()
         low, high = expected.loc["mrr@1", ["low", "high"]]
-        assert printed(output.split("@4")[0])["mrr"][:2] == ["0.6500", f"{low:.3f}–{high:.3f}"]
+        assert re.search(rf"^mrr +0\.6500 +{low:.4f} to {high:.4f}", output, re.MULTILINE)
         assert output.count("95 % interval") == 4
         assert max(map(len, output.splitlines()[1:])) <= 100
 

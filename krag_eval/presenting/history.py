@@ -1,0 +1,73 @@
+"""How a history is shown: its runs with their averages, and what changed between them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from krag_eval._language import _, ngettext
+from krag_eval._text import fitted
+from krag_eval.presenting import Column, Page, Table, numbers, presents
+from krag_eval.results.history import (
+    History,
+    HistoryRun,
+    has_rows,
+    minute,
+    told_changes,
+    told_others,
+)
+from krag_eval.results.latency import told_failed
+
+# Columns of the name of a run.
+_NAME = 40
+
+
+@presents
+def _page(history: History) -> Page:
+    n = len(history.runs)
+    title = ngettext("{n} run in {folder}", "{n} runs in {folder}", n)
+
+    def span(run: HistoryRun, metric: str) -> str:
+        return numbers.span(*history.bounds(run, metric), numbers.short)
+
+    columns = [
+        Column(_("run"), lambda run: fitted(run.name, _NAME)),
+        Column(_("made (UTC)"), lambda run: minute(run.made) + "*" * run.made_by_file),
+    ]
+    for metric in history.metrics:
+        columns.append(Column(metric, partial(history.value, metric=metric)))
+        columns.append(Column(_("{} % interval").format(95), partial(span, metric=metric)))
+    return Page(
+        title.format(n=n, folder=history.folder),
+        [Table(history.runs, columns, names=2)],
+        notes=_told(history),
+    )
+
+
+def _told(history: History) -> list[str]:
+    """Say what changed from run to run, and what the table does not know, a line each."""
+    lines = []
+    for run in history.runs:
+        if run.changes:
+            line = f"{run.name}: {'; '.join(told_changes(run))}"
+            lines.append(
+                line
+                if run.is_comparable
+                else _("{} (not comparable with the run before)").format(line)
+            )
+    lines += told_others([run.result.settings for run in history.runs])
+    n = sum(run.made_by_file for run in history.runs)
+    if n:
+        by_file = ngettext(
+            "The time of {n} run is that of its file (*): results saved before this was kept do "
+            "not say when they were made.",
+            "The time of {n} runs is that of their files (*): results saved before this was kept "
+            "do not say when they were made.",
+            n,
+        )
+        lines.append(by_file.format(n=n))
+    lines += told_failed({run.name: run.result.n_failed for run in history.runs})
+    bare = [run.name for run in history.runs if not has_rows(run.result)]
+    if bare:
+        without = _("Without intervals, because they were saved without per-query rows: {}.")
+        lines.append(without.format(", ".join(bare)))
+    return lines

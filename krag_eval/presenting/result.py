@@ -1,0 +1,118 @@
+"""How a result is shown: its averages by cutoff, and the queries that lost most."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from krag_eval._language import _, ngettext, pgettext
+from krag_eval._text import fitted, visible
+from krag_eval.presenting import Column, Page, Table, numbers, presents
+from krag_eval.results.result import EvaluationResult
+from krag_eval.scoring.averages import in_pairs
+from krag_eval.scoring.cutoffs import spelled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# From so many cutoffs on, what counts as found stands below the name of a metric.
+_MANY = 4
+# Columns of a question where nothing stands beside it, and for all beside texts.
+_QUERY, _BESIDE_TEXTS, _NARROWEST = 56, 58, 16
+
+
+@presents
+def _page(result: EvaluationResult) -> Page:
+    return result_page(result)
+
+
+def result_page(
+    result: EvaluationResult,
+    averages: Collection[str] | None = None,
+    intervals: pd.DataFrame | None = None,
+) -> Page:
+    """Show the averages, micro beside macro, or each with its interval.
+
+    Args:
+        result: The result.
+        averages: The averages to show; those of ``result.shown`` if not given.
+        intervals: The 95 % interval of each average, as ``confidence_intervals`` returns them.
+    """
+    values, names = result.to_dict(), result.row_names()
+    keys = result.shown if averages is None else [one for one in names if one in averages]
+    rows = in_pairs(keys) if intervals is None else {key: (key,) for key in keys}
+    paired = len(rows) < len(keys)
+    header = [_("metric")]
+    table: list[list[object]] = []
+    for name in rows:
+        shown = names.get(name, name)
+        table.append([tuple(shown.split(" ", 1)) if len(result.k) >= _MANY else shown])
+    for k in map(spelled, result.k):
+        header += [f"@{k}\nmacro", f"@{k}\nmicro"] if paired else [f"@{k}"]
+        header += [] if intervals is None else [_("{} % interval").format(95)]
+        for row, of_row in zip(table, rows.values(), strict=True):
+            row += [values[f"{key}@{k}"] for key in of_row]
+            row += [""] if paired and len(of_row) == 1 else []
+            if intervals is not None:
+                bounds = intervals[["low", "high"]].reindex([f"{of_row[0]}@{k}"]).to_numpy()[0]
+                row.append(numbers.span(*bounds.tolist()))
+    title = ngettext(
+        "EvaluationResult of {} query", "EvaluationResult of {} queries", result.n_queries
+    )
+    run = result.retrieval
+    is_timed = run is not None and not math.isnan(run.latency.mean)
+    asked = [_("latency: {}").format(result.latency)] if is_timed else []
+    return Page(
+        title.format(result.n_queries),
+        [Table.of_cells(header, table)],
+        notes=[*asked, *result.summary.told_failed()],
+        signature=result.signature,
+    )
+
+
+def misses_page(
+    missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: str, width: int
+) -> Page:
+    """Show the first of the queries that lost something.
+
+    Args:
+        missed: All of them, as ``result.misses`` returns them.
+        n: How many to show.
+        labels: The labels of all queries; one that several share tells no position.
+        k: The cutoff.
+        width: Columns of the terminal, which the texts are clipped to.
+    """
+    title = _("{n} of {queries} queries lost something @{k}")
+    title = title.format(n=len(missed), queries=len(labels), k=k)
+    positions, times = {one: place for place, one in enumerate(labels)}, Counter(labels)
+    told = "missed" in missed
+    room = max((width - _BESIDE_TEXTS) // 2, _NARROWEST) if told else _QUERY
+
+    def at(name: str) -> str:
+        return f"missed:{name}" if f"missed:{name}" in missed else name
+
+    def clipped(text: Any) -> str | None:
+        return None if text is None else fitted(visible(str(text)), room)
+
+    columns = [
+        Column(_("position"),
+               lambda one: positions[one["query"]] if times[one["query"]] == 1 else None),
+        Column(_("query"), lambda one: clipped(one["query"])),
+        Column(_("status"), lambda one: _(one["status"])),
+        Column(pgettext("heading", "found"),
+               lambda one: _("{} of {}").format(round(one["covered"]), round(one["ground_truth"]))),
+    ]  # fmt: skip
+    if told:
+        columns.insert(2, Column(pgettext("heading", "missed"), lambda one: clipped(one["missed"])))
+        columns += [
+            Column(_("similarity"), at("similarity")),
+            Column(_("rank"), lambda one: one[at("rank")] or None),
+        ]
+    rows = missed[:n].reset_index()
+    if told:
+        rows[at("rank")] = rows[at("rank")].fillna(0)
+    table = Table(rows.to_dict("records"), columns, names=3 if told else 2)
+    more = [_("and {} more").format(len(missed) - n)] if len(missed) > n else []
+    return Page(title, [table] if len(missed) else [], notes=more)
