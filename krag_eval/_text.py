@@ -75,6 +75,8 @@ def visible(text: str) -> str:
     >>> print(visible("a\x1b[31m\n\n b\u202ec"))
     a\x1b[31m b\u202ec
     """
+    if text.isprintable() and "  " not in text:  # nearly all are, and nothing in them acts
+        return text
     return _ACTING.sub(_escaped, _SPACE.sub(" ", text))
 
 
@@ -147,8 +149,10 @@ class Excerpt:
     def of(cls, text: str, *, whole: bool = False) -> Excerpt:
         """Take the beginning of a text, where a longer one costs no more, or all of it."""
         size = len(text) if whole else EXAMINED
-        start = unicodedata.normalize("NFC", text[:size].lstrip())
-        return cls(_STACKED.sub(r"\1", start), cut=len(text) > size)
+        start = text[:size].lstrip()
+        if not start.isascii():
+            start = _STACKED.sub(r"\1", unicodedata.normalize("NFC", start))
+        return cls(start, cut=len(text) > size)
 
     @property
     def fragments(self) -> list[Fragment]:
@@ -447,18 +451,24 @@ def agreement(first: str, second: str, *, by_letters: bool = False) -> tuple[Spa
     ['Books may be kept']
     """
     token = _LETTER if by_letters else _TOKEN
-    tokens = [list(token.finditer(text)) for text in (first, second)]
-    words = [[token[0].casefold() for token in one] for one in tokens]
+    words = [_words(token, text) for text in (first, second)]
     size = min(_SHORTEST_RUN_OF_LETTERS if by_letters else _SHORTEST_RUN, *map(len, words))
     if size == 0:
         return (), ()
     runs = [list(zip(*(one[i:] for i in range(size)), strict=False)) for one in words]
-    shared = set(runs[0]) & set(runs[1])
+    shared = set(runs[0]).intersection(runs[1])
+    if not shared:
+        return (), ()
     first_spans, second_spans = (
-        _spans([run in shared for run in of_text], size, places)
-        for of_text, places in zip(runs, tokens, strict=True)
+        _spans([run in shared for run in of_text], size, list(token.finditer(text)))
+        for of_text, text in zip(runs, (first, second), strict=True)
     )
     return first_spans, second_spans
+
+
+@lru_cache(64)  # a text is held against several others, one after the other
+def _words(token: re.Pattern[str], text: str) -> list[str]:
+    return [word.casefold() for word in token.findall(text)]
 
 
 def _spans(is_shared: list[bool], size: int, tokens: list[re.Match[str]]) -> Spans:
