@@ -434,8 +434,8 @@ _UNSPACED = (
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
-def agreement(first: str, second: str, *, by_letters: bool = False) -> tuple[Spans, Spans]:
-    """Return where two texts share runs of three words or more, in each of them.
+def agreement(first: str, second: str, *, by_letters: bool = False) -> Spans:
+    """Return where the first of two texts shares runs of three words or more with the second.
 
     Of a text with fewer words, all of them must be there. Case and punctuation do not matter. The
     cost grows with the length of the texts, not with its square.
@@ -446,24 +446,20 @@ def agreement(first: str, second: str, *, by_letters: bool = False) -> tuple[Spa
         by_letters: Whether runs are of seven letters or more, whatever the spaces between them.
 
     >>> text = "Books may be kept for four weeks."
-    >>> spans, _ = agreement(text, "All books may be kept")
-    >>> [text[start:stop] for start, stop in spans]
+    >>> [text[start:stop] for start, stop in agreement(text, "All books may be kept")]
     ['Books may be kept']
     """
     token = _LETTER if by_letters else _TOKEN
     words = [_words(token, text) for text in (first, second)]
     size = min(_SHORTEST_RUN_OF_LETTERS if by_letters else _SHORTEST_RUN, *map(len, words))
     if size == 0:
-        return (), ()
-    runs = [list(zip(*(one[i:] for i in range(size)), strict=False)) for one in words]
-    shared = set(runs[0]).intersection(runs[1])
+        return ()
+    runs, others = (zip(*(one[i:] for i in range(size)), strict=False) for one in words)
+    of_first = list(runs)
+    shared = set(of_first).intersection(others)
     if not shared:
-        return (), ()
-    first_spans, second_spans = (
-        _spans([run in shared for run in of_text], size, list(token.finditer(text)))
-        for of_text, text in zip(runs, (first, second), strict=True)
-    )
-    return first_spans, second_spans
+        return ()
+    return _spans([run in shared for run in of_first], size, list(token.finditer(first)))
 
 
 @lru_cache(64)  # a text is held against several others, one after the other

@@ -457,6 +457,7 @@ def _choice(found: Sweep) -> dict[str, Any] | None:
 
 def _write(outputs: Outputs, found: Sweep, language: Language | None, format: str) -> None:
     from krag_eval.plotting import pareto_points
+    from krag_eval.report import write_report
 
     write_files(
         outputs,
@@ -467,16 +468,6 @@ def _write(outputs: Outputs, found: Sweep, language: Language | None, format: st
                 partial(write_plot, lambda ax: pareto_points(found, ax=ax)),
                 _("quality against context"),
             ),
-            "report": (partial(_write_report, found, language), _("an HTML report")),
+            "report": (partial(write_report, found, language=language), _("an HTML report")),
         },
     )
-
-
-def _write_report(found: Sweep, language: Language | None, target: str) -> None:
-    """Write the page; of a single run, that of its result, as there is nothing to compare."""
-    from krag_eval.report import write_sweep_report
-
-    if found.comparison is None:
-        found.cells[0].result.report(target, language=language)
-    else:
-        write_sweep_report(found, target, language=language)

@@ -779,29 +779,19 @@ def _highlighted(
     # A partner need not be shown itself.
     all_ranks = {*ranks, *(rank for number in numbers for rank in _partners(items[number]))}
     held = {rank: {documents[rank].closest, *documents[rank].piece_of} - {None} for rank in ranks}
-    agreeing = partial(_agreeing, by_letters=explanation.by_letters)
+    marked = partial(_marked, by_letters=explanation.by_letters)
     all_numbers = {*numbers, *(number for rank in ranks for number in held[rank])}
     by_rank = {r: _excerpts((d.text,), full) for r, d in documents.items() if r in all_ranks}
     by_number = {n: _excerpts(i.alternatives, full) for n, i in items.items() if n in all_numbers}
     return (
         {
-            r: _joined(agreeing(by_rank[r], by_number.get(n or 0, ())) for n in held[r] or [None])
+            r: marked(by_rank[r], [by_number.get(number or 0, ()) for number in held[r]])
             for r in ranks
         },
         {
-            n: _joined(
-                agreeing(by_number[n], by_rank.get(rank, ())) for rank in _partners(items[n]) or [0]
-            )
+            n: marked(by_number[n], [by_rank.get(rank, ()) for rank in _partners(items[n])])
             for n in numbers
         },
-    )
-
-
-def _joined(marked: Iterable[Sequence[Excerpt]]) -> tuple[Excerpt, ...]:
-    """Return the same excerpts with all that was marked in any of them."""
-    return tuple(
-        replace(same[0], spans=united(span for one in same for span in one.spans))
-        for same in zip(*marked, strict=True)
     )
 
 
@@ -822,21 +812,15 @@ def _excerpts(texts: Iterable[str | None] | None, full: bool = False) -> tuple[E
     return tuple(shown)
 
 
-def _agreeing(
-    excerpts: Sequence[Excerpt], partners: Sequence[Excerpt], *, by_letters: bool
+def _marked(
+    excerpts: Sequence[Excerpt], partners: Sequence[Sequence[Excerpt]], *, by_letters: bool
 ) -> tuple[Excerpt, ...]:
-    """Highlight where each excerpt agrees with whichever partner it agrees with most."""
-    return tuple(
-        replace(
-            excerpt,
-            spans=max(
-                (
-                    agreement(excerpt.text, partner.text, by_letters=by_letters)[0]
-                    for partner in partners
-                ),
-                key=lambda spans: sum(stop - start for start, stop in spans),
-                default=(),
-            ),
-        )
-        for excerpt in excerpts
-    )
+    """Highlight where each excerpt agrees with each partner, in whichever of its texts most."""
+
+    def spans(text: str) -> Iterator[tuple[int, int]]:
+        for several in partners:
+            found = (agreement(text, one.text, by_letters=by_letters) for one in several)
+            yield from max(found, key=lambda some: sum(b - a for a, b in some), default=())
+
+    marked = ((one, united(spans(one.text))) for one in excerpts)
+    return tuple(replace(one, spans=found) if found else one for one, found in marked)
