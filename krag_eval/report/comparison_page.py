@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krag_eval import plotting
-from krag_eval._language import _, language, pgettext
+from krag_eval._language import _, pgettext
 from krag_eval._text import fitted
 from krag_eval.errors import muted, named_options, whole
 from krag_eval.plotting.styling import (
@@ -129,6 +129,7 @@ def comparison_page(
 
 def _sweep(sweep: Sweep) -> dict[str, Any]:
     """Gather what the template reads of a sweep alone."""
+    from krag_eval.presenting.sweep import chosen, reused, shared
     from krag_eval.retrievers.sweep import COSTS
 
     front = {*sweep.front("context")}
@@ -136,8 +137,8 @@ def _sweep(sweep: Sweep) -> dict[str, Any]:
         "sweep": sweep,
         "cells": Table(sweep.cells, list(_sweep_columns(sweep))),
         "is_on_front": lambda cell: (cell.same_as or cell.name) in front,
-        "reused": sweep.told_reuse(language()),
-        "choice": sweep.told_choice(language()),
+        "told": [*reused(sweep), *shared(sweep)],
+        "choice": chosen(sweep),
         "drawn_costs": [
             picture(f"pareto{cost}", _SIZE, plotting.pareto_points, sweep, cost)
             for cost in COSTS
