@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from krag_eval.errors import InvalidInput
@@ -71,6 +72,8 @@ def visible(text: str) -> str:
     >>> print(visible("a\x1b[31m\n\n b\u202ec"))
     a\x1b[31m b\u202ec
     """
+    if text.isprintable() and "  " not in text:  # nearly all are, and nothing in them acts
+        return text
     return _ACTING.sub(_escaped, _SPACE.sub(" ", text))
 
 
@@ -146,8 +149,10 @@ class Excerpt:
     def of(cls, text: str, *, whole: bool = False) -> Excerpt:
         """Take the beginning of a text, where a longer one costs no more, or all of it."""
         size = len(text) if whole else EXAMINED
-        start = unicodedata.normalize("NFC", text[:size].lstrip())
-        return cls(_STACKED.sub(r"\1", start), cut=len(text) > size)
+        start = text[:size].lstrip()
+        if not start.isascii():
+            start = _STACKED.sub(r"\1", unicodedata.normalize("NFC", start))
+        return cls(start, cut=len(text) > size)
 
     @property
     def fragments(self) -> list[Fragment]:
@@ -229,8 +234,8 @@ _UNSPACED = (
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
-def agreement(first: str, second: str, *, by_letters: bool = False) -> tuple[Spans, Spans]:
-    """Return where two texts share runs of three words or more, in each of them.
+def agreement(first: str, second: str, *, by_letters: bool = False) -> Spans:
+    """Return where the first of two texts shares runs of three words or more with the second.
 
     Of a text with fewer words, all of them must be there. Case and punctuation do not matter. The
     cost grows with the length of the texts, not with its square.
@@ -241,23 +246,25 @@ def agreement(first: str, second: str, *, by_letters: bool = False) -> tuple[Spa
         by_letters: Whether runs are of seven letters or more, whatever the spaces between them.
 
     >>> text = "Books may be kept for four weeks."
-    >>> spans, _ = agreement(text, "All books may be kept")
-    >>> [text[start:stop] for start, stop in spans]
+    >>> [text[start:stop] for start, stop in agreement(text, "All books may be kept")]
     ['Books may be kept']
     """
     token = _LETTER if by_letters else _TOKEN
-    tokens = [list(token.finditer(text)) for text in (first, second)]
-    words = [[token[0].casefold() for token in one] for one in tokens]
+    words = [_words(token, text) for text in (first, second)]
     size = min(_SHORTEST_RUN_OF_LETTERS if by_letters else _SHORTEST_RUN, *map(len, words))
     if size == 0:
-        return (), ()
-    runs = [list(zip(*(one[i:] for i in range(size)), strict=False)) for one in words]
-    shared = set(runs[0]) & set(runs[1])
-    first_spans, second_spans = (
-        _spans([run in shared for run in of_text], size, places)
-        for of_text, places in zip(runs, tokens, strict=True)
-    )
-    return first_spans, second_spans
+        return ()
+    runs, others = (zip(*(one[i:] for i in range(size)), strict=False) for one in words)
+    of_first = list(runs)
+    shared = set(of_first).intersection(others)
+    if not shared:
+        return ()
+    return _spans([run in shared for run in of_first], size, list(token.finditer(first)))
+
+
+@lru_cache(64)  # a text is held against several others, one after the other
+def _words(token: re.Pattern[str], text: str) -> list[str]:
+    return [word.casefold() for word in token.findall(text)]
 
 
 def _spans(is_shared: list[bool], size: int, tokens: list[re.Match[str]]) -> Spans:

@@ -475,7 +475,7 @@ def test_joiners_stay():
 
 def marked(text, other):
     """Return what of a text is highlighted beside another."""
-    return [text[start:stop] for start, stop in agreement(text, other)[0]]
+    return [text[start:stop] for start, stop in agreement(text, other)]
 
 
 def test_runs_of_three_words_agree():
@@ -523,4 +523,4 @@ def test_scripts_without_spaces_agree_by_characters():
 @pytest.mark.parametrize(("first", "second"), [("", "a"), ("a", ""), ("!!!", "???"), ("a", "b")])
 def test_nothing_agrees_with_nothing(first, second):
     """Nor do other words."""
-    assert agreement(first, second) == ((), ())
+    assert agreement(first, second) == ()

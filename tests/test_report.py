@@ -21,7 +21,8 @@ matplotlib.use("Agg")
 import krag_eval
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, compare
 from krag_eval.errors import InvalidInput, InvalidType, Refusal
-from krag_eval.report import write_comparison_report, write_report
+from krag_eval.presenting.numbers import p_value
+from krag_eval.report import write_report
 
 QUERIES = ["When is it open?", "May I eat here?", "Who can join?"]
 ACTUAL = [["nine", "ten"], ["no food"], ["everyone"]]
@@ -121,12 +122,12 @@ class TestResult:
         assert summary.endswith("1 of 3 queries got everything.")
 
     def test_metrics_at_every_cutoff(self, page):
-        """Each value to three digits, as the result has it, with its interval."""
+        """Each value to four digits, as the result has it, with its interval."""
         written = page(result())
         cells = written.of("td")
         for value in result().to_dict().values():
-            assert f"{value:.3f}" in cells
-        intervals = [text for text in written.of("small") if "–" in text]
+            assert f"{value:.4f}" in cells
+        intervals = [text for text in written.of("small") if " to " in text]
         # Found rate, which says the same as success, is in no table.
         assert len(intervals) == len(result().to_dict()) - len(result().k)
 
@@ -167,7 +168,7 @@ class TestResult:
         (low, high), z = (0.0614922, 0.7923404), 1.959964
         for bound in (low, high):
             assert abs(1 / 3 - bound) == pytest.approx(z * math.sqrt(bound * (1 - bound) / 3), 1e-5)
-        assert f"95 % interval {low:.3f}–{high:.3f}" in said
+        assert f"95 % interval {low:.3f} to {high:.3f}" in said
 
     def test_figures_of_what_was_evaluated(self, page):
         """Of recall, nDCG and MRR those there are; else the first three, micro ones left out."""
@@ -200,7 +201,7 @@ class TestResult:
         """Those that were computed are told, and their level is not invented."""
         table = evaluated_intervals()
         written = page(result(), intervals=table)
-        assert "0.123–0.987" in written.of("small")
+        assert "0.1230 to 0.9870" in written.of("small")
         assert "95 %" not in " ".join(written.of("p"))
 
     def test_few_queries_are_said_on_the_page(self, page):
@@ -242,7 +243,7 @@ class TestResult:
         asked = [text for text in written.of("span") if text in QUERIES]
         assert asked == [QUERIES[1], QUERIES[0], QUERIES[2]]
         assert "found at rank 1" in written
-        assert "missed: no predicted document has the same text" in written
+        assert "missed; no predicted document has the same text" in written
         assert "first to cover item 1" in written
 
     def test_near_misses(self, page):
@@ -250,7 +251,7 @@ class TestResult:
         text = "one two three four five six seven eight nine ten"
         missed = evaluated([[text]], [[text.removesuffix(" nine ten")]], matcher="coverage")
         written = page(evaluated_at(missed, 0.9))
-        assert "missed: nearest at rank 1, 0.10 below the threshold · similarity 0.80" in written
+        assert "missed by 0.1000; nearest: rank 1, similarity 0.8000" in written
         assert "one two three four five six seven eight" in written.of("mark")
 
     def test_so_many_queries_as_asked_for(self, page):
@@ -373,10 +374,10 @@ class TestSlices:
             start = written.texts.index(("th", name)) + 1
             rows[name] = [text for _, text in written.texts[start : start + 6]]
         assert rows["chat"] == [
-            "20", "0.100", f"{chat.low:.3f}–{chat.high:.3f}", "−0.900",
-            f"−{-chat.ci_low:.3f} to −{-chat.ci_high:.3f}", "< 0.001",
+            "20", "0.1000", f"{chat.low:.4f} to {chat.high:.4f}", "-0.9000",
+            f"{chat.ci_low:.4f} to {chat.ci_high:.4f}", p_value(chat.p_holm),
         ]  # fmt: skip
-        assert rows["news"][:2] == ["20", "1.000"]
+        assert rows["news"][:2] == ["20", "1.0000"]
         assert rows["law"] == ["1", *["–"] * 5]
 
     def test_by_what_a_diagnosis_found(self, page):
@@ -387,7 +388,7 @@ class TestSlices:
         names = [text for tag, text in written.texts if tag == "th"]
         assert {"found", "missed, not looked for"} <= set(names)
         start = written.texts.index(("th", "missed, not looked for")) + 1
-        assert written.texts[start : start + 2] == [("td", "18"), ("td", "0.000")]
+        assert written.texts[start : start + 2] == [("td", "18"), ("td", "0.0000")]
 
     def test_without_a_diagnosis_there_are_no_slices_by_it(self, page):
         """Unless a column has that name."""
@@ -401,9 +402,7 @@ class TestSlices:
     def test_what_is_shown_is_said(self, page):
         """Which slice is worse, by how much; and which are too small. Keys are on no page."""
         written = page(sliced(), by=["corpus"])
-        said = (
-            "chat is worse than the rest by 0.900: MRR at k = 1 is 0.100 against 1.000 (p < 0.001"
-        )
+        said = "the rest is better than chat on MRR at k = 1 by 0.900 (1.000 against 0.100; 95 %"
         assert any(one.startswith(said) for one in written.of("li"))
         assert "Too few queries for more than a count: law (1)." in written.of("p")
         assert "mrr@1" not in " ".join(written.of("p") + written.of("li"))
@@ -416,7 +415,7 @@ class TestSlices:
             actual, predicted, metrics=["rank"], tags={"half": ["a"] * 20 + ["b"] * 20}, k=2
         )
         written = page(ranks, by="half")
-        said = "b is worse than the rest by 1.000: Mean rank (lower is better) at k = 2 is 2.000"
+        said = "the rest is better than b on Mean rank (lower is better) at k = 2 by 1.000 (1.000"
         assert any(one.startswith(said) for one in written.of("li"))
 
     def test_several_tags_and_metrics(self, page):
@@ -440,7 +439,7 @@ class TestSlices:
         written = page(one, by="diagnosis", diagnosis=diagnosis, language=language)
         assert heading in written.of("h3")
         start = written.texts.index(("th", label)) + 1
-        assert [text for _, text in written.texts[start : start + 2]] == ["18", "0.000"]
+        assert [text for _, text in written.texts[start : start + 2]] == ["18", "0.0000"]
         assert "not_in_index" not in written.source
 
     def test_a_tag_of_that_name(self, page):
@@ -508,12 +507,12 @@ class TestDiagnosis:
         start = written.texts.index(("th", "recall now"))
         rows = [text for _, text in written.texts[start : start + 24]]
         assert rows == [
-            "recall now", "1", "0.333", "0.333",
-            "with pieces", "0", "0.000", "0.333",
-            "with k = 3", "1", "0.333", "0.667",
-            "with perfect ranking", "0", "0.000", "0.667",
-            "with other chunks", "0", "0.000", "0.667",
-            "with everything in the index", "1", "0.333", "1.000",
+            "recall now", "1", "0.3333", "0.3333",
+            "with pieces", "0", "0.0000", "0.3333",
+            "with k = 3", "1", "0.3333", "0.6667",
+            "with perfect ranking", "0", "0.0000", "0.6667",
+            "with other chunks", "0", "0.0000", "0.6667",
+            "with everything in the index", "1", "0.3333", "1.0000",
         ]  # fmt: skip
         assert "recall would be 0.667" in written
         assert "Causes are assigned one after the other" in written
@@ -622,9 +621,9 @@ class TestBudgetsAndWords:
     def test_pieces_complete_an_item_too_late(self, page):
         """The item is found at rank 3, when only two documents are seen."""
         written = page(in_pieces(), k=2)
-        said = "missed: ranks 1 and 3 together hold 100 %, but rank 3 is beyond the cutoff"
+        said = "missed; ranks 1 and 3 together hold 100 %, rank 3 beyond the cutoff"
         assert said in written.of("p")
-        assert "completes item 1, beyond the cutoff · similarity 0.50" in written.of("p")
+        assert "beyond the cutoff, completes item 1 · similarity 0.5000" in written.of("p")
         korean = page(in_pieces(), k=2, language="ko").of("p")
         assert "놓침: 1위와 3위를 합치면 100% 포함(3위는 컷오프 밖)" in korean
 
@@ -786,11 +785,14 @@ class TestRefusals:
             write_report(result(), tmp_path / "report.html", k=7)
 
     def test_something_else(self, tmp_path):
-        """Each function has its own kind."""
-        with pytest.raises(TypeError, match="result must be an EvaluationResult, got Comparison"):
-            write_report(compared(), tmp_path / "report.html")
-        with pytest.raises(TypeError, match="comparison must be a Comparison, got EvaluationRes"):
-            write_comparison_report(result(), tmp_path / "report.html")  # type: ignore[arg-type]
+        """Neither another object nor an option that a page does not have."""
+        with pytest.raises(InvalidType) as info:
+            write_report([result()], tmp_path / "report.html")  # type: ignore[arg-type]
+        assert info.value.argument == "shown"
+        for thing, option in ((compared(), "k"), (result(), "cutoff")):
+            with pytest.raises(InvalidType) as info:
+                write_report(thing, tmp_path / "report.html", **{option: 1})
+            assert info.value.argument == option
 
     def test_no_such_directory(self, tmp_path):
         """Nothing is created."""

@@ -38,7 +38,8 @@ from krag_eval import (
 )
 from krag_eval._language import speaking
 from krag_eval.errors import Refusal
-from krag_eval.report import write_comparison_report
+from krag_eval.presenting.numbers import p_value, span
+from krag_eval.report import write_report
 from krag_eval.statistics.comparison import told_detectable
 
 HALVES = ["a b c d e", "f g h i j"]
@@ -52,7 +53,7 @@ def page(tmp_path: Path) -> Callable[..., Page]:
 
     def written(comparison: Comparison, **options: Any) -> Page:
         path = tmp_path / "report.html"
-        write_comparison_report(comparison, path, **options)
+        write_report(comparison, path, **options)
         return Page(path.read_text("utf-8"))
 
     return written
@@ -103,8 +104,8 @@ def moves(source: str) -> list[str]:
 
 
 def shown(value: float) -> str:
-    """Write a number as the page does, three digits and a real minus."""
-    return "–" if math.isnan(value) else f"{value:.3f}".replace("-", "−")
+    """Write a number as tables do."""
+    return "–" if math.isnan(value) else f"{value:.4f}"
 
 
 class TestComparison:
@@ -136,7 +137,7 @@ class TestComparison:
         ((header, row),) = tables(written, "numbers cards")
         assert header[1:4] == ["bm25", "dense", "dense − bm25"]
         assert header[-1] == "dense: wins / ties / losses"
-        assert row[1:4] + row[-1:] == ["0.500", "0.750", "0.250", "10 / 30 / 0"]
+        assert row[1:4] + row[-1:] == ["0.5000", "0.7500", "0.2500", "10 / 30 / 0"]
         assert "dense − bm25" in written.of("strong")
         assert not re.search(r"\bb − a\b|\bof b\b|\bb replaces\b", written.source)
 
@@ -174,8 +175,8 @@ class TestComparison:
 
         systems = {"<b>old</b>": of(0, 40), "new": of(5, 47)}
         written = page(compare(systems, "mrr@2", on="common", n_resamples=100))
-        said = "Compared on the 35 queries that all systems have. Left out: <b>old</b>: 5, new: 7."
-        assert said in written.of("p")
+        said = "Compared on the 35 queries that all have; left out: 5 of <b>old</b> ("
+        assert any(one.startswith(said) for one in written.of("p"))
         assert "Left out" not in page(compared())
 
     @pytest.mark.parametrize("language", ["en", "ko"])
@@ -218,11 +219,11 @@ class TestSystems:
             for metric in several.metrics:
                 low, high = shown(row[f"{metric}_low"]), shown(row[f"{metric}_high"])
                 best = " best" if row[f"{metric}_best"] else ""
-                cells.append(f"{shown(row[metric])}{best} [{low}, {high}]")
+                cells.append(f"{shown(row[metric])}{best} {low} to {high}")
             expected.append(cells)
         assert rows == expected
         assert [row[0] for row in rows] == ["high", "also high", "low"]  # .75, .75 and .25
-        assert [row[1][:10] for row in rows] == ["0.750 best", "0.750 best", "0.250 [0.1"]
+        assert [row[1][:10] for row in rows] == ["0.7500 bes", "0.7500 bes", "0.2500 0.1"]
 
     def test_two_systems(self, page):
         """Both values with their intervals, in the order given, before the verdict."""
@@ -242,9 +243,8 @@ class TestSystems:
                 shown(row.value_a),
                 shown(row.value_b),
                 shown(row.difference),
-                f"[{shown(row.ci_low)}, {shown(row.ci_high)}]",
-                *("< 0.001" if p < 0.001 else shown(p)
-                  for p in (row.p_permutation, row.p_holm, row.p_t)),
+                span(row.ci_low, row.ci_high),
+                *map(p_value, (row.p_permutation, row.p_holm, row.p_t)),
                 shown(row.effect_size),
                 f"{row.wins} / {row.ties} / {row.losses}",
             ]
@@ -334,7 +334,7 @@ class TestChangedQueries:
             [("good", "1"), ("faint", "2")],
         ]
         assert [one.count('<details class="folded">') for one in (old, new)] == [1, 1]
-        for said in ("old : missed: found at rank 3, beyond the cutoff", "new : found at rank 1"):
+        for said in ("old : missed; found at rank 3, beyond the cutoff", "new : found at rank 1"):
             assert said in _text(written.source)
 
     def test_new_and_lost(self, page):
@@ -393,7 +393,7 @@ class TestChangedQueries:
         written = page(quietly_compared({"old": old, "new": new}, "mrr@2"))
         assert [_text(one) for one in sides(written)] == [
             "old not relevant x",
-            "new first to cover item 1 · similarity 1.00 new, at rank 1 nine",
+            "new first to cover item 1 · similarity 1.0000 new, at rank 1 nine",
         ]
 
     def test_without_texts(self, page, tmp_path):
@@ -434,7 +434,7 @@ class TestChangedQueries:
         items = written.source.partition("<h4>")[2].partition('<div class="sides">')[0]
         assert [_text(one) for one in re.findall(r"<li.*?</li>", items, re.DOTALL)] == [
             "rank 1 → 2 old : found at rank 1 new : found at rank 2 ten",
-            "new, at rank 1 old : missed: no predicted document has the same text "
+            "new, at rank 1 old : missed; no predicted document has the same text "
             "new : found at rank 1 nine",
         ]
         # In both lists, items have the numbers above.
@@ -462,7 +462,7 @@ class TestChangedQueries:
         assert "Nothing was retrieved within the cutoff." in written.of("p")
 
     @pytest.mark.parametrize("language", ["en", "ko"])
-    @pytest.mark.parametrize("without", ["dense", "bm25, dense"])
+    @pytest.mark.parametrize("without", ["dense", "bm25 and dense"])
     def test_where_a_metric_is_undefined(self, page, language, without):
         """Of one system or of both: where nothing is found, there is no rank."""
         wanted, nothing = [["a"]] * 3, [["x"]] * 3
@@ -471,7 +471,9 @@ class TestChangedQueries:
             for name in ("bm25", "dense")
         }
         written = page(quietly_compared(systems, "mean_rank@1"), language=language)
-        assert any(one.endswith((f" for {without}.", f": {without}.")) for one in written.of("li"))
+        both = {"en": " and ", "ko": ", "}[language]
+        told = without.replace(" and ", both)
+        assert any(one.endswith((f" for {told}.", f": {told}.")) for one in written.of("li"))
 
     def test_nothing_changed(self, page):
         """A comparison of the same twice."""
@@ -521,7 +523,7 @@ class TestSlices:
         ]
         # wiki holds queries 0 to 14, of which bm25 finds 10 and dense all.
         by_name = {row[0]: row for row in rows}
-        assert by_name["wiki"][1:5] == ["15", "0.667", "1.000", "0.333"]
+        assert by_name["wiki"][1:5] == ["15", "0.6667", "1.0000", "0.3333"]
         assert by_name["wiki"][-1] == "5 / 10 / 0"
         assert by_name["<i>few</i>"][1:] == ["5", "–", "–", "–", "–", "–", "–"]
 
@@ -547,7 +549,7 @@ class TestSlices:
     def test_refusals(self, tmp_path, by):
         """Tags there are."""
         with pytest.raises(Refusal):
-            write_comparison_report(self.compared(), tmp_path / "report.html", by=by)
+            write_report(self.compared(), tmp_path / "report.html", by=by)
         assert not list(tmp_path.iterdir())
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import Language, _
+from krag_eval._language import _
 from krag_eval._options import EVALUATOR_OPTIONS, Cut, Sampling, check_options, declared, option
 from krag_eval.cli import output
 from krag_eval.cli.options import command, saving
@@ -401,6 +401,7 @@ def _forms(found: Sweep) -> Forms:
 
 def _write(outputs: Outputs, found: Sweep) -> None:
     from krag_eval.plotting import pareto_points
+    from krag_eval.report import write_report
 
     output.write_files(
         outputs,
@@ -414,16 +415,9 @@ def _write(outputs: Outputs, found: Sweep) -> None:
                 partial(output.write_plot, lambda ax: pareto_points(found, ax=ax)),
                 _("quality against context"),
             ),
-            "report": (partial(_write_report, found, outputs.language), _("an HTML report")),
+            "report": (
+                partial(write_report, found, language=outputs.language),
+                _("an HTML report"),
+            ),
         },
     )
-
-
-def _write_report(found: Sweep, language: Language | None, target: str) -> None:
-    """Write the page; of a single run, that of its result, as there is nothing to compare."""
-    from krag_eval.report import write_sweep_report
-
-    if found.comparison is None:
-        found.cells[0].result.report(target, language=language)
-    else:
-        write_sweep_report(found, target, language=language)

@@ -9,30 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from krag_eval._language import N_, Language, _, spoken
 from krag_eval._text import fitted
 from krag_eval.errors import InvalidInput
-from krag_eval.plotting.styling import (
-    FOUND,
-    INK,
-    LINES,
-    MISSED,
-    PAPER,
-    PARTIAL,
-    SIZE,
-    bounds_of,
-    check_alone,
-    cutoff_words,
-    draw_score_axis,
-    intervals_of,
-    legend_above,
-    looks_of,
-    make_readable,
-    metric_label,
-    new_axes,
-    queries_of,
-    queries_of_all,
-    systems_of,
-    value_label,
-    with_direction,
-)
+from krag_eval.plotting import styling
 from krag_eval.scoring.averages import DEFINED
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
 from krag_eval.scoring.metrics import METRICS, REJECTION_RATE
@@ -98,30 +75,28 @@ def metric_bars(
             results to tell apart.
     """
     if isinstance(result, Mapping):
-        return _bars_of_systems(systems_of(result, "result"), k, ax, intervals)
-    check_alone("result", result, _FOR_SEVERAL)
+        return _bars_of_systems(styling.systems_of(result, "result"), k, ax, intervals)
+    styling.check_alone("result", result, _FOR_SEVERAL)
     cutoff = result.evaluated_cutoff(k)
     averages = result.averages(cutoff)
     shown = (key for key in averages if key in result.shown)
     bars = _bars_of(key for key in shown if not _is_captioned(key, result))
     keys = [key for group in bars.values() for key in group.values()]
-    bounds = {key: bounds_of(intervals, f"{key}@{spelled(cutoff)}") for key in keys}
-    ax = new_axes(height=max(SIZE[1], 1.1 + 0.44 * len(bars))) if ax is None else ax
+    bounds = {key: styling.bounds_of(intervals, f"{key}@{spelled(cutoff)}") for key in keys}
+    ax = styling.new_axes(height=max(styling.SIZE[1], 1.1 + 0.44 * len(bars))) if ax is None else ax
     for average in _FILLED:
         _draw_bars(ax, bars, average, averages, bounds)
-    draw_score_axis(ax, [averages[key] for key in keys])
+    styling.draw_score_axis(ax, [averages[key] for key in keys])
     names = [_name_of(name, group, result) for name, group in bars.items()]
     ax.set_yticks(range(len(bars)), names)
     ax.set_ylim(len(bars) - 0.4, -0.6)  # the first metric on top
     title = _("Retrieval metrics {cutoff} ({queries})").format(
-        cutoff=cutoff_words(cutoff), queries=queries_of(result)
+        cutoff=styling.cutoff_words(cutoff), queries=styling.queries_of(result)
     )
-    ax.set_title(title, loc="left", pad=28)
     ax.set_xlabel(_caption(result, cutoff), fontsize="small")
     if bars:
         _draw_legend(ax, bars)
-    make_readable(ax)
-    return ax
+    return styling.titled(ax, title, 28)
 
 
 def _bars_of_systems(
@@ -141,25 +116,27 @@ def _bars_of_systems(
         and all(key in one for one in averages.values())
     )
     keys = {name: group.get("macro") or group["micro"] for name, group in groups.items()}
-    tables, rows = intervals_of(intervals, systems), len(keys)
+    tables, rows = styling.intervals_of(intervals, systems), len(keys)
     if ax is None:
-        ax = new_axes(height=max(SIZE[1], 1.2 + rows * (0.16 + 0.22 * len(systems))))
+        ax = styling.new_axes(
+            height=max(styling.SIZE[1], 1.2 + rows * (0.16 + 0.22 * len(systems)))
+        )
     for number, name in enumerate(systems):
         values = [averages[name][key] for key in keys.values()]
-        bounds = [bounds_of(tables.get(name), f"{key}@{spelled(cutoff)}") for key in keys.values()]
+        bounds = [
+            styling.bounds_of(tables.get(name), f"{key}@{spelled(cutoff)}") for key in keys.values()
+        ]
         _draw_system(ax, (number, len(systems)), fitted(name, _LONGEST_NAME), values, bounds)
-    draw_score_axis(ax, [one[key] for one in averages.values() for key in keys.values()])
+    styling.draw_score_axis(ax, [one[key] for one in averages.values() for key in keys.values()])
     names = [_name_of(name, {"macro": key}, first) for name, key in keys.items()]
     ax.set_yticks(range(rows), names)
     ax.set_ylim(rows - 0.4, -0.6)
     title = _("Retrieval metrics {cutoff} ({queries})").format(
-        cutoff=cutoff_words(cutoff), queries=queries_of_all(systems)
+        cutoff=styling.cutoff_words(cutoff), queries=styling.queries_of_all(systems)
     )
     columns = min(len(systems), 3)
-    ax.set_title(title, loc="left", pad=10 + 18 * -(-len(systems) // columns))
-    legend_above(ax, columns)
-    make_readable(ax)
-    return ax
+    styling.legend_above(ax, columns)
+    return styling.titled(ax, title, 10 + 18 * -(-len(systems) // columns))
 
 
 def _shared_cutoff(systems: Mapping[str, EvaluationResult], k: Cutoff | str) -> Cutoff:
@@ -183,7 +160,7 @@ def _draw_system(
 ) -> None:
     """Draw the bars of one result, the ``place[0]``-th of ``place[1]``, in each row."""
     number, n_systems = place
-    thickness, colour = 0.8 / n_systems, LINES[number].colour
+    thickness, colour = 0.8 / n_systems, styling.LINES[number].colour
     lengths = [value if math.isfinite(value) else 0.0 for value in values]
     drawn = ax.barh(
         [row + (number - (n_systems - 1) / 2) * thickness for row in range(len(values))],
@@ -192,9 +169,9 @@ def _draw_system(
         color=colour,
         label=name,
         xerr=_errors(lengths, bounds),
-        error_kw={"elinewidth": 1.0, "capsize": 2.0, "ecolor": INK},
+        error_kw={"elinewidth": 1.0, "capsize": 2.0, "ecolor": styling.INK},
     )
-    ax.bar_label(drawn, labels=list(map(value_label, values)), padding=3, fontsize="small")
+    ax.bar_label(drawn, labels=list(map(styling.value_label, values)), padding=3, fontsize="small")
 
 
 @spoken
@@ -215,24 +192,25 @@ def diagnosis_waterfall(
         The Axes drawn on; nothing is shown or saved.
     """
     steps = diagnosis.waterfall()
-    ax = new_axes(height=1.3 + 0.44 * len(steps)) if ax is None else ax
-    colours = {"found": FOUND, "found_in_pieces": FOUND if diagnosis.union else PARTIAL}
+    ax = styling.new_axes(height=1.3 + 0.44 * len(steps)) if ax is None else ax
+    colours = {
+        "found": styling.FOUND,
+        "found_in_pieces": styling.FOUND if diagnosis.union else styling.PARTIAL,
+    }
     for row, (cause, share, end) in enumerate(
         zip(steps.index, steps["share"], steps["cumulative"], strict=True)
     ):
-        _draw_step(ax, row, share, end, colours.get(cause, MISSED))
-    draw_score_axis(ax, [])
+        _draw_step(ax, row, share, end, colours.get(cause, styling.MISSED))
+    styling.draw_score_axis(ax, [])
     ax.set_xlim(right=1.16)  # room for the number of a first bar up to 1
     ax.set_yticks(range(len(steps)), steps["label"].to_list())
     ax.set_ylim(len(steps) - 0.4, -0.6)
     items = len(diagnosis.items) - diagnosis.counts.get("no_words", 0)
     title = _("What recall would be, {cutoff} ({items} items)").format(
-        cutoff=cutoff_words(diagnosis.k), items=items
+        cutoff=styling.cutoff_words(diagnosis.k), items=items
     )
-    ax.set_title(title, loc="left")
     ax.set_xlabel(_("Share of ground-truth items (in brackets: recall by then)"))
-    make_readable(ax)
-    return ax
+    return styling.titled(ax, title)
 
 
 def _draw_step(ax: Axes, row: int, share: float, end: float, colour: str) -> None:
@@ -241,7 +219,11 @@ def _draw_step(ax: Axes, row: int, share: float, end: float, colour: str) -> Non
         share, end = math.nan, 0.0
     start = 0.0 if row == 0 or not math.isfinite(share) else end - share
     ax.barh([row], [end - start], left=[start], height=0.6, color=colour)
-    said = f"{value_label(share)} ({value_label(end)})" if row else value_label(share)
+    said = (
+        f"{styling.value_label(share)} ({styling.value_label(end)})"
+        if row
+        else styling.value_label(share)
+    )
     # Where there is no room to the right, to the left; the first bar begins at the labels.
     left = row > 0 and end > _NO_ROOM
     ax.annotate(said, (start if left else end, row), (-3 if left else 3, 0),
@@ -252,7 +234,7 @@ def _draw_step(ax: Axes, row: int, share: float, end: float, colour: str) -> Non
 def _name_of(name: str, group: Mapping[str, str], result: EvaluationResult) -> str:
     """Return the name of a metric, with a line below it where lower is better."""
     average = result.definitions[next(iter(group.values()))]
-    return with_direction(metric_label(name, result), average, lines=2)
+    return styling.with_direction(styling.metric_label(name, result), average, lines=2)
 
 
 def _is_captioned(key: str, result: EvaluationResult) -> bool:
@@ -293,7 +275,7 @@ def _draw_bars(
     keys = [groups[row][average] for row in rows]
     values = [averages[key] for key in keys]
     lengths = [value if math.isfinite(value) else 0.0 for value in values]
-    colours = [look.colour for look in looks_of(keys)]
+    colours = [look.colour for look in styling.looks_of(keys)]
     drawn = ax.barh(
         [row + side * (len(groups[row]) > 1) for row in rows],
         lengths,
@@ -303,13 +285,13 @@ def _draw_bars(
         linewidth=0.8,
         label=_(_AVERAGES[average]),
         xerr=_errors(lengths, [bounds[key] for key in keys]),
-        error_kw={"elinewidth": 1.0, "capsize": 2.5, "ecolor": INK},
+        error_kw={"elinewidth": 1.0, "capsize": 2.5, "ecolor": styling.INK},
     )
     if drawn.errorbar is not None:
         caps, (reach,) = drawn.errorbar.lines[1:]
         for part in (*caps, reach):  # to be seen on a dark bar too
-            part.set_path_effects([withStroke(linewidth=2.5, foreground=PAPER)])
-    ax.bar_label(drawn, labels=list(map(value_label, values)), padding=3, fontsize="small")
+            part.set_path_effects([withStroke(linewidth=2.5, foreground=styling.PAPER)])
+    ax.bar_label(drawn, labels=list(map(styling.value_label, values)), padding=3, fontsize="small")
 
 
 def _draw_legend(ax: Axes, bars: Bars) -> None:
@@ -318,11 +300,15 @@ def _draw_legend(ax: Axes, bars: Bars) -> None:
 
     there = {average for group in bars.values() for average in group}
     handles = [
-        Patch(facecolor=(INK, 0.6 * filled), edgecolor=INK, label=_(_AVERAGES[average]))
+        Patch(
+            facecolor=(styling.INK, 0.6 * filled),
+            edgecolor=styling.INK,
+            label=_(_AVERAGES[average]),
+        )
         for average, filled in _FILLED.items()
         if average in there
     ]
-    legend_above(ax, handles=handles)
+    styling.legend_above(ax, handles=handles)
 
 
 def _errors(
@@ -340,7 +326,7 @@ def _errors(
 def _caption(result: EvaluationResult, k: Cutoff) -> str:
     averages = result.averages(k)
     told = [
-        f"{metric_label(key, result)} {averages[key]:.2f}"
+        f"{styling.metric_label(key, result)} {averages[key]:.2f}"
         for key in averages
         if result.definitions[key].is_unbounded and key != _FIRST_FOUND.key
     ]
@@ -350,11 +336,11 @@ def _caption(result: EvaluationResult, k: Cutoff) -> str:
             _("No query found a relevant document")
             if math.isnan(rank)
             else _("First relevant document: mean rank {:.2f}, found rate {}").format(
-                rank, value_label(rate)
+                rank, styling.value_label(rate)
             )
         )
     rejected = result.to_dict().get(f"{REJECTION_RATE.key}@{spelled(k)}")
     if rejected is not None:
         nothing = _("Nothing retrieved where nothing should be: {}")
-        told.append(nothing.format(value_label(rejected)))
+        told.append(nothing.format(styling.value_label(rejected)))
     return "\n".join(told)

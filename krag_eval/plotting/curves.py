@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, get_args
 
 from krag_eval._language import Language, _, ngettext, spoken
 from krag_eval._text import fitted, width_of
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, one_of
-from krag_eval.plotting.styling import (
-    FAINT,
-    INK,
-    LINES,
-    MOST_LINES,
-    PAPER,
-    Look,
-    average_name,
-    bounds_of,
-    check_alone,
-    cutoff_words,
-    draw_score_axis,
-    finish,
-    intervals_of,
-    legend_above,
-    looks_of,
-    make_readable,
-    metric_label,
-    new_axes,
-    percent,
-    queries_of,
-    queries_of_all,
-    systems_of,
-    value_label,
-    with_direction,
-)
+from krag_eval.plotting import fonts, styling
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, deepest, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
@@ -80,13 +56,57 @@ class _Curve:
     places: Sequence[float]
     values: Sequence[float]
     bounds: Sequence[tuple[float, float] | None]
-    look: Look
+    look: styling.Look
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        result: EvaluationResult,
+        key: str,
+        places: Mapping[Any, float],
+        intervals: pd.DataFrame | None,
+        look: styling.Look,
+    ) -> _Curve:
+        """Return the line of an average over cutoffs, which stand at these places."""
+        values = [result.averages(k)[key] for k in places]
+        bounds = [styling.bounds_of(intervals, f"{key}@{spelled(k)}") for k in places]
+        return cls(name, list(places.values()), values, bounds, look)
 
     @property
     def end(self) -> tuple[float, float]:
         """The last place with a value, and the value; NaN if there is none."""
         ends = zip(reversed(self.places), reversed(self.values), strict=True)
         return next((end for end in ends if not math.isnan(end[1])), (self.places[-1], math.nan))
+
+
+def line_chart(
+    ax: Axes | None,
+    lines: Sequence[_Curve],
+    average: Average | None,
+    scale: Callable[[Axes], None],
+    below: str,
+    title: str,
+    beside: str = "",
+) -> Axes:
+    """Draw lines, each named and numbered at its end.
+
+    Args:
+        ax: Where to draw; a new figure if not given.
+        lines: The lines.
+        average: What they are of, where it has no upper end or a name beside the axis.
+        scale: Scales the axis of places.
+        below: The name of that axis.
+        title: The title.
+        beside: The name of the average, if it stands beside the axis.
+    """
+    ax = styling.new_axes() if ax is None else ax
+    _draw_lines(ax, lines)
+    _scale(ax, [value for line in lines for value in line.values], average, beside)
+    scale(ax)
+    _name_ends(ax, lines)
+    ax.set_xlabel(below)
+    return styling.titled(ax, title, 12)
 
 
 @spoken
@@ -134,9 +154,9 @@ def cutoff_curves(
     {'first': [[1.0, 0.0], [2.0, 0.5]], 'second': [[1.0, 1.0], [5.0, 1.0]]}
     """
     if isinstance(result, Mapping):
-        return _systems_against_k(systems_of(result, "result"), metrics, ax, intervals)
-    (result,) = systems_of(result, "result").values()
-    (table,) = intervals_of(intervals, {"": result}).values() or (None,)
+        return _systems_against_k(styling.systems_of(result, "result"), metrics, ax, intervals)
+    (result,) = styling.systems_of(result, "result").values()
+    (table,) = styling.intervals_of(intervals, {"": result}).values() or (None,)
     by_rank = [k for k in result.k if not isinstance(k, Budget)]
     cutoffs = in_order(by_rank or result.k)
     averages = {k: result.averages(k) for k in cutoffs}
@@ -145,29 +165,17 @@ def cutoff_curves(
     keys = _checked(metrics, known, unbounded, default=_shown(known))
     places = _places_of(cutoffs)
     lines = [
-        _Curve(
-            name=_name_of(key, result),
-            places=list(places.values()),
-            values=[averages[k][key] for k in cutoffs],
-            bounds=[bounds_of(table, f"{key}@{spelled(k)}") for k in cutoffs],
-            look=look,
-        )
-        for key, look in zip(keys, looks_of(keys), strict=True)
+        _Curve.of(_name_of(key, result), result, key, places, table, look)
+        for key, look in zip(keys, styling.looks_of(keys), strict=True)
     ]
-    ax = new_axes() if ax is None else ax
-    _draw_lines(ax, lines)
-    _scale(ax, [line.values for line in lines], unbounded.get(keys[0]))
-    _scale_cutoffs(ax, places)
-    _name_ends(ax, lines)
-    ax.set_xlabel(_("Cutoff k") if by_rank else _budget_axis(cutoffs, result))
+    label = _("Cutoff k") if by_rank else _budget_axis(cutoffs, result)
     title = (
         _("Metrics against k ({queries})")
         if by_rank
         else _("Metrics against the budget ({queries})")
-    ).format(queries=queries_of(result))
-    ax.set_title(title, loc="left", pad=12)
-    make_readable(ax)
-    return ax
+    ).format(queries=styling.queries_of(result))
+    average, scale = unbounded.get(keys[0]), partial(_scale_cutoffs, places=places)
+    return line_chart(ax, lines, average, scale, label, title)
 
 
 def _systems_against_k(
@@ -189,28 +197,18 @@ def _systems_against_k(
                 within=_within(name),
             )
     key = _average_of_all(systems, cutoffs, _only(metrics), "metrics", _BY_RANK)
-    tables = intervals_of(intervals, systems)
+    tables = styling.intervals_of(intervals, systems)
     places = _places_of(in_order({k for known in cutoffs.values() for k in known}))
     lines = [
-        _Curve(
-            name=fitted(name, _WIDTH),
-            places=[places[k] for k in cutoffs[name]],
-            values=[result.averages(k)[key] for k in cutoffs[name]],
-            bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}") for k in cutoffs[name]],
-            look=look,
-        )
-        for (name, result), look in zip(systems.items(), LINES, strict=False)
-    ]
-    ax = new_axes() if ax is None else ax
-    label = _draw_systems(ax, lines, key, systems)
-    _scale_cutoffs(ax, places)
-    _name_ends(ax, lines)
-    ax.set_xlabel(_("Cutoff k"))
+        _Curve.of(fitted(name, _WIDTH), result, key, {k: places[k] for k in cutoffs[name]},
+                  tables.get(name), look)
+        for (name, result), look in zip(systems.items(), styling.LINES, strict=False)
+    ]  # fmt: skip
+    average, label = _known_of(key, systems)
     title = _("{metric} against k ({queries})")
-    title = title.format(metric=label, queries=queries_of_all(systems))
-    ax.set_title(title, loc="left", pad=12)
-    make_readable(ax)
-    return ax
+    title = title.format(metric=label, queries=styling.queries_of_all(systems))
+    scale = partial(_scale_cutoffs, places=places)
+    return line_chart(ax, lines, average, scale, _("Cutoff k"), title, label)
 
 
 def _only(metrics: str | Iterable[str] | None) -> str | None:
@@ -224,24 +222,15 @@ def _only(metrics: str | Iterable[str] | None) -> str | None:
     return asked[0]
 
 
-def _draw_systems(
-    ax: Axes,
-    lines: Sequence[_Curve],
-    key: str,
-    systems: Mapping[str, EvaluationResult],
-) -> str:
-    """Draw an average of each system, on an axis with its name, and return that."""
+def _known_of(key: str, systems: Mapping[str, EvaluationResult]) -> tuple[Average, str]:
+    """Return what is known of an average, and what it is called."""
     first = next(iter(systems.values()))
-    average, label = first.definitions[key], metric_label(key, first)
-    _draw_lines(ax, lines)
-    _scale(ax, [line.values for line in lines], average)
-    ax.set_ylabel(with_direction(fitted(label, _WIDTH), average))
-    return label
+    return first.definitions[key], styling.metric_label(key, first)
 
 
-def _looks(systems: Iterable[str], key: str) -> Sequence[Look]:
+def _looks(systems: Iterable[str], key: str) -> Sequence[styling.Look]:
     """Return a look for each system; a result without a name has that of the metric."""
-    return looks_of([key]) if "" in systems else LINES
+    return styling.looks_of([key]) if "" in systems else styling.LINES
 
 
 def _places_of(cutoffs: Sequence[Cutoff]) -> dict[Cutoff, float]:
@@ -366,31 +355,21 @@ def budget_curves(
     >>> ax.get_title(loc="left"), ax.lines[0].get_xydata().tolist()
     ('Macro token recall against the budget (1 query)', [[3.0, 0.0], [6.0, 1.0]])
     """
-    systems = systems_of(results)
+    systems = styling.systems_of(results)
     budgets = _budgets_of(systems, unit)
     key = _average_of_all(systems, budgets, metric)
-    tables = intervals_of(intervals, systems)
-    first = next(iter(systems.values()))
+    tables = styling.intervals_of(intervals, systems)
+    average, label = _known_of(key, systems)
     lines = [
-        _Curve(
-            name=fitted(name, _WIDTH) if systems is results else metric_label(key, first),
-            places=[k.amount for k in budgets[name]],
-            values=[result.averages(k)[key] for k in budgets[name]],
-            bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}") for k in budgets[name]],
-            look=look,
-        )
+        _Curve.of(fitted(name, _WIDTH) or label, result, key,
+                  {k: k.amount for k in budgets[name]}, tables.get(name), look)
         for (name, result), look in zip(systems.items(), _looks(systems, key), strict=False)
-    ]
-    ax = new_axes() if ax is None else ax
-    label = _draw_systems(ax, lines, key, systems)
-    _scale_budgets(ax, [place for line in lines for place in line.places])
-    _name_ends(ax, lines)
-    ax.set_xlabel(_budget_axis(next(iter(budgets.values())), first))
+    ]  # fmt: skip
     title = _("{metric} against the budget ({queries})")
-    title = title.format(metric=label, queries=queries_of_all(systems))
-    ax.set_title(title, loc="left", pad=12)
-    make_readable(ax)
-    return ax
+    title = title.format(metric=label, queries=styling.queries_of_all(systems))
+    below = _budget_axis(next(iter(budgets.values())), next(iter(systems.values())))
+    scale = partial(_scale_budgets, budgets=[place for line in lines for place in line.places])
+    return line_chart(ax, lines, average, scale, below, title, label)
 
 
 def _budget_axis(budgets: Iterable[Cutoff], result: EvaluationResult) -> str:
@@ -446,9 +425,9 @@ def latency_points(
     >>> ax.get_title(loc="left")
     'nDCG at k = 3 against latency (28 queries)'
     """
-    systems = systems_of(results)
+    systems = styling.systems_of(results)
     key, k = _average_at(systems, metric)
-    tables = intervals_of(intervals, systems)
+    tables = styling.intervals_of(intervals, systems)
     times = _times_of(systems)
     per_second, told = (
         (1, _("Seconds per query: the median, and a line to the 95th percentile"))
@@ -456,32 +435,31 @@ def latency_points(
         else (1000, _("Milliseconds per query: the median, and a line to the 95th percentile"))
     )
     values = {name: systems[name].averages(k)[key] for name in times}
-    label = metric_label(key, next(iter(systems.values())))
+    average, label = _known_of(key, systems)
     lines = [
         _Curve(
-            name=f"{fitted(name, _WIDTH) or label} ({value_label(values[name])})",
+            name=f"{fitted(name, _WIDTH) or label} ({styling.value_label(values[name])})",
             places=[time.p50 * per_second],
             values=[values[name]],
-            bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}")],
+            bounds=[styling.bounds_of(tables.get(name), f"{key}@{spelled(k)}")],
             look=look,
         )
         for (name, time), look in zip(times.items(), _looks(times, key), strict=False)
     ]
-    ax = new_axes() if ax is None else ax
+    ax = styling.new_axes() if ax is None else ax
     _draw_reach(ax, lines, [time.p95 * per_second for time in times.values()])
-    _draw_systems(ax, lines, key, systems)
+    _draw_lines(ax, lines)
+    _scale(ax, list(values.values()), average, label)
     ax.set_xlim(left=0)
     columns = 2
-    legend_above(ax, columns)
+    styling.legend_above(ax, columns)
     missing = ", ".join(fitted(name, _WIDTH) for name in systems if name not in times)
     told += "\n" + _("not measured: {}").format(missing) if missing else ""
     ax.set_xlabel(told)
     title = _("{metric} {cutoff} against latency ({queries})").format(
-        metric=label, cutoff=cutoff_words(k), queries=queries_of_all(systems)
+        metric=label, cutoff=styling.cutoff_words(k), queries=styling.queries_of_all(systems)
     )
-    ax.set_title(title, loc="left", pad=10 + 16 * -(-len(lines) // columns))
-    make_readable(ax)
-    return ax
+    return styling.titled(ax, title, 10 + 16 * -(-len(lines) // columns))
 
 
 @spoken
@@ -535,20 +513,21 @@ def pareto_points(
             else (1000, _("Milliseconds per query, the median"))
         )
     points = {name: (place * factor, quality) for name, (place, quality) in points.items()}
-    ax = new_axes() if ax is None else ax
+    ax = styling.new_axes() if ax is None else ax
     front = sorted(sweep.front(cost), key=lambda name: points[name])
     _draw_front(ax, points, front)
     first = next(iter(sweep.results.values()))
     key, k = _average_at({"": first}, sweep.quality_metric)
-    average, label = first.definitions[key], metric_label(key, first)
-    _scale(ax, [[point[1] for point in points.values()]], average)
-    ax.set_ylabel(with_direction(fitted(label, _WIDTH), average))
+    average, label = _known_of(key, {"": first})
+    _scale(ax, [point[1] for point in points.values()], average, label)
     ax.set_xlim(left=0, right=1.08 * max(point[0] for point in points.values()) or 1)
     ax.set_xlabel(unit)
-    title = title.format(metric=label, cutoff=cutoff_words(k), queries=queries_of(first))
-    legend_above(ax, 2)
+    title = title.format(
+        metric=label, cutoff=styling.cutoff_words(k), queries=styling.queries_of(first)
+    )
+    styling.legend_above(ax, 2)
     ax.set_title(title, loc="left", pad=10 + 16 * -(-(len(front) + 1) // 2))
-    make_readable(ax)
+    fonts.make_readable(ax)
     return ax
 
 
@@ -556,40 +535,15 @@ def _draw_front(ax: Axes, points: Mapping[str, tuple[float, float]], front: Sequ
     """Draw all points, and the steps between those of the front, which a legend names."""
     others = [point for name, point in points.items() if name not in front]
     if others:
-        ax.plot(
-            [place for place, _ in others],
-            [quality for _, quality in others],
-            linestyle="none",
-            marker="o",
-            markerfacecolor=PAPER,
-            color=FAINT,
-        )
-    ax.step(
-        [points[name][0] for name in front],
-        [points[name][1] for name in front],
-        where="post",
-        color=FAINT,
-        linewidth=1,
-    )
+        ax.plot(*zip(*others, strict=True), "o", markerfacecolor=styling.PAPER, color=styling.FAINT)
+    steps = zip(*(points[name] for name in front), strict=True)
+    ax.step(*steps, where="post", color=styling.FAINT, linewidth=1)
     for number, name in enumerate(front):
-        look, (place, quality) = LINES[number % MOST_LINES], points[name]
-        ax.plot(
-            [place],
-            [quality],
-            linestyle="none",
-            color=look.colour,
-            marker=look.marker,
-            label=f"{number + 1}: {fitted(name, _WIDTH)} ({value_label(quality)})",
-        )
-        ax.annotate(
-            str(number + 1),
-            (place, quality),
-            xytext=(0, 6),
-            textcoords="offset points",
-            ha="center",
-            color=INK,
-            fontsize="small",
-        )
+        look, (place, quality) = styling.LINES[number % styling.MOST_LINES], points[name]
+        label = f"{number + 1}: {fitted(name, _WIDTH)} ({styling.value_label(quality)})"
+        ax.plot([place], [quality], look.marker, color=look.colour, label=label)
+        ax.annotate(str(number + 1), (place, quality), (0, 6), textcoords="offset points",
+                    ha="center", color=styling.INK, fontsize="small")  # fmt: skip
 
 
 def _average_at(systems: Mapping[str, EvaluationResult], metric: str | None) -> tuple[str, Cutoff]:
@@ -747,7 +701,7 @@ def threshold_curves(
         InvalidInput: If a metric is not there, there are too many, or ``mean_rank`` is to share an
             axis with scores; of a result, if its matcher takes no threshold.
     """
-    check_alone(
+    styling.check_alone(
         "averages", averages, "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
     )
     table, threshold = _table_of(averages, threshold, metrics)
@@ -756,31 +710,29 @@ def threshold_curves(
     unbounded = _unbounded(known, definitions)
     keys = _checked(metrics, known, unbounded)
     marked = None if threshold is None else float(threshold)
-    ax = new_axes() if ax is None else ax
+    ax = styling.new_axes() if ax is None else ax
     lines = {key: [float(value) for value in table[key]] for key in keys}
     places = [float(place) for place in table.index]
     title, names = _named_at_thresholds(keys, averages)
-    for (key, values), look in zip(lines.items(), looks_of(keys), strict=True):
+    for (key, values), look in zip(lines.items(), styling.looks_of(keys), strict=True):
         at_mark = values[places.index(marked)] if marked in places else None
-        told = "" if at_mark is None else f" ({value_label(at_mark)})"
+        told = "" if at_mark is None else f" ({styling.value_label(at_mark)})"
         average = None if key in unbounded else definitions.get(key.partition("@")[0])
-        name = with_direction(names[key], average)
+        name = styling.with_direction(names[key], average)
         ax.plot(places, values, color=look.colour, linestyle=look.dashes, label=f"{name}{told}")
         if marked is not None and at_mark is not None:
             ax.plot([marked], [at_mark], color=look.colour, marker=look.marker, markersize=6,
-                    markerfacecolor=PAPER if look.hollow else look.colour)  # fmt: skip
+                    markerfacecolor=styling.PAPER if look.hollow else look.colour)  # fmt: skip
     if marked is not None:
         name = _("Threshold in use: {:.4g}").format(marked)
-        ax.axvline(marked, color=INK, linewidth=1, linestyle=":", label=name, zorder=1)
-    _scale(ax, list(lines.values()), unbounded.get(keys[0]))
+        ax.axvline(marked, color=styling.INK, linewidth=1, linestyle=":", label=name, zorder=1)
+    _scale(ax, [one for line in lines.values() for one in line], unbounded.get(keys[0]))
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(_("Similarity from which a pair is a match (threshold)"))
     columns = 1 if max(width_of(str(line.get_label())) for line in ax.lines) > _SIDE else 2
     rows = -(-(len(lines) + (marked is not None)) // columns)
-    ax.set_title(title, loc="left", pad=10 + 16 * rows)
-    legend_above(ax, columns)
-    make_readable(ax)
-    return ax
+    styling.legend_above(ax, columns)
+    return styling.titled(ax, title, 10 + 16 * rows)
 
 
 def _named_at_thresholds(keys: Sequence[str], averages: object) -> tuple[str, dict[str, str]]:
@@ -788,7 +740,7 @@ def _named_at_thresholds(keys: Sequence[str], averages: object) -> tuple[str, di
     from krag_eval.results.result import EvaluationResult
 
     result = averages if isinstance(averages, EvaluationResult) else None
-    names = {key: average_name(key, result) for key in keys}
+    names = {key: styling.average_name(key, result) for key in keys}
     try:
         parsed = {key: parse_metric(key) for key in keys}
     except InvalidInput:  # not an average, in a table of the user's own
@@ -797,8 +749,8 @@ def _named_at_thresholds(keys: Sequence[str], averages: object) -> tuple[str, di
     if len(cutoffs) > 1:
         return _("Metrics against the threshold"), names
     title = _("Metrics {cutoff} against the threshold")
-    title = title.format(cutoff=cutoff_words(cutoffs.pop()))
-    return title, {key: metric_label(name, result) for key, (name, _) in parsed.items()}
+    title = title.format(cutoff=styling.cutoff_words(cutoffs.pop()))
+    return title, {key: styling.metric_label(name, result) for key, (name, _) in parsed.items()}
 
 
 def _table_of(
@@ -834,13 +786,14 @@ def _checked(
     """Return the metrics to draw: known, not too many, of one unit."""
     if metrics is None:
         scores = [key for key in known if key not in unbounded]
-        return list(default or scores or known)[:MOST_LINES]
+        return list(default or scores or known)[: styling.MOST_LINES]
     asked = [metrics] if isinstance(metrics, str) else list(metrics)
     keys = [resolved_average("metrics", key, known) for key in asked]
-    if not 1 <= len(keys) <= MOST_LINES:
+    if not 1 <= len(keys) <= styling.MOST_LINES:
         raise InvalidInput(
             "metrics",
-            f"must name 1 to {MOST_LINES} averages (more cannot be told apart), got {len(keys)}",
+            f"must name 1 to {styling.MOST_LINES} averages (more cannot be told apart), got "
+            f"{len(keys)}",
         )
     ranks = [key for key in keys if key in unbounded]
     if ranks and (len(ranks) < len(keys) or len({unbounded[key].key for key in ranks}) > 1):
@@ -860,8 +813,8 @@ def _shown(known: Sequence[str]) -> list[str]:
 
 def _name_of(key: str, result: EvaluationResult) -> str:
     """Return the name of a line among scores; ranks have an axis that says which way is better."""
-    name, average = metric_label(key, result), result.definitions[key]
-    return name if average.is_unbounded else with_direction(name, average)
+    name, average = styling.metric_label(key, result), result.definitions[key]
+    return name if average.is_unbounded else styling.with_direction(name, average)
 
 
 def _draw_lines(ax: Axes, lines: Sequence[_Curve]) -> None:
@@ -870,7 +823,7 @@ def _draw_lines(ax: Axes, lines: Sequence[_Curve]) -> None:
         colour, marker, dashes, hollow = line.look
         ax.plot(line.places, line.values, color=colour, marker=marker, linestyle=dashes,
                 markersize=5, label=line.name, clip_on=False,
-                markerfacecolor=PAPER if hollow else colour)  # fmt: skip
+                markerfacecolor=styling.PAPER if hollow else colour)  # fmt: skip
         known = [(place, *bound) for place, bound in zip(line.places, line.bounds, strict=True)
                  if bound is not None]  # fmt: skip
         if known:
@@ -878,16 +831,19 @@ def _draw_lines(ax: Axes, lines: Sequence[_Curve]) -> None:
             ax.fill_between(places, lows, highs, color=colour, alpha=0.13, linewidth=0)
 
 
-def _scale(ax: Axes, lines: Sequence[Sequence[float]], average: Average | None) -> None:
+def _scale(
+    ax: Axes, values: Sequence[float], average: Average | None, name: str | None = None
+) -> None:
     """Let the axis of values run from 0 to 1; that of an average without upper end, further."""
-    values = [value for line in lines for value in line]
     if average is not None and average.is_unbounded and average.range is not None:
         low, _ = average.range
         ax.set_ylim(low, max([value for value in values if value > low], default=2.0) * 1.05)
-        ax.set_ylabel(with_direction(fitted(average.label(), 32), average))
-        finish(ax, "y")
+        ax.set_ylabel(styling.with_direction(fitted(average.label(), 32), average))
+        styling.finish(ax, "y")
     else:
-        draw_score_axis(ax, values, "y")
+        styling.draw_score_axis(ax, values, "y")
+    if name:
+        ax.set_ylabel(styling.with_direction(fitted(name, _WIDTH), average))
 
 
 def _name_ends(ax: Axes, lines: Sequence[_Curve]) -> None:
@@ -900,7 +856,7 @@ def _name_ends(ax: Axes, lines: Sequence[_Curve]) -> None:
         leader = {"arrowstyle": "-", "color": line.look.colour, "alpha": 0.6, "shrinkA": 1,
                   "shrinkB": 5, "linewidth": 0.8, "relpos": (0, 0.5)}  # fmt: skip
         ax.annotate(
-            f"{line.name} {value_label(value)}",
+            f"{line.name} {styling.value_label(value)}",
             (place, low if math.isnan(value) else value),
             (1.03, height),
             xycoords="data",
@@ -960,37 +916,35 @@ def calibration_curve(
     Returns:
         The Axes drawn on; nothing is shown or saved.
     """
-    ax = new_axes() if ax is None else ax
+    ax = styling.new_axes() if ax is None else ax
     curve = calibration.curve
     decision = ["precision", "recall", "f1"]
-    for name, look in zip(decision, looks_of(decision), strict=True):
+    for name, look in zip(decision, styling.looks_of(decision), strict=True):
         ax.plot(
             curve["threshold"],
             curve[name],
             drawstyle="steps-post",  # from high to low: a value holds down to the next similarity
             color=look.colour,
             linestyle=look.dashes,
-            label=metric_label(name),
+            label=styling.metric_label(name),
         )
     low, high = calibration.gap or calibration.interval
     label = (
         _("Separates all pairs")
         if calibration.gap is not None
-        else _("{} interval").format(percent(calibration.level))
+        else _("{} interval").format(styling.percent(calibration.level))
     )
-    ax.axvspan(low, high, color=FAINT, alpha=0.25, label=label)
+    ax.axvspan(low, high, color=styling.FAINT, alpha=0.25, label=label)
     best = calibration.best_threshold
     label = _("Best threshold {:.2f}").format(best)
-    ax.axvline(best, color=INK, linewidth=1, label=label)
+    ax.axvline(best, color=styling.INK, linewidth=1, label=label)
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel=_("Threshold"))
     title = _("Decision of {matcher} on {pairs} pairs").format(
         matcher=fitted(calibration.matcher, 50), pairs=len(calibration.relevant)
     )
-    ax.set_title(title, loc="left", pad=46)
-    finish(ax, "both")
-    legend_above(ax, columns=3)
-    make_readable(ax)
-    return ax
+    styling.finish(ax, "both")
+    styling.legend_above(ax, columns=3)
+    return styling.titled(ax, title, 46)
 
 
 @spoken
@@ -1009,33 +963,31 @@ def planning_curve(
     Returns:
         The Axes drawn on; nothing is shown or saved.
     """
-    ax = new_axes() if ax is None else ax
-    curve, look = plan.curve, looks_of([plan.metric])[0]
+    ax = styling.new_axes() if ax is None else ax
+    curve, look = plan.curve, styling.looks_of([plan.metric])[0]
     ax.plot(curve["questions"], curve["detectable"], color=look.colour)
     pilot = _("Pilot: {difference} with {questions:,} questions")
     planned = _("Plan: {difference} with {questions:,} questions")
     points = {
-        pilot: (plan.spread.n, plan.detectable, PAPER),
+        pilot: (plan.spread.n, plan.detectable, styling.PAPER),
         planned: (plan.questions, plan.detect, look.colour),
     }
     for told, (questions, detectable, fill) in points.items():
         name = told.format(questions=questions, difference=f"{detectable:.2g}")
         ax.plot([questions], [detectable], color=look.colour, marker="o", markersize=7,
                 linestyle="", markerfacecolor=fill, label=name)  # fmt: skip
-    ax.axhline(plan.detect, color=INK, linewidth=1, linestyle=":", zorder=1)
+    ax.axhline(plan.detect, color=styling.INK, linewidth=1, linestyle=":", zorder=1)
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
-    finish(ax, "y")
+    styling.finish(ax, "y")
     ax.set_xlabel(_("Questions"))
     ax.set_ylabel(_("Smallest difference that can be shown"))
-    power, alpha = percent(plan.power), percent(plan.alpha)
+    power, alpha = styling.percent(plan.power), styling.percent(plan.alpha)
     title = _("What can be shown on {metric} (power {power}, alpha {alpha})").format(
-        metric=average_name(plan.metric), power=power, alpha=alpha
+        metric=styling.average_name(plan.metric), power=power, alpha=alpha
     )
-    ax.set_title(title, loc="left", pad=26)
-    legend_above(ax, columns=2)
-    make_readable(ax)
-    return ax
+    styling.legend_above(ax, columns=2)
+    return styling.titled(ax, title, 26)
 
 
 @spoken
@@ -1063,32 +1015,33 @@ def history_curves(
     unbounded = {name: one for name, one in averages.items() if one.is_unbounded}
     metrics = _checked(history.metrics, history.metrics, unbounded)
     cutoffs = {parse_metric(one)[1] for one in metrics}
-    names = {one: average_name(one) for one in metrics}
+    names = {one: styling.average_name(one) for one in metrics}
     if len(cutoffs) == 1:
-        names = {one: metric_label(one.rpartition("@")[0]) for one in metrics}
+        names = {one: styling.metric_label(one.rpartition("@")[0]) for one in metrics}
     lines = [
-        _over_runs(history, metric, with_direction(names[metric], averages[metric]), look)
-        for metric, look in zip(metrics, looks_of(metrics), strict=True)
+        _over_runs(history, metric, styling.with_direction(names[metric], averages[metric]), look)
+        for metric, look in zip(metrics, styling.looks_of(metrics), strict=True)
     ]
-    ax = new_axes() if ax is None else ax
-    _draw_lines(ax, lines)
+    ax = styling.new_axes() if ax is None else ax
     _draw_spans(ax, history, metrics, lines)
-    _scale(ax, [line.values for line in lines], unbounded.get(metrics[0]))
-    _scale_runs(ax, history)
-    _name_ends(ax, lines)
     title = (
         _("Metrics {cutoff} from run to run ({runs})")
         if len(cutoffs) == 1
         else _("Metrics from run to run ({runs})")
     )
-    told, n = cutoff_words(next(iter(cutoffs))), len(history.runs)
+    told, n = styling.cutoff_words(next(iter(cutoffs))), len(history.runs)
     runs = ngettext("{} run", "{} runs", n).format(n)
-    ax.set_title(title.format(runs=runs, cutoff=told), loc="left", pad=12)
-    make_readable(ax)
-    return ax
+    title = title.format(runs=runs, cutoff=told)
+    below = (
+        _("When the run was made; dotted: cannot be compared across")
+        if any(not run.is_comparable for run in history.runs[1:])
+        else _("When the run was made")
+    )
+    average, scale = unbounded.get(metrics[0]), partial(_scale_runs, history=history)
+    return line_chart(ax, lines, average, scale, below, title)
 
 
-def _over_runs(history: History, metric: str, name: str, look: Look) -> _Curve:
+def _over_runs(history: History, metric: str, name: str, look: styling.Look) -> _Curve:
     """Return the line of an average, with a gap before each run that cannot be compared."""
     points: list[tuple[float, float]] = []
     for place, run in enumerate(history.runs):
@@ -1121,11 +1074,6 @@ def _scale_runs(ax: Axes, history: History) -> None:
     named = _with_room(names, {place: place / max(n - 1, 1) for place in names})
     ax.set_xticks(named, [names[place] for place in named])
     ax.set_xlim(-0.3, n - 0.7)
-    breaks = [place - 0.5 for place, run in enumerate(runs) if place and not run.is_comparable]
-    for place in breaks:
-        ax.axvline(place, color=INK, linewidth=1, linestyle=":", zorder=1)
-    ax.set_xlabel(
-        _("When the run was made; dotted: cannot be compared across")
-        if breaks
-        else _("When the run was made")
-    )
+    for place, run in enumerate(runs):
+        if place and not run.is_comparable:
+            ax.axvline(place - 0.5, color=styling.INK, linewidth=1, linestyle=":", zorder=1)

@@ -9,22 +9,7 @@ from typing import TYPE_CHECKING
 
 from krag_eval._language import Language, _, ngettext, spoken
 from krag_eval.errors import Advice, InvalidInput, clipped, unknown
-from krag_eval.plotting.styling import (
-    FOUND,
-    INK,
-    MISSED,
-    PAPER,
-    check_alone,
-    cutoff_words,
-    finish,
-    looks_of,
-    make_readable,
-    metric_label,
-    new_axes,
-    queries_of,
-    value_label,
-    with_direction,
-)
+from krag_eval.plotting import styling
 from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import resolved_average
 
@@ -69,33 +54,31 @@ def metric_distribution(
         InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the metric has no values per query, or its cutoff was not evaluated.
     """
-    check_alone("result", result, _EACH)
+    styling.check_alone("result", result, _EACH)
     column, k = _column_of(result, metric)
     values = [float(value) for value in result.per_query(k)[column]]
     defined = [value for value in values if not math.isnan(value)]
-    ax = new_axes() if ax is None else ax
+    ax = styling.new_axes() if ax is None else ax
     key = result.keys[column]
-    _draw_histogram(ax, defined, looks_of([key])[0].colour)
-    name = metric_label(column, result)
+    _draw_histogram(ax, defined, styling.looks_of([key])[0].colour)
+    name = styling.metric_label(column, result)
     _mark_average(ax, result, column, k)
-    queries = queries_of(result)
+    queries = styling.queries_of(result)
     undefined = result.n_counted - len(defined)
     if undefined:
         queries = _("{}, {} undefined").format(queries, undefined)
     title = _("{metric} {cutoff}, query by query ({queries})").format(
-        metric=name, cutoff=cutoff_words(k), queries=queries
+        metric=name, cutoff=styling.cutoff_words(k), queries=queries
     )
-    ax.set_title(title, loc="left", pad=24)
     average = result.definitions.get(key)
-    ax.set_xlabel(with_direction(_("{metric} of a query").format(metric=name), average))
+    ax.set_xlabel(styling.with_direction(_("{metric} of a query").format(metric=name), average))
     ax.set_ylabel(_("Queries"))
     exact = _("exactly")
     top = "≥ 1" if any(value > 1 for value in defined) else f"{exact}\n1"
     inner = [0.2, 0.4, 0.6, 0.8]
     ax.set_xticks([-_APART, *inner, 1 + _APART], [f"{exact}\n0", *(f"{p:g}" for p in inner), top])
     ax.set_xlim(-_APART - 0.08, 1 + _APART + 0.08)
-    make_readable(ax)
-    return ax
+    return styling.titled(ax, title, 24)
 
 
 @spoken
@@ -118,17 +101,17 @@ def first_rank_bars(
         InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the result holds no evidence.
     """
-    check_alone("result", result, _EACH)
+    styling.check_alone("result", result, _EACH)
     found = result.first_ranks()
     ranks = [int(rank) for rank in found.dropna()]
     groups = _rank_groups(max(ranks, default=0))
     counts = [sum(low <= rank <= high for rank in ranks) for low, high in groups]
     missed = len(found) - len(ranks)
-    ax = new_axes() if ax is None else ax
+    ax = styling.new_axes() if ax is None else ax
     places = [*range(len(groups)), len(groups) + 0.4]
     bars = ax.bar(places, [*counts, missed], width=0.8,
-                  color=[FOUND] * len(groups) + [MISSED])  # fmt: skip
-    labels = [f"{n}\n{_share(n, len(found))}" if n else "0" for n in [*counts, missed]]
+                  color=[styling.FOUND] * len(groups) + [styling.MISSED])  # fmt: skip
+    labels = [f"{n}\n{styling.share_label(n, len(found))}" if n else "0" for n in [*counts, missed]]
     ax.bar_label(bars, labels=labels, padding=2, fontsize="small")
     names = [f"{low}" if low == high else f"{low}–{high}" for low, high in groups]
     ax.set_xticks(places, [*names, _("never")])
@@ -138,11 +121,9 @@ def first_rank_bars(
         "Where ground truth is first found ({} items)",
         len(found),
     )
-    ax.set_title(title.format(len(found)), loc="left", pad=12)
     ax.set_xlabel(_("Rank of the first document that covers the item"))
     ax.set_ylabel(_("Items"))
-    make_readable(ax)
-    return ax
+    return styling.titled(ax, title.format(len(found)), 12)
 
 
 def _column_of(result: EvaluationResult, metric: str) -> tuple[str, Cutoff]:
@@ -173,9 +154,9 @@ def _mark_average(ax: Axes, result: EvaluationResult, column: str, k: Cutoff) ->
     average = result.averages(k).get(key, math.nan)
     if math.isnan(average):
         return
-    told = f"{metric_label(key, result)} = {value_label(average)}"
+    told = f"{styling.metric_label(key, result)} = {styling.value_label(average)}"
     place = min(average, 1.0)
-    ax.axvline(place, color=INK, linewidth=1, linestyle=":")
+    ax.axvline(place, color=styling.INK, linewidth=1, linestyle=":")
     side = "left" if place < 0.25 else "right" if place > 0.75 else "center"
     ax.text(place, 1.01, told, transform=ax.get_xaxis_transform(), ha=side, va="bottom",
             fontsize="small")  # fmt: skip
@@ -200,7 +181,7 @@ def _draw_histogram(ax: Axes, values: Sequence[float], colour: str) -> None:
         if count:
             ax.annotate(str(count), (bar.get_x() + bar.get_width() / 2, count), (0, 2),
                         textcoords="offset points", ha="center", va="bottom", fontsize="small",
-                        bbox={"color": PAPER, "pad": 0.4})  # fmt: skip
+                        bbox={"color": styling.PAPER, "pad": 0.4})  # fmt: skip
     _scale_counts(ax, [lowest, *between, highest])
 
 
@@ -220,24 +201,10 @@ def _rank_groups(deepest: int) -> list[tuple[int, int]]:
     return [*groups, (start, deepest)] if start <= deepest else groups
 
 
-def _share(number: int, of: int) -> str:
-    """Return a share in percent, never 0 or 100 for what is not.
-
-    >>> _share(1, 1000), _share(2, 3), _share(999, 1000)
-    ('<1 %', '67 %', '>99 %')
-    """
-    rounded = round(100 * number / of)
-    if rounded == 0 and number:
-        said = "<1"
-    else:
-        said = ">99" if rounded == 100 and number < of else str(rounded)
-    return _("{} %").format(said)
-
-
 def _scale_counts(ax: Axes, counts: Sequence[int], lines: int = 1) -> None:
     """Leave room for labels of so many lines above the tallest bar; count in whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     ax.set_ylim(0, max(1, *counts) * (1 + 0.07 * lines))
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    finish(ax, "y")
+    styling.finish(ax, "y")

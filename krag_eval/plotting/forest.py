@@ -10,24 +10,7 @@ from typing import TYPE_CHECKING
 from krag_eval._language import Language, _, language_of, spoken
 from krag_eval._text import fitted
 from krag_eval.errors import one_of
-from krag_eval.plotting.styling import (
-    BETTER,
-    FAINT,
-    INK,
-    PAPER,
-    WORSE,
-    at_cutoff,
-    average_name,
-    draw_score_axis,
-    finish,
-    labelled,
-    make_readable,
-    metric_label,
-    new_axes,
-    number_of_queries,
-    percent,
-    tag_name,
-)
+from krag_eval.plotting import fonts, styling
 from krag_eval.scoring.cutoffs import parse_metric
 
 if TYPE_CHECKING:
@@ -73,7 +56,7 @@ def comparison_forest(
     """
     groups = _groups(comparison)
     if ax is None:
-        ax = new_axes(*forest_size(comparison))
+        ax = styling.new_axes(*forest_size(comparison))
     parts = [ax] if len(groups) == 1 else _split(ax, [len(lines) + 0.5 for lines in groups])
     for part, lines in zip(parts, groups, strict=True):
         _draw_rows(part, lines, comparison)
@@ -81,7 +64,7 @@ def comparison_forest(
         part.set_title(" ")  # room between the axis above and the names of the sides
     markers = _("filled: difference shown; hollow: no difference shown")
     parts[-1].set_xlabel(f"{parts[-1].get_xlabel()}\n{markers}")
-    queries = number_of_queries(len(comparison.queries))
+    queries = styling.number_of_queries(len(comparison.queries))
     if len(comparison.names) == 2:
         pair = _pair_name(comparison.differences[0])
         title = f"{pair} ({queries})"
@@ -89,7 +72,7 @@ def comparison_forest(
         title = _("Differences between systems ({queries})").format(queries=queries)
     ax.set_title(title, loc="left", pad=28)
     for part in parts:
-        make_readable(part)
+        fonts.make_readable(part)
     return ax
 
 
@@ -146,8 +129,8 @@ def _metric_of(row: Difference) -> str:
     key, k = parse_metric(row.metric)
     labels = {} if row.average is None else row.average.labels
     label = labels.get(language_of())
-    name = metric_label(key) if label is None else fitted(label, 32)
-    return at_cutoff(name, k)
+    name = styling.metric_label(key) if label is None else fitted(label, 32)
+    return styling.at_cutoff(name, k)
 
 
 def _pair_name(row: Difference) -> str:
@@ -157,7 +140,7 @@ def _pair_name(row: Difference) -> str:
 def _draw_rows(ax: Axes, lines: Sequence[_Line], comparison: Comparison) -> None:
     rows = [line.difference for line in lines if line.difference is not None]
     lower = _is_lower_better(rows[0])
-    ax.axvline(0.0, color=INK, linewidth=1, zorder=1)
+    ax.axvline(0.0, color=styling.INK, linewidth=1, zorder=1)
     for place, line in enumerate(lines):
         if line.difference is not None:
             _draw_difference(ax, place, line.difference, comparison.level)
@@ -172,9 +155,9 @@ def _draw_rows(ax: Axes, lines: Sequence[_Line], comparison: Comparison) -> None
         if lower
         else _("Difference and its {} interval")
     )
-    level, name = percent(comparison.level), _names_of(rows)
+    level, name = styling.percent(comparison.level), _names_of(rows)
     ax.set_xlabel(axis.format(level, name=name), fontsize="small")
-    finish(ax, "x")
+    styling.finish(ax, "x")
     _name_sides(ax, comparison, lower=lower)
 
 
@@ -186,21 +169,29 @@ def _names_of(rows: Sequence[Difference]) -> str:
 
 
 def _draw_difference(ax: Axes, place: int, row: Difference, level: float) -> None:
+    _draw_row(ax, place, row, level, (row.difference, row.ci_low, row.ci_high), _told(row))
+
+
+def _draw_row(
+    ax: Axes, place: int, row: Difference, level: float, ends: Sequence[float], told: str
+) -> None:
+    """Draw a value and its interval, filled where the difference is shown, and what is told."""
+    value, *interval = ends
     colour = _colour(row, level)
-    if not math.isnan(row.difference):
-        ax.plot([row.ci_low, row.ci_high], [place, place], color=colour, linewidth=2,
-                solid_capstyle="butt", zorder=2)  # fmt: skip
-        ax.plot([row.difference], [place], marker="o", markersize=7, color=colour, zorder=3,
-                markerfacecolor=colour if row.is_shown(level) else PAPER)  # fmt: skip
-    ax.annotate(_told(row), (1.0, place), (8, 0), xycoords=ax.get_yaxis_transform(),
+    if not math.isnan(value):
+        ax.plot(interval, [place, place], color=colour, linewidth=2, solid_capstyle="butt",
+                zorder=2)  # fmt: skip
+        ax.plot([value], [place], marker="o", markersize=7, color=colour, zorder=3,
+                markerfacecolor=colour if row.is_shown(level) else styling.PAPER)  # fmt: skip
+    ax.annotate(told, (1.0, place), (8, 0), xycoords=ax.get_yaxis_transform(),
                 textcoords="offset points", va="center", fontsize="small",
                 annotation_clip=False)  # fmt: skip
 
 
 def _colour(row: Difference, level: float) -> str:
     if not row.is_shown(level):
-        return FAINT
-    return BETTER if row.better == row.b else WORSE
+        return styling.FAINT
+    return styling.BETTER if row.better == row.b else styling.WORSE
 
 
 def _told(row: Difference) -> str:
@@ -239,10 +230,10 @@ def _scale(ax: Axes, rows: Sequence[Difference]) -> None:
 
 def _name_sides(ax: Axes, comparison: Comparison, *, lower: bool) -> None:
     """Say above the corners on which side which system is better."""
-    sides = [(WORSE, _("second-named")), (BETTER, _("first-named"))]
+    sides = [(styling.WORSE, _("second-named")), (styling.BETTER, _("first-named"))]
     if len(comparison.names) == 2:
         first = comparison.differences[0]
-        sides = [(WORSE, fitted(first.a, 16)), (BETTER, fitted(first.b, 16))]
+        sides = [(styling.WORSE, fitted(first.a, 16)), (styling.BETTER, fitted(first.b, 16))]
     left, right = reversed(sides) if lower else sides
     for (colour, name), place, arrow, side in (
         (left, 0.0, "← {}", "left"),
@@ -282,25 +273,23 @@ def slice_forest(
         InvalidInput: If there is no such metric.
     """
     metric = slices.metrics[0] if metric is None else one_of("metric", metric, slices.metrics)
-    rows = [row for row in labelled(slices).rows if row.metric == metric]
+    rows = [row for row in styling.labelled(slices).rows if row.metric == metric]
     n_left_out, rows = max(0, len(rows) - _MOST_ROWS), rows[:_MOST_ROWS]
-    ax = new_axes(_WIDTH, _AROUND + _ROW * len(rows)) if ax is None else ax
+    ax = styling.new_axes(_WIDTH, _AROUND + _ROW * len(rows)) if ax is None else ax
     lower = metric in slices.lower_is_better
     for place, row in enumerate(rows):
         _draw_slice(ax, place, row, slices.level, lower=lower)
     pairs = {(getattr(row, "a", ""), getattr(row, "b", "")) for row in rows}
     ax.set_yticks(range(len(rows)), [_slice_name(row, len(pairs)) for row in rows])
     ax.set_ylim(len(rows) - 0.25, -0.75)
-    name = average_name(metric)
+    name = styling.average_name(metric)
     name = _("{} (lower is better)").format(name) if lower else name
     axis = _scale_values(ax, slices, metric, rows)
-    lines = [axis.format(percent(slices.level), name=name)]
+    lines = [axis.format(styling.percent(slices.level), name=name)]
     lines += [_("and {} more rows, which are not drawn").format(n_left_out)] if n_left_out else []
     lines.append(_("filled: difference shown (blue better, red worse); hollow: not shown"))
     ax.set_xlabel("\n".join(lines), fontsize="small")
-    ax.set_title(_slice_title(slices, name, rows), loc="left")
-    make_readable(ax)
-    return ax
+    return styling.titled(ax, _slice_title(slices, name, rows))
 
 
 def _slice_title(
@@ -308,8 +297,8 @@ def _slice_title(
     name: str,
     rows: Sequence[Slice | SlicedDifference],
 ) -> str:
-    tag = tag_name(slices, 24)
-    queries = number_of_queries(slices.n_queries)
+    tag = styling.tag_name(slices, 24)
+    queries = styling.number_of_queries(slices.n_queries)
     title = _("{metric} by {tag} ({queries})").format(metric=name, tag=tag, queries=queries)
     pairs = {_pair_name(row.as_difference()) for row in rows if hasattr(row, "a")}
     return f"{pairs.pop()}: {title}" if len(pairs) == 1 else title
@@ -329,13 +318,13 @@ def _scale_values(
     """Lay out the axis of values or differences, and return what it is called."""
     overall = getattr(slices, "overall", None)
     if overall is None:
-        ax.axvline(0.0, color=INK, linewidth=1, zorder=1)
+        ax.axvline(0.0, color=styling.INK, linewidth=1, zorder=1)
         _scale(ax, [row.as_difference() for row in rows])
-        finish(ax, "x")
+        styling.finish(ax, "x")
         return _("Difference in {name} and its {} interval")
-    ax.axvline(overall[metric], color=INK, linewidth=1, linestyle="--", zorder=1)
+    ax.axvline(overall[metric], color=styling.INK, linewidth=1, linestyle="--", zorder=1)
     values = [getattr(row, end) for row in rows for end in ("value", "low", "high")]
-    draw_score_axis(ax, [overall[metric], *values])
+    styling.draw_score_axis(ax, [overall[metric], *values])
     return _("{name} and its {} interval; dashed: all queries")
 
 
@@ -343,20 +332,11 @@ def _draw_slice(
     ax: Axes, place: int, row: Slice | SlicedDifference, level: float, *,
     lower: bool,
 ) -> None:  # fmt: skip
-    difference = row.as_difference(lower_is_better=lower)
-    colour, filled = _colour(difference, level), difference.is_shown(level)
     value = getattr(row, "value", row.difference)
-    if not math.isnan(value):
-        low, high = getattr(row, "low", row.ci_low), getattr(row, "high", row.ci_high)
-        ax.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt",
-                zorder=2)  # fmt: skip
-        ax.plot([value], [place], marker="o", markersize=7, color=colour, zorder=3,
-                markerfacecolor=colour if filled else PAPER)  # fmt: skip
-    told = number_of_queries(row.n)
+    told = styling.number_of_queries(row.n)
     if math.isnan(value):
         told = _("{}: too few").format(told)
     elif not math.isnan(row.p_holm):
         told = f"{told}, {_p_value(row.p_holm)}"
-    ax.annotate(told, (1.0, place), (8, 0), xycoords=ax.get_yaxis_transform(),
-                textcoords="offset points", va="center", fontsize="small",
-                annotation_clip=False)  # fmt: skip
+    ends = value, getattr(row, "low", row.ci_low), getattr(row, "high", row.ci_high)
+    _draw_row(ax, place, row.as_difference(lower_is_better=lower), level, ends, told)

@@ -16,7 +16,6 @@ from xml.sax.saxutils import escape
 
 from krag_eval._io import naming
 from krag_eval._language import (
-    N_,
     Language,
     _,
     languages,
@@ -25,8 +24,9 @@ from krag_eval._language import (
     speaking,
     spoken,
 )
-from krag_eval._text import fitted, width_of
-from krag_eval.errors import InvalidInput, InvalidType, clipped, one_of, warn
+from krag_eval._text import fitted
+from krag_eval.errors import InvalidInput, InvalidType, clipped, one_of
+from krag_eval.plotting import fonts
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
 from krag_eval.scoring.metrics import METRICS, averages_of, label_of, metrics_of
@@ -34,7 +34,6 @@ from krag_eval.scoring.metrics import METRICS, averages_of, label_of, metrics_of
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.text import Text
 
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.slices import SlicedComparison, Slices
@@ -116,10 +115,6 @@ _DASHES = ("-", "--", "-.", ":", (0, (10, 2)), (0, (6, 2, 1, 2, 1, 2)), (0, (1, 
 
 
 SIZE = (7.0, 5.0)
-# Where a line may end: not within "k = 5".
-_SPACES = re.compile("(?<!=) (?!=)")
-# Width of a column of text, in sizes of its font.
-_EM = 0.52
 
 
 def looks_of(averages: Iterable[str]) -> list[Look]:
@@ -176,6 +171,20 @@ def value_label(value: float) -> str:
     if rounded == "0.00" and value > 0:
         return "<0.01"
     return ">0.99" if rounded == "1.00" and value < 1 else rounded
+
+
+def share_label(number: int, of: int) -> str:
+    """Return a share in percent, never 0 or 100 for what is not.
+
+    >>> share_label(1, 1000), share_label(2, 3), share_label(999, 1000)
+    ('<1 %', '67 %', '>99 %')
+    """
+    rounded = round(100 * number / of)
+    if rounded == 0 and number:
+        said = "<1"
+    else:
+        said = ">99" if rounded == 100 and number < of else str(rounded)
+    return _("{} %").format(said)
 
 
 def percent(level: float) -> str:
@@ -237,6 +246,13 @@ def number_of_queries(number: int) -> str:
 
 # Columns of a name that the user chose.
 _WIDTH = 40
+
+
+def titled(ax: Axes, title: str, pad: float | None = None) -> Axes:
+    """Write the title, and let all texts be seen whole."""
+    ax.set_title(title, loc="left", pad=pad)
+    fonts.make_readable(ax)
+    return ax
 
 
 def check_alone(argument: str, given: object, instead: str) -> None:
@@ -417,175 +433,6 @@ def cutoff_words(k: Cutoff) -> str:
     return _("over all retrieved documents") if k is None else _("at k = {}").format(k)
 
 
-# Of a collection file matplotlib sees the first font alone, which in Noto's is the Japanese one; it
-# has all of Hangul too, as those of other regions have.
-_REGIONS = ("JP", "SC", "TC", "HK")
-
-#: Fonts with Hangul, best first.
-KOREAN_FONTS = (
-    "Noto Sans CJK KR",
-    "Noto Sans KR",
-    "NanumGothic",
-    "Malgun Gothic",
-    "Apple SD Gothic Neo",
-    "AppleSDGothicNeo",
-    "AppleGothic",
-    "Pretendard",
-    "Pretendard Variable",
-    "NanumBarunGothic",
-    "NanumSquare",
-    "NanumSquareRound",
-    *(f"Noto Sans CJK {region}" for region in _REGIONS),
-    "Noto Serif CJK KR",
-    "Noto Serif KR",
-    *(f"Noto Serif CJK {region}" for region in _REGIONS),
-)
-
-_NO_FONT = N_("No installed font can show {}, which will appear as empty boxes.")
-
-_FILES = re.compile(
-    r"(Noto(Sans|Serif)(CJK(kr|jp|sc|tc|hk)?-(VF|Regular)|KR)|Nanum(Gothic|BarunGothic|Square)|"
-    r"malgun|AppleSDGothicNeo|AppleGothic|Pretendard)"
-    r".*\.(ttf|otf|ttc)$",
-    re.IGNORECASE,
-)
-_HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]")
-
-
-def make_readable(ax: Axes) -> None:
-    """Let texts be seen whole: a font for Hangul, lines for what is wider than the picture.
-
-    No name is taken for a formula. Where no font has Hangul, matplotlib's own warnings, one for
-    every letter, are kept back from then on.
-
-    Warns:
-        KragEvalWarning: If no installed font has the letters.
-    """
-    from matplotlib.text import Text
-
-    texts = [one for one in ax.findobj(Text) if isinstance(one, Text)]
-    _fold_names(ax, texts)
-    lacking: dict[Any, set[str]] = {}
-    for text in texts:
-        text.set_parse_math(False)  # a "$" in a name is a dollar sign
-        letters = _without_glyph(_HANGUL.findall(text.get_text()), text.get_fontfamily())
-        if letters:
-            lacking[text] = letters
-    families = _families(list(lacking.values()))
-    for text, letters in list(lacking.items()):
-        if family := _covering(letters, families):
-            text.set_fontfamily([*text.get_fontfamily(), family])
-            del lacking[text]
-    if lacking:
-        _warn(set().union(*lacking.values()))
-
-
-def _families(several: Sequence[set[str]]) -> list[str]:
-    """Return the fonts to choose from for texts of these letters: those in matplotlib's list.
-
-    Where they do not do, those installed since are added before any is chosen: the next picture,
-    which finds them in the list, is to look the same.
-    """
-    families = _known() if several else []
-    if all(_covering(letters, families) for letters in several):
-        return families
-    return _installed_since()
-
-
-def _covering(letters: set[str], families: Iterable[str]) -> str | None:
-    """Return the first font that has all of the letters."""
-    return next((one for one in families if not _without_glyph(letters, [one])), None)
-
-
-def _fold_names(ax: Axes, texts: Iterable[Text]) -> None:
-    """Break the title and the name of the axis below into lines that fit beside the labels.
-
-    matplotlib wraps texts too, but not before it knows the layout, which depends on them.
-    """
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    lines = [line for label in labels for line in label.split("\n")]
-    beside = _EM * 10 * max(map(width_of, lines), default=0) + (20 if ax.get_ylabel() else 0) + 12
-    # Before the layout is known, an axes takes 0.775 of its share of the figure.
-    room = 72 * ax.bbox.width / ax.figure.dpi / 0.775 - beside
-    shown = {ax.get_title(loc="left"), ax.get_xlabel()}
-    for text in [one for one in texts if one.get_text() in shown]:
-        text.set_text(_folded(text.get_text(), room / (float(text.get_fontsize()) * _EM)))
-
-
-def _folded(text: str, width: float) -> str:
-    r"""Break lines that are wider than so many columns: before a bracket if that does, or anywhere.
-
-    >>> _folded("Macro recall at k = 5 (28 queries)", 22), _folded("Macro recall at k = 5", 18)
-    ('Macro recall at k = 5\n(28 queries)', 'Macro recall at\nk = 5')
-    """
-    lines: list[str] = []
-    for line in text.split("\n"):
-        head, bracket, rest = line.rpartition(" (")
-        if width_of(line) <= width:
-            lines.append(line)
-        elif bracket and max(width_of(head), width_of(rest) + 1) <= width:
-            lines += [head, f"({rest}"]
-        else:
-            lines += _filled(_SPACES.split(line), width)
-    return "\n".join(lines)
-
-
-def _filled(words: Iterable[str], width: float) -> list[str]:
-    lines: list[str] = []
-    for one in words:
-        if lines and width_of(f"{lines[-1]} {one}") <= width:
-            lines[-1] += f" {one}"
-        else:
-            lines.append(one)
-    return lines
-
-
-def _warn(letters: set[str]) -> None:
-    shown = "".join(sorted(letters)[:6]) + ("…" if len(letters) > 6 else "")
-    fix = _(
-        'Install a Korean font ("apt-get install fonts-nanum" or "fonts-noto-cjk" on Debian, '
-        "Ubuntu and Colab; Malgun Gothic comes with Windows, Apple SD Gothic Neo with macOS) and "
-        "draw again"
-    )
-    warn(_(_NO_FONT).format(shown), fix)
-    # It has been said, and once is enough.
-    warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-
-
-def _known() -> list[str]:
-    """Return the Korean fonts that matplotlib has in its list."""
-    from matplotlib import font_manager
-
-    known = {font.name for font in font_manager.fontManager.ttflist}
-    return [name for name in KOREAN_FONTS if name in known]
-
-
-def _installed_since() -> list[str]:
-    """Return the Korean fonts installed since matplotlib made its list, which it keeps in a file.
-
-    Looking takes a moment, and is done only where letters would be missing.
-    """
-    from matplotlib import font_manager
-
-    before = {font.fname for font in font_manager.fontManager.ttflist}
-    for path in sorted({*font_manager.findSystemFonts()} - before):
-        if _FILES.match(os.path.basename(path)):
-            font_manager.fontManager.addfont(path)
-    return _known()
-
-
-def _without_glyph(letters: Iterable[str], families: Iterable[str]) -> set[str]:
-    """Return the letters that none of the fonts has."""
-    from matplotlib import font_manager
-
-    lacking = set(letters)
-    for family in families if lacking else ():
-        path = font_manager.findfont(font_manager.FontProperties(family=[family]))
-        font = font_manager.get_font(path)
-        lacking = {letter for letter in lacking if not font.get_char_index(ord(letter))}
-    return lacking
-
-
 def bounds_of(
     intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None, average: str
 ) -> tuple[float, float] | None:
@@ -692,7 +539,7 @@ def inline_svg(
     with _boxes_for_missing_letters(), warnings.catch_warnings():
         for language in languages():  # whichever the drawing warns in
             with speaking(language):
-                beginning = re.escape(_(_NO_FONT).partition("{")[0])
+                beginning = re.escape(_(fonts.NO_FONT).partition("{")[0])
             warnings.filterwarnings("ignore", message=beginning)
         ax = figure.subplots()
         draw(ax)

@@ -60,14 +60,14 @@ def _page(explanation: Explanation) -> Page:
         notes.append(_("… and {} more items, not shown").format(hidden))
     columns = None if full else max(explanation.columns - _BESIDE, _LEAST)
     by_rank = [
-        (one.rank, _similarity(one.similarity, explanation.threshold),
-         _told(_credit(one), [one.about], documents[one.rank], columns, one.rank in brief))
+        (one.rank, similarity(one.similarity, explanation.threshold),
+         _told(credit(one), [one.about], documents[one.rank], columns, one.rank in brief))
         for one in explanation.documents
         if one.rank in documents
     ]  # fmt: skip
     by_number = [
         (one.number, f"{one.grade:g}",
-         _told(_item(one, explanation), one.about, items[one.number], columns))
+         _told(outcome(one, explanation), one.about, items[one.number], columns))
         for one in explanation.items
         if one.number in items
     ]  # fmt: skip
@@ -176,11 +176,13 @@ def _threshold(explanation: Explanation, threshold: float) -> str:
     return max(bounds, key=len, default=f"{threshold:g}")
 
 
-def _similarity(similarity: float, threshold: float | None) -> str:
+def similarity(similarity: float, threshold: float | None) -> str:
+    """Write a similarity with the digits that tell it apart from the threshold."""
     return f"{similarity:.4f}" if threshold is None else told_apart(similarity, threshold)[0]
 
 
-def _credit(document: PredictedDocument) -> str:
+def credit(document: PredictedDocument) -> str:
+    """Say what a document was credited for."""
     return ", ".join(
         _(_CREDITS[key]).format(_numbered(numbers)) for key, numbers in _credits(document)
     )
@@ -257,13 +259,14 @@ _OUTCOMES = {
 }
 
 
-def _item(item: GroundTruthItem, explanation: Explanation) -> str:
+def outcome(item: GroundTruthItem, explanation: Explanation) -> str:
+    """Say what became of an item."""
     in_pieces = bool(item.pieces) and item.outcome in ("beyond cutoff", "missed")
     outcome = _(_OUTCOMES[item.outcome, in_pieces]).format(
         rank=item.first_rank,
         nearest=item.nearest_rank,
         shortfall=_short_by(item.shortfall),
-        similarity=_similarity(item.similarity, explanation.threshold),
+        similarity=similarity(item.similarity, explanation.threshold),
         pieces=_together(item),
         why=_nothing_in_common(item, by_runs=explanation.by_runs),
     )
@@ -399,29 +402,16 @@ def highlighted(
     # A partner need not be shown itself.
     all_ranks = {*ranks, *(rank for number in numbers for rank in _partners(items[number]))}
     held = {rank: {documents[rank].closest, *documents[rank].piece_of} - {None} for rank in ranks}
-    agreeing = partial(_agreeing, by_letters=explanation.by_letters)
+    marked = partial(_marked, by_letters=explanation.by_letters)
     all_numbers = {*numbers, *(number for rank in ranks for number in held[rank])}
     by_rank = {r: _excerpts((d.text,), full) for r, d in documents.items() if r in all_ranks}
     by_number = {n: _excerpts(i.alternatives, full) for n, i in items.items() if n in all_numbers}
     return (
+        {r: marked(by_rank[r], [by_number.get(n or 0, ()) for n in held[r]]) for r in ranks},
         {
-            r: _joined(agreeing(by_rank[r], by_number.get(n or 0, ())) for n in held[r] or [None])
-            for r in ranks
-        },
-        {
-            n: _joined(
-                agreeing(by_number[n], by_rank.get(rank, ())) for rank in _partners(items[n]) or [0]
-            )
+            n: marked(by_number[n], [by_rank.get(rank, ()) for rank in _partners(items[n])])
             for n in numbers
         },
-    )
-
-
-def _joined(marked: Iterable[Sequence[Excerpt]]) -> tuple[Excerpt, ...]:
-    """Return the same excerpts with all that was marked in any of them."""
-    return tuple(
-        replace(same[0], spans=united(span for one in same for span in one.spans))
-        for same in zip(*marked, strict=True)
     )
 
 
@@ -442,21 +432,15 @@ def _excerpts(texts: Iterable[str | None] | None, full: bool = False) -> tuple[E
     return tuple(shown)
 
 
-def _agreeing(
-    excerpts: Sequence[Excerpt], partners: Sequence[Excerpt], *, by_letters: bool
+def _marked(
+    excerpts: Sequence[Excerpt], partners: Sequence[Sequence[Excerpt]], *, by_letters: bool
 ) -> tuple[Excerpt, ...]:
-    """Highlight where each excerpt agrees with whichever partner it agrees with most."""
-    return tuple(
-        replace(
-            excerpt,
-            spans=max(
-                (
-                    agreement(excerpt.text, partner.text, by_letters=by_letters)[0]
-                    for partner in partners
-                ),
-                key=lambda spans: sum(stop - start for start, stop in spans),
-                default=(),
-            ),
-        )
-        for excerpt in excerpts
-    )
+    """Highlight where each excerpt agrees with each partner, in whichever of its texts most."""
+
+    def spans(text: str) -> Iterator[tuple[int, int]]:
+        for several in partners:
+            found = (agreement(text, one.text, by_letters=by_letters) for one in several)
+            yield from max(found, key=lambda some: sum(b - a for a, b in some), default=())
+
+    marked = ((one, united(spans(one.text))) for one in excerpts)
+    return tuple(replace(one, spans=found) if found else one for one, found in marked)

@@ -1,28 +1,40 @@
-"""What both pages share: templates, escaping, numbers."""
+"""What the pages share: templates, escaping, names and numbers."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from krag_eval import __version__
 from krag_eval._language import _, language
-from krag_eval._text import visible
-from krag_eval.plotting.styling import DARK
+from krag_eval._text import fitted, visible
+from krag_eval.errors import InvalidType, clipped, text as checked_text
+from krag_eval.plotting import styling
+from krag_eval.presenting import numbers
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from matplotlib.axes import Axes
+
+    from krag_eval.statistics.slices import SlicedComparison, Slices
+
+Sliced = TypeVar("Sliced", bound="Slices | SlicedComparison")
+#: Columns of a name, and of a note.
+NAME, NOTE = 40, 1000
 
 
-def rendered(template: str, page: Mapping[str, Any], title: object, date: object) -> str:
-    """Fill a template; whatever is not made by a template or a plot is escaped."""
+@cache
+def environment() -> Environment:
+    """Return the templates; whatever is not made by a template or a plot is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
-    environment = Environment(
+    made = Environment(
         loader=PackageLoader("krag_eval.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -30,20 +42,37 @@ def rendered(template: str, page: Mapping[str, Any], title: object, date: object
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    known = {"_": _, "language": language(), "version": __version__}
-    known |= {"title": title, "date": date, "svg": _picture, "dark": DARK, **_script(environment)}
-    return environment.get_template(template).render({**known, **page})
-
-
-def _script(environment: Environment) -> dict[str, Any]:
-    """Return the script of the pages, and the hash by which a browser lets it run, and no other."""
-    from markupsafe import Markup
-
-    source = environment.loader.get_source(environment, "page.js")[0]  # type: ignore[union-attr]
+    source = made.loader.get_source(made, "page.js")[0]  # type: ignore[union-attr]
     # As a browser reads it: with newlines of one kind, whatever the checkout has.
     script = "\n" + "\n".join(source.splitlines()) + "\n"
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-    return {"script": Markup(script), "script_hash": f"sha256-{digest}"}
+    made.filters |= {
+        "name": partial(fitted, width=NAME),
+        "note": partial(fitted, width=NOTE),
+        "short": numbers.short,
+        "rounded": numbers.rounded,
+        "percent": numbers.percent,
+        "span": lambda ends: numbers.span(*ends),
+        "span_said": lambda ends: numbers.span(ends[0], ends[1], numbers.short),
+        "share": styling.share_label,
+        "within": words_of,
+    }
+    # The browser lets a script of this hash run, and no other. Plotting has escaped its pictures.
+    made.globals |= {"_": _, "version": __version__, "svg": Markup, "dark": styling.DARK}
+    made.globals |= {"script": Markup(script), "script_hash": f"sha256-{digest}"}
+    return made
+
+
+def rendered(page: Mapping[str, Any]) -> str:
+    """Fill the template that a page names."""
+    return environment().get_template(page["template"]).render({**page, "language": language()})
+
+
+def picture(
+    name: str, size: tuple[float, float], draw: Callable[..., Axes], *of: Any, **how: Any
+) -> str:
+    """Draw for a page."""
+    return styling.inline_svg(lambda ax: draw(*of, ax=ax, **how), name, size=size)
 
 
 def _harmless(value: Any) -> Any:
@@ -53,50 +82,23 @@ def _harmless(value: Any) -> Any:
     return value
 
 
-def _picture(svg: str) -> Any:
-    """Let a picture stand as it is: plotting has escaped what is in it."""
-    from markupsafe import Markup
+def checked_tags(by: object) -> list[str]:
+    """Return the tags to slice by.
 
-    return Markup(svg)
-
-
-def number(value: float) -> str:
-    """Return three digits, or what it takes for a small number not to read as 0.
-
-    >>> number(0.5), number(0.00002), number(float("nan"))
-    ('0.500', '2e-05', '–')
+    Raises:
+        InvalidType: If it is neither a tag nor several.
     """
-    if math.isnan(value):
-        return "–"
-    if value and abs(value) < 0.0005:
-        return f"{value:.0e}"
-    return f"{value:.3f}".replace("-", "−")
+    if not isinstance(by, Iterable):
+        raise InvalidType("by", f"must name tags, such as ('corpus',), got {clipped(by)}")
+    tags = dict.fromkeys([by] if isinstance(by, str) else by)
+    return [checked_text("by", tag, "names of tags") for tag in tags]
 
 
-def p_value(p: float) -> str:
-    """Return a p-value, never 0.
-
-    >>> p_value(0.00001), p_value(0.0312)
-    ('< 0.001', '0.031')
-    """
-    if math.isnan(p):
-        return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def p_words(p: float) -> str:
-    """Return a p-value with its sign, as it stands in a sentence.
-
-    >>> p_words(0.00001), p_words(0.0312)
-    ('< 0.001', '= 0.031')
-    """
-    told = p_value(p)
-    return told if told.startswith("<") else f"= {told}"
-
-
-def joined(parts: Iterable[str]) -> str:
-    """Return the parts that say something, with a dot between."""
-    return " · ".join(part for part in parts if part)
+def named(sliced: Sliced, name_of: Callable[[str], str]) -> Sliced:
+    """Return slices with other names for their metrics, for sentences that have no keys."""
+    rows: Any = tuple(replace(row, metric=name_of(row.metric)) for row in sliced.rows)
+    lower = tuple(map(name_of, sliced.lower_is_better))
+    return replace(sliced, rows=rows, lower_is_better=lower)
 
 
 def units_of(cutoffs: Iterable[Cutoff]) -> list[Unit]:

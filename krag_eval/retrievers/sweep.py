@@ -348,7 +348,7 @@ class SweepChoice:
 class Sweep(Shown):
     """What came out of a sweep; made by :func:`~krag_eval.sweep`.
 
-    ``krag_eval.plotting.pareto_points`` draws it, ``krag_eval.report.write_sweep_report`` writes
+    ``krag_eval.plotting.pareto_points`` draws it, ``krag_eval.report.write_report`` writes
     it as a page.
 
     Attributes:

@@ -852,16 +852,16 @@ class Comparison:
         Args:
             path: The file; one of that name is replaced.
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-            **page: What else ``krag_eval.report.write_comparison_report`` takes: ``n_queries``,
+            **page: What else ``krag_eval.report.write_report`` takes: ``n_queries``,
                 ``by``, ``title``, ``date``.
 
         Raises:
             InvalidInput: If an argument is not possible; the message says what is.
             OSError: If the file cannot be written.
         """
-        from krag_eval.report import write_comparison_report
+        from krag_eval.report import write_report
 
-        write_comparison_report(self, path, language=language, **page)
+        write_report(self, path, **page)
 
     @spoken
     def summary(self, language: Language | None = None) -> str:

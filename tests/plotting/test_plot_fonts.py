@@ -8,7 +8,7 @@ import pytest
 from matplotlib import font_manager, pyplot
 
 from krag_eval import KragEvalWarning
-from krag_eval.plotting import metric_bars, styling as fonts
+from krag_eval.plotting import fonts, metric_bars
 
 from .plot_samples import evaluated
 

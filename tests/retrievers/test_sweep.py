@@ -36,7 +36,7 @@ from krag_eval import (
 from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.plotting import pareto_points
 from krag_eval.presenting.sweep import reused
-from krag_eval.report import write_sweep_report
+from krag_eval.report import write_report
 
 # Toy lists are shorter than the cutoffs.
 pytestmark = pytest.mark.filterwarnings("ignore:.*(Every list has at most|No list is longer than)")
@@ -364,7 +364,7 @@ def test_what_was_reused_is_said(tmp_path: Path) -> None:
         assert told in repr(again)
         assert "2026-03-04" in again.summary("ko")
         assert [cell.answered for cell in again.cells] == [day, day]
-    write_sweep_report(again, tmp_path / "page.html", language="en")
+    write_report(again, tmp_path / "page.html", language="en")
     assert told in (tmp_path / "page.html").read_text("utf-8")
     more = swept(**settings | {"retrievers": {"right": right, "half": partial(until, 20)}})
     assert (more.n_reused, more.n_asked) == (80, 80)
@@ -717,24 +717,23 @@ def test_the_picture_refuses_what_it_cannot_draw(pair) -> None:
 def test_the_report(pair, tmp_path: Path, language: str) -> None:
     """Every cell with its numbers, both pictures, the choice, and the comparison below."""
     path = tmp_path / "sweep.html"
-    write_sweep_report(pair, path, language=language)
+    write_report(pair, path, language=language)
     page = path.read_text("utf-8")
     row = re.compile(r'<tr(?: class="shown")?><th scope="row" dir="auto">(.*?)</th>(.*?)</tr>')
     rows = row.findall(page)[:6]
     assert [name for name, _ in rows] == [cell.name for cell in pair.cells]
-    assert re.findall(r"<td[^>]*>([^<]*)</td>", rows[3][1])[:2] == ["80", "0.500"]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", rows[3][1])[:2] == ["80", "0.5000"]
     assert page.count('id="paretocontext-') > 0 < page.count('id="paretolatency-')
     assert f"{pair.choice.held_out:.3f}" in page
     assert "unsplit + all" in page
     first = path.read_bytes()
-    write_sweep_report(pair, path, language=language)
+    write_report(pair, path, language=language)
     assert path.read_bytes() == first
 
 
-def test_a_report_needs_two_cells(tmp_path: Path) -> None:
-    """Of one there is the report of a result."""
-    with pytest.raises(InvalidInput) as caught:
-        write_sweep_report(swept(), tmp_path / "sweep.html")
-    assert caught.value.argument == "sweep"
+def test_the_report_of_a_single_cell(tmp_path: Path) -> None:
+    """There is nothing to compare, so it is the report of its result."""
+    write_report(swept(), tmp_path / "sweep.html")
+    assert "The queries, hardest first" in (tmp_path / "sweep.html").read_text("utf-8")
     with pytest.raises(InvalidType):
-        write_sweep_report(swept().cells, tmp_path / "sweep.html")
+        write_report(swept().cells, tmp_path / "sweep.html")
