@@ -27,6 +27,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
 )
 from krag_eval.errors import InvalidInput, InvalidType
+from krag_eval.presenting.comparison import toward_better
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.rows import RowsInFile, flat_columns, write_rows
 from krag_eval.scoring.metrics import metrics_of
@@ -34,7 +35,6 @@ from krag_eval.statistics.comparison import (
     Comparison,
     check_comparable,
     compare,
-    toward_better,
 )
 from krag_eval.statistics.paired import Difference, holm
 from krag_eval.statistics.slices import SlicedComparison

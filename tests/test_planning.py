@@ -27,7 +27,6 @@ from krag_eval._language import LANGUAGES, speaking
 from krag_eval.errors import InvalidInput, Refusal
 from krag_eval.statistics.comparison import Comparison
 from krag_eval.statistics.intervals import Spread
-from krag_eval.statistics.planning import told_plan
 
 # z of 0.975 and of 0.8, as any table has them.
 Z = 1.959963985 + 0.841621234

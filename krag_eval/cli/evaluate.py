@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from krag_eval._doors import page_of
 from krag_eval._language import N_, Language, _
 from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import (
@@ -40,8 +41,8 @@ from krag_eval.cli.output import (
     forms_of_audit,
     forms_of_result,
     print_audit,
+    print_page,
     print_result,
-    print_slices,
     print_table,
     printing_beside,
     pronounce,
@@ -278,7 +279,8 @@ def evaluate(
         if format == "table":
             print_result(result, source, bounds, averages, whole=verbose)
         for slices in sliced if format == "table" else ():
-            print_slices(slices)
+            click.echo()
+            print_page(page_of(slices))
         if outputs:
             told = formatted(format, lambda: forms_of_result(result, averages, bounds, sliced))
             _write(outputs, result, language, tag, told, texts=texts, gate=verdict)

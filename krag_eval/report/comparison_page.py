@@ -25,19 +25,20 @@ from krag_eval.plotting.styling import (
     tag_name,
     with_direction,
 )
-from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query
-from krag_eval.report.rendering import joined, number, p_value, p_words, units_of
-from krag_eval.results.latency import told_failed
-from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
-from krag_eval.statistics.comparison import (
-    Comparison,
+from krag_eval.presenting.comparison import (
     told_clusters,
     told_detectable,
     told_shares,
     toward_better,
 )
+from krag_eval.presenting.slices import notes_on
+from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query
+from krag_eval.report.rendering import joined, number, p_value, p_words, units_of
+from krag_eval.results.latency import told_failed
+from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
+from krag_eval.statistics.comparison import Comparison
 from krag_eval.statistics.paired import Difference
-from krag_eval.statistics.slices import FEWEST_QUERIES, notes_on
+from krag_eval.statistics.slices import FEWEST_QUERIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
     from krag_eval.retrievers.sweep import Sweep, SweepCell
     from krag_eval.scoring.averages import Average
-    from krag_eval.statistics.slices import SlicedComparison, SlicedDifference
+    from krag_eval.statistics.slices import SlicedComparison
 
 # Columns of a query's text, of a system's name, and of an id.
 _QUERY_WIDTH, _NAME_WIDTH, _ABOUT_WIDTH, _NOTE_WIDTH = 300, 40, 80, 1000
@@ -467,12 +468,12 @@ def _slice_rows(
     ]  # fmt: skip
 
 
-def _slice_name(row: SlicedDifference, comparison: Comparison, *, several: bool) -> str:
+def _slice_name(row: Difference, comparison: Comparison, *, several: bool) -> str:
     label = _label(row.metric, comparison) if several else ""
-    return joined((fitted(row.slice, _NAME_WIDTH), label))
+    return joined((fitted(row.slice or "", _NAME_WIDTH), label))
 
 
-def _slice_numbers(row: SlicedDifference) -> list[str]:
+def _slice_numbers(row: Difference) -> list[str]:
     is_counted_alone = math.isnan(row.difference)
     outcome = "–" if is_counted_alone else f"{row.wins} / {row.ties} / {row.losses}"
     values = (row.value_a, row.value_b, row.difference)

@@ -20,6 +20,7 @@ from krag_eval.plotting.styling import (
     tag_name,
     with_direction,
 )
+from krag_eval.presenting.slices import notes_on
 from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import (
     joined,
@@ -35,7 +36,7 @@ from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
 from krag_eval.statistics.intervals import FEW_QUERIES, wilson
-from krag_eval.statistics.slices import DIAGNOSED, Slice, Slices, check_diagnosed, notes_on
+from krag_eval.statistics.slices import DIAGNOSED, Slice, Slices, check_diagnosed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,6 +26,7 @@ import numpy as np
 from langchain_core.documents import Document
 
 from krag_eval import __version__
+from krag_eval._doors import sentence_of
 from krag_eval._language import Language, _, language_of, ngettext, spoken
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.table import is_frame
@@ -76,7 +77,6 @@ from krag_eval.statistics.comparison import (
     checked_metrics,
     compare,
     part_of,
-    sentence,
 )
 from krag_eval.statistics.intervals import Clusters, check_sampling
 
@@ -534,7 +534,7 @@ class Sweep:
         ]  # fmt: skip
         if choice.difference is None or self.comparison is None:
             return [*lines, _("The choice is the baseline.")]
-        return [*lines, sentence(choice.difference, self.comparison.level)]
+        return [*lines, sentence_of(choice.difference, self.comparison.level)]
 
     def __repr__(self) -> str:
         told = _("<Sweep of {n} cells, compared on {metric}>")

@@ -11,7 +11,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from krag_eval import Comparison, Difference, Slice, SlicedComparison, SlicedDifference, Slices
+from krag_eval import Comparison, Difference, Slice, SlicedComparison, Slices
 from krag_eval.errors import InvalidInput
 from krag_eval.plotting import Language, comparison_forest, slice_forest
 from krag_eval.plotting.styling import tag_name
