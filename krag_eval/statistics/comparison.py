@@ -298,7 +298,7 @@ def _by_name(given: Sequence[Any], names: Sequence[str] | None) -> Mapping[str, 
 
 # What a row of the table shows only where queries may have no value, and what it never does.
 _SHARES = ("n_both", "share_a", "share_b", "p_share", "p_share_holm")
-_NO_COLUMNS = ("average", "spread", "detectable", "alpha", "is_of_fewer", *_SHARES)
+_NO_COLUMNS = ("slice", "n", "average", "spread", "detectable", "alpha", "is_of_fewer", *_SHARES)
 
 
 # Labels, by system, of the queries that not all systems have.
