@@ -123,7 +123,8 @@ class LookedUp(NamedTuple):
     unknown: int
     skipped: int = 0
 
-    def note(self) -> str:
+    @spoken
+    def note(self, language: Language | None = None) -> str:
         """Say how many are there, and what else is known of the others; ``""`` if all are."""
         if self.there == self.n and not (self.unknown and not self.n):
             return ""

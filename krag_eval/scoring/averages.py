@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import Language, _, language_of
 from krag_eval.errors import InvalidInput
 
 #: The per-query table at one cutoff: column name -> values, shape (queries,).
@@ -89,7 +89,14 @@ class Average:
         >>> Average("mrr", "reciprocal_rank", (), labels={"en": "MRR"}).label("ko")
         'MRR'
         """
-        return self.labels.get(language_of(language)) or next(iter(self.labels.values()), self.key)
+        return told(self.labels, language_of(language)) or self.key
+
+
+def told(labels: Mapping[str, str], asked: Language) -> str | None:
+    """Return a label in a language: as it is given, from its catalog, or in another language."""
+    if asked in labels or not labels:
+        return labels.get(asked)
+    return _(next(iter(labels.values())))
 
 
 def _ratio(top: Any, bottom: Any, empty: float) -> Any:

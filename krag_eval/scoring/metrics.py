@@ -27,7 +27,7 @@ from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, boolean, clipped, unknown
 from krag_eval.matching.identity import mark_of
-from krag_eval.scoring.averages import DEFINED, QUERIES, Average
+from krag_eval.scoring.averages import DEFINED, QUERIES, Average, told
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.queries import JudgedQuery, PerQuery
@@ -948,7 +948,7 @@ def label_of(name: str, metrics: Mapping[str, Metric]) -> str | None:
     averages = averages_of(metrics.values()) | {REJECTION_RATE.key: REJECTION_RATE}
     metric = metrics.get(name)
     if name not in averages and metric is not None and metric.micro:
-        return metric.labels.get(language())
+        return told(metric.labels, language())
     return averages[name].label() if name in averages else None
 
 
