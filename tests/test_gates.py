@@ -150,7 +150,9 @@ def test_a_floor_that_is_no_share_is_refused(floor):
 @pytest.mark.parametrize("floor", [math.nan, math.inf, None, "0.8", True])
 def test_a_floor_that_is_no_number_is_refused(floor):
     """Every comparison with NaN fails, which would look like a verdict."""
-    with pytest.raises(Refusal, match="floors: macro_recall@5 (needs a number|ranges from 0 to 1), got "):
+    with pytest.raises(
+        Refusal, match=r"floors: macro_recall@5 (needs a number|ranges from 0 to 1), got "
+    ):
         found_in(30).check({"macro_recall@5": floor})
 
 

@@ -876,9 +876,7 @@ def test_far_too_many_slices_are_no_gate() -> None:
     """Nothing would be checked."""
     old = found({f"corpus {i}": (10, 4) for i in range(600)})
     with no_advice(), pytest.raises(InvalidInput) as refused:
-        sliced_comparison(
-            compare({"a": old, "b": old}, "mrr@5", **FEW), "corpus", few_slices=True
-        )
+        sliced_comparison(compare({"a": old, "b": old}, "mrr@5", **FEW), "corpus", few_slices=True)
     assert refused.value.argument == "tag"
 
 

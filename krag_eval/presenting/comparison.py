@@ -66,11 +66,9 @@ def _range(metric: str, row: dict[str, Any]) -> str:
 def _table(comparison: Comparison) -> Table:
     columns = [Column("a", "a"), Column("b", "b"), Column(_("metric"), "metric")]
     columns += difference_columns(comparison.level)
-    columns[-2:-2] = [
-        Column("p", lambda row: numbers.p_value(row.p_permutation)),
-        Column(_("p (t-test)"), lambda row: numbers.p_value(row.p_t)),
-        Column("d_z", "effect_size"),
-    ]
+    columns.insert(-2, Column("p", lambda row: numbers.p_value(row.p_permutation)))
+    columns.insert(-1, Column(_("p (t-test)"), lambda row: numbers.p_value(row.p_t)))
+    columns.insert(-1, Column("d_z", "effect_size"))
     return Table(comparison.differences, columns, names=3)
 
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from krag_eval._language import _, pgettext, speaking
 from krag_eval.presenting import Page, presents
-from krag_eval.results.latency import told_failed
-from krag_eval.statistics.comparison import told_left_out
 from krag_eval.statistics.gates import Gate, GateReport
 
 
 @presents
 def _page(report: GateReport) -> Page:
     with speaking(report.language):
-        notes = told_failed(report.failed)
-        if report.left_out:
-            notes = [told_left_out(report.n_compared or 0, report.left_out), *notes]
+        notes = [report.note] if report.note else []
         return Page(sentences=list(map(line_of, report.by_outcome)), notes=notes)
 
 

@@ -13,14 +13,15 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from krag_eval import errors
-from krag_eval._doors import Shown, page_of
-from krag_eval._language import Language, _, language, ngettext
+from krag_eval._doors import Shown
+from krag_eval._language import Language, _, language, ngettext, speaking
 from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, told_apart, warn
+from krag_eval.results.latency import told_failed
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
 from krag_eval.scoring.parts import Summary
-from krag_eval.statistics.comparison import Comparison, On, compared, named_tag
+from krag_eval.statistics.comparison import Comparison, On, compared, named_tag, told_left_out
 from krag_eval.statistics.paired import Difference, corrected
 
 if TYPE_CHECKING:
@@ -129,7 +130,11 @@ class GateReport(Shown):
     @property
     def note(self) -> str:
         """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
-        return " ".join(page_of(self).notes)
+        with speaking(self.language):
+            told = told_failed(self.failed)
+            if self.left_out:
+                told = [told_left_out(self.n_compared or 0, self.left_out), *told]
+            return " ".join(told)
 
 
 def parse_floor(text: str) -> tuple[str, float]:

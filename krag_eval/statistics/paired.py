@@ -237,16 +237,6 @@ class Difference:
     slice: str | None = field(default=None, repr=False)
     n: int = field(default=0, repr=False)
 
-    @classmethod
-    def unknown(
-        cls, a: str, b: str, metric: str, average: Average | None, **known: Any
-    ) -> Difference:
-        """Return a difference of which nothing is known but what is given."""
-        names = ("value_a", "value_b", "difference", "ci_low", "ci_high", "p_permutation", "p_t")
-        numbers: dict[str, Any] = dict.fromkeys((*names, "p_holm", "effect_size"), math.nan)
-        numbers |= dict.fromkeys(("wins", "ties", "losses"), 0)
-        return cls(a, b, metric, average=average, **(numbers | known))
-
     @property
     def fewest(self) -> int:
         """How many queries, or clusters, it takes for any difference to be shown at all."""
@@ -280,6 +270,14 @@ class Difference:
     def shows_fewer(self, level: float = 0.95) -> bool:
         """Tell whether b is shown to have a value for fewer queries than a."""
         return self.p_share_holm < 1 - level and self.share_b < self.share_a
+
+
+def unknown(a: str, b: str, metric: str, average: Average | None, **known: Any) -> Difference:
+    """Return a difference of which nothing is known but what is given."""
+    names = ("value_a", "value_b", "difference", "ci_low", "ci_high", "p_permutation", "p_t")
+    numbers: dict[str, Any] = dict.fromkeys((*names, "p_holm", "effect_size"), math.nan)
+    numbers |= dict.fromkeys(("wins", "ties", "losses"), 0)
+    return Difference(a, b, metric, average=average, **(numbers | known))
 
 
 class _Drawing(NamedTuple):
@@ -445,7 +443,7 @@ def _of_both(
         of_fewer = found.drop < 0 and known["share_b"] < known["share_a"]
         return replace(found, is_of_fewer=of_fewer, **known)
     known |= {"value_a": a.values[i], "value_b": b.values[i]}
-    return Difference.unknown(a.name, b.name, metric, a.sums.averages[i][0], **known)
+    return unknown(a.name, b.name, metric, a.sums.averages[i][0], **known)
 
 
 def _shares(

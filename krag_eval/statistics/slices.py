@@ -109,7 +109,7 @@ class Slice:
 
     def as_difference(self, *, lower_is_better: bool = False, rest: str = "the rest") -> Difference:
         """Return it as what sets the slice apart from the rest."""
-        return Difference.unknown(
+        return paired.unknown(
             rest,
             self.slice,
             self.metric,
@@ -143,7 +143,7 @@ class _Sliced(Shown):
     _row: ClassVar[type]
     _kind: ClassVar[str]
     #: The attributes of a row that tables and files have.
-    columns: ClassVar[tuple[str, ...]]
+    _columns: ClassVar[tuple[str, ...]]
 
     @property
     def names(self) -> list[str]:
@@ -160,8 +160,8 @@ class _Sliced(Shown):
         """One row per slice and metric; the columns are the attributes of the rows."""
         import pandas as pd
 
-        rows = [[getattr(row, name) for name in self.columns] for row in self.rows]
-        return pd.DataFrame(rows, columns=list(self.columns))
+        rows = [[getattr(row, name) for name in self._columns] for row in self.rows]
+        return pd.DataFrame(rows, columns=list(self._columns))
 
     @property
     def notes(self) -> list[str]:
@@ -196,7 +196,7 @@ class _Sliced(Shown):
         return slice_forest(self, metric, ax, language=language)  # type: ignore[arg-type]
 
     def _content(self) -> dict[str, Any]:
-        rows = [{name: getattr(row, name) for name in self.columns} for row in self.rows]
+        rows = [{name: getattr(row, name) for name in self._columns} for row in self.rows]
         content = {one.name: getattr(self, one.name) for one in fields(self)}
         plain: dict[str, Any] = _plain(content | {"rows": rows})
         return plain
@@ -273,7 +273,7 @@ class Slices(_Sliced):
 
     _row: ClassVar[type] = Slice
     _kind: ClassVar[str] = "result"
-    columns: ClassVar[tuple[str, ...]] = tuple(one.name for one in fields(Slice))
+    _columns: ClassVar[tuple[str, ...]] = tuple(one.name for one in fields(Slice))
 
     @property
     def n_tests(self) -> int:
@@ -304,7 +304,7 @@ class SlicedComparison(_Sliced):
 
     _row: ClassVar[type] = Difference
     _kind: ClassVar[str] = "comparison"
-    columns: ClassVar[tuple[str, ...]] = (
+    _columns: ClassVar[tuple[str, ...]] = (
         *("slice", "a", "b", "metric", "n", "value_a", "value_b", "difference", "ci_low"),
         *("ci_high", "p_permutation", "p_holm", "wins", "ties", "losses", "n_both"),
         *("share_a", "share_b", "p_share", "p_share_holm", "is_of_fewer"),
@@ -313,7 +313,7 @@ class SlicedComparison(_Sliced):
     @classmethod
     def _made(cls, row: Mapping[str, Any], lower: Sequence[str]) -> Difference:
         average = _average_of(row["metric"], lower=row["metric"] in lower)
-        return Difference.unknown(average=average, **row)
+        return paired.unknown(average=average, **row)
 
 
 def _plain(value: Any) -> Any:
@@ -413,8 +413,7 @@ def sliced_comparison(
         inside = division.place == number
         clusters = comparison.grouping and comparison.grouping.within(inside)
         found: Iterable[Difference] = (
-            Difference.unknown(one.a, one.b, one.metric, one.average)
-            for one in comparison.differences
+            paired.unknown(one.a, one.b, one.metric, one.average) for one in comparison.differences
         )
         if (n if clusters is None else clusters.n) >= FEWEST_QUERIES and n_tests <= _MOST_TESTS:
             results = {key: _only(one, inside, cutoffs) for key, one in comparison.compared.items()}

@@ -90,12 +90,12 @@ def test_retrieval(krag_gate):
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines([
         "검색 품질이 기준에 못 미칩니다: macro_recall@2",
-        "  실패  macro_recall@2 = 0.2500, 하한선 0.5보다 낮습니다",
+        "  실패: macro_recall@2 = 0.2500, 하한선 0.5보다 낮습니다",
         "macro_recall@2의 95% 신뢰구간: *(질문 2개)",
         "정답을 다 찾지 못한 질문 2개 중 가장 많이 놓친 질문(@2):",
         "  'Where?': 정답 1개 중 0개 찾음",
         "*= 검색 품질 게이트 =*",
-        "실패  macro_recall@2 *test_retrieval]",
+        "실패: macro_recall@2 *test_retrieval]",
     ])  # fmt: skip
 
 
