@@ -37,7 +37,7 @@ def written(path: Path, content: list[dict[str, object]]) -> Path:
 
 def evaluated(*paths: Path) -> dict[str, EvaluationResult]:
     """Evaluate files from Python."""
-    return {path.stem: read_jsonl(path).evaluator().evaluate(k=10) for path in paths}
+    return {path.stem: read_jsonl(path).evaluator().evaluate(k=(1, 3, 5, 10)) for path in paths}
 
 
 @pytest.fixture

@@ -51,8 +51,8 @@ def test_retrieval(krag_gate):
     found.assert_outcomes(passed=1)
     found.stdout.fnmatch_lines([
         "*= retrieval gates =*",
-        "passed *macro_recall@2 is 0.2500*test_retrieval]",
-        "passed *mrr@2 is 0.5000*test_retrieval]",
+        "passed: *macro_recall@2 is 0.2500*test_retrieval]",
+        "passed: *mrr@2 is 0.5000*test_retrieval]",
     ])  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def test_mended(krag_gate, monkeypatch):
     krag_gate(result, {"mrr@2": 1.0})
 """)
     found.assert_outcomes(passed=1, failed=2)
-    found.stdout.fnmatch_lines(["KRAG_EVAL_LANG must be*", "no baseline: *", "passed *mrr@2*"])
+    found.stdout.fnmatch_lines(["KRAG_EVAL_LANG must be*", "no baseline: *", "passed: *mrr@2*"])
     found.stdout.no_fnmatch_line("*Traceback*")
     found.stdout.no_fnmatch_line("*raise *")
     assert "Traceback" not in found.stderr.str()
@@ -108,7 +108,7 @@ def test_retrieval(krag_gate):
 """)
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines([
-        "*FAILED *macro_recall@2 is 0.2500*0.8*",
+        "*failed: *macro_recall@2 is 0.2500*0.8*",
         "*passed *mrr@2*",
         # Of two queries, every average of resamples is between the values of the two.
         "*interval of macro_recall@2: 0.0000 to 0.5000 (2 queries)",
@@ -206,11 +206,11 @@ def test_empty(krag_gate, tmp_path):
     )
     found.assert_outcomes(failed=3, passed=1)
     found.stdout.fnmatch_lines([
-        "*FAILED *went from 0.7500 to 0.2500*0 is allowed*",
+        "*failed: *went from 0.7500 to 0.2500*0 is allowed*",
         "*no baseline: *none*",
         "*result.to_json('none?first.json')",
         "*folder*no saved result*",
-        "passed *went from 0.7500 to 0.7500*",
+        "passed: *went from 0.7500 to 0.7500*",
     ])  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def test_strict(krag_gate):
         "*warnings summary*",
         "*KragEvalWarning: inconclusive gate: macro_recall@1 went from 1.0000 to 0.9750*",
         "*retrieval gates*",
-        "INCONCLUSIVE *worse by 0.0250*test_retrieval*",
+        "inconclusive: *worse by 0.0250*test_retrieval*",
         "passed  mrr@1*",
     ])  # fmt: skip
 
@@ -291,7 +291,7 @@ def test_without_rows_the_conditions_are_told(tmp_path: Path) -> None:
     with pytest.raises(pytest.fail.Exception) as info:
         KragGate(lines.append)(result, {"recall@2": 0.8})
     assert len(lines) == 1
-    assert lines[0].startswith("FAILED")
+    assert lines[0].startswith("failed")
     assert "interval" not in str(info.value)
 
 
