@@ -20,12 +20,6 @@ def page_of(shown: object) -> Page:
     return page
 
 
-def sentence_of(difference: object, level: float) -> str:
-    """Return what is known of a difference, in a sentence."""
-    said: str = import_module("krag_eval.presenting.comparison").sentence(difference, level)
-    return said
-
-
 class Shown:
     """A result that shows itself: in a session, a notebook, a sentence, a document."""
 

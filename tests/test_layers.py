@@ -32,7 +32,6 @@ FLOORS = (
 #: reads its data set again.
 CONVENIENCE = {
     ("_doors", "presenting"),
-    ("_doors", "presenting.comparison"),
     ("calibration", "plotting"),
     ("results.diagnosis", "plotting"),
     ("results.history", "plotting"),

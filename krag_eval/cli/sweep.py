@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import sys
 import tomllib
@@ -19,26 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import N_, Language, _, language_of
+from krag_eval._language import N_, Language, _
+from krag_eval.cli import output
 from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import checked_language, format_option, output_option, report_options
-from krag_eval.cli.output import (
-    Forms,
-    Outputs,
-    checked_outputs,
-    formatted,
-    four_digits,
-    or_none,
-    print_cells,
-    print_wrapped,
-    printing_beside,
-    records_of,
-    write_files,
-    write_plot,
-    write_table,
-)
+from krag_eval.cli.output import Forms, Outputs, print_wrapped
 from krag_eval.cli.shell import printable, warnings_as
 from krag_eval.errors import EVALUATOR_OPTIONS, Advice, DatasetError, Place, clipped
+from krag_eval.presenting import page_of
 
 if TYPE_CHECKING:
     from krag_eval.retrievers.sweep import Sweep
@@ -55,10 +42,6 @@ _EXAMPLE = 'bm25 = "my_rag:make_bm25", or with arguments {call = "my_rag:make_bm
 _PUBLIC = ("langchain_text_splitters", "bm25s", "krag_eval")
 _WRITING = ("evaluate_file",)
 _ALLOW = "allow_module"
-_NAMES = 2
-_LAST = ("pareto", "same_as")
-# The columns for the name of a cell, which is continued below itself.
-_WIDEST = 12
 
 
 @command(
@@ -115,11 +98,11 @@ def sweep(
     """
     from krag_eval import sweep as swept
 
-    outputs = checked_outputs(
+    outputs = output.checked_outputs(
         {"format": format, "csv": csv, "plot": plot, "report": report}, [file]
     )
     language = checked_language(report_language, report)
-    with printing_beside(outputs), warnings_as():
+    with output.printing_beside(outputs), warnings_as():
         with _importing_beside(file):
             arguments = _Reader(file, allow_module).arguments(_read(file))
             typed = {"folder": folder, "timeout": timeout}
@@ -128,7 +111,9 @@ def sweep(
         if format == "table":
             _print_sweep(found)
         else:
-            for line in found.told_reuse(language_of()):
+            from krag_eval.presenting.sweep import reused
+
+            for line in reused(found):
                 click.echo(printable(line), err=True)
         _write(outputs, found, language, format)
 
@@ -401,70 +386,54 @@ def _importing_beside(file: str) -> Iterator[None]:
 
 def _print_sweep(found: Sweep) -> None:
     """Print what there is of each cell, a column per cell, and what it says."""
-    table = found.table
-    front = set(found.front("context"))
-    names = [
-        printable(cell.name) + ("*" if (cell.same_as or cell.name) in front else "")
-        for cell in found.cells
-    ]
-    numbers = [name for name in table.columns[_NAMES:] if name not in _LAST]
-    rows = [[name, *map(_shown, table[name].astype(float))] for name in numbers]
-    print_cells(["", *names], rows, widest=_WIDEST)
-    print_wrapped(_("* no other cell is as good for as little context, and better or shorter"))
-    for cell in found.cells:
-        if cell.same_as is not None:
-            told = _("{} has the chunks of {}, and was not run again.")
-            print_wrapped(told.format(printable(cell.name), printable(cell.same_as)))
+    page = page_of(found)
+    for table in page.tables:
+        click.echo(f"{table.text(output.terminal_width())}\n")
+    for line in page.notes:
+        print_wrapped(printable(line))
     click.echo()
-    for line in found.summary(language_of()).splitlines():
+    for line in "\n".join(page.sentences).splitlines():
         print_wrapped(printable(line))
 
 
-def _shown(value: float) -> str:
-    if math.isnan(value) or not float(value).is_integer() or value in (0, 1):
-        return four_digits(value)
-    return f"{value:,.0f}"
-
-
 def _forms(found: Sweep) -> Forms:
-    table = found.table.reset_index()
+    table, choice = found.table.reset_index(), found.choice
+    numbers = ("value", "held_out", "n_chosen_by", "n_held_out", "overrated", "shift")
+    told = None if choice is None else {
+        "cell": choice.name,
+        "metric": choice.metric,
+        **output.or_none({name: getattr(choice, name) for name in numbers}),
+    }  # fmt: skip
     return {
         "json": lambda: {
             "metric": found.metric,
             "baseline": found.baseline,
             "reused": found.n_reused,
             "asked": found.n_asked,
-            "cells": records_of(table),
-            "choice": _choice(found),
-            "differences": [] if found.comparison is None else records_of(found.comparison.table),
+            "cells": output.records_of(table),
+            "choice": told,
+            "differences": []
+            if found.comparison is None
+            else output.records_of(found.comparison.table),
         },
         "csv": lambda: table,
         "markdown": lambda: table,
     }
 
 
-def _choice(found: Sweep) -> dict[str, Any] | None:
-    choice = found.choice
-    if choice is None:
-        return None
-    numbers = ("value", "held_out", "n_chosen_by", "n_held_out", "overrated", "shift")
-    return {
-        "cell": choice.name,
-        "metric": choice.metric,
-        **or_none({name: getattr(choice, name) for name in numbers}),
-    }
-
-
 def _write(outputs: Outputs, found: Sweep, language: Language | None, format: str) -> None:
     from krag_eval.plotting import pareto_points
 
-    write_files(
+    output.write_files(
         outputs,
         {
-            "format": formatted(format, partial(_forms, found)),
-            "csv": (partial(write_table, found.table.reset_index()), _("the table of cells")),
+            "format": output.formatted(format, partial(_forms, found)),
+            "csv": (
+                partial(output.write_table, found.table.reset_index()),
+                _("the table of cells"),
+            ),
             "plot": (
-                partial(write_plot, lambda ax: pareto_points(found, ax=ax)),
+                partial(output.write_plot, lambda ax: pareto_points(found, ax=ax)),
                 _("quality against context"),
             ),
             "report": (partial(_write_report, found, language), _("an HTML report")),

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from krag_eval.errors import InvalidInput, MissingPackage, unknown
+from krag_eval import errors
 
 __all__ = ["load_embeddings"]
+
+_MODEL = {"model_name": "jhgan/ko-sroberta-multitask", "model_kwargs": {"device": "cpu"}}
 
 
 class _Provider(NamedTuple):
@@ -23,11 +25,7 @@ _PROVIDERS = {
         "langchain_huggingface",
         "HuggingFaceEmbeddings",
         'pip install "langchain-huggingface[full]"',
-        {
-            "model_name": "jhgan/ko-sroberta-multitask",
-            "model_kwargs": {"device": "cpu"},
-            "encode_kwargs": {"normalize_embeddings": False},
-        },
+        {**_MODEL, "encode_kwargs": {"normalize_embeddings": False}},
     ),
     "openai": _Provider(
         "langchain_openai",
@@ -58,30 +56,21 @@ def load_embeddings(embedding_type: Any, embedding_config: Mapping[str, Any] | N
     """
     if not isinstance(embedding_type, str):
         if embedding_config:
-            raise InvalidInput(
-                "embedding_config",
-                "belongs to an embedding_type given by name; the "
-                f"{type(embedding_type).__name__} passed is already configured",
-            )
+            be = "belong to an embedding_type given by name"
+            raise errors.must("embedding_config", be, type(embedding_type).__name__)
         return embedding_type
     provider = _PROVIDERS.get(embedding_type)
     if provider is None:
-        refusal = unknown("embedding_type", embedding_type, tuple(_PROVIDERS))
+        refusal = errors.unknown("embedding_type", embedding_type, tuple(_PROVIDERS))
         others = "Any LangChain Embeddings object may be passed instead of a name"
-        raise InvalidInput("embedding_type", refusal.problem, f"{refusal.fix} {others}".strip())
-    return _provider_class(provider, embedding_type)(
-        **{**provider.defaults, **(embedding_config or {})}
-    )
-
-
-def _provider_class(provider: _Provider, embedding_type: str) -> Any:
+        refusal.fix = f"{refusal.fix} {others}".strip()
+        raise refusal
     try:
-        return getattr(import_module(provider.module), provider.class_name)
+        made = getattr(import_module(provider.module), provider.class_name)
     except ModuleNotFoundError as error:
         if error.name != provider.module:
             raise
-        raise MissingPackage(
-            "embedding_type",
-            f"{embedding_type!r} needs {provider.module.replace('_', '-')}, which is not installed",
-            f"run: {provider.install} (or pass any LangChain Embeddings object)",
-        ) from error
+        problem = f"{embedding_type!r} needs {provider.module.replace('_', '-')}"
+        fix = f"run: {provider.install} (or pass any LangChain Embeddings object)"
+        raise errors.MissingPackage("embedding_type", problem, fix) from error
+    return made(**{**provider.defaults, **(embedding_config or {})})

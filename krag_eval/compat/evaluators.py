@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from krag_eval._language import _
 from krag_eval.compat.embeddings import load_embeddings
 from krag_eval.compat.tokens import KragTokens, TokenizerConfig, TokenizerType
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.errors import InvalidInput, number, unknown, warn
+from krag_eval.errors import number, unknown, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching.base import Matcher, TextMatcher
 from krag_eval.matching.embedding import EmbeddingMatcher
@@ -35,6 +36,11 @@ _ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 # krag's ROUGE nDCG: every retrieved document gains by its best similarity, matched or not, and the
 # ideal list is the same list sorted.
 _ROUGE_NDCG = Conventions(graded_by="similarity", credit="every", ideal="retrieved")
+
+
+def _fixed(told: str, name: str) -> Any:
+    """Return a property that cannot be assigned, as it would change nothing."""
+    return property(attrgetter(name), doc=told)
 
 
 class OfflineRetrievalEvaluators:
@@ -77,26 +83,14 @@ class OfflineRetrievalEvaluators:
     ) -> None:
         self._match_method = self._checked_method(match_method)
         self._matcher = self._make_matcher()
-        self._actual_docs = actual_docs
-        self._predicted_docs = predicted_docs
+        self._actual_docs, self._predicted_docs = actual_docs, predicted_docs
         #: The krag_eval evaluator behind the numbers.
         self.evaluator = self._build(averaging_method, matching_criteria)
         _warn_of_missing_ground_truth(actual_docs)
 
-    @property
-    def actual_docs(self) -> Any:
-        """The ground truth as given."""
-        return self._actual_docs
-
-    @property
-    def predicted_docs(self) -> Any:
-        """The retrieved documents as given."""
-        return self._predicted_docs
-
-    @property
-    def match_method(self) -> str:
-        """The match method."""
-        return self._match_method
+    actual_docs = _fixed("The ground truth as given.", "_actual_docs")
+    predicted_docs = _fixed("The retrieved documents as given.", "_predicted_docs")
+    match_method = _fixed("The match method.", "_match_method")
 
     @property
     def averaging_method(self) -> AveragingMethod:
@@ -204,8 +198,8 @@ class OfflineRetrievalEvaluators:
         self, averaging_method: AveragingMethod | str, matching_criteria: MatchingCriteria | str
     ) -> OfflineRetrievalEvaluator:
         return OfflineRetrievalEvaluator(
-            self._actual_docs,
-            self._predicted_docs,
+            self.actual_docs,
+            self.predicted_docs,
             self._own_matcher() or self._matcher,
             averaging_method=averaging_method,
             matching_criteria=matching_criteria,
@@ -217,10 +211,9 @@ class OfflineRetrievalEvaluators:
         if match_method in self._match_methods:
             return match_method
         refusal = unknown("match_method", match_method, self._match_methods)
-        others = "RougeOfflineRetrievalEvaluators compares by ROUGE"
-        raise InvalidInput(
-            "match_method", refusal.problem, others if match_method in _ROUGE_TYPES else refusal.fix
-        )
+        if match_method in _ROUGE_TYPES:
+            refusal.fix = "RougeOfflineRetrievalEvaluators compares by ROUGE"
+        raise refusal
 
     def _make_matcher(self) -> TextMatcher:
         return SubstringMatcher()
@@ -276,19 +269,13 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
     ) -> None:
         self._threshold = number("threshold", threshold, 0, 1)
         self._tokens = KragTokens(tokenizer)
+        self._tokenizer = self._tokens.config
         super().__init__(
             actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
         )
 
-    @property
-    def threshold(self) -> float:
-        """ROUGE score from which a document matches."""
-        return self._threshold
-
-    @property
-    def tokenizer(self) -> TokenizerConfig:
-        """The tokenizer's type and function."""
-        return self._tokens.config
+    threshold = _fixed("ROUGE score from which a document matches.", "_threshold")
+    tokenizer = _fixed("The tokenizer's type and function.", "_tokenizer")
 
     @property
     def _ndcg_evaluator(self) -> OfflineRetrievalEvaluator:
@@ -299,9 +286,7 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
     def _make_matcher(self) -> TextMatcher:
         if self.match_method == "text":
             return super()._make_matcher()
-        return RougeMatcher(
-            self.match_method, self._threshold, tokenizer=self._tokens, stemmer=True
-        )
+        return RougeMatcher(self.match_method, self.threshold, tokenizer=self._tokens, stemmer=True)
 
 
 class EmbeddingRougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
@@ -353,41 +338,30 @@ class EmbeddingRougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         self._rouge_threshold = number("rouge_threshold", rouge_threshold, 0, 1)
         self._similarity_threshold = number("similarity_threshold", similarity_threshold, 0, 1)
         self._tokens = KragTokens(tokenizer)
+        self._tokenizer = self._tokens.config
         self._checked_method(match_method)
         #: The embedding model.
-        self.embeddings = load_embeddings(
-            embedding_type if embeddings is None else embeddings, embedding_config
-        )
+        model = embedding_type if embeddings is None else embeddings
+        self.embeddings = load_embeddings(model, embedding_config)
         super().__init__(
             actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
         )
 
-    @property
-    def rouge_threshold(self) -> float:
-        """ROUGE score from which a document matches."""
-        return self._rouge_threshold
-
-    @property
-    def similarity_threshold(self) -> float:
-        """Cosine similarity from which ROUGE is looked at."""
-        return self._similarity_threshold
-
-    @property
-    def tokenizer(self) -> TokenizerConfig:
-        """The tokenizer's type and function."""
-        return self._tokens.config
+    rouge_threshold = _fixed("ROUGE score from which a document matches.", "_rouge_threshold")
+    similarity_threshold = _fixed(
+        "Cosine similarity from which ROUGE is looked at.", "_similarity_threshold"
+    )
+    tokenizer = _fixed("The tokenizer's type and function.", "_tokenizer")
 
     @property
     def _ndcg_evaluator(self) -> OfflineRetrievalEvaluator:
         return self.evaluator.with_conventions(_ROUGE_NDCG)
 
     def _make_matcher(self) -> TextMatcher:
-        return GatedRougeMatcher(
-            RougeMatcher(
-                self.match_method, self._rouge_threshold, tokenizer=self._tokens, stemmer=True
-            ),
-            EmbeddingMatcher(self.embeddings, self._similarity_threshold, cache={}),
-        )
+        least = self.rouge_threshold
+        rouge = RougeMatcher(self.match_method, least, tokenizer=self._tokens, stemmer=True)
+        gate = EmbeddingMatcher(self.embeddings, self.similarity_threshold, cache={})
+        return GatedRougeMatcher(rouge, gate)
 
 
 def _warn_of_missing_ground_truth(actual_docs: Sequence[Sequence[Any]]) -> None:

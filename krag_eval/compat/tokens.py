@@ -52,7 +52,10 @@ class KragTokens:
     """
 
     def __init__(self, tokenizer: TokenizerType | str) -> None:
-        self.type = _tokenizer_type(tokenizer)
+        allowed = {one.value: one for one in TokenizerType} | {one: one for one in TokenizerType}
+        if tokenizer not in allowed:
+            raise unknown("tokenizer", tokenizer, [one.value for one in TokenizerType])
+        self.type = allowed[tokenizer]
         self.name = f"krag-{self.type.value}"
         self._words = _WORDS[self.type]()
 
@@ -82,25 +85,11 @@ def _tokens(words: Iterable[str]) -> list[str]:
     return " ".join(words).lower().split()
 
 
-def _tokenizer_type(tokenizer: object) -> TokenizerType:
-    try:
-        return TokenizerType(tokenizer)
-    except ValueError:
-        names = tuple(member.value for member in TokenizerType)
-        raise unknown("tokenizer", tokenizer, names) from None
-
-
-def _whitespace_words() -> Callable[[str], list[str]]:
-    return str.split
-
-
 def _kiwi_words() -> Callable[[str], list[str]]:
     if importlib.util.find_spec("kiwipiepy") is None:
-        raise MissingPackage(
-            "tokenizer",
-            "TokenizerType.KIWI, krag's default, needs kiwipiepy, which is not installed",
-            f"run: {install_line('korean')} (or pass TokenizerType.WHITESPACE)",
-        )
+        problem = "TokenizerType.KIWI, krag's default, needs kiwipiepy, which is not installed"
+        fix = f"run: {install_line('korean')} (or pass TokenizerType.WHITESPACE)"
+        raise MissingPackage("tokenizer", problem, fix)
     return lambda text: _forms(tokenizers.shared_kiwi.analyse(text))
 
 
@@ -114,16 +103,14 @@ def _nltk_words() -> Callable[[str], list[str]]:
     try:
         nltk.data.find("tokenizers/punkt_tab")
     except LookupError:
-        raise LookupError(
-            "tokenizer=TokenizerType.NLTK needs NLTK's sentence data, which is not on this "
-            "machine; run: python -m nltk.downloader punkt_tab"
-        ) from None
+        problem = "tokenizer=TokenizerType.NLTK needs NLTK's sentence data, which is not here"
+        raise LookupError(f"{problem}; run: python -m nltk.downloader punkt_tab") from None
     words: Callable[[str], list[str]] = nltk.word_tokenize
     return words
 
 
-_WORDS = {
-    TokenizerType.WHITESPACE: _whitespace_words,
+_WORDS: dict[TokenizerType, Callable[[], Callable[[str], list[str]]]] = {
+    TokenizerType.WHITESPACE: lambda: str.split,
     TokenizerType.KIWI: _kiwi_words,
     TokenizerType.NLTK: _nltk_words,
 }

@@ -13,6 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from krag_eval import errors
 from krag_eval._reading import literal_in
 from krag_eval.compat.evaluators import (
     AveragingMethod,
@@ -21,7 +22,7 @@ from krag_eval.compat.evaluators import (
     RougeOfflineRetrievalEvaluators,
 )
 from krag_eval.conventions import resolve_choice
-from krag_eval.errors import InvalidInput, MissingPackage, clipped, number, one_of
+from krag_eval.errors import InvalidInput
 from krag_eval.scoring.cutoffs import check_cutoff
 
 if TYPE_CHECKING:
@@ -68,15 +69,11 @@ def context_to_document(df_test: pd.DataFrame, idx: int) -> list[KragDocument]:
     _check_columns(df_test, "df_test", _LIST_COLUMNS)
     texts, sources, ids = (_list_in(df_test, column, idx) for column in _LIST_COLUMNS)
     if not len(texts) == len(sources) == len(ids):
-        raise InvalidInput(
-            "df_test",
-            f": row {idx} must have one source and one doc_id per context, got "
-            f"{len(texts)} contexts, {len(sources)} sources and {len(ids)} ids",
-        )
-    return [
-        KragDocument(text, {"source": source, "doc_id": doc_id})
-        for text, source, doc_id in zip(texts, sources, ids, strict=True)
-    ]
+        counts = len(texts), len(sources), len(ids)
+        be = f"have one source and one doc_id per context in row {idx}"
+        raise errors.must("df_test", be, counts)
+    rows = zip(texts, sources, ids, strict=True)
+    return [KragDocument(text, {"source": of, "doc_id": doc_id}) for text, of, doc_id in rows]
 
 
 def setup_retriever(retriever: Any, k: int) -> Any:
@@ -149,7 +146,7 @@ def evaluate_retrieval_at_K(  # noqa: N802 - krag's name
 
     build = _evaluator_factory(rouge_method, threshold, averaging_method, matching_criteria)
     if check_cutoff(k) is None:
-        raise InvalidInput("k", f"must be a whole number of at least 1, got {k!r}")
+        raise errors.must("k", "be a whole number of at least 1", k)
     questions, actual_docs = _test_set(df_qa_test)
     frames = []
     for name, retriever in _prepared(retrievers, k, ensemble, ensemble_weights).items():
@@ -175,19 +172,11 @@ def visualize_retrieval_at_K(df_mean: pd.DataFrame, k: int) -> None:  # noqa: N8
 
     names = [column for column in df_mean.columns if str(column).endswith(f"@{k}")]
     if not names:
-        raise InvalidInput(
-            "df_mean", f"has no column ending in '@{k}', only {list(df_mean.columns)}"
-        )
+        raise errors.must("df_mean", f"have columns ending in '@{k}'", list(df_mean.columns))
     n_columns = min(len(names), _PANELS_PER_ROW)
     n_rows = math.ceil(len(names) / n_columns)
-    figure, axes = pyplot.subplots(
-        n_rows,
-        n_columns,
-        figsize=(3 * n_columns, 3 * n_rows),
-        sharey=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    looks: dict[str, Any] = {"sharey": True, "squeeze": False, "layout": "constrained"}
+    figure, axes = pyplot.subplots(n_rows, n_columns, figsize=(3 * n_columns, 3 * n_rows), **looks)
     figure.suptitle(f"Retrieval metrics at k = {k}")
     for ax, name in zip(axes.flat, names, strict=False):
         bars = ax.bar([str(label) for label in df_mean.index], df_mean[name])
@@ -203,28 +192,22 @@ def visualize_retrieval_at_K(df_mean: pd.DataFrame, k: int) -> None:  # noqa: N8
 def _check_columns(frame: pd.DataFrame, argument: str, wanted: Sequence[str]) -> None:
     missing = [column for column in wanted if column not in frame.columns]
     if missing:
-        raise InvalidInput(
-            argument,
-            f"must have the columns {', '.join(map(repr, wanted))}; "
-            f"{', '.join(map(repr, missing))} missing, got {list(frame.columns)!r}",
-        )
+        be = f"have the columns {', '.join(wanted)} ({', '.join(missing)} missing)"
+        raise errors.must(argument, be, list(frame.columns))
 
 
 def _list_in(frame: pd.DataFrame, column: str, position: int) -> list[Any]:
     """Return the list a cell holds, or is the text of."""
-    cell = frame[column].iloc[position]
-    value, reason = cell, ""
+    value = cell = frame[column].iloc[position]
+    reason = ""
     if isinstance(cell, str):
         try:
             value = literal_in(cell)
         except InvalidInput as error:
-            reason = f" ({error})"
-    if isinstance(value, str | bytes) or not hasattr(value, "__len__") or isinstance(value, dict):
-        raise InvalidInput(
-            "df_test",
-            f": column {column!r} of row {position} must hold a list, or the text of one such as "
-            f"\"['first', 'second']\", got {clipped(cell)}{reason}",
-        )
+            reason = str(error)
+    if isinstance(value, str | bytes | dict) or not hasattr(value, "__len__"):
+        be = f"hold a list in column {column!r} of row {position}, or the text of one such as "
+        raise errors.must("df_test", f"{be}\"['first', 'second']\"", cell, reason)
     return list(value)
 
 
@@ -232,26 +215,23 @@ def _test_set(frame: pd.DataFrame) -> tuple[list[Any], list[list[KragDocument]]]
     _check_columns(frame, "df_qa_test", ("question", *_LIST_COLUMNS))
     if frame.empty:
         raise InvalidInput("df_qa_test", "must have at least one row, got none")
-    return frame["question"].tolist(), [
-        context_to_document(frame, position) for position in range(len(frame))
-    ]
+    actual = [context_to_document(frame, position) for position in range(len(frame))]
+    return frame["question"].tolist(), actual
 
 
 def _evaluator_factory(
     rouge_method: str | None, threshold: float, averaging_method: Any, matching_criteria: Any
 ) -> Callable[[Any, Any], OfflineRetrievalEvaluators]:
     """Check the options, and return what makes an evaluator of two lists."""
-    method = "text" if rouge_method is None else one_of("rouge_method", rouge_method, _METHODS)
+    method = errors.one_of("rouge_method", rouge_method or "text", _METHODS)
+    averaging = resolve_choice(AveragingMethod, averaging_method, "averaging_method")
+    criteria = resolve_choice(MatchingCriteria, matching_criteria, "matching_criteria")
     options = {
-        "match_method": method,
-        "averaging_method": resolve_choice(AveragingMethod, averaging_method, "averaging_method"),
-        "matching_criteria": resolve_choice(
-            MatchingCriteria, matching_criteria, "matching_criteria"
-        ),
-    }
+        "match_method": method, "averaging_method": averaging, "matching_criteria": criteria
+    }  # fmt: skip
     if method == "text":
         return partial(OfflineRetrievalEvaluators, **options)
-    least = number("threshold", threshold, 0, 1)
+    least = errors.number("threshold", threshold, 0, 1)
     return partial(RougeOfflineRetrievalEvaluators, threshold=least, **options)
 
 
@@ -272,40 +252,30 @@ def _prepared(
         raise InvalidInput("retrievers", "must name at least one retriever, got none")
     prepared = {name: setup_retriever(retriever, k) for name, retriever in retrievers.items()}
     if ensemble:
-        if weights is None:
-            weights = [1 / len(prepared)] * len(prepared)
-        if len(weights) != len(prepared):
-            raise InvalidInput(
-                "ensemble_weights",
-                f"must have one weight per retriever, got {len(weights)} for {len(prepared)} "
-                "retrievers",
-            )
-        prepared["Ensemble"] = _ensemble_class()(
-            retrievers=list(prepared.values()), weights=list(weights)
-        )
+        given = [1 / len(prepared)] * len(prepared) if weights is None else list(weights)
+        if len(given) != len(prepared):
+            be = f"have one weight per retriever, {len(prepared)}"
+            raise errors.must("ensemble_weights", be, len(given))
+        prepared["Ensemble"] = _ensemble()(retrievers=list(prepared.values()), weights=given)
     return prepared
 
 
-def _ensemble_class() -> Any:
+def _ensemble() -> Any:
     for module in ("langchain_classic.retrievers", "langchain.retrievers"):
         try:
             return import_module(module).EnsembleRetriever
         except ModuleNotFoundError:
             continue
-    raise MissingPackage(
-        "ensemble",
-        "needs LangChain's EnsembleRetriever, which is not installed",
-        "run: pip install langchain-classic",
-    )
+    problem = "needs LangChain's EnsembleRetriever, which is not installed"
+    raise errors.MissingPackage("ensemble", problem, "run: pip install langchain-classic")
 
 
 def _retrieved(name: str, retriever: Any, question: Any) -> list[Any]:
     try:
         return list(retriever.invoke(question))
     except Exception as error:
-        raise RuntimeError(
-            f"retriever {name!r} failed on the question {question!r}: {error}"
-        ) from error
+        problem = f"retriever {name!r} failed on the question {question!r}: {error}"
+        raise RuntimeError(problem) from error
 
 
 def _columns(evaluator: OfflineRetrievalEvaluators, k: int) -> dict[str, Any]:

@@ -135,10 +135,6 @@ def _check_lists(frame: DataFrame, fields: Fields) -> None:
     for argument, name in fields.of_documents.items():
         kind = str(frame.dtypes[name])
         if kind.startswith(("string", "str")):
-            raise InvalidType(
-                argument,
-                f": the column {name!r} holds text ({kind}), not lists: Dask turns columns of "
-                "Python objects into text by default",
-                "Set its option dataframe.convert-string to False before the frame is made, or use "
-                "a Bag of dicts",
-            )
+            problem = f": the column {name!r} holds text ({kind}), not lists, as Dask makes of them"
+            fix = "Set its option dataframe.convert-string to False before the frame is made, or "
+            raise InvalidType(argument, problem, f"{fix}use a Bag of dicts")

@@ -127,12 +127,9 @@ def _check_types(frame: DataFrame, fields: Fields) -> None:
     for argument, name in fields.of_documents.items():
         kind = frame.schema[name].dataType
         if not isinstance(kind, ArrayType):
-            raise InvalidType(
-                argument,
-                f": the column {name!r} must be an array of strings or of structs with "
-                f"page_content, got {kind.simpleString()}",
-                "Spark's from_json makes one of JSON text",
-            )
+            problem = f": the column {name!r} must be an array of strings or of structs with "
+            problem += f"page_content, got {kind.simpleString()}"
+            raise InvalidType(argument, problem, "Spark's from_json makes one of JSON text")
 
 
 def _check_workers(session: SparkSession) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 
 from krag_eval.documents import Location, documents_in, is_missing, plain
-from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, Refusal, clipped
+from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, Refusal, must
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JUDGED_COLUMNS, NoRows
@@ -50,24 +50,15 @@ class Fields(NamedTuple):
         Raises:
             InvalidInput: If there is no such column, naming those there are.
         """
-        given = {
-            "question_field": question_field,
-            "actual_field": actual_field,
-            "predicted_field": predicted_field,
-            "judged_field": judged_field,
-        }
-        may_lack = ("question_field", "judged_field")
-        for argument, name in given.items():
-            if columns is None or name in columns or (argument in may_lack and not name):
+        fields = cls(question_field, actual_field, predicted_field, judged_field)
+        for role, name in fields._asdict().items():
+            optional = role in ("question", "judged") and not name
+            if columns is None or name in columns or optional:
                 continue
-            optional = Advice("pass {} if there is none", question_field=None)
-            raise InvalidInput(
-                argument,
-                f"must be a column of the table ({', '.join(map(str, columns))}), got "
-                f"{clipped(name)}",
-                optional if argument == "question_field" else "",
-            )
-        return cls(question_field, actual_field, predicted_field, judged_field)
+            fix = Advice("pass {} if there is none", question_field=None)
+            be = f"be a column of the table ({', '.join(map(str, columns))})"
+            raise must(f"{role}_field", be, name, fix if role == "question" else "")
+        return fields
 
     @property
     def of_documents(self) -> dict[str, str]:
@@ -112,12 +103,12 @@ class Task:
         try:
             return cls(dumps(plan), fields)
         except Exception as error:  # whatever a user's __reduce__ or __getstate__ raises
-            raise InvalidType(
-                "matcher",
-                f": the matcher {plan.plan.matcher.signature} and the metrics are sent to other "
-                f"processes, and could not be pickled ({type(error).__name__}: {error})",
-                "keep open files, locks and connections out of their attributes",
-            ) from error
+            problem = f": the matcher {plan.plan.matcher.signature} and the metrics are sent to "
+            problem += (
+                f"other processes, and could not be pickled ({type(error).__name__}: {error})"
+            )
+            fix = "keep open files, locks and connections out of their attributes"
+            raise InvalidType("matcher", problem, fix) from error
 
     @property
     def plan(self) -> PartitionPlan:
@@ -146,22 +137,17 @@ class Task:
         )
 
     def rows(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """Turn frames of one partition into per-query rows, and a last row with the partial."""
-        whole = self.plan.nothing()
+        """Turn frames into per-query rows, and for each a last row with the partial."""
         for frame in frames:
-            part = self.part(_columns(frame, self.fields.names))
-            whole += part.partial
-            yield self._frame(part.rows)
-        yield self.last_row(whole)
+            yield self.frame(_columns(frame, self.fields.names))
 
     def partials(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """Turn frames of one partition into one row with the partial, without the queries' rows."""
+        """Turn frames into one row each, with the partial, without the queries' rows."""
         import pandas as pd
 
-        whole = self.plan.nothing()
         for frame in frames:
-            whole += self.part(_columns(frame, self.fields.names)).partial
-        yield pd.DataFrame({PARTIAL: [packed(whole)]}, dtype=object)
+            partial = self.part(_columns(frame, self.fields.names)).partial
+            yield pd.DataFrame({PARTIAL: [packed(partial)]}, dtype=object)
 
     def frame(self, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
         """Return the per-query rows of a partition, given by column, and the row of its partial."""
@@ -185,13 +171,10 @@ class Task:
         # What was looked at has no column where there is no query.
         nothing = np.full(len(carried), None, object)
         columns = {name: rows.get(name, nothing) for name in self.types}
+        columns[PARTIAL] = carried
         # Texts as objects: their default type differs between versions of pandas.
-        return pd.DataFrame(
-            {
-                name: pd.Series(values, dtype=values.dtype)
-                for name, values in {**columns, PARTIAL: carried}.items()
-            }
-        )
+        series = {name: pd.Series(one, dtype=one.dtype) for name, one in columns.items()}
+        return pd.DataFrame(series)
 
 
 def packed(partial: Partial) -> str:

@@ -6,7 +6,8 @@ LangSmith itself is never imported: it calls what :func:`retrieval_evaluators` r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
@@ -161,10 +162,8 @@ class _Experiment(NamedTuple):
         """Return the questions of examples, by what to call them, if the matcher looks at these."""
         if not looks_at_questions(self.options["matcher"]):
             return None
-        return [
-            question_under(one, self.question_key, where, "question_key")
-            for where, one in inputs.items()
-        ]
+        key = self.question_key
+        return [question_under(one, key, where, "question_key") for where, one in inputs.items()]
 
     def predicted(self, outputs: Any, where: str) -> list[Any]:
         if is_failure(outputs):
@@ -173,10 +172,8 @@ class _Experiment(NamedTuple):
         return documents_in(found, Location(name), ground_truth=False)
 
     def actual(self, reference: Any, where: str) -> list[Any]:
-        reference = {} if reference is None else reference
-        name, found = list_under(
-            reference, self.reference_key, REFERENCE_KEYS, where, "reference_key"
-        )
+        given = {} if reference is None else reference
+        name, found = list_under(given, self.reference_key, REFERENCE_KEYS, where, "reference_key")
         return documents_in(found, Location(name), ground_truth=True)
 
     def evaluated(
@@ -209,11 +206,8 @@ def _per_query(experiment: _Experiment) -> Callable[..., list[Score]]:
             questions = experiment.questions({"inputs": inputs})
             result = experiment.evaluated([actual], [predicted], "zero", questions)
         failure = _failure(outputs, run)
-        return [
-            score
-            for k in result.k
-            for score in _scores_at(result, k, experiment.no_ground_truth, failure)
-        ]
+        at = [_scores_at(result, k, experiment.no_ground_truth, failure) for k in result.k]
+        return [*chain.from_iterable(at)]
 
     return krag_eval_retrieval
 
@@ -223,20 +217,12 @@ def _summary(experiment: _Experiment) -> Callable[[list[Any], list[Any], list[An
         inputs: list[Any], outputs: list[Any], reference_outputs: list[Any]
     ) -> list[Score]:
         """Average over all examples."""
-        result = experiment.evaluated(
-            [
-                experiment.actual(one, f"reference_outputs[{position}]")
-                for position, one in enumerate(reference_outputs)
-            ],
-            [
-                experiment.predicted(one, f"outputs[{position}]")
-                for position, one in enumerate(outputs)
-            ],
-            experiment.no_ground_truth,
-            experiment.questions(
-                {f"inputs[{position}]": one for position, one in enumerate(inputs)}
-            ),
-        )
+        truth = enumerate(reference_outputs)
+        actual = [experiment.actual(one, f"reference_outputs[{at}]") for at, one in truth]
+        found = enumerate(outputs)
+        predicted = [experiment.predicted(one, f"outputs[{at}]") for at, one in found]
+        questions = experiment.questions({f"inputs[{at}]": x for at, x in enumerate(inputs)})
+        result = experiment.evaluated(actual, predicted, experiment.no_ground_truth, questions)
         failures = sum(map(is_failure, outputs))
         failed = f"{failures} failed and count as nothing retrieved; " if failures else ""
         comment = f"{result.n_queries} queries; {failed}{result.signature}"
@@ -252,15 +238,9 @@ def _scores_at(
     table = result.tables[k]
     if not table["ground_truth"][0] and no_ground_truth != "zero":
         if no_ground_truth == "error":
-            raise InvalidInput(
-                "reference_outputs",
-                ": the list of ground truth is empty",
-                Advice(
-                    'pass {} to leave such examples out of every average, or "zero" to count them '
-                    "as 0",
-                    no_ground_truth="skip",
-                ),
-            )
+            told = 'pass {} to leave such examples out of every average, or "zero" to count them'
+            fix = Advice(f"{told} as 0", no_ground_truth="skip")
+            raise InvalidInput("reference_outputs", ": the list of ground truth is empty", fix)
         comment = "no ground truth: left out of every average"
         return [_score(f"{name}@{spelled(k)}", math.nan, comment) for name in result.keys]
     comment = failure + _comment(result, k)
@@ -282,10 +262,8 @@ def _failure(outputs: Any, run: Any) -> str:
 
 def _comment(result: EvaluationResult, k: Cutoff) -> str:
     """Say what was found of the ground truth of the only query, and what was not."""
-    evidence = result.evidence
-    if evidence is None:  # pragma: no cover (an evaluator always keeps it)
-        return ""
-    _, items = outcomes(evidence, 0, k)
+    assert result.evidence is not None  # an evaluator always keeps it
+    _, items = outcomes(result.evidence, 0, k)
     found = [item for item in items if item.outcome.startswith("found")]
     within = int(result.tables[k]["retrieved"][0])
     ranks = ", ".join("+".join(map(str, item.pieces or (item.first_rank,))) for item in found)
@@ -294,14 +272,8 @@ def _comment(result: EvaluationResult, k: Cutoff) -> str:
         said += f" (rank{'s' if len(found) > 1 or found[0].pieces else ''} {ranks})"
     missed = [item for item in items if not item.outcome.startswith("found")]
     if missed:
-        said += f"; missed {_named(missed, result.threshold)}"
-    return said
-
-
-def _named(missed: Sequence[GroundTruthItem], threshold: float | None) -> str:
-    named = ", ".join(_miss(item, threshold) for item in missed[:_NAMED])
-    more = len(missed) - _NAMED
-    return f"{named} and {more} more" if more > 0 else named
+        said += f"; missed {', '.join(_miss(one, result.threshold) for one in missed[:_NAMED])}"
+    return said + (f" and {len(missed) - _NAMED} more" if len(missed) > _NAMED else "")
 
 
 def _miss(item: GroundTruthItem, threshold: float | None) -> str:

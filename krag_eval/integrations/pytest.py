@@ -10,9 +10,9 @@ import os
 import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -102,10 +102,10 @@ class KragGate:
 
         refused = ""
         try:
-            against = (baseline, history, last)
             asked = {"metric": metric, "max_drop": max_drop, "on": on, "by": by, **sampling}
-            asked |= {"strict": strict, "allow_failures": allow_failures}
-            report = _checked(result, floors, against, asked)
+            asked |= {"strict": strict, "allow_failures": allow_failures, "baseline": baseline}
+            asked |= {} if last is None else {"last": last}
+            report = _checked(result, floors, history, asked)
             if save is not None:
                 result.to_json(save, gate=report)
             lines = repr(report).splitlines()
@@ -131,16 +131,10 @@ class _NoBaselineError(Exception):
     """There is no baseline to be read; its argument says how to make one."""
 
 
-_Against: TypeAlias = (
-    "tuple[EvaluationResult | str | os.PathLike[str] | None,"
-    " History | str | os.PathLike[str] | None, int | None]"
-)
-
-
 def _checked(
     result: EvaluationResult,
     floors: Mapping[str, float] | Iterable[str] | None,
-    against: _Against,
+    history: History | str | os.PathLike[str] | None,
     asked: dict[str, Any],
 ) -> GateReport:
     """Check a result, against what may be the file of a baseline or the folder of a history.
@@ -149,58 +143,40 @@ def _checked(
         _NoBaselineError: If that cannot be read.
         Refusal: If anything else is not possible.
     """
-    from krag_eval.errors import InvalidInput, InvalidType, check_options, clipped
+    from krag_eval import errors
+    from krag_eval.results.history import History
     from krag_eval.results.result import EvaluationResult
 
-    baseline, history, last = against
     if not isinstance(result, EvaluationResult):
-        raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
+        raise errors.must("result", "be an EvaluationResult", result, kind=errors.InvalidType)
+    baseline = asked["baseline"]
     if isinstance(baseline, str | os.PathLike):
-        path = os.fspath(baseline)
-        try:
-            baseline = EvaluationResult.from_json(path)
-        except (InvalidInput, OSError) as error:
-            raise _NoBaselineError(_no_baseline(path, error)) from error
-    asked |= {"baseline": baseline}
-    if history is not None:
-        more = {} if last is None else {"last": last}
-        return _checked_by_history(result, floors, history, asked | more)
-    if last is not None:
-        raise InvalidInput("last", "is about a history, and none was given")
-    check_options(EvaluationResult.check, asked)
-    return result.check(floors, **asked)
+        with _to_be_made(os.fspath(baseline), errors.InvalidInput, OSError):
+            asked["baseline"] = EvaluationResult.from_json(baseline)
+    if history is None:
+        errors.check_options(EvaluationResult.check, asked)
+        return result.check(floors, **asked)
+    errors.check_options(History.check, asked)
+    if not isinstance(history, History):
+        with _to_be_made(os.path.join(os.fspath(history), "first.json"), OSError):
+            history = History.of(history)
+    return history.check(result, floors, **asked)
 
 
-def _checked_by_history(
-    result: EvaluationResult,
-    floors: Mapping[str, float] | Iterable[str] | None,
-    history: History | str | os.PathLike[str],
-    asked: dict[str, Any],
-) -> GateReport:
-    from krag_eval.errors import check_options
-    from krag_eval.results.history import History
-
-    check_options(History.check, asked)
-    if isinstance(history, History):
-        return history.check(result, floors, **asked)
-    try:
-        found = History.of(history)
-    except OSError as error:
-        path = os.path.join(os.fspath(history), "first.json")
-        raise _NoBaselineError(_no_baseline(path, error)) from error
-    return found.check(result, floors, **asked)
-
-
-def _no_baseline(path: str, error: Exception) -> str:
+@contextmanager
+def _to_be_made(path: str, *kinds: type[Exception]) -> Iterator[None]:
     """Say that there is no baseline to compare with, and how to make one."""
-    in_shell = f"krag-eval evaluate results.jsonl --json {shlex.quote(path)}"
-    lines = [
-        _("no baseline: {}").format(error),
-        _("Save one, from a result that you accept, and commit it:"),
-        _("  in Python: {}").format(f"result.to_json({path!r})"),
-        _("  in the shell: {}").format(in_shell),
-    ]
-    return "\n".join(lines)
+    try:
+        yield
+    except kinds as error:
+        in_shell = f"krag-eval evaluate results.jsonl --json {shlex.quote(path)}"
+        lines = [
+            _("no baseline: {}").format(error),
+            _("Save one, from a result that you accept, and commit it:"),
+            _("  in Python: {}").format(f"result.to_json({path!r})"),
+            _("  in the shell: {}").format(in_shell),
+        ]
+        raise _NoBaselineError("\n".join(lines)) from error
 
 
 def _(text: str) -> str:
@@ -229,13 +205,13 @@ def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
 
 
 def _intervals(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
-    table = result.confidence_intervals()
+    from krag_eval.presenting.numbers import span
+
+    table, n = result.confidence_intervals(), int(result.counted.sum())
     for name in metrics:
         if name in table.index and not (bounds := table.loc[name, ["low", "high"]]).isna().any():
-            low, high = bounds
-            n = int(result.counted.sum())
-            told = _("95 % interval of {metric}: {low} to {high} ({n} queries)")
-            yield told.format(metric=name, n=n, low=f"{low:.4f}", high=f"{high:.4f}")
+            told = _("95 % interval of {metric}: {span} ({n} queries)")
+            yield told.format(metric=name, n=n, span=span(*bounds))
 
 
 def _worst(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from krag_eval import plotting
-from krag_eval._language import _, language, pgettext
+from krag_eval._language import _, pgettext
 from krag_eval._text import fitted, visible
 from krag_eval.errors import InvalidInput, InvalidType, clipped, muted, text, whole
 from krag_eval.plotting.styling import (
@@ -122,6 +122,7 @@ def sweep_page(sweep: Sweep, n_queries: int, by: str | Iterable[str] = ()) -> di
         InvalidType: If ``sweep`` or ``by`` is something else.
         InvalidInput: If there is nothing to compare, or an argument is not possible.
     """
+    from krag_eval.presenting.sweep import chosen, reused, shared
     from krag_eval.retrievers.sweep import COSTS, Sweep
 
     if not isinstance(sweep, Sweep):
@@ -141,11 +142,8 @@ def sweep_page(sweep: Sweep, n_queries: int, by: str | Iterable[str] = ()) -> di
              (cell.same_as or cell.name) in front)
             for cell in sweep.cells
         ],
-        "same": [*sweep.told_reuse(language()),
-                 *(_("{} has the chunks of {}, and was not run again.")
-                   .format(_name(cell.name), _name(cell.same_as))
-                   for cell in sweep.cells if cell.same_as is not None)],
-        "choice": sweep.told_choice(language()),
+        "same": [*reused(sweep), *shared(sweep)],
+        "choice": chosen(sweep),
         "pictures": [
             plotting.inline_svg(
                 partial(plotting.pareto_points, sweep, cost),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.retrievers import BaseRetriever
@@ -16,34 +17,15 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langchain_core.tools import ToolException
 
+from krag_eval import errors
 from krag_eval._language import N_, _
-from krag_eval.errors import (
-    EVALUATOR_OPTIONS,
-    Advice,
-    InvalidInput,
-    InvalidType,
-    check_options,
-    clipped,
-    one_of,
-    text,
-    warn,
-)
-from krag_eval.retrievers.asking import Call, kind_of
+from krag_eval.documents import Location
+from krag_eval.errors import Advice, InvalidInput, InvalidType, warn
+from krag_eval.retrievers import recording
+from krag_eval.retrievers.asking import Asking, Call
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
-from krag_eval.retrievers.recording import (
-    MESSAGES,
-    Question,
-    RetrievalRecorder,
-    Seen,
-    ToolCall,
-    as_message,
-    chosen_name,
-    documents_found,
-    query_in,
-    seen_of,
-    settled,
-    strand,
-)
+from krag_eval.retrievers.recording import MESSAGES, Question, RetrievalRecorder, Seen, strand
+from krag_eval.retrievers.verbs import Asks, asks, twin_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 
 if TYPE_CHECKING:
@@ -53,6 +35,7 @@ if TYPE_CHECKING:
     from krag_eval.scoring.metrics import Metric
 
 
+@asks
 def evaluate_agent(
     agent: Runnable[Any, Any],
     dataset: Rows,
@@ -74,7 +57,7 @@ def evaluate_agent(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_key: str | None = None,
     **options: Any,
-) -> EvaluationResult:
+) -> Asks[EvaluationResult]:
     """Ask an agent every question of a data set, and evaluate what its searches returned.
 
     Each question is a conversation of its own, ``{"messages": [{"role": "user", "content":
@@ -139,71 +122,15 @@ def evaluate_agent(
     >>> evaluate_agent(agent, dataset, k=1, calls="all", metrics=["mrr"]).to_dict()
     {'mrr@1': 1.0}
     """
-    check_options(evaluate_agent, options, EVALUATOR_OPTIONS)
     call = AgentCall.of_agent(agent, calls, retriever, recorder, input_key)
-    run = Run(
-        call,
-        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
-        on_error=on_error,
-        max_concurrency=max_concurrency,
-        timeout=timeout,
-        config=config,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_key=checkpoint_key,
-        title="asking",
-    )
-    try:
-        result = run.now()
-    finally:
-        call.runnable.hand_over(run.evaluation.questions.texts)
-    call.runnable.warn_of_unsearched()
-    return result
+    evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
+    return Run(call, evaluation, Asking(on_error, max_concurrency, timeout, config, progress,
+                                        checkpoint, checkpoint_key), "asking")  # fmt: skip
 
 
-async def aevaluate_agent(
-    agent: Runnable[Any, Any],
-    dataset: Rows,
-    k: Cutoffs = DEFAULT_CUTOFFS,
-    matcher: str | Matcher | None = None,
-    *,
-    calls: Literal["union", "all", "first", "last"] = "union",
-    retriever: str | None = None,
-    recorder: RetrievalRecorder | None = None,
-    input_key: str = MESSAGES,
-    budget: int | Iterable[int] | None = None,
-    length: Length = "words",
-    metrics: Iterable[str | Metric] | None = None,
-    on_error: Literal["raise", "record"] | None = None,
-    max_concurrency: int | None = None,
-    timeout: float | None = None,
-    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
-    progress: bool | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_key: str | None = None,
-    **options: Any,
-) -> EvaluationResult:
+@twin_of(evaluate_agent)
+def aevaluate_agent() -> None:
     """Do as :func:`evaluate_agent`, through the agent's own ``ainvoke``."""
-    check_options(aevaluate_agent, options, EVALUATOR_OPTIONS)
-    call = AgentCall.of_agent(agent, calls, retriever, recorder, input_key)
-    run = Run(
-        call,
-        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
-        on_error=on_error,
-        max_concurrency=max_concurrency,
-        timeout=timeout,
-        config=config,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_key=checkpoint_key,
-        title="asking",
-    )
-    try:
-        result = await run.soon()
-    finally:
-        call.runnable.hand_over(run.evaluation.questions.texts)
-    call.runnable.warn_of_unsearched()
-    return result
 
 
 # A tool whose searches can be seen, in words.
@@ -282,19 +209,13 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         if not n:
             return
         told = _(
-            "The agent never asked {retriever!r} for {n} of {questions} questions; they count as "
-            "nothing retrieved"
+            "The agent did not search by {retriever} for {n} of {questions} questions; they count "
+            "as nothing retrieved"
         )
-        if self._retriever is None:
-            told = _(
-                "The agent did not search for {n} of {questions} questions; they count as nothing "
-                "retrieved"
-            )
+        retriever = _("any retriever") if self._retriever is None else repr(self._retriever)
+        problem = told.format(n=n, questions=len(self._searched), retriever=retriever)
         seen = _("A search is seen if it asks a LangChain retriever, or is {tool}")
-        warn(
-            told.format(n=n, questions=len(self._searched), retriever=self._retriever),
-            seen.format(tool=_(_TOOL)),
-        )
+        warn(problem, seen.format(tool=_(_TOOL)))
         self._searched.clear()
 
     def _given(self, question: str) -> dict[str, Any]:
@@ -323,11 +244,11 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         return question
 
     def _found(self, question: Question, text: str) -> list[DocumentLike]:
-        (question,) = settled([question])
+        (question,) = recording.settled([question])
         name = self._retriever
         if name is None and question.searches:
-            name = chosen_name([question], None)
-        seen = seen_of(question, name, text, self._calls)
+            name = recording.chosen_name([question], None)
+        seen = recording.seen_of(question, name, text, self._calls)
         self._searched.append(seen is not None)
         if seen is None:
             return []
@@ -362,31 +283,37 @@ class AgentCall(Call):
     ) -> AgentCall:
         """Check an agent, and what counts of it."""
         if not isinstance(agent, Runnable):
-            problem = f"must be a Runnable that takes messages, got {kind_of(agent)}"
             compiled = hasattr(agent, "compile")
             fix = "pass what its compile method returns" if compiled else _BY_RETRIEVER
-            raise InvalidType("agent", problem, fix)
+            be = "be a Runnable that takes messages"
+            raise errors.must("agent", be, agent, fix, InvalidType)
         if isinstance(agent, BaseRetriever):
-            problem = f"must take messages, got {kind_of(agent)}, which takes a question"
-            raise InvalidType("agent", problem, _BY_RETRIEVER)
+            be = "take messages, and not a question"
+            raise errors.must("agent", be, agent, _BY_RETRIEVER, InvalidType)
         if calls == "each":
-            raise InvalidInput(
-                "calls",
-                ': "each" has a row per call, and an agent is evaluated with one per question',
-                Advice("pass {}, and call its evaluate with it", recorder=...),
-            )
-        one_of("calls", calls, ("union", "all", "first", "last"))
+            instead = Advice("pass {}, and call its evaluate with it", recorder=...)
+            raise InvalidInput("calls", ': "each" has a row per call, not per question', instead)
+        errors.one_of("calls", calls, ("union", "all", "first", "last"))
         if retriever is not None:
-            text("retriever", retriever, "the name of a retriever")
-        text("input_key", input_key, "the name of a key")
+            errors.text("retriever", retriever, "the name of a retriever")
+        errors.text("input_key", input_key, "the name of a key")
         if not isinstance(recorder, RetrievalRecorder | None):
-            raise InvalidType("recorder", f"must be a RetrievalRecorder, got {kind_of(recorder)}")
+            raise errors.must("recorder", "be a RetrievalRecorder", recorder, kind=InvalidType)
         searching = Searching(agent, calls, retriever, recorder, input_key)
         return cls(searching, input_key, None, calls, retriever)
 
     def input(self, question: str) -> Any:
         """Return the question as it is; what asks the agent makes a conversation of it."""
         return question
+
+    @contextmanager
+    def asked(self, texts: Sequence[str]) -> Iterator[None]:
+        """Hand over what was seen, and warn of what was not, once all questions were asked."""
+        try:
+            yield
+        finally:
+            self.runnable.hand_over(texts)
+        self.runnable.warn_of_unsearched()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -448,19 +375,16 @@ def records_from_messages(*conversations: Sequence[Any]) -> RetrievalRecorder:
 
 
 def _messages_of(conversation: Any, number: int) -> list[BaseMessage]:
+    at = Location("conversations", number)
     if not isinstance(conversation, list | tuple):
-        fix = 'pass its "messages"' if hasattr(conversation, "keys") else ""
-        problem = f"must be a list of messages, got {kind_of(conversation)}"
-        raise InvalidType("conversations", problem, fix, query=number)
-    messages = []
-    for place, one in enumerate(conversation):
-        message = as_message(one)
-        if message is None:
-            problem = f"must be a message, got {clipped(one)}"
-            fix = "several conversations are several arguments" if isinstance(one, list) else ""
-            raise InvalidType("conversations", problem, fix, query=number, within=f"[{place}]")
-        messages.append(message)
-    return messages
+        problem = f"must be a list of messages, got {errors.clipped(conversation)}"
+        raise at.type_error(problem, 'pass its "messages"')
+    messages = [recording.as_message(one) for one in conversation]
+    if None in messages:
+        place = messages.index(None)
+        problem = f"must be a message, got {errors.clipped(conversation[place])}"
+        raise at.inside(f"[{place}]").type_error(problem, "each conversation is an argument")
+    return cast("list[BaseMessage]", messages)
 
 
 def _questions_in(messages: Sequence[BaseMessage]) -> Iterator[Question]:
@@ -493,12 +417,12 @@ def _questions_in(messages: Sequence[BaseMessage]) -> Iterator[Question]:
 
 def _search_in(message: ToolMessage, asked: dict[str | None, Any]) -> Seen | None:
     """Return the search that a tool's message tells of; ``None`` if the tool did not search."""
-    documents = documents_found(message.artifact)
+    documents = recording.documents_found(message.artifact)
     if documents is None and message.status != "error":
         return None
     call = asked.get(message.tool_call_id, {})
     name = message.name or call.get("name") or "tool"
-    seen = Seen(name, query_in(call.get("args", "")), outermost=True, documents=documents)
-    seen.tool, seen.certain = ToolCall(message.tool_call_id), documents is not None
+    seen = Seen(name, recording.query_in(call.get("args", "")), outermost=True, documents=documents)
+    seen.tool, seen.certain = recording.ToolCall(message.tool_call_id), documents is not None
     seen.error = ToolException(str(message.text)) if documents is None else None
     return seen

@@ -8,61 +8,71 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
+import os
 import threading
 from collections import deque
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langchain_core.runnables.config import (
-    ensure_config,
-    get_async_callback_manager_for_config,
-    get_callback_manager_for_config,
-    patch_config,
-)
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, config as configs_of
 
+from krag_eval import errors
+from krag_eval._io import check_progress
+from krag_eval._language import _
 from krag_eval.documents import DocumentLike, as_document, check_documents
-from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped
-from krag_eval.matching.timeouts import (
-    BETWEEN_LOOKS,
-    GRACE,
-    Behind,
-    Threads,
-    no_answer,
-    outcome,
-)
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, warn
+from krag_eval.matching import timeouts
 from krag_eval.results.latency import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from krag_eval._io import Bar
+    from krag_eval.retrievers.checkpoint import Checkpoint
 
 #: After so many failures and no answer, a retriever is thought to be broken.
 PATIENCE = 3
 
 
-class Keeper(Protocol):
-    """Keeps answers beyond the life of this process."""
+@dataclass(frozen=True)
+class Asking:
+    """How questions are asked, as :func:`~krag_eval.evaluate_retriever` says; checked."""
 
-    def append(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
-        """Keep one answer."""
+    on_error: str | None = None
+    max_concurrency: int | None = None
+    timeout: float | None = None
+    config: Any = None
+    progress: bool | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_key: str | None = None
 
-    def note(self) -> str:
-        """Say what is kept."""
-
-    def close(self) -> None:
-        """Let go of the file."""
+    def __post_init__(self) -> None:
+        if self.on_error is not None:
+            errors.one_of("on_error", self.on_error, ("raise", "record"))
+        if self.max_concurrency is not None:
+            errors.whole("max_concurrency", self.max_concurrency, 1)
+        timeouts.check_timeout(self.timeout)
+        check_progress(self.progress)
+        several = self.config if isinstance(self.config, list | tuple) else [self.config]
+        if not all(isinstance(one, Mapping | None) for one in several):
+            be = "be a LangChain config such as {'callbacks': […]}, or a list with one per question"
+            raise errors.must("config", be, self.config, kind=InvalidType)
+        if not isinstance(self.checkpoint, os.PathLike | None):
+            errors.text("checkpoint", self.checkpoint, 'the path of a file, such as "run.jsonl"')
+        if self.checkpoint_key is not None:
+            what = 'a text that names the retriever, such as "bge-m3, index of May"'
+            errors.text("checkpoint_key", self.checkpoint_key, what)
+            if self.checkpoint is None:
+                problem = "names the retriever in a checkpoint, and there is none"
+                fix = Advice("pass {} as well, or leave it out", checkpoint=...)
+                raise InvalidInput("checkpoint_key", problem, fix)
 
 
 class Answers:
@@ -87,7 +97,7 @@ class Answers:
         self.any_known = False
         self.n_lost = 0
         self._on_error = on_error
-        self._keeper: Keeper | None = None
+        self._keeper: Checkpoint | None = None
         self._bar: Bar | None = None
         self._lock = threading.Lock()
 
@@ -110,7 +120,42 @@ class Answers:
         for position in self.unasked() if self.n_lost and not self.stopped else ():
             self.fail(position, TimeoutError(problem), 0.0)
 
-    def gather(self, keeper: Keeper | None, bar: Bar | None) -> Self:
+    def raise_what_stopped(self, labels: Sequence[str | int]) -> None:
+        """Raise what ended the run, if anything did, saying which query it was."""
+        if self.unkept is not None:
+            raise self.unkept
+        if not self.stopped or self.first_error is None:
+            return
+        position, error = self.first_error
+        if self.n_lost:
+            error.add_note(f"{self.n_lost} calls never returned, so nothing more was asked.")
+        n = len(self.failures)
+        others = f" and on {n - 1} more, and answered none" if n > 1 else ""
+        error.add_note(
+            f"The retriever failed on query {clipped(labels[position])} (position {position})"
+            f'{others}. on_error="record" asks the others and lists what failed.'
+        )
+        raise error
+
+    def warn_of_failures(self, labels: Sequence[str | int]) -> None:
+        """Warn of the queries that failed and were recorded."""
+        if not self.failures:
+            return
+        position, failure = min(self.failures.items())
+        told = _(
+            "{n} of {queries} queries failed and count as nothing retrieved; the first is {label}: "
+            "{type}: {message}"
+        )
+        problem = told.format(
+            n=len(self.failures), queries=len(labels), label=clipped(labels[position]),
+            type=failure.type, message=clipped(failure.message),
+        )  # fmt: skip
+        warn(problem, _("The result's failures lists them, and its retry_failed asks them again"))
+        if self.n_lost:
+            told = _("{n} calls never returned, so nothing more was asked.")
+            warn(told.format(n=self.n_lost))
+
+    def gather(self, keeper: Checkpoint | None, bar: Bar | None) -> Self:
         """Set where answers are kept and shown; closed at the end of a ``with`` block."""
         self._keeper, self._bar = keeper, bar
         return self
@@ -118,12 +163,18 @@ class Answers:
     def add(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
         """Take one answer."""
         with self._lock:
-            if self._keeper is not None and not self._kept(position, documents, seconds):
+            try:
+                if self._keeper is not None and self.unkept is None:
+                    self._keeper.append(position, documents, seconds)
+            except Exception as error:  # no failure of the query, but of the run
+                self.unkept, self.stopped = error, True
+            if self.unkept is not None:
                 return
             self.known(position, documents, seconds)
             if self._on_error is None:
                 self.stopped = False  # asked before it was given up, and it does answer
-            self._show()
+            if self._bar is not None:
+                self._bar.update()
 
     def fail(self, position: int, error: Exception, seconds: float) -> None:
         """Take one failure."""
@@ -132,7 +183,8 @@ class Answers:
             if self.first_error is None:
                 self.first_error = (position, error)
             self.stopped = self.stopped or self._is_hopeless()
-            self._show()
+            if self._bar is not None:
+                self._bar.update()
 
     def _is_hopeless(self) -> bool:
         """Tell whether this failure ends the run."""
@@ -141,29 +193,10 @@ class Answers:
             return not self.any_known and len(self.failures) >= enough
         return self._on_error == "raise"
 
-    def _kept(self, position: int, documents: list[DocumentLike], seconds: float) -> bool:
-        """Keep an answer; that it cannot be kept is no failure of the query, but of the run."""
-        assert self._keeper is not None
-        try:
-            if self.unkept is None:
-                self._keeper.append(position, documents, seconds)
-        except Exception as error:
-            self.unkept, self.stopped = error, True
-        return self.unkept is None
-
-    def _show(self) -> None:
-        if self._bar is not None:
-            self._bar.update()
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         with self._lock:
             if self._bar is not None:
                 self._bar.close()
@@ -201,7 +234,7 @@ class _Turn:
             return ends
 
 
-class Asking:
+class Round:
     """Asks questions, so many at a time.
 
     It fires no events of its own, so callbacks see the retriever as if it were asked directly, and
@@ -234,21 +267,21 @@ class Asking:
     def now(self, configs: Mapping[int, RunnableConfig]) -> None:
         """Ask the questions at these positions, each with its config, in threads."""
         self._left = deque(configs.items())
-        threads = Threads()
+        threads = timeouts.Threads()
         turns = [_Turn() for _ in range(min(self.n_at_once, len(configs)))]
         working: dict[Future[None], _Turn] = {threads.submit(self._work, one): one for one in turns}
         try:
             while working:
                 late_in = min(turn.seconds_left(self._timeout) for turn in working.values())
-                done, _ = wait(working, max(0.0, min(late_in, BETWEEN_LOOKS)), FIRST_COMPLETED)
-                for one in done:
+                seconds = max(0.0, min(late_in, timeouts.BETWEEN_LOOKS))
+                for one in wait(working, seconds, FIRST_COMPLETED).done:
                     del working[one]
                     one.result()  # raises what is no failure of a query, as sys.exit
                 self._replace_late(working, threads)
         finally:  # after Ctrl-C: what ends soon is kept, and what comes later is dropped
             self.stop()
             try:
-                wait(working, GRACE)
+                wait(working, timeouts.GRACE)
             finally:
                 for one, turn in working.items():
                     turn.end()
@@ -258,21 +291,21 @@ class Asking:
     async def soon(self, configs: Mapping[int, RunnableConfig]) -> None:
         """Do as :meth:`now`, asking asynchronously."""
         self._left = deque(configs.items())
-        behind = Behind(asyncio.get_running_loop())
+        behind = timeouts.Behind(asyncio.get_running_loop())
         n_workers = min(self.n_at_once, len(configs))
-        work = [outcome(self._work_soon(behind)) for _ in range(n_workers)]
+        work = [timeouts.outcome(self._work_soon(behind)) for _ in range(n_workers)]
         workers = [asyncio.create_task(one) for one in work]
         try:
             while not all(one.done() for one in workers):
                 # A loop at rest hears of Ctrl-C when it wakes, in notebooks too.
-                await asyncio.wait(workers, timeout=BETWEEN_LOOKS)
+                await asyncio.wait(workers, timeout=timeouts.BETWEEN_LOOKS)
             for one in workers:
                 one.result()()
         finally:
             self.stop()
             for one in workers:
                 one.cancel()
-            await asyncio.wait(workers, timeout=GRACE)
+            await asyncio.wait(workers, timeout=timeouts.GRACE)
 
     def stop(self) -> None:
         """Begin nothing new."""
@@ -287,7 +320,7 @@ class Asking:
                 return
             hand_over()
 
-    async def _work_soon(self, behind: Behind) -> None:
+    async def _work_soon(self, behind: timeouts.Behind) -> None:
         while (next_one := self._next()) is not None:
             start = perf_counter()
             try:
@@ -306,19 +339,19 @@ class Asking:
             return None if self._answers.stopped else self._left.popleft()
         return None
 
-    def _replace_late(self, working: dict[Future[None], _Turn], threads: Threads) -> None:
+    def _replace_late(self, working: dict[Future[None], _Turn], threads: timeouts.Threads) -> None:
         """Record calls that took too long as failures, and let other threads go on."""
-        late = [] if self._timeout is None else [
-            one for one, turn in working.items() if turn.end(self._timeout)
-        ]  # fmt: skip
+        seconds = self._timeout or 0.0
+        turns = working.items() if seconds else ()
+        late = [one for one, turn in turns if turn.end(seconds)]
         for one in late:
             one.cancel()
             position = working.pop(one).position
-            self._answers.fail(position, no_answer(self._timeout or 0.0), self._timeout or 0.0)
+            self._answers.fail(position, timeouts.no_answer(seconds), seconds)
             self._stop_if_lost(threads.n_lost)
-        for _ in late[: len(self._left)] if not self._answers.stopped else ():
-            turn = _Turn()
-            working[threads.submit(self._work, turn)] = turn
+        for turn in [_Turn() for _one in late[: len(self._left)]]:
+            if not self._answers.stopped:
+                working[threads.submit(self._work, turn)] = turn
 
     def _stop_if_lost(self, n_lost: int) -> None:
         if n_lost >= self.n_at_once:
@@ -430,8 +463,6 @@ class Call:
         retriever: RetrieverLike,
         input_key: str | None = None,
         output_key: str | None = None,
-        *,
-        alone: bool = True,
     ) -> Call:
         """Check a retriever and its keys.
 
@@ -439,7 +470,6 @@ class Call:
             retriever: What is asked.
             input_key: The key under which it takes the question.
             output_key: The key under which it returns the documents.
-            alone: Whether it is called with the question alone, and a function is checked for that.
 
         Raises:
             TypeError: If the retriever cannot be asked, or a key is no text.
@@ -450,8 +480,6 @@ class Call:
         if input_key is None and "messages" in getattr(retriever, "channels", ()):
             problem = "is an agent: it takes messages, and not a question"
             raise InvalidType("retriever", problem, "evaluate it by evaluate_agent")
-        if alone and callable(retriever) and not isinstance(retriever, type | Runnable):
-            _check_takes_a_question(retriever)
         return cls(runnable_of(retriever), input_key, output_key)
 
     def input(self, question: str) -> Any:
@@ -461,6 +489,10 @@ class Call:
     def documents(self, answer: Any) -> list[DocumentLike]:
         """Return the documents in an answer, best first."""
         return documents_of(answer, self.output_key)
+
+    def asked(self, texts: Sequence[str]) -> AbstractContextManager[None]:
+        """Return what is around asking it these questions."""
+        return nullcontext()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -485,39 +517,6 @@ def runnable_of(retriever: RetrieverLike) -> Runnable[Any, Any]:
         return RunnableLambda(cast(Any, retriever))
     came = retriever.__name__ if isinstance(retriever, type) else kind_of(retriever)
     raise InvalidType("retriever", f"must be {_RETRIEVERS}, got {came}", _instead(retriever))
-
-
-# What LangChain hands to a function that asks for it, beside the input.
-_FROM_LANGCHAIN = ("config", "run_manager")
-
-
-def _check_takes_a_question(function: Callable[..., Any]) -> None:
-    """Refuse a function that cannot be called with a question alone.
-
-    Raises:
-        InvalidType: If it takes none, or needs more; of what is not known, nothing is said.
-    """
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return
-    given = [name for name in _FROM_LANGCHAIN if name in signature.parameters]
-    try:
-        signature.bind("question", **dict.fromkeys(given))
-    except TypeError:
-        pass
-    else:
-        return
-    name = getattr(function, "__name__", "retriever").replace("<lambda>", "retriever")
-    takes = [one.name for one in signature.parameters.values()
-             if one.default is one.empty and one.name not in given
-             and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]  # fmt: skip
-    more = "".join(f", {one}=…" for one in takes[1:])
-    raise InvalidType(
-        "retriever",
-        f"is called with the question alone, and this one takes {', '.join(takes) or 'nothing'}",
-        f"pass lambda question: {name}(question{more})" if takes else "let it take the question",
-    )
 
 
 def _instead(retriever: object) -> str:
@@ -620,7 +619,7 @@ class Wrapped(Runnable[Any, Any]):
         output_key: str | None,
     ) -> None:
         self._watcher = watcher
-        self._call = Call.of(retriever, input_key, output_key, alone=False)
+        self._call = Call.of(retriever, input_key, output_key)
         self.name = name or self._call.runnable.get_name()
 
     def __call__(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -629,12 +628,12 @@ class Wrapped(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run it, and report what it returns."""
-        config = ensure_config(config)
-        run = self._watched(get_callback_manager_for_config(config)).on_retriever_start(
+        config = configs_of.ensure_config(config)
+        run = self._watched(configs_of.get_callback_manager_for_config(config)).on_retriever_start(
             None, self._question(input), name=self.name, run_id=config.pop("run_id", None)
         )
         try:
-            inner = patch_config(config, callbacks=run.get_child())
+            inner = configs_of.patch_config(config, callbacks=run.get_child())
             answer = self._call.runnable.invoke(input, inner, **kwargs)
             documents = self._documents(answer)
         except BaseException as error:
@@ -645,13 +644,13 @@ class Wrapped(Runnable[Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Do as :meth:`invoke`, asynchronously."""
-        config = ensure_config(config)
-        manager = self._watched(get_async_callback_manager_for_config(config))
+        config = configs_of.ensure_config(config)
+        manager = self._watched(configs_of.get_async_callback_manager_for_config(config))
         run = await manager.on_retriever_start(
             None, self._question(input), name=self.name, run_id=config.pop("run_id", None)
         )
         try:
-            inner = patch_config(config, callbacks=run.get_child())
+            inner = configs_of.patch_config(config, callbacks=run.get_child())
             answer = await self._call.runnable.ainvoke(input, inner, **kwargs)
             documents = self._documents(answer)
         except BaseException as error:

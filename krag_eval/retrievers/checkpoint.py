@@ -13,43 +13,54 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 from langchain_core.documents import Document
 
-from krag_eval._io import Purpose, differences, lock, naming
+from krag_eval._io import Journal, Purpose, differences
 from krag_eval._language import _
 from krag_eval.documents import DocumentLike, id_of, metadata_of, text_of
 from krag_eval.errors import Advice, DatasetError, Fix, InvalidType, Place, clipped, warn
 
-if TYPE_CHECKING:
-    from krag_eval.retrievers.asking import Call
-
 _LONGEST_SETTING = 500
 _KEY = "checkpoint_key"
 _ANOTHER = "name another file"
+_ANOTHER_RETRIEVER = (
+    "Its answers would be wrong here, so nothing was asked; name another file, or delete this one"
+)
+_BY_KEY = (
+    "If the settings change no answer (a timeout, say), name the retriever by {}: then this file "
+    "is used, and settings are not compared"
+)
 _SPOKEN = {"fingerprint": "other questions, or the same in another order"}
 
 
+def n_kept(path: str | os.PathLike[str]) -> int:
+    """Return how many answers a file holds, which another process may not have closed."""
+    with suppress(OSError):
+        return max(0, Path(path).read_bytes().count(b"\n") - 1)  # its first line is the header
+    return 0
+
+
 def note_of(path: str | os.PathLike[str], n_queries: int) -> str:
-    """Say what another process kept in a file, which it may not have closed; nothing if nothing."""
-    try:
-        n_kept = Path(path).read_bytes().count(b"\n") - 1  # its first line says what it is for
-    except OSError:
-        return ""
-    return _note(n_kept, n_queries, os.fspath(path)) if n_kept > 0 else ""
+    """Say what is kept in a file; nothing if nothing."""
+    n = n_kept(path)
+    return _note(n, n_queries, os.fspath(path)) if n else ""
 
 
 def _note(n_kept: int, n_queries: int, path: str) -> str:
     return f"{n_kept} of {n_queries} answers are kept in {path}; the same call resumes there."
 
 
-def purpose_of(call: Call, texts: Sequence[str], key: str | None = None) -> Purpose:
+def purpose_of(
+    runnable: Any, how: Mapping[str, Any], texts: Sequence[str], key: str | None = None
+) -> Purpose:
     """Return what a checkpoint is made for: these questions, asked of this retriever, this way.
 
     A retriever is known by the key its user gives it. Without one it is known by its name and its
@@ -61,14 +72,14 @@ def purpose_of(call: Call, texts: Sequence[str], key: str | None = None) -> Purp
         **({} if key is None else {_KEY: key}),
         "questions": len(texts),
         "fingerprint": hashlib.sha256(asked).hexdigest(),
-        **call.settings,
-        "retriever": {"name": call.runnable.get_name(), **_plain_settings(call.runnable)},
+        **how,
+        "retriever": {"name": runnable.get_name(), **_plain_settings(runnable)},
     }
     return Purpose("checkpoint", "krag_eval.checkpoint", 1, settings, _ANOTHER, _SPOKEN)
 
 
-class Checkpoint:
-    """The open file, its answers so far, and the lock on it.
+class Checkpoint(Journal):
+    """The journal of one run's answers.
 
     Args:
         path: The file; made if it is not there.
@@ -80,16 +91,9 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], purpose: Purpose) -> None:
-        self._path = os.fspath(path)
         self._n_queries: int = purpose.settings["questions"]
         self.answers: dict[int, tuple[list[DocumentLike], float]] = {}
-        self._file = _opened(self._path)
-        try:
-            lock(self._file, purpose.argument, self._path)
-            self._read(purpose)
-        except BaseException:
-            self.close()
-            raise
+        super().__init__(path, purpose)
 
     def append(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
         """Add one answer; it is with the operating system when this returns.
@@ -99,42 +103,44 @@ class Checkpoint:
             OSError: If it cannot be written.
         """
         kept = ",".join(map(_written, range(len(documents)), documents))
-        self._write(f'{{"query":{position},"seconds":{float(seconds)!r},"documents":[{kept}]}}\n')
+        self.write(f'{{"query":{position},"seconds":{float(seconds)!r},"documents":[{kept}]}}')
         self.answers[position] = (documents, seconds)
 
     def note(self) -> str:
         """Say what is kept, for a user whose run just ended."""
-        return _note(len(self.answers), self._n_queries, self._path)
+        return _note(len(self.answers), self._n_queries, self.path)
 
-    def close(self) -> None:
-        """Close the file, which frees it for another run."""
-        with naming(self._path):
-            self._file.close()
+    def check(self, header: Mapping[str, Any]) -> None:
+        """Refuse a file that was made for something else.
 
-    def _write(self, line: str) -> None:
-        with naming(self._path):
-            # Half of a character is what some loaders return; it must not end the run.
-            self._file.write(line.encode("utf-8", "surrogatepass"))
-            self._file.flush()
+        A key stands for the settings of the retriever. One that is given later is believed, with a
+        warning, but does not make it a retriever of another name.
+        """
+        asked = dict(self.purpose.settings)
+        new_key = None if _KEY in header else asked.pop(_KEY, None)
+        made, wanted, start = header, asked, _ANOTHER_RETRIEVER
+        fix: Fix = start
+        if _KEY in header:
+            made, wanted = {**header, "retriever": None}, {**asked, "retriever": None}
+            same = f"{start}. If it is the same retriever, pass {{}}"
+            fix = Advice(same, checkpoint_key=header[_KEY])
+        elif new_key is not None:
+            made, wanted = _by_name(header), _by_name(asked)
+        elif _by_name(asked).items() <= _by_name(header).items():
+            fix = Advice(f"{start}. {_BY_KEY}", checkpoint_key=...)
+        replace(self.purpose, settings=wanted).check(made, self.path, fix)
+        settings = differences(header["retriever"], asked["retriever"], {}, "retriever.")
+        differing = "; ".join(settings)
+        if new_key is not None and differing:
+            told = _(
+                "checkpoint: {path} was made without a {key}, with {differing}; its answers are "
+                "taken as those of {key}={value}."
+            )
+            named = {"path": self.path, "key": _KEY, "differing": differing}
+            warn(told.format(**named, value=clipped(new_key)))
 
-    def _read(self, purpose: Purpose) -> None:
-        header = f"{_dumped(purpose.header)}\n"
-        self._file.seek(0)
-        first = self._file.readline()
-        if not first.endswith(b"\n") and header.encode("utf-8", "surrogatepass").startswith(first):
-            self._file.truncate(0)  # new, or killed while it was made
-            self._write(header)
-            return
-        _check_purpose(first if first.endswith(b"\n") else b"", purpose, self._path)
-        end = len(first)
-        for number, line in enumerate(self._file, 2):
-            if not line.endswith(b"\n"):
-                self._file.truncate(end)  # torn by a kill; asked again
-                break
-            self._take(line, Place(self._path, number))
-            end += len(line)
-
-    def _take(self, line: bytes, place: Place) -> None:
+    def take(self, line: bytes, place: Place) -> None:
+        """Take an answer."""
         try:
             text = line.decode("utf-8", "surrogatepass")
             content = json.loads(text, object_hook=_read_value)
@@ -143,22 +149,12 @@ class Checkpoint:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             first_line = str(error).partition("\n")[0]
             raise _damaged(place, f"{type(error).__name__}: {first_line[:200]}") from error
-        if type(position) is not int or not 0 <= position < self._n_queries:
-            raise _damaged(place, f"there is no query {clipped(position)}")
-        if position in self.answers:
-            raise _damaged(place, f"query {position} was answered before")
+        known = type(position) is int and 0 <= position < self._n_queries
+        if not known or position in self.answers:
+            raise _damaged(place, f"query {clipped(position)} is unknown, or answered before")
         if type(seconds) is not float or not 0 <= seconds < math.inf:
             raise _damaged(place, f"seconds must be a length of time, got {clipped(seconds)}")
         self.answers[position] = (documents, seconds)
-
-
-def _opened(path: str) -> IO[bytes]:
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"checkpoint: there is no directory {folder}; create it first.")
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError(f"checkpoint: {path} is not a regular file; name another.")
-    return open(path, "a+b")
 
 
 def _damaged(place: Place, problem: str) -> DatasetError:
@@ -166,53 +162,10 @@ def _damaged(place: Place, problem: str) -> DatasetError:
     return place.error(f"no answer of a krag_eval checkpoint ({problem})", fix)
 
 
-def _check_purpose(line: bytes, purpose: Purpose, path: str) -> None:
-    """Refuse a file whose header says that it was made for something else.
-
-    A key stands for the settings of the retriever. One that is given later is believed, with a
-    warning, but does not make it a retriever of another name.
-    """
-    try:
-        header = json.loads(line.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
-        header = None
-    made = header if isinstance(header, dict) else {}
-    asked = dict(purpose.settings)
-    new_key = None if _KEY in made else asked.pop(_KEY, None)
-    compared = (made, asked)
-    if _KEY in made:
-        compared = ({**made, "retriever": None}, {**asked, "retriever": None})
-    elif new_key is not None:
-        compared = (_by_name(made), _by_name(asked))
-    replace(purpose, settings=compared[1]).check(compared[0], path, _remedy(made, asked, new_key))
-    differing = "; ".join(differences(made["retriever"], asked["retriever"], {}, "retriever."))
-    if new_key is not None and differing:
-        told = _(
-            "checkpoint: {path} was made without a {key}, with {differing}; its answers are taken "
-            "as those of {key}={value}."
-        )
-        warn(told.format(path=path, key=_KEY, differing=differing, value=clipped(new_key)))
-
-
 def _by_name(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Leave the settings of the retriever out."""
     known = settings.get("retriever")
     return {**settings, "retriever": known.get("name") if isinstance(known, dict) else known}
-
-
-def _remedy(made: Mapping[str, Any], asked: Mapping[str, Any], new_key: str | None) -> Fix:
-    """Return what to do about a checkpoint of something else."""
-    start = "Its answers would be wrong here, so nothing was asked; name another file, or delete "
-    start += "this one"
-    if _KEY in made:
-        return Advice(f"{start}. If it is the same retriever, pass {{}}", checkpoint_key=made[_KEY])
-    if new_key is not None or not _by_name(asked).items() <= _by_name(made).items():
-        return start
-    return Advice(
-        f"{start}. If the settings change no answer (a timeout, say), name the retriever by {{}}: "
-        "then this file is used, and settings are not compared",
-        checkpoint_key=...,
-    )
 
 
 def _plain_settings(runnable: Any) -> dict[str, Any]:
@@ -237,11 +190,7 @@ _TAG = "~"
 
 #: Type -> its name in the file, how it is written, how it is read.
 _KINDS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
-    datetime.datetime: (
-        "datetime",
-        datetime.datetime.isoformat,
-        datetime.datetime.fromisoformat,
-    ),
+    datetime.datetime: ("datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat),
     datetime.date: ("date", datetime.date.isoformat, datetime.date.fromisoformat),
     datetime.time: ("time", datetime.time.isoformat, datetime.time.fromisoformat),
     Decimal: ("decimal", str, Decimal),
@@ -264,38 +213,21 @@ def _written(position: int, document: DocumentLike) -> str:
     """
     if isinstance(document, str):
         return _dumped(str(document))
-    metadata = dict(metadata_of(document) or {})
-    content = {"page_content": text_of(document), "metadata": metadata, "id": id_of(document)}
+    metadata = {"metadata": dict(metadata_of(document) or {}), "id": id_of(document)}
+    content = {"page_content": text_of(document), **metadata}
     try:
         return _dumped(_marked(content))
     except (TypeError, RecursionError) as error:
-        problem = next(filter(None, map(_problem, metadata.items())), f"metadata holds {error}")
-        raise InvalidType(
-            "checkpoint",
-            f": the retrieved document [{position}] cannot be kept in a file, as its {problem}",
-            "let the retriever turn it into text or numbers, or run without a checkpoint",
-        ) from error
-
-
-def _problem(entry: tuple[Any, Any]) -> str:
-    """Say why an entry of metadata cannot be kept; nothing if it can."""
-    where = f"metadata[{clipped(entry[0])}]"
-    try:
-        _dumped(_marked(dict([entry])))
-    except RecursionError:
-        return f"{where} is nested too deeply or holds itself"
-    except TypeError as error:
-        return f"{where} holds {error}"
-    return ""
+        deep = "what is nested too deeply or holds itself"
+        held = deep if isinstance(error, RecursionError) else error
+        problem = f": the retrieved document [{position}] cannot be kept in a file, as its metadata"
+        fix = "let the retriever turn it into text or numbers, or run without a checkpoint"
+        raise InvalidType("checkpoint", f"{problem} holds {held}", fix) from error
 
 
 def _dumped(content: Any) -> str:
     return json.dumps(
-        content,
-        default=_marked_kind,
-        ensure_ascii=False,
-        allow_nan=False,
-        separators=(",", ":"),
+        content, default=_marked_kind, ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
 
 
@@ -334,9 +266,4 @@ def _read_documents(content: Sequence[Any]) -> list[DocumentLike]:
     Raises:
         TypeError, ValueError, KeyError: If it holds something else.
     """
-    return [
-        one
-        if isinstance(one, str)
-        else Document(page_content=one["page_content"], metadata=one["metadata"], id=one["id"])
-        for one in content
-    ]
+    return [one if isinstance(one, str) else Document(**one) for one in content]

@@ -7,41 +7,27 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_core.runnables.config import RunnableConfig, get_config_list
 
-from krag_eval._io import bar_of, bars, check_progress
+from krag_eval import errors
+from krag_eval._io import bar_of, bars
 from krag_eval._language import _
+from krag_eval.datasets import loading, table, vocabularies
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
-from krag_eval.datasets.loading import advised_to_load, dataset_in, is_table, rows_by_question
-from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, is_frame, notes_on
-from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
-from krag_eval.errors import (
-    EVALUATOR_OPTIONS,
-    PLAN_OPTIONS,
-    Advice,
-    InvalidInput,
-    InvalidType,
-    check_options,
-    clipped,
-    muted,
-    one_of,
-    text,
-    unknown,
-    warn,
-    whole,
-)
+from krag_eval.errors import InvalidInput, InvalidType, Refusal, clipped, muted, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
-from krag_eval.matching.timeouts import check_timeout, in_loop, n_threads
+from krag_eval.matching.timeouts import in_loop, n_threads
 from krag_eval.results.latency import RetrievalRun
-from krag_eval.retrievers.asking import Answers, Asking, Call, RetrieverLike, kind_of
+from krag_eval.retrievers.asking import Answers, Asking, Call, RetrieverLike, Round, kind_of
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
+from krag_eval.retrievers.verbs import Asks, asks, twin_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, deepest, spelled
 from krag_eval.statistics.comparison import Comparison, checked_metrics, compare
 from krag_eval.statistics.intervals import Clusters, check_sampling
@@ -56,6 +42,7 @@ if TYPE_CHECKING:
     from krag_eval.scoring.metrics import Metric
 
 
+@asks
 def evaluate_retriever(
     retriever: RetrieverLike,
     dataset: Rows,
@@ -75,7 +62,7 @@ def evaluate_retriever(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_key: str | None = None,
     **options: Any,
-) -> EvaluationResult:
+) -> Asks[EvaluationResult]:
     """Ask a retriever every question of a data set, and evaluate what comes back.
 
     Each question is one ``invoke`` of the retriever, in LangChain's config, so callbacks, tags and
@@ -155,41 +142,14 @@ def evaluate_retriever(
     >>> result.to_dict()["hit_rate@1"], result.failures.empty
     (0.5, True)
     """
-    check_options(evaluate_retriever, options, EVALUATOR_OPTIONS)
-    run = Run(
-        Call.of(retriever, input_key, output_key),
-        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
-        on_error=on_error,
-        max_concurrency=max_concurrency,
-        timeout=timeout,
-        config=config,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_key=checkpoint_key,
-    )
-    return run.now()
+    call = Call.of(retriever, input_key, output_key)
+    evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
+    return Run(call, evaluation, Asking(on_error, max_concurrency, timeout, config, progress,
+                                        checkpoint, checkpoint_key))  # fmt: skip
 
 
-async def aevaluate_retriever(
-    retriever: RetrieverLike,
-    dataset: Rows,
-    k: Cutoffs = DEFAULT_CUTOFFS,
-    matcher: str | Matcher | None = None,
-    *,
-    budget: int | Iterable[int] | None = None,
-    length: Length = "words",
-    metrics: Iterable[str | Metric] | None = None,
-    input_key: str | None = None,
-    output_key: str | None = None,
-    on_error: Literal["raise", "record"] | None = None,
-    max_concurrency: int | None = None,
-    timeout: float | None = None,
-    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
-    progress: bool | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_key: str | None = None,
-    **options: Any,
-) -> EvaluationResult:
+@twin_of(evaluate_retriever)
+def aevaluate_retriever() -> None:
     """Do as :func:`evaluate_retriever`, through the retriever's own ``ainvoke``.
 
     As many questions are asked at the same time as LangChain has threads, if ``max_concurrency``
@@ -202,21 +162,9 @@ async def aevaluate_retriever(
     >>> asyncio.run(aevaluate_retriever(retriever, dataset, k=1)).to_dict()["mrr@1"]
     1.0
     """
-    check_options(aevaluate_retriever, options, EVALUATOR_OPTIONS)
-    run = Run(
-        Call.of(retriever, input_key, output_key),
-        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
-        on_error=on_error,
-        max_concurrency=max_concurrency,
-        timeout=timeout,
-        config=config,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_key=checkpoint_key,
-    )
-    return await run.soon()
 
 
+@asks
 def evaluate_retrievers(
     retrievers: Mapping[str, RetrieverLike],
     dataset: Rows,
@@ -242,7 +190,7 @@ def evaluate_retrievers(
     checkpoint: Mapping[str, str | os.PathLike[str]] | None = None,
     checkpoint_key: Mapping[str, str] | None = None,
     **options: Any,
-) -> Comparison:
+) -> Asks[Comparison]:
     """Ask several retrievers the same questions, one after the other, and compare them.
 
     Everything is checked before the first question is asked.
@@ -305,77 +253,18 @@ def evaluate_retrievers(
     >>> comparison.results["half"].to_dict()["hit_rate@5"]
     0.5
     """
-    check_options(evaluate_retrievers, options, EVALUATOR_OPTIONS)
-    runs = Runs(
-        retrievers,
-        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
-        metric,
-        baseline=baseline,
-        clusters=clusters,
-        input_key=input_key,
-        output_key=output_key,
-        on_error=on_error,
-        max_concurrency=max_concurrency,
-        timeout=timeout,
-        config=config,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_key=checkpoint_key,
-        level=level,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-    return runs.now()
+    evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
+    sampling = {"level": level, "n_resamples": n_resamples, "seed": seed}
+    comparing = {"baseline": baseline, "clusters": clusters, **sampling}
+    checked = _checked_retrievers(retrievers)
+    calls = {name: Call.of(one, input_key, output_key) for name, one in checked.items()}
+    asking = Asking(on_error, max_concurrency, timeout, config, progress)
+    return Runs(calls, evaluation, asking, checkpoint, checkpoint_key, metric, comparing)
 
 
-async def aevaluate_retrievers(
-    retrievers: Mapping[str, RetrieverLike],
-    dataset: Rows,
-    k: Cutoffs = DEFAULT_CUTOFFS,
-    matcher: str | Matcher | None = None,
-    *,
-    metric: str | Sequence[str] | None = None,
-    baseline: str | None = None,
-    clusters: str | None = None,
-    level: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-    budget: int | Iterable[int] | None = None,
-    length: Length = "words",
-    metrics: Iterable[str | Metric] | None = None,
-    input_key: str | None = None,
-    output_key: str | None = None,
-    on_error: Literal["raise", "record"] | None = None,
-    max_concurrency: int | None = None,
-    timeout: float | None = None,
-    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
-    progress: bool | None = None,
-    checkpoint: Mapping[str, str | os.PathLike[str]] | None = None,
-    checkpoint_key: Mapping[str, str] | None = None,
-    **options: Any,
-) -> Comparison:
+@twin_of(evaluate_retrievers)
+def aevaluate_retrievers() -> None:
     """Do as :func:`evaluate_retrievers`, through each retriever's own ``ainvoke``."""
-    check_options(aevaluate_retrievers, options, EVALUATOR_OPTIONS)
-    runs = Runs(
-        retrievers,
-        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
-        metric,
-        baseline=baseline,
-        clusters=clusters,
-        input_key=input_key,
-        output_key=output_key,
-        on_error=on_error,
-        max_concurrency=max_concurrency,
-        timeout=timeout,
-        config=config,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_key=checkpoint_key,
-        level=level,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-    return await runs.soon()
 
 
 #: Questions and their ground truth: rows or a table of them, a dict from question to documents, or
@@ -388,7 +277,7 @@ _SHAPES = (
     'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, a dict '
     "from question to documents, or what load_dataset returns"
 )
-_ASKED = ("question", "actual", "predicted", "id", OWN)
+_ASKED = ("question", "actual", "predicted", "id", table.OWN)
 _LOAD = "load_dataset knows the column names of other tools, and takes yours"
 
 
@@ -425,11 +314,11 @@ class Questions:
         """
         if isinstance(dataset, Dataset):
             return _of_dataset(dataset)
-        with advised_to_load():
-            if isinstance(dataset, Mapping) and not is_table(dataset):
-                return _of_rows(rows_by_question(dataset))
+        with loading.advised_to_load():
+            if isinstance(dataset, Mapping) and not loading.is_table(dataset):
+                return _of_rows(loading.rows_by_question(dataset))
             if _is_foreign(dataset):
-                return _of_dataset(dataset_in(dataset))
+                return _of_dataset(loading.dataset_in(dataset))
             if _is_frame(dataset):
                 return _of_frame(dataset)
             if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
@@ -442,7 +331,7 @@ class Questions:
         if "tags" in given:
             checked_tags(given["tags"] or {}, len(self))
         elif self.notes:
-            warn(f"dataset: {self.notes[0]}.", Advice(_("pass {} to keep none"), tags={}))
+            warn(f"dataset: {self.notes[0]}.", errors.Advice(_("pass {} to keep none"), tags={}))
         labels = labels_for(given.get("matcher"), self.labels, self.texts)
         return {"queries": labels, "tags": self.tags, **self.defaults, **given}
 
@@ -452,87 +341,68 @@ class Questions:
 
 def _of_dataset(dataset: Dataset) -> Questions:
     if dataset.questions is None:
-        raise InvalidInput(
-            "dataset",
-            f": {dataset!r} does not hold the text of every question, so there is nothing to ask a "
-            "retriever",
-            "read it with its questions, or pass rows of question and actual documents",
-        )
-    return Questions(
-        list(dataset.questions),
-        list(dataset.queries),
-        list(dataset.actual),
-        dataset.defaults,
-        dataset.tags,
-    )
+        problem = f": {dataset!r} does not hold the text of every question"
+        fix = "read it with its questions, or pass rows of question and actual documents"
+        raise InvalidInput("dataset", problem, fix)
+    given = [*dataset.questions], [*dataset.queries], [*dataset.actual]
+    return Questions(*given, dataset.defaults, dataset.tags)
 
 
 def _of_frame(frame: pd.DataFrame) -> Questions:
-    absent = [name for name in ("question", "actual") if name not in frame.columns]
-    if absent:
-        columns = ", ".join(map(repr, frame.columns))
-        problem = f": the data frame has no column {absent[0]!r}, only {columns}"
-        raise InvalidInput("dataset", problem, _LOAD)
     names = [name for name in ("question", "actual", "id") if name in frame.columns]
+    if names[:2] != ["question", "actual"]:
+        absent = "actual" if "question" in names else "question"
+        columns = ", ".join(map(repr, frame.columns))
+        problem = f": the data frame has no column {absent!r}, only {columns}"
+        raise InvalidInput("dataset", problem, _LOAD)
     questions = _of_rows(frame[names].to_dict("records"))
     once = frame.loc[:, ~frame.columns.duplicated(keep=False)]
-    table = Columns.of_frame(once, "dataset", _ASKED, choice=True)
-    return replace(questions, tags=table.others, notes=notes_on(table.left_out))
+    others = table.Columns.of_frame(once, "dataset", _ASKED, choice=True)
+    return replace(questions, tags=others.others, notes=table.notes_on(others.left_out))
 
 
 def _of_rows(rows: Sequence[Any]) -> Questions:
     if not len(rows):
         raise InvalidInput("dataset", "must hold at least one question, got none")
-    for position, row in enumerate(rows):
-        _check_row(row, position)
-    texts = [row["question"] for row in rows]
-    actual = [
-        documents_in(row["actual"], Location("dataset", at, "['actual']"), ground_truth=True)
-        for at, row in enumerate(rows)
-    ]
-    tags = TagReader(_ASKED, choice=True)
-    found = tags.columns([tags.read(row, Mark()) for row in rows])
-    return Questions(
-        texts,
-        _labels(texts, rows),
-        actual,
-        tags=found,
-        notes=notes_on(tags.left_out),
-    )
+    texts, actual = [], []
+    for at, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            problem = f'must be a row {{"question": …, "actual": [documents]}}, got {kind_of(row)}'
+            raise InvalidType("dataset", problem, query=at)
+        for name in ("question", "actual"):
+            if name not in row:
+                problem = f"has no {name!r}, only {', '.join(map(repr, row))}"
+                raise InvalidInput("dataset", problem, _LOAD, query=at)
+        if not isinstance(row["question"], str) or not row["question"]:
+            problem = f"must be text, got {clipped(row['question'])}"
+            raise InvalidType("dataset", problem, query=at, within="['question']")
+        texts.append(row["question"])
+        where = Location("dataset", at, "['actual']")
+        actual.append(documents_in(row["actual"], where, ground_truth=True))
+    tags = table.TagReader(_ASKED, choice=True)
+    found = tags.columns([tags.read(row, table.Mark()) for row in rows])
+    labels = _labels(texts, [row.get("id") for row in rows])
+    return Questions(texts, labels, actual, tags=found, notes=table.notes_on(tags.left_out))
 
 
-def _check_row(row: object, position: int) -> None:
-    if not isinstance(row, Mapping):
-        problem = f'must be a row {{"question": …, "actual": [documents]}}, got {kind_of(row)}'
-        raise InvalidType("dataset", problem, query=position)
-    absent = [name for name in ("question", "actual") if name not in row]
-    if absent:
-        problem = f"has no {absent[0]!r}, only {', '.join(map(repr, row))}"
-        raise InvalidInput("dataset", problem, _LOAD, query=position)
-    if not isinstance(row["question"], str) or not row["question"]:
-        problem = f"must be text, got {clipped(row['question'])}"
-        raise InvalidType("dataset", problem, query=position, within="['question']")
-
-
-def _labels(texts: list[str], rows: Sequence[Mapping[str, Any]]) -> list[str | int]:
+def _labels(texts: list[str], ids: list[Any]) -> list[str | int]:
     """Label by question; where questions repeat, by id, or by position where there is no id."""
     different = len(set(texts))
     if different == len(texts):
         return list(texts)
-    ids = [row.get("id") for row in rows]
     known = all(isinstance(one, str | int) and not isinstance(one, bool) for one in ids)
-    labels = ids if known and len(set(ids)) == len(ids) else list(range(len(texts)))
+    by_ids = known and len(set(ids)) == len(ids)
     told = _(
         "dataset: {n} queries have {different} different questions, so all are labelled by their "
         "positions."
     )
-    if labels is ids:
+    if by_ids:
         told = _(
             "dataset: {n} queries have {different} different questions, so all are labelled by "
             "their ids."
         )
     warn(told.format(n=len(texts), different=different))
-    return labels  # type: ignore[return-value]  # checked above
+    return ids if by_ids else list(range(len(texts)))
 
 
 def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
@@ -542,7 +412,7 @@ def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
 
 def _is_foreign(value: object) -> bool:
     """Tell whether this is a table that load_dataset knows and that is not in our own columns."""
-    if isinstance(value, Mapping) or (is_frame(value) and not _is_frame(value)):
+    if isinstance(value, Mapping) or (table.is_frame(value) and not _is_frame(value)):
         return True
     names: Iterable[Any] = ()
     if _is_frame(value):
@@ -550,7 +420,19 @@ def _is_foreign(value: object) -> bool:
     elif isinstance(value, Sequence) and len(value):
         first = example_as_row(value[0]) or value[0]
         names = first if isinstance(first, Mapping) else ()
-    return not {"question", "actual"} <= {*names} and len(KNOWN.intersection(names)) > 1
+    own = {"question", "actual"} <= {*names}
+    return not own and len(vocabularies.KNOWN.intersection(names)) > 1
+
+
+@contextmanager
+def called(ours: str, theirs: str) -> Iterator[None]:
+    """Let what is refused of another function's argument be about the one it came in."""
+    try:
+        yield
+    except Refusal as error:
+        if error.argument == theirs and error.place is None:
+            error.argument = ours
+        raise
 
 
 @dataclass(frozen=True)
@@ -584,12 +466,11 @@ class Evaluation:
         given = options if matcher is None else {**options, "matcher": matcher}
         options = questions.options(given)
         check_n_jobs(options.get("n_jobs"))
-        settings = {name: options[name] for name in PLAN_OPTIONS if name in options}
+        settings = {name: options[name] for name in errors.PLAN_OPTIONS if name in options}
         plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **settings)
         with muted():  # warnings come when it is evaluated
-            queries = QuerySet.from_lists(
-                questions.actual, [[]] * len(questions), options["queries"]
-            )
+            nothing: list[list[Any]] = [[]] * len(questions)
+            queries = QuerySet.from_lists(questions.actual, nothing, options["queries"])
             key = plan.plan.grade_key
             plan.plan.check_ground_truth(queries, None if key is None else queries.grades(key))
             if plan.plan.aspect_key is not None:
@@ -623,31 +504,19 @@ class Evaluation:
 class Run:
     """One way to ask a retriever the questions; checked.
 
-    Its fields are arguments of :func:`evaluate_retriever`. It can be run again, for the queries
-    that failed.
+    It can be run again, for the queries that failed.
     """
 
     call: Call
     evaluation: Evaluation
-    _: KW_ONLY
-    on_error: str | None
-    max_concurrency: int | None
-    timeout: float | None
-    config: Any
-    progress: bool | None
-    checkpoint: str | os.PathLike[str] | None
-    checkpoint_key: str | None
+    asking: Asking
     title: str = "retrieving"
 
     def __post_init__(self) -> None:
-        if self.on_error is not None:
-            one_of("on_error", self.on_error, ("raise", "record"))
-        if self.max_concurrency is not None:
-            whole("max_concurrency", self.max_concurrency, 1)
-        check_timeout(self.timeout)
-        _check_config(self.config, len(self.evaluation.questions))
-        check_progress(self.progress)
-        _check_checkpoint(self.checkpoint, self.checkpoint_key)
+        config, n = self.asking.config, len(self.evaluation.questions)
+        if not isinstance(config, Mapping | None) and len(config) != n:
+            problem = f"must have one config per question, {n}, got {len(config)}"
+            raise InvalidInput("config", problem, "pass a single config to use it for all")
 
     def now(self, known: Answers | None = None, *, in_any_loop: bool = False) -> EvaluationResult:
         """Ask what is not known, and evaluate everything.
@@ -659,82 +528,80 @@ class Run:
         """
         if self.call.is_async_only and not in_any_loop:
             _check_no_loop()
-        with self._gathering(known) as answers:
-            while positions := answers.unasked():
-                asking, configs = self._asking(answers, positions)
-                if self.call.is_async_only:
-                    self._ask_in_loop(asking, configs, answers)
-                else:
-                    asking.now(configs)
-                self._check(answers)
-        return self._result(answers)
+        with self.call.asked(self.evaluation.questions.texts):
+            with self._gathering(known) as answers:
+                while positions := answers.unasked():
+                    round_, configs = self._round(answers, positions)
+                    if self.call.is_async_only:
+                        self._ask_in_loop(round_, configs, answers)
+                    else:
+                        round_.now(configs)
+                    self._check(answers)
+            return self._result(answers)
 
     async def soon(self, known: Answers | None = None) -> EvaluationResult:
         """Do as :meth:`now`, asking asynchronously."""
-        with self._gathering(known) as answers:
-            while positions := answers.unasked():
-                asking, configs = self._asking(answers, positions)
-                await asking.soon(configs)
-                self._check(answers)
-        return self._result(answers)
+        with self.call.asked(self.evaluation.questions.texts):
+            with self._gathering(known) as answers:
+                while positions := answers.unasked():
+                    round_, configs = self._round(answers, positions)
+                    await round_.soon(configs)
+                    self._check(answers)
+            return self._result(answers)
 
-    def _asking(
+    def _round(
         self, answers: Answers, positions: list[int]
-    ) -> tuple[Asking, dict[int, RunnableConfig]]:
+    ) -> tuple[Round, dict[int, RunnableConfig]]:
         """Return what asks, and LangChain's config for each position, in objects of its own."""
-        several = not isinstance(self.config, Mapping | None)
-        given = [self.config[i] for i in positions] if several else self.config
+        given, most = self.asking.config, self.asking.max_concurrency
+        if not isinstance(given, Mapping | None):
+            given = [given[i] for i in positions]
         configs = get_config_list(given, len(positions))
-        if self.max_concurrency is not None:
-            configs = [{**one, "max_concurrency": self.max_concurrency} for one in configs]
+        if most is not None:
+            configs = [{**one, "max_concurrency": most} for one in configs]
         n_at_once = configs[0].get("max_concurrency") or n_threads()
         texts = self.evaluation.questions.texts
-        asking = Asking(self.call, texts, answers, self.timeout, n_at_once)
-        return asking, dict(zip(positions, configs, strict=True))
+        round_ = Round(self.call, texts, answers, self.asking.timeout, n_at_once)
+        return round_, dict(zip(positions, configs, strict=True))
 
     def _ask_in_loop(
-        self, asking: Asking, configs: dict[int, RunnableConfig], answers: Answers
+        self, round_: Round, configs: dict[int, RunnableConfig], answers: Answers
     ) -> None:
         try:
-            in_loop(self.timeout, partial(asking.soon, configs), asking.stop)
+            in_loop(self.asking.timeout, partial(round_.soon, configs), round_.stop)
         except TimeoutError:  # one call holds up the loop, and so all of them
-            answers.n_lost = min(asking.n_at_once, len(configs))
+            answers.n_lost = min(round_.n_at_once, len(configs))
 
     def _check(self, answers: Answers) -> None:
         answers.fail_unasked()
-        _raise_what_stopped(answers, self.evaluation.questions.labels)
+        answers.raise_what_stopped(self.evaluation.questions.labels)
 
     def _gathering(self, known: Answers | None) -> Answers:
         """Return where answers go, with those that need not be asked for."""
-        n_queries = len(self.evaluation.questions)
-        answers = Answers(n_queries, on_error=self.on_error)
-        keeper = self._keeper(answers)
+        texts, path = self.evaluation.questions.texts, self.asking.checkpoint
+        answers = Answers(len(texts), on_error=self.asking.on_error)
+        call, key = self.call, self.asking.checkpoint_key
+        purpose = partial(purpose_of, call.runnable, call.settings, texts, key)
+        keeper = None if path is None else Checkpoint(path, purpose())
+        for position, one in keeper.answers.items() if keeper is not None else ():
+            answers.known(position, *one)
         for position, documents in enumerate(known.documents if known is not None else ()):
             if known is not None and documents is not None and answers.documents[position] is None:
                 answers.known(position, documents, known.seconds[position])
                 if keeper is not None:  # its file was deleted meanwhile
                     keeper.append(position, documents, float(known.seconds[position]))
-        done = n_queries - len(answers.missing())
-        bar = bar_of(self.progress, total=n_queries, done=done, title=self.title)
+        done = len(texts) - len(answers.missing())
+        bar = bar_of(self.asking.progress, total=len(texts), done=done, title=self.title)
         return answers.gather(keeper, bar)
 
-    def _keeper(self, answers: Answers) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        texts = self.evaluation.questions.texts
-        checkpoint = Checkpoint(self.checkpoint, purpose_of(self.call, texts, self.checkpoint_key))
-        for position, (documents, seconds) in checkpoint.answers.items():
-            answers.known(position, documents, seconds)
-        return checkpoint
-
     def _result(self, answers: Answers) -> EvaluationResult:
-        _warn_of_failures(answers, self.evaluation.questions.labels)
+        answers.warn_of_failures(self.evaluation.questions.labels)
         run = RetrievalRun(
             seconds=answers.seconds,
             failures=tuple(failure for _, failure in sorted(answers.failures.items())),
             again=_Again(self, answers) if answers.failures else None,
         )
-        with bars(self.progress):
+        with bars(self.asking.progress):
             result = self.evaluation.result([one or [] for one in answers.documents])
         return replace(result, retrieval=run)
 
@@ -758,88 +625,18 @@ class _Again:
             if name not in allowed:
                 named = ", ".join(map(repr, allowed))
                 raise InvalidType(name, f": retry_failed() takes {named} alone, got {name!r}")
-        return replace(self.run, **changes)
-
-
-def _raise_what_stopped(answers: Answers, labels: Sequence[str | int]) -> None:
-    if answers.unkept is not None:
-        raise answers.unkept
-    if answers.stopped and answers.first_error is not None:
-        if answers.n_lost:
-            lost = f"{answers.n_lost} calls never returned, so nothing more was asked."
-            answers.first_error[1].add_note(lost)
-        position, error = answers.first_error
-        n = len(answers.failures)
-        others = f" and on {n - 1} more, and answered none" if n > 1 else ""
-        error.add_note(
-            f"The retriever failed on query {clipped(labels[position])} (position {position})"
-            f'{others}. on_error="record" asks the others and lists what failed.'
-        )
-        raise error
-
-
-def _warn_of_failures(answers: Answers, labels: Sequence[str | int]) -> None:
-    if not answers.failures:
-        return
-    position, failure = min(answers.failures.items())
-    told = _(
-        "{n} of {queries} queries failed and count as nothing retrieved; the first is {label}: "
-        "{type}: {message}"
-    )
-    problem = told.format(
-        n=len(answers.failures), queries=len(labels), label=clipped(labels[position]),
-        type=failure.type, message=clipped(failure.message),
-    )  # fmt: skip
-    warn(problem, _("The result's failures lists them, and its retry_failed asks them again"))
-    if answers.n_lost:
-        warn(_("{n} calls never returned, so nothing more was asked.").format(n=answers.n_lost))
-
-
-def _check_config(config: object, n_queries: int) -> None:
-    if isinstance(config, Mapping | None):
-        return
-    if not isinstance(config, list | tuple) or not all(isinstance(one, Mapping) for one in config):
-        raise InvalidType(
-            "config",
-            "must be a LangChain config such as {'callbacks': […], 'tags': […]}, or a list with "
-            f"one per question, got {clipped(config)}",
-        )
-    if len(config) != n_queries:
-        raise InvalidInput(
-            "config",
-            f"must have one config per question, got {len(config)} for {n_queries} questions",
-            "pass a single config to use it for all",
-        )
-
-
-def _check_checkpoint(checkpoint: object, key: object) -> None:
-    if checkpoint is not None and not isinstance(checkpoint, os.PathLike):
-        text("checkpoint", checkpoint, 'the path of a file, such as "run.jsonl"')
-    if key is None:
-        return
-    text("checkpoint_key", key, 'a text that names the retriever, such as "bge-m3, index of May"')
-    if checkpoint is None:
-        raise InvalidInput(
-            "checkpoint_key",
-            f"names the retriever in a checkpoint, and there is none, got {clipped(key)}",
-            Advice("pass {} as well, or leave it out", checkpoint=...),
-        )
+        return replace(self.run, asking=replace(self.run.asking, **changes))
 
 
 def _check_no_loop() -> None:
-    if _in_a_loop():
-        raise RuntimeError(
-            "the retriever is an async function and an event loop is running, as in a notebook; "
-            "write await aevaluate_retriever(…) instead."
-        )
-
-
-def _in_a_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return False
-    return True
+        return
+    raise RuntimeError(
+        "the retriever is an async function and an event loop is running, as in a notebook; "
+        "write await aevaluate_retriever(…) instead."
+    )
 
 
 class Runs:
@@ -847,50 +644,31 @@ class Runs:
 
     def __init__(
         self,
-        retrievers: Mapping[str, RetrieverLike],
+        calls: Mapping[str, Call],
         evaluation: Evaluation,
+        asking: Asking,
+        checkpoints: Mapping[str, str | os.PathLike[str]] | None,
+        keys: Mapping[str, str] | None,
         metric: str | Sequence[str] | None,
-        *,
-        baseline: str | None,
-        clusters: str | None,
-        input_key: str | None,
-        output_key: str | None,
-        checkpoint: Mapping[str, str | os.PathLike[str]] | None,
-        checkpoint_key: Mapping[str, str] | None,
-        level: float,
-        n_resamples: int,
-        seed: int,
-        **asking: Any,
+        comparing: dict[str, Any],
     ) -> None:
-        _check_retrievers(retrievers)
-        files = _by_name("checkpoint", checkpoint, retrievers, "file")
-        keys = _by_name("checkpoint_key", checkpoint_key, retrievers, "text")
-        check_sampling(level, n_resamples, seed)
-        if baseline is not None:
-            one_of("baseline", baseline, list(retrievers))
-        if clusters is not None:
-            evaluation.check_clusters(clusters)
-        self._comparing: dict[str, Any] = {
-            "baseline": baseline,
-            "clusters": clusters,
-            "level": level,
-            "n_resamples": n_resamples,
-            "seed": seed,
-        }
+        files = _by_name("checkpoint", checkpoints, calls)
+        keys = _by_name("checkpoint_key", keys, calls)
+        check_sampling(*(comparing[name] for name in ("level", "n_resamples", "seed")))
+        if comparing["baseline"] is not None:
+            errors.one_of("baseline", comparing["baseline"], list(calls))
+        if comparing["clusters"] is not None:
+            evaluation.check_clusters(comparing["clusters"])
+        self._comparing = comparing
         self._metric = evaluation.deepest_ndcg if metric is None else metric
-        checked_metrics(dict.fromkeys(retrievers, evaluation.plan.nothing().summary), self._metric)
-        self._runs = {
-            name: Run(
-                Call.of(retriever, input_key, output_key),
-                evaluation,
-                checkpoint=files.get(name),
-                checkpoint_key=keys.get(name),
-                title=name,
-                **asking,
-            )
-            for name, retriever in retrievers.items()
-        }
-        _check_files(files)
+        checked_metrics(dict.fromkeys(calls, evaluation.plan.nothing().summary), self._metric)
+        self._runs = {}
+        for name, call in calls.items():
+            own = replace(asking, checkpoint=files.get(name), checkpoint_key=keys.get(name))
+            self._runs[name] = Run(call, evaluation, own, name)
+        if len({os.path.realpath(path) for path in files.values()}) < len(files):
+            problem = ": each retriever needs a file of its own, got one twice"
+            raise InvalidInput("checkpoint", problem)
 
     def now(self) -> Comparison:
         """Ask one retriever after the other, and compare them."""
@@ -927,40 +705,23 @@ def _saving(results: Mapping[str, EvaluationResult]) -> Iterator[None]:
         raise
 
 
-def _check_retrievers(retrievers: object) -> None:
+def _checked_retrievers(retrievers: object) -> Mapping[str, Any]:
     if not isinstance(retrievers, Mapping):
-        raise InvalidType(
-            "retrievers",
-            'must map names to retrievers, such as {"bm25": first, "dense": second}, got '
-            f"{kind_of(retrievers)}",
-        )
+        be = 'map names to retrievers, such as {"bm25": first, "dense": second}'
+        raise errors.must("retrievers", be, retrievers, kind=InvalidType)
     for name in retrievers:
         if not isinstance(name, str):
-            raise InvalidType("retrievers", f": a name must be text, got {clipped(name)}")
+            raise errors.must("retrievers", "have texts as names", name, kind=InvalidType)
     if len(retrievers) < 2:
-        raise InvalidInput(
-            "retrievers",
-            f"must hold at least two to compare, got {len(retrievers)}",
-            "evaluate_retriever evaluates one alone",
-        )
+        fix = "evaluate_retriever evaluates one alone"
+        raise errors.must("retrievers", "hold at least two to compare", len(retrievers), fix)
+    return retrievers
 
 
-def _by_name(
-    argument: str, given: object, retrievers: Mapping[str, Any], what: str
-) -> Mapping[str, Any]:
+def _by_name(argument: str, given: Any, calls: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what is given for each retriever; nothing for those that are not named."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        problem = f"must map names of retrievers to a {what} for each, got {clipped(given)}"
-        raise InvalidType(argument, problem)
-    for name in given:
-        if name not in retrievers:
-            raise unknown(argument, name, list(retrievers))
-    return given
-
-
-def _check_files(files: Mapping[str, str | os.PathLike[str]]) -> None:
-    paths = [os.path.realpath(path) for path in files.values()]
-    if len(set(paths)) < len(paths):
-        raise InvalidInput("checkpoint", ": each retriever needs a file of its own, got one twice")
+    if not isinstance(given, Mapping | None):
+        raise errors.must(argument, "map names of retrievers", given, kind=InvalidType)
+    for name in given or ():
+        errors.one_of(argument, name, list(calls))
+    return given or {}

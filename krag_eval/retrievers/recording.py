@@ -9,15 +9,7 @@ import asyncio
 import difflib
 import threading
 from collections import Counter, defaultdict
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Hashable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -32,35 +24,19 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langchain_core.tracers.context import register_configure_hook
 
+from krag_eval import errors
 from krag_eval._language import _
-from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.langsmith import example_as_row
-from krag_eval.datasets.loading import is_table
-from krag_eval.datasets.table import is_frame
 from krag_eval.datasets.vocabularies import KNOWN
-from krag_eval.documents import as_document, checked_tags, id_of, text_of
-from krag_eval.errors import (
-    EVALUATOR_OPTIONS,
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Refusal,
-    check_options,
-    clipped,
-    clipped_apart,
-    muted,
-    one_of,
-    warn,
-)
+from krag_eval.documents import Location, as_document, checked_tags, documents_in, id_of, text_of
+from krag_eval.errors import Advice, InvalidInput, InvalidType, Refusal, clipped, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.asking import Answer, Wrapped
-from krag_eval.retrievers.evaluating import Questions, Rows
+from krag_eval.retrievers.evaluating import Questions, Rows, called
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import pandas as pd
 
     from krag_eval.documents import DocumentLike
@@ -118,24 +94,15 @@ class RetrievalRecorder(BaseCallbackHandler):
         self._entered[strand()].append(_RECORDING.set(self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         _RECORDING.reset(self._entered[strand()].pop())
 
     def __repr__(self) -> str:
         asked = self._settled()
-        names = [seen.name for one in asked for seen in one.searches]
-        counts = [f"{n} call{'s' * (n > 1)} of {name!r}" for name, n in Counter(names).items()] or [
-            "no calls"
-        ]
-        return (
-            f"RetrievalRecorder({len(asked)} question{'s' * (len(asked) != 1)}, "
-            f"{', '.join(counts)})"
-        )
+        names = Counter(seen.name for one in asked for seen in one.searches)
+        counts = [f"{len(asked)} question{'s' * (len(asked) != 1)}"]
+        counts += [f"{n} call{'s' * (n > 1)} of {name!r}" for name, n in names.items()]
+        return f"RetrievalRecorder({', '.join(counts if names else [*counts, 'no calls'])})"
 
     def clear(self) -> None:
         """Forget everything recorded, so that the next questions are the first."""
@@ -174,16 +141,13 @@ class RetrievalRecorder(BaseCallbackHandler):
         import pandas as pd
 
         rows = [
-            (_name_of(one), number, *_row_of(seen))
+            (_name_of(one), number, seen.name, seen.query, len(seen.documents or ()),
+             sum(_words_in(seen.documents or ())), seen.seconds, seen.told_error)
             for one in self._settled()
             for number, seen in enumerate(one.searches, 1)
-        ]
-        # Column by column, for None is no NaN.
-        columns = {
-            name: pd.Series([row[place] for row in rows], dtype=kind)
-            for place, (name, kind) in enumerate(_COLUMNS.items())
-        }
-        return pd.DataFrame(columns)
+        ]  # fmt: skip
+        # As objects first, for None is no NaN.
+        return pd.DataFrame(rows, columns=[*_COLUMNS], dtype=object).astype(_COLUMNS)
 
     def until_found(
         self, result: EvaluationResult, *, retriever: str | None = None
@@ -223,14 +187,13 @@ class RetrievalRecorder(BaseCallbackHandler):
 
         questions = self._settled()
         name = chosen_name(questions, retriever)
-        ordered = _of_result(questions, result.labels)
+        ordered = _of_result(questions, result)
         ranks = _ranks_until_found(result)
         n_retrieved = result.evidence.relevance.n_retrieved if result.evidence else ()
         rows = []
         for label, question, n in zip(result.labels, ordered, n_retrieved, strict=True):
             found = calls_of(question, name)
-            _check_union(found, int(n), label)
-            rows.append(_read_until(found, ranks.get(label)))
+            rows.append(_read_until(found, ranks.get(label), int(n), label))
         index = pd.Index(result.labels, name="query", dtype=object)
         return pd.DataFrame(rows, index, columns=_UNTIL_FOUND, dtype="Int64")
 
@@ -302,25 +265,23 @@ class RetrievalRecorder(BaseCallbackHandler):
                 clear which retriever, which call or which question is meant; the message says
                 what settles it.
         """
-        check_options(RetrievalRecorder.evaluate, options, EVALUATOR_OPTIONS)
+        errors.check_options(RetrievalRecorder.evaluate, options, errors.EVALUATOR_OPTIONS)
         if calls is not None:
-            one_of("calls", calls, CALLS)
+            errors.one_of("calls", calls, CALLS)
         questions = self._ended()
         name = chosen_name(questions, retriever)
         asked = [question_of(one, input_key) for one in questions]
-        table = _table_of(ground_truth)
-        labels, actual, ordered = aligned(table or ground_truth, questions, asked)
-        seen = [
-            seen_of(one, name, str(label), calls)
-            for one, label in zip(ordered, labels, strict=True)
-        ]
+        truth = _truth_in(ground_truth, questions, asked)
+        ordered = _ordered(truth, questions, asked)
+        pairs = zip(ordered, truth.labels, strict=True)
+        seen = [seen_of(one, name, str(label), calls) for one, label in pairs]
         _warn_of_uncalled(seen, name)
-        given = options if matcher is None else {**options, "matcher": matcher}
-        known = {"queries": labels, **given} if table is None else table.options(given)
+        known = truth.options(options if matcher is None else {**options, "matcher": matcher})
+        actual = truth.actual
         if calls == "each":
             each: list[list[Seen | None]] = [[*calls_of(one, name)] or [None] for one in ordered]
             known = _per_call(known, each)
-            actual = [truth for truth, found in zip(actual, each, strict=True) for _ in found]
+            actual = [one for one, found in zip(actual, each, strict=True) for _call in found]
             seen = [call for found in each for call in found]
         predicted = [call.documents or [] if call is not None else [] for call in seen]
         evaluator = OfflineRetrievalEvaluator(actual, predicted, **known)
@@ -332,12 +293,8 @@ class RetrievalRecorder(BaseCallbackHandler):
         with self._lock:
             running = sum(bool(one.running) for one in self._questions.values())
         if running:
-            raise InvalidInput(
-                "",
-                f"{running} of {self.n_questions} questions are still being answered, or were "
-                "interrupted",
-                "wait for them, or clear the recorder and ask again",
-            )
+            problem = f"{running} of {self.n_questions} questions are still being answered, or hang"
+            raise InvalidInput("", problem, "wait for them, or clear the recorder and ask again")
         return self._settled()
 
     def wrap(
@@ -377,18 +334,10 @@ class RetrievalRecorder(BaseCallbackHandler):
         """Models do not retrieve."""
         return True
 
-    def on_chain_start(
-        self,
-        serialized: Any,
-        inputs: Any,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **details: Any,
-    ) -> None:
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **details: Any) -> None:
         """Note whose part a run is."""
         with self._lock:
-            run = self._enter(run_id, parent_run_id, inputs)
+            run = self._enter(run_id, details, inputs)
             self._questions[run.key].note_order(inputs)
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **details: Any) -> None:
@@ -406,20 +355,13 @@ class RetrievalRecorder(BaseCallbackHandler):
         self.on_chain_end(None, run_id=run_id, **details)
 
     def on_tool_start(
-        self,
-        serialized: Any,
-        input_str: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        inputs: Any = None,
-        **details: Any,
+        self, serialized: Any, input_str: str, *, run_id: UUID, inputs: Any = None, **details: Any
     ) -> None:
         """Note whose part a tool is; it may call a retriever, or search itself."""
         name = (serialized or {}).get("name") or details.get("name") or "tool"
         given = input_str if inputs is None else inputs
         with self._lock:
-            run = self._enter(run_id, parent_run_id, given)
+            run = self._enter(run_id, details, given)
             seen = Seen(name, query_in(given), not run.within, certain=False)
             seen.tool = run.called_by or ToolCall(details.get("tool_call_id") or "")
             self._watch(run_id, replace(run, tool=_Tool(seen, seen.tool, run.tool)), seen)
@@ -438,18 +380,12 @@ class RetrievalRecorder(BaseCallbackHandler):
         self._close(run_id, error=error)
 
     def on_retriever_start(
-        self,
-        serialized: Any,
-        query: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **details: Any,
+        self, serialized: Any, query: str, *, run_id: UUID, **details: Any
     ) -> None:
         """Note that a retriever is asked, by whom, and since when."""
         name = details.get("name") or (serialized or {}).get("name") or "retriever"
         with self._lock:
-            run = self._enter(run_id, parent_run_id, query)
+            run = self._enter(run_id, details, query)
             seen = Seen(name, query if isinstance(query, str) else str(query), not run.within)
             seen.tool = run.called_by
             self._watch(run_id, replace(run, within=True), seen)
@@ -479,13 +415,14 @@ class RetrievalRecorder(BaseCallbackHandler):
                 run.settle()
             self._leave(run_id)
 
-    def _enter(self, run_id: UUID, parent: UUID | None, inputs: Any) -> _Run:
+    def _enter(self, run_id: UUID, details: Mapping[str, Any], inputs: Any) -> _Run:
         """Note a run under its question, which begins with the first run that has no parent here.
 
         A recorder that hangs on a part of a chain does not see the run around it; its parts
         belong together by the parent they name.
         """
-        known = self._runs.get(parent) if parent is not None else None
+        parent = details.get("parent_run_id")
+        known = None if parent is None else self._runs.get(parent)
         run = _Run(parent or run_id) if known is None else _Run(known.key, known.within, known.tool)
         if run.key not in self._questions:
             alone = not self._runs
@@ -651,44 +588,31 @@ def strand() -> tuple[int, object]:
 
 
 def _run_of(calls: Sequence[Seen | None]) -> RetrievalRun:
-    answered = [call is not None and call.documents is not None for call in calls]
-    failures = [
-        Failure.of(position, call.error or RuntimeError("it never returned"), call.seconds)
-        for position, call in enumerate(calls)
-        if call is not None and call.documents is None
-    ]
-    seconds = [
-        call.seconds if call is not None and known else np.nan
-        for call, known in zip(calls, answered, strict=True)
-    ]
-    return RetrievalRun(np.array(seconds, np.float64), tuple(failures))
+    seconds, failures = np.full(len(calls), np.nan), []
+    for position, call in enumerate(calls):
+        if call is not None and call.documents is not None:
+            seconds[position] = call.seconds
+        elif call is not None:
+            error = call.error or RuntimeError("it never returned")
+            failures.append(Failure.of(position, error, call.seconds))
+    return RetrievalRun(seconds, tuple(failures))
 
 
 def _warn_of_uncalled(calls: Sequence[Seen | None], name: str | None) -> None:
     uncalled = sum(call is None for call in calls)
     failed = sum(call is not None and call.documents is None for call in calls)
+    retriever = _("The agent's search") if name is None else repr(name)
     if uncalled:
         told = _(
-            "The retriever {name!r} was not called for {n} of {questions} questions; they count as "
-            "nothing retrieved."
+            "{retriever} was not called for {n} of {questions} questions; they count as nothing "
+            "retrieved."
         )
-        if name is None:
-            told = _(
-                "No retriever was called for {n} of {questions} questions; they count as nothing "
-                "retrieved."
-            )
-        warn(told.format(name=name, n=uncalled, questions=len(calls)))
+        warn(told.format(retriever=retriever, n=uncalled, questions=len(calls)))
     if failed:
         told = _(
-            "The retriever {name!r} failed for {n} of {questions} questions; they count as nothing "
-            "retrieved"
+            "{retriever} failed for {n} of {questions} questions; they count as nothing retrieved"
         )
-        if name is None:
-            told = _(
-                "Every call failed for {n} of {questions} questions; they count as nothing "
-                "retrieved"
-            )
-        problem = told.format(name=name, n=failed, questions=len(calls))
+        problem = told.format(retriever=retriever, n=failed, questions=len(calls))
         warn(problem, _("See the failures of the result"))
 
 
@@ -741,6 +665,13 @@ class Seen:
     seconds: float = float("nan")
     certain: bool = True
     tool: ToolCall | None = None
+
+    @property
+    def told_error(self) -> str | None:
+        """What it raised, in words; ``None`` if it returned documents or is still at it."""
+        if self.documents is not None or self.error is None:
+            return None
+        return f"{type(self.error).__name__}: {self.error}".rstrip(": ")
 
 
 @dataclass(eq=False)
@@ -805,16 +736,11 @@ def settled(questions: Iterable[Question]) -> list[Question]:
     """
     questions = list(questions)
     known = {seen.name for one in questions for seen in one.seen if seen.certain}
-    return [
-        replace(
-            one,
-            seen=_in_the_order_asked(
-                [s for s in one.seen if s.certain or (s.error is not None and s.name in known)],
-                one.order,
-            ),
-        )
-        for one in questions
-    ]
+
+    def searches(one: Question) -> list[Seen]:
+        return [s for s in one.seen if s.certain or (s.error is not None and s.name in known)]
+
+    return [replace(one, seen=_in_the_order_asked(searches(one), one.order)) for one in questions]
 
 
 def _in_the_order_asked(seen: list[Seen], order: Mapping[str, int]) -> list[Seen]:
@@ -846,7 +772,7 @@ def chosen_name(questions: Sequence[Question], retriever: str | None) -> str | N
             '(response_format="content_and_artifact") or asks a retriever',
         )
     if retriever is not None:
-        return one_of("retriever", retriever, everyone)
+        return errors.one_of("retriever", retriever, everyone)
     outermost = [seen for one in questions for seen in one.searches]
     names = {seen.name for seen in outermost}
     if len(names) > 1 and all(seen.tool is not None for seen in outermost):
@@ -946,35 +872,22 @@ def _per_call(options: Mapping[str, Any], each: Sequence[Sequence[object]]) -> d
         problem = ': with calls="each", the tag "call" holds the number of the call'
         raise InvalidInput("tags", problem, "give yours another name")
     if len(labels) != len(each):
-        problem = f"must have one label per question, {len(each)}, got {len(labels)}"
-        raise InvalidInput("queries", problem)
-
-    def spread(values: Sequence[Any]) -> list[Any]:
-        return [one for one, calls in zip(values, each, strict=True) for _ in calls]
-
-    numbers = [
-        None if call is None else number for calls in each for number, call in enumerate(calls, 1)
+        be = f"have one label per question, {len(each)}"
+        raise errors.must("queries", be, len(labels))
+    rows = [
+        (at, None if call is None else number)
+        for at, calls in enumerate(each)
+        for number, call in enumerate(calls, 1)
     ]
-    labels = [
-        label if number is None else f"{label} (call {number})"
-        for label, number in zip(spread(labels), numbers, strict=True)
-    ]
-    spread_tags = {name: spread(values) for name, values in tags.items()}
-    return {**options, "queries": labels, "tags": {**spread_tags, "call": numbers}}
+    spread = {name: [values[at] for at, _number in rows] for name, values in tags.items()}
+    named = [labels[at] if n is None else f"{labels[at]} (call {n})" for at, n in rows]
+    tags = {**spread, "call": [number for _at, number in rows]}
+    return {**options, "queries": named, "tags": tags}
 
 
 def _words_in(documents: Iterable[DocumentLike]) -> list[int]:
     counts: list[int] = lengths_of([text_of(one) for one in documents], "w", None).tolist()
     return counts
-
-
-def _row_of(seen: Seen) -> tuple[Any, ...]:
-    """Return a call as the rest of a row of the records; see ``_COLUMNS``."""
-    documents = seen.documents or ()
-    error = seen.error if seen.documents is None else None
-    said = None if error is None else f"{type(error).__name__}: {error}".rstrip(": ")
-    words = sum(_words_in(documents))
-    return seen.name, seen.query, len(documents), words, seen.seconds, said
 
 
 def _name_of(question: Question) -> str | None:
@@ -984,18 +897,16 @@ def _name_of(question: Question) -> str | None:
         return None
 
 
-def _of_result(questions: Sequence[Question], labels: Sequence[str | int]) -> list[Question]:
+def _of_result(questions: Sequence[Question], result: EvaluationResult) -> list[Question]:
     """Return the question of each query of a result: by its text, or else by its position."""
-    by_text = {_name_of(one): one for one in questions}
+    by_text, labels = {_name_of(one): one for one in questions}, result.labels
     if len(by_text) == len(questions) and all(label in by_text for label in labels):
         return [by_text[str(label)] for label in labels]
     if list(labels) == list(range(len(questions))):
         return list(questions)
-    raise InvalidInput(
-        "result",
-        f": its {len(labels)} queries are not the {len(questions)} questions recorded",
-        Advice("pass what this recorder evaluated with {}", calls="union"),
-    )
+    problem = f": its {len(labels)} queries are not the {len(questions)} questions recorded"
+    fix = Advice("pass what this recorder evaluated with {}", calls="union")
+    raise InvalidInput("result", problem, fix)
 
 
 def _ranks_until_found(result: EvaluationResult) -> dict[Hashable, int | None]:
@@ -1008,27 +919,21 @@ def _ranks_until_found(result: EvaluationResult) -> dict[Hashable, int | None]:
     return last
 
 
-def _check_union(found: Sequence[Seen], n_retrieved: int, label: str | int) -> None:
-    n = sum(is_new for _, is_new in _arriving(found))
-    if n != n_retrieved:
-        raise InvalidInput(
-            "result",
-            f": {clipped(label)} has {n_retrieved} retrieved documents, and the calls recorded for "
-            f"it returned {n} different ones",
-            Advice("evaluate the records with {}", calls="union"),
-        )
-
-
-def _read_until(found: Sequence[Seen], rank: int | None) -> tuple[int, int, int | None, int | None]:
+def _read_until(
+    found: Sequence[Seen], rank: int | None, n_retrieved: int, label: object
+) -> tuple[int, int, int | None, int | None]:
     """Return the calls and words in all, and those until a rank of the union; see there."""
     arriving = list(_arriving(found))
-    read = list(accumulate(_words_in(one for one, _ in arriving)))
-    number = [n for n, call in enumerate(found, 1) for _ in call.documents or ()]
+    places = [i for i, (_document, is_new) in enumerate(arriving) if is_new]
+    if len(places) != n_retrieved:
+        problem = f": {clipped(label)} has {n_retrieved} retrieved documents, and the calls "
+        problem += f"recorded for it returned {len(places)} different ones"
+        raise InvalidInput("result", problem, Advice("evaluate the records with {}", calls="union"))
+    read = list(accumulate(_words_in(one for one, _is_new in arriving)))
+    number = [n for n, call in enumerate(found, 1) for _one in call.documents or ()]
     total = (len(found), read[-1] if read else 0)
-    if rank is None:
-        return (*total, None, None)
-    place = [i for i, (_, is_new) in enumerate(arriving) if is_new][rank - 1]
-    return (*total, number[place], read[place])
+    return (*total, *((None, None) if rank is None else (number[places[rank - 1]],
+                                                         read[places[rank - 1]])))  # fmt: skip
 
 
 def question_of(question: Question, input_key: QuestionKey | None) -> str:
@@ -1095,78 +1000,29 @@ def _text_under(key: str, texts: Mapping[str, str], given: Any) -> str:
     return found
 
 
-def aligned(
-    ground_truth: Any, questions: Sequence[Question], asked: Sequence[str]
-) -> tuple[list[str | int], list[Any], list[Question]]:
-    """Return labels, ground truth and questions in one order.
-
-    Args:
-        ground_truth: A list in the order the questions were asked, a dict by question, or both
-            read from a table.
-        questions: What was recorded, in the order they started.
-        asked: Their texts.
+def _truth_in(ground_truth: Any, questions: Sequence[Question], asked: Sequence[str]) -> Questions:
+    """Return ground truth with its questions: a list is in the order these were asked in.
 
     Raises:
-        TypeError: If the ground truth is neither, or that of a question is no list.
-        ValueError: If the two do not fit together, or a list is given where no order is known.
+        TypeError: If it is no ground truth, or that of a question is no list.
+        ValueError: If a list has another length, or the order of the questions is not known.
     """
-    if isinstance(ground_truth, Questions):
-        return _aligned_rows(ground_truth, questions, asked)
-    if isinstance(ground_truth, Mapping):
-        _check_lists(ground_truth.items())
-        _check_names(ground_truth, asked)
-        places = {text: place for place, text in enumerate(asked)}
-        return (
-            list(ground_truth),
-            list(ground_truth.values()),
-            [questions[places[text]] for text in ground_truth],
-        )
-    if isinstance(ground_truth, str | bytes) or not isinstance(ground_truth, Sequence):
-        raise InvalidType(
-            "ground_truth",
-            "must be a list with one list of documents per question, in the order the questions "
-            "were asked, a dict from question to documents, rows, a DataFrame or a data set, got a "
-            f"{type(ground_truth).__name__}",
-        )
+    is_list = isinstance(ground_truth, Sequence) and not isinstance(ground_truth, str | bytes)
+    if not is_list or (len(ground_truth) and _is_row(ground_truth[0])):
+        with called("ground_truth", "dataset"):
+            return Questions.of(ground_truth)
     if len(ground_truth) != len(questions):
-        raise InvalidInput(
-            "ground_truth",
-            f"has {len(ground_truth)} entries, and {len(questions)} questions were asked (the "
-            f"first is {clipped(asked[0])})",
-            "clear the recorder to forget earlier ones, or pass a dict by question",
-        )
+        be = f"have an entry for each of {len(questions)} questions, the first {clipped(asked[0])}"
+        fix = "clear the recorder to forget earlier ones, or pass a dict by question"
+        raise errors.must("ground_truth", be, len(ground_truth), fix)
     if not _in_order(questions):
-        raise InvalidInput(
-            "ground_truth",
-            ": the questions were asked at the same time, so their order is not known",
-            "pass a dict from question to documents",
-        )
-    _check_lists(enumerate(ground_truth))
-    return _labels(asked), list(ground_truth), list(questions)
-
-
-def _table_of(ground_truth: Any) -> Questions | None:
-    """Return the questions and documents of rows, a data frame or a data set; of others none.
-
-    Raises:
-        Refusal: If a row cannot be understood; it names ``ground_truth``.
-    """
-    if isinstance(ground_truth, Mapping):
-        is_one = is_table(ground_truth)
-    elif isinstance(ground_truth, Sequence):
-        is_one = bool(len(ground_truth)) and _is_row(ground_truth[0])
-    else:
-        is_one = isinstance(ground_truth, Dataset) or is_frame(ground_truth)
-    if not is_one:
-        return None
-    try:
-        return Questions.of(ground_truth)
-    except Refusal as error:
-        if error.argument != "dataset" or error.place is not None:
-            raise
-        raise type(error)(
-            "ground_truth", error.problem, error.fix, query=error.query, within=error.within
-        ) from error
+        problem = ": the questions were asked at the same time, so their order is not known"
+        raise InvalidInput("ground_truth", problem, "pass a dict from question to documents")
+    actual = [
+        documents_in(one, Location("ground_truth", at), ground_truth=True)
+        for at, one in enumerate(ground_truth)
+    ]
+    return Questions([*asked], _labels(asked), actual)
 
 
 def _is_row(one: Any) -> bool:
@@ -1174,39 +1030,6 @@ def _is_row(one: Any) -> bool:
     if isinstance(one, Mapping):
         return "page_content" not in one and not KNOWN.isdisjoint(one)
     return example_as_row(one) is not None
-
-
-def _aligned_rows(
-    table: Questions, questions: Sequence[Question], asked: Sequence[str]
-) -> tuple[list[str | int], list[Any], list[Question]]:
-    """Return what belongs together by its question or, where rows repeat one, by its place."""
-    if len(set(table.texts)) == len(table.texts):
-        by_question = dict(zip(table.texts, table.actual, strict=True))
-        _, actual, ordered = aligned(by_question, questions, asked)
-        return table.labels, actual, ordered
-    with muted():  # it has labels of its own
-        _, actual, ordered = aligned(table.actual, questions, asked)
-    if table.texts != [*asked]:
-        raise InvalidInput(
-            "ground_truth",
-            ": the same question is in it more than once, and it is not in the order of what was "
-            "asked",
-            "put its rows in that order",
-        )
-    return table.labels, actual, ordered
-
-
-def _check_lists(ground_truth: Iterable[tuple[object, object]]) -> None:
-    """Refuse one document where a list of them belongs, and name the question."""
-    for question, documents in ground_truth:
-        single = isinstance(documents, str | bytes | Mapping) or hasattr(documents, "page_content")
-        if single or not hasattr(documents, "__iter__"):
-            raise InvalidType(
-                "ground_truth",
-                f"must be a list of documents, got {clipped(documents)}",
-                "write a list, even for one document",
-                within=f"[{clipped(question)}]",
-            )
 
 
 def _in_order(questions: Sequence[Question]) -> bool:
@@ -1222,30 +1045,40 @@ def _in_order(questions: Sequence[Question]) -> bool:
     )
 
 
-def _check_names(ground_truth: Mapping[Any, Any], asked: Sequence[str]) -> None:
+def _ordered(
+    truth: Questions, questions: Sequence[Question], asked: Sequence[str]
+) -> list[Question]:
+    """Return what was recorded in the order of the ground truth: by question, or by place.
+
+    Raises:
+        ValueError: If one of the two has questions that the other lacks, or in another order.
+    """
+    if truth.texts == [*asked]:
+        return list(questions)
+    problem, fix = "", ""
     twice = [text for text, n in Counter(asked).items() if n > 1]
-    if twice:
-        raise InvalidInput(
-            "ground_truth",
-            f"by question: {_some(twice)} asked more than once, so it is not clear which answer to "
-            "evaluate",
-            "clear the recorder before asking again, or pass a list in the order of the questions",
-        )
-    unknown = [text for text in asked if text not in ground_truth]
-    if unknown:
-        texts = [text for text in ground_truth if isinstance(text, str)]
-        near = difflib.get_close_matches(unknown[0], texts, n=1)
-        meant = f"did you mean {clipped_apart(near[0], unknown[0])}?" if near else ""
-        first = clipped_apart(unknown[0], near[0]) if near else clipped(unknown[0])
+    in_truth, in_asked = {*truth.texts}, {*asked}
+    unknown = [text for text in asked if text not in in_truth]
+    unasked = [text for text in truth.texts if text not in in_asked]
+    if len(in_truth) < len(truth.texts):
+        problem = ": a question is in it more than once, and it is not in the order of what was "
+        problem, fix = f"{problem}asked", "put its rows in that order"
+    elif twice:
+        problem = f"by question: {_some(twice)} asked more than once, so it is not clear which "
+        problem += "answer to evaluate"
+        fix = "clear the recorder before asking again, or pass a list in the order of the questions"
+    elif unknown:
+        near = difflib.get_close_matches(unknown[0], truth.texts, n=1)
+        fix = f"did you mean {errors.clipped_apart(near[0], unknown[0])}?" if near else ""
+        first = errors.clipped_apart(unknown[0], near[0]) if near else clipped(unknown[0])
         problem = f"lacks what was asked: {_some(unknown, first)} not in it"
-        raise InvalidInput("ground_truth", problem, meant)
-    unasked = [text for text in ground_truth if text not in set(asked)]
-    if unasked:
-        raise InvalidInput(
-            "ground_truth",
-            f"has questions that were never asked: {_some(unasked)} not recorded",
-            "ask them too, or leave them out",
-        )
+    elif unasked:
+        problem = f"has questions that were never asked: {_some(unasked)} not recorded"
+        fix = "ask them too, or leave them out"
+    if problem:
+        raise InvalidInput("ground_truth", problem, fix)
+    by_text = dict(zip(asked, questions, strict=True))
+    return [by_text[text] for text in truth.texts]
 
 
 def _some(texts: Sequence[object], first: str | None = None) -> str:

@@ -14,10 +14,9 @@ import re
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -25,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 from langchain_core.documents import Document
 
-from krag_eval import __version__
-from krag_eval._doors import sentence_of
-from krag_eval._language import Language, _, language_of, ngettext, spoken
+from krag_eval import __version__, errors
+from krag_eval._doors import Shown
+from krag_eval._language import _
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.table import is_frame
 from krag_eval.documents import (
@@ -39,45 +38,19 @@ from krag_eval.documents import (
     metadata_of,
     plain_value,
     text_of,
-)
-from krag_eval.errors import (
-    EVALUATOR_OPTIONS,
-    Advice,
-    InvalidInput,
-    InvalidType,
-    KragEvalWarning,
-    Refusal,
-    check_options,
-    clipped,
-    muted,
-    one_of,
-    text,
-    warn,
-)
+)  # fmt: skip
+from krag_eval.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
+from krag_eval.matching import parallel
 from krag_eval.matching.identity import digest_of, function_name
-from krag_eval.matching.parallel import check_n_jobs, in_processes, n_processes, processes
 from krag_eval.results.causes import Index
 from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.result import EvaluationResult
-from krag_eval.retrievers.asking import Call, RetrieverLike
-from krag_eval.retrievers.checkpoint import Checkpoint, note_of, purpose_of
-from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
-from krag_eval.scoring.cutoffs import (
-    Budget,
-    Cutoff,
-    Cutoffs,
-    Length,
-    deepest,
-    fitting,
-    spelled,
-)
+from krag_eval.retrievers.asking import Asking, Call, RetrieverLike
+from krag_eval.retrievers.checkpoint import n_kept, note_of
+from krag_eval.retrievers.evaluating import Evaluation, Rows, Run, called
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Cutoffs, Length, deepest, fitting, spelled
 from krag_eval.scoring.metrics import METRICS
-from krag_eval.statistics.comparison import (
-    Comparison,
-    checked_metrics,
-    compare,
-    part_of,
-)
+from krag_eval.statistics.comparison import Comparison, checked_metrics, compare, part_of
 from krag_eval.statistics.intervals import Clusters, check_sampling
 
 if TYPE_CHECKING:
@@ -104,6 +77,7 @@ _WITHIN = ("macro_recall", "macro_token_recall", "ndcg")
 # A choice between systems needs two halves, and a mean over one query says nothing.
 _FEWEST_TO_CHOOSE = 4
 _LONGEST_FOLDER = 40
+_TO_CUT = "be texts or documents to be cut"
 # What LangChain's text splitters make of several texts: of one, each letter would be a chunk.
 _OF_SEVERAL = ("create_documents", "split_documents", "transform_documents")
 
@@ -216,13 +190,13 @@ def sweep(
     >>> found.front("context")
     ['sentences + by number']
     """
-    check_options(sweep, options, EVALUATOR_OPTIONS)
-    check_n_jobs(n_jobs)
+    errors.check_options(sweep, options, errors.EVALUATOR_OPTIONS)
+    parallel.check_n_jobs(n_jobs)
     check_sampling(level, n_resamples, seed)
     _check_callables("splitters", splitters, "a function from a text to its chunks")
     _check_callables("retrievers", retrievers, "a function that makes a retriever of chunks")
     documents = _checked_corpus(corpus)
-    with _called("questions", "dataset"):
+    with called("questions", "dataset"):
         evaluation = Evaluation.of(
             questions, k, matcher, metrics, options, budget=budget, length=length
         )
@@ -231,11 +205,13 @@ def sweep(
     grid = _grid(splitters, retrievers)
     compared = _checked_metric(evaluation, metric)
     against = _checked_baseline(baseline, grid)
-    asking = {"on_error": on_error, "max_concurrency": max_concurrency, "timeout": timeout,
-              "progress": progress}  # fmt: skip
-    Run(Call.of(_nobody), evaluation, **_asked(asking))  # refuses what is wrong with these
+    asking = Asking(on_error, max_concurrency, timeout, progress=progress)
     chunks = {name: _Chunks.of(name, cut, documents) for name, cut in splitters.items()}
-    makers = {} if folder is None else {name: _maker(one) for name, one in retrievers.items()}
+    # The name of what makes each retriever, a digest of it, and whether that tells all.
+    makers = {} if folder is None else {
+        name: (function_name(one, marked=False), *digest_of(one))
+        for name, one in retrievers.items()
+    }  # fmt: skip
     setup = _Setup(evaluation, chunks, dict(retrievers), _checked_folder(folder), asking, makers)
     cells = _worked(setup, grid, n_jobs)
     sampling: dict[str, Any]
@@ -314,7 +290,7 @@ class SweepCell:
 
     def _row(self, compared: Iterable[str]) -> dict[str, Any]:
         """Return the row of the table; what is compared stands there whatever it is."""
-        at = spelled(_cutoff_of(self.result))
+        at = spelled(deepest(self.result.k))
         scores = {
             f"{name}@{spelled(k)}": scores[name]
             for k in self.result.k
@@ -367,8 +343,8 @@ class SweepChoice:
     difference: Difference | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Sweep:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep(Shown):
     """What came out of a sweep; made by :func:`~krag_eval.sweep`.
 
     ``krag_eval.plotting.pareto_points`` draws it, ``krag_eval.report.write_sweep_report`` writes
@@ -427,13 +403,13 @@ class Sweep:
         """
         result = self.cells[0].result
         ((key, _),) = checked_metrics({"": result}, self.metric).values()
-        return f"{key}@{spelled(_cutoff_of(result))}"
+        return f"{key}@{spelled(deepest(result.k))}"
 
     @cached_property
     def qualities(self) -> dict[str, float]:
         """Cell -> its average of the metric for quality; of the cells that were run."""
         key, k = _parsed(self.quality_metric, self.cells[0].result)
-        return {cell.name: cell.result.averages(k)[key] for cell in self._run}
+        return {cell.name: cell.result.averages(k)[key] for cell in self.run}
 
     def front(self, *costs: Cost) -> list[str]:
         """Return the cells that no other one dominates, the best first.
@@ -448,102 +424,34 @@ class Sweep:
             InvalidInput: For another cost.
         """
         for cost in costs:
-            one_of("costs", cost, COSTS)
+            errors.one_of("costs", cost, COSTS)
         sign = 1 if self._lower_is_better else -1
         points = {
             cell.name: (
                 sign * self.qualities[cell.name],
                 *(getattr(cell, cost) for cost in costs or COSTS),
             )
-            for cell in self._run
+            for cell in self.run
         }
         known = {name: one for name, one in points.items() if not any(map(math.isnan, one))}
+        table = np.array([*known.values()])
         front = [name for name, one in known.items()
-                 if not any(_dominates(other, one) for other in known.values())]  # fmt: skip
+                 if not ((table <= one).all(axis=1) & (table < one).any(axis=1)).any()]  # fmt: skip
         return sorted(front, key=lambda name: known[name])
-
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Say what was run and reused, what is better than the baseline, what was chosen.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        n_queries = self.cells[0].result.n_counted
-        told = _("{cells} cells over {queries} questions.")
-        if len(self.cells) == 1:
-            told = _("1 cell over {queries} questions.")
-        elif len(self._run) < len(self.cells):
-            told = _(
-                "{cells} cells over {queries} questions; {runs} were run, the others have the "
-                "chunks of another."
-            )
-        lines = [told.format(cells=len(self.cells), queries=n_queries, runs=len(self._run))]
-        lines += self.told_reuse(language_of())
-        if self.comparison is not None:
-            lines.append(self.comparison.summary())
-        else:
-            lines += self.cells[0].result.summary.told_failed()
-        lines += self.told_choice(language_of())
-        if front := ", ".join(self.front("context")):
-            lines.append(_("Best for their context: {names}.").format(names=front))
-        return "\n".join(lines)
 
     @property
     def n_reused(self) -> int:
         """How many answers were in the folder, and were not asked for again."""
-        return sum(cell.n_reused for cell in self._run)
+        return sum(cell.n_reused for cell in self.run)
 
     @property
     def n_asked(self) -> int:
         """How many questions were asked, of all retrievers together."""
-        return sum(cell.result.summary.n_queries for cell in self._run) - self.n_reused
-
-    @spoken
-    def told_reuse(self, language: Language) -> list[str]:
-        """Say how many answers were reused, of which day, and how many questions were asked."""
-        days = sorted(_day(cell.answered) for cell in self._run if cell.answered is not None)
-        if not days:
-            return []
-        day = " – ".join(dict.fromkeys([days[0], days[-1]]))
-        questions = ngettext("{n} question", "{n} questions", self.n_asked).format(n=self.n_asked)
-        told = _("{answers} of {day} reused, {questions} asked.")
-        return [told.format(answers=_answers(self.n_reused), day=day, questions=questions)]
-
-    @spoken
-    def told_choice(self, language: Language) -> list[str]:
-        """Say what was chosen on one half of the questions and what it is worth on the other."""
-        choice = self.choice
-        if choice is None:
-            return []
-        chosen = _("Chosen by {metric} on {n} questions: {name} ({value}).")
-        worth = _(
-            "On the other {n} questions it has {value}: it was not overrated (from one half to "
-            "the other, the mean of all cells changes by {shift})."
-        )
-        if choice.overrated > 0:
-            worth = _(
-                "On the other {n} questions it has {value}: it was overrated by {by} (from "
-                "one half to the other, the mean of all cells changes by {shift})."
-            )
-        lines = [
-            chosen.format(metric=choice.metric, n=choice.n_chosen_by, name=choice.name,
-                          value=f"{choice.value:.3f}"),
-            worth.format(n=choice.n_held_out, value=f"{choice.held_out:.3f}",
-                         by=f"{choice.overrated:.3f}", shift=f"{choice.shift:+.3f}"),
-        ]  # fmt: skip
-        if choice.difference is None or self.comparison is None:
-            return [*lines, _("The choice is the baseline.")]
-        return [*lines, sentence_of(choice.difference, self.comparison.level)]
-
-    def __repr__(self) -> str:
-        told = _("<Sweep of {n} cells, compared on {metric}>")
-        return " ".join(
-            [told.format(n=len(self.cells), metric=self.metric), *self.told_reuse(language_of())]
-        )
+        return sum(cell.result.summary.n_queries for cell in self.run) - self.n_reused
 
     @property
-    def _run(self) -> list[SweepCell]:
+    def run(self) -> list[SweepCell]:
+        """The cells that were run: of those with the same chunks, the first."""
         return [cell for cell in self.cells if cell.same_as is None]
 
     @property
@@ -563,18 +471,9 @@ def _known_of(names: Iterable[str], scores: Mapping[str, float]) -> Iterator[str
         yield from [one for one in pair if one in scores][:1]
 
 
-def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
-
-
 def _parsed(metric: str, result: EvaluationResult) -> tuple[str, Cutoff]:
     (found,) = checked_metrics({"": result}, metric).values()
     return found
-
-
-def _cutoff_of(result: EvaluationResult) -> Cutoff:
-    """Return the deepest cutoff, a budget only where there is no other."""
-    return deepest(result.k)
 
 
 # What is swept, checked.
@@ -582,11 +481,11 @@ def _cutoff_of(result: EvaluationResult) -> Cutoff:
 
 def _check_callables(argument: str, given: object, what: str) -> None:
     if not isinstance(given, Mapping):
-        raise InvalidType(argument, f"must map names to {what} each, got {clipped(given)}")
+        raise errors.must(argument, f"map names to {what} each", given, kind=InvalidType)
     if not given:
-        raise InvalidInput(argument, f"must name at least one: {what}, got none")
+        raise errors.must(argument, f"name at least one: {what}", given)
     for name, one in given.items():
-        text(argument, name, "names that are not empty")
+        errors.text(argument, name, "names that are not empty")
         can_split = hasattr(getattr(one, "__self__", one), "split_text")  # or whose method it is
         if not callable(one) or (can_split and getattr(one, "__name__", "") in _OF_SEVERAL):
             fix = "pass its method, .split_text" if can_split else ""
@@ -596,14 +495,9 @@ def _check_callables(argument: str, given: object, what: str) -> None:
 
 def _checked_corpus(corpus: object) -> list[Document]:
     if is_frame(corpus):  # which would yield the names of its columns, or rows
-        problem = "must be texts or documents to be cut, got a table"
-        raise InvalidType("corpus", problem, "pass its column of texts")
+        raise errors.must("corpus", _TO_CUT, corpus, "pass its column of texts", InvalidType)
     if isinstance(corpus, str | bytes | Mapping | Document) or not isinstance(corpus, Iterable):
-        raise InvalidType(
-            "corpus",
-            f"must be texts or documents to be cut, got {clipped(corpus)}",
-            "put a single one into a list",
-        )
+        raise errors.must("corpus", _TO_CUT, corpus, "put a single one into a list", InvalidType)
     documents = [as_document(one) for one in check_chunks(corpus, "corpus")]
     if not documents:
         raise InvalidInput("corpus", "must hold at least one text, got none")
@@ -636,7 +530,7 @@ def _checked_baseline(baseline: object, grid: Mapping[str, _Place]) -> str:
         isinstance(one, str) for one in baseline
     ):  # fmt: skip
         baseline = _name_of(*baseline)
-    return one_of("baseline", baseline, list(grid))
+    return errors.one_of("baseline", baseline, list(grid))
 
 
 def _checked_metric(evaluation: Evaluation, metric: str | None) -> str:
@@ -651,34 +545,18 @@ def _checked_metric(evaluation: Evaluation, metric: str | None) -> str:
     return name
 
 
-@contextmanager
-def _called(ours: str, theirs: str) -> Iterator[None]:
-    """Let what is refused of another function's argument be about the one it came in."""
-    try:
-        yield
-    except Refusal as error:
-        if error.argument == theirs:
-            error.argument = ours
-        raise
-
-
 def _checked_folder(folder: str | os.PathLike[str] | None) -> Path | None:
     if folder is None:
         return None
     if not isinstance(folder, os.PathLike):
-        text("folder", folder, 'the path of a folder, such as "sweep"')
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+        errors.text("folder", folder, 'the path of a folder, such as "sweep"')
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder)
 
 
 def _nobody(question: str) -> list[DocumentLike]:
     """Stand for a retriever that was not made, as nothing is left to ask it."""
     return []
-
-
-def _asked(asking: Mapping[str, Any]) -> dict[str, Any]:
-    return {"config": None, "checkpoint": None, "checkpoint_key": None, **asking}
 
 
 @dataclass(frozen=True)
@@ -693,8 +571,7 @@ class _Chunks:
         chunks = [chunk for at, one in enumerate(corpus) for chunk in _cut(name, splitter, one, at)]
         if not chunks:
             raise InvalidInput("splitters", f": {clipped(name)} finds no chunk in the corpus")
-        content = [[text_of(one), id_of(one), plain_value(metadata_of(one))] for one in chunks]
-        return cls(Index(chunks), _digest(content))
+        return cls(Index(chunks), _digest(chunks))
 
     @property
     def documents(self) -> list[Document]:
@@ -729,7 +606,7 @@ def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Doc
 
 
 def _digest(content: object) -> str:
-    written = json.dumps(content, ensure_ascii=True, sort_keys=True).encode("ascii")
+    written = json.dumps(content, default=_plain, sort_keys=True).encode("ascii")
     return hashlib.sha256(written).hexdigest()[:32]
 
 
@@ -744,13 +621,8 @@ class _Setup:
     chunks: Mapping[str, _Chunks]
     retrievers: Mapping[str, RetrieverMaker]
     folder: Path | None
-    asking: Mapping[str, Any]
+    asking: Asking
     makers: Mapping[str, tuple[str, str, bool]]
-
-
-def _maker(make: RetrieverMaker) -> tuple[str, str, bool]:
-    """Return the name of what makes a retriever, a digest of it, and whether that tells all."""
-    return (function_name(make, marked=False), *digest_of(make))
 
 
 def _worked(setup: _Setup, grid: Mapping[str, _Place], n_jobs: int | None) -> list[SweepCell]:
@@ -759,9 +631,9 @@ def _worked(setup: _Setup, grid: Mapping[str, _Place], n_jobs: int | None) -> li
     for name, (splitter, retriever) in grid.items():
         first.setdefault((setup.chunks[splitter].digest, retriever), name)
     own = [grid[name] for name in first.values()]
-    with processes(n_jobs, "sweep"):
-        each = map(_cell, [setup] * len(own), own) if n_processes() == 1 else (
-            in_processes(_cell, setup, "retrievers", own))  # fmt: skip
+    with parallel.processes(n_jobs, "sweep"):
+        each = map(_cell, [setup] * len(own), own) if parallel.n_processes() == 1 else (
+            parallel.in_processes(_cell, setup, "retrievers", own))  # fmt: skip
         try:
             run = dict(zip(first.values(), each, strict=True))
         except KeyboardInterrupt as error:
@@ -811,31 +683,18 @@ def _result(setup: _Setup, place: _Place, kept: _Kept) -> tuple[EvaluationResult
     if result is not None:
         n_reused = len(setup.evaluation.questions)
     else:
-        with _called("folder", "checkpoint"):
-            n_reused = kept.n_answered(setup.evaluation)
+        n_reused = n_kept(kept.answers)
+        with called("folder", "checkpoint"):
             result = _asked_now(setup, place, kept, n_reused)
         whole = result.retrieval is not None and not result.retrieval.failures
         if kept.result is not None and whole:
             result.to_json(kept.result, texts=True)
     maker, _settings, is_known = setup.makers[place[1]]
     if n_reused and not is_known:
-        told = _(
-            "{answers} of {day} reused, and it cannot be told whether {maker} makes the same "
-            "retriever as then"
-        )
-        warn(
-            told.format(answers=_answers(n_reused), day=_day(kept.answered), maker=maker),
-            _("name another folder if it does not"),
-        )
+        told = _("it cannot be told whether {maker} makes the same retriever as for {n} answers "
+                 "that were reused")  # fmt: skip
+        warn(told.format(maker=maker, n=n_reused), _("name another folder if it does not"))
     return result, n_reused
-
-
-def _answers(n: int) -> str:
-    return ngettext("{n} answer", "{n} answers", n).format(n=n)
-
-
-def _day(moment: datetime | None) -> str:
-    return "-" if moment is None else f"{moment.astimezone():%Y-%m-%d}"
 
 
 def _asked_now(
@@ -846,11 +705,11 @@ def _asked_now(
     retriever: Any = _nobody
     if n_kept < len(setup.evaluation.questions):
         retriever = setup.retrievers[name](setup.chunks[splitter].documents)
-    where = {} if kept is None else {"checkpoint": kept.answers, "checkpoint_key": kept.key}
-    asking = {**_asked(setup.asking), **where}
-    return Run(Call.of(retriever), setup.evaluation, **asking, title=_name_of(*place)).now(
-        in_any_loop=True
-    )
+    asking = setup.asking
+    if kept is not None:
+        asking = replace(asking, checkpoint=kept.answers, checkpoint_key=kept.key)
+    run = Run(Call.of(retriever), setup.evaluation, asking, _name_of(*place))
+    return run.now(in_any_loop=True)
 
 
 @dataclass(frozen=True)
@@ -899,15 +758,6 @@ class _Kept:
             warn(told.format(file=self.result, problem=error.problem))
             return None
 
-    def n_answered(self, evaluation: Evaluation) -> int:
-        """Return how many questions were answered."""
-        if not self.answers.is_file():
-            return 0
-        purpose = purpose_of(Call.of(_nobody), evaluation.questions.texts, self.key)
-        checkpoint = Checkpoint(self.answers, purpose)
-        checkpoint.close()
-        return len(checkpoint.answers)
-
 
 def _evaluation_key(evaluation: Evaluation) -> str | None:
     """Return what tells one evaluation of the same answers from another.
@@ -917,36 +767,23 @@ def _evaluation_key(evaluation: Evaluation) -> str | None:
     """
     plan = evaluation.plan
     built_in = all(METRICS.get(one.name) is one for one in plan.metrics.values())
-    try:
-        options = {name: _plain(one) for name, one in evaluation.options.items()}
-    except TypeError:
-        return None
     if not built_in or plan.length is not None:
         return None
-    cutoffs = [spelled(k) for k in plan.cutoffs]
-    actual = [[_plain_item(item) for item in items] for items in evaluation.questions.actual]
-    return _digest([__version__, cutoffs, sorted(plan.metrics), options, actual])
-
-
-def _plain_item(item: Any) -> list[Any]:
-    alternatives = item.alternatives if isinstance(item, AnyOf) else (item,)
-    return [[text_of(one), id_of(one), plain_value(metadata_of(one))] for one in alternatives]
+    cutoffs, actual = [spelled(k) for k in plan.cutoffs], evaluation.questions.actual
+    with suppress(TypeError):
+        options = {**evaluation.options}
+        return _digest([__version__, cutoffs, sorted(plan.metrics), options, actual])
+    return None
 
 
 def _plain(value: Any) -> Any:
-    """Return a setting as JSON can hold it.
-
-    Raises:
-        TypeError: If it is not known by what is written of it.
-    """
-    if isinstance(value, Conventions | Enum):
+    """Return as JSON can hold it what tells one setting, or one document, from others."""
+    if isinstance(value, AnyOf):
+        return [*value.alternatives]
+    if isinstance(value, Document):
+        return [text_of(value), id_of(value), plain_value(metadata_of(value))]
+    if isinstance(value, Conventions):
         return repr(value)
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if value is None or isinstance(value, str | int | float):
-        return value
     raise TypeError(type(value).__name__)
 
 
@@ -956,7 +793,7 @@ def _words(result: EvaluationResult) -> float:
         return math.nan
     found = result.evidence.measured("w")
     lengths = (found.lengths or {})["w"]
-    k = _cutoff_of(result)
+    k = deepest(result.k)
     if isinstance(k, Budget):
         own = result.evidence.measured(k.unit) if k.unit != "t" else found
         n_seen = fitting(k, (own.lengths or {})[k.unit], found.n_retrieved)
@@ -1032,7 +869,7 @@ def _chosen(
     difference = None
     if name != baseline:
         pair = {baseline: others[baseline], name: others[name]}
-        with muted():  # the comparison of all has said it
+        with errors.muted():  # the comparison of all has said it
             (difference,) = compare(pair, metric, **sampling).differences
     return SweepChoice(
         name=name,

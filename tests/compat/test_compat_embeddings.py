@@ -119,7 +119,7 @@ def test_any_embeddings_object_serves(argument: str) -> None:
 
 def test_a_configuration_for_a_finished_model_is_refused() -> None:
     """It would have no effect."""
-    with pytest.raises(ValueError, match="the _Model passed is already configured"):
+    with pytest.raises(ValueError, match="an embedding_type given by name, got '_Model'"):
         load_embeddings(_Model(), {"model": "another"})
 
 

@@ -85,7 +85,7 @@ def test_cells_are_read_and_never_executed(tmp_path: Any) -> None:
     """In krag the cell is run as code: the file appears."""
     path = tmp_path / "executed"
     frame = _one(context=f"[open({str(path)!r}, 'w').name]")
-    with pytest.raises(ValueError, match="column 'context' of row 0 must hold a list"):
+    with pytest.raises(ValueError, match="hold a list in column 'context' of row 0"):
         context_to_document(frame, 0)
     assert not path.exists()
 
@@ -93,7 +93,7 @@ def test_cells_are_read_and_never_executed(tmp_path: Any) -> None:
 @pytest.mark.parametrize("cell", ["'a'", "a b c", "", "{'a': 1}", 7, None, float("nan"), "[" * 999])
 def test_cells_without_a_list_are_refused(cell: Any) -> None:
     """In krag the text 'a' is taken for a list of its letters."""
-    with pytest.raises(ValueError, match="column 'context' of row 0 must hold a list, or the text"):
+    with pytest.raises(ValueError, match="hold a list in column 'context' of row 0, or the text"):
         context_to_document(_one(context=cell), 0)
 
 
@@ -105,13 +105,13 @@ def test_texts_that_numpy_printed_are_not_joined() -> None:
 
 def test_lists_of_different_length_are_refused() -> None:
     """In krag the rest is dropped: one document of three."""
-    with pytest.raises(ValueError, match="got 3 contexts, 1 sources and 1 ids"):
+    with pytest.raises(ValueError, match="got \\(3, 1, 1\\)"):
         context_to_document(_one(context="['a', 'b', 'c']"), 0)
 
 
 def test_missing_columns_are_named() -> None:
     """All of them at once."""
-    with pytest.raises(ValueError, match="'source', 'doc_id' missing"):
+    with pytest.raises(ValueError, match="source, doc_id missing"):
         context_to_document(pd.DataFrame({"context": ["['a']"]}), 0)
 
 
@@ -274,10 +274,10 @@ def test_a_question_without_ground_truth_counts_as_0() -> None:
         ({"retrievers": {}}, "retrievers must name at least one"),
         (
             {"df_qa_test": pd.DataFrame({"question": ["q"]})},
-            "'context', 'source', 'doc_id' missing",
+            "context, source, doc_id missing",
         ),
         ({"df_qa_test": _frame().iloc[:0]}, "df_qa_test must have at least one row"),
-        ({"ensemble": True, "ensemble_weights": [0.5, 0.5]}, "got 2 for 1 retrievers"),
+        ({"ensemble": True, "ensemble_weights": [0.5, 0.5]}, "one weight per retriever, 1, got 2"),
     ],
 )
 def test_bad_options_are_refused_before_a_question_is_asked(changed: Any, message: str) -> None:
@@ -360,5 +360,5 @@ def test_six_panels_take_two_rows(shown: list[Any]) -> None:
 
 def test_another_cutoff_is_refused() -> None:
     """In krag: ValueError: Number of rows must be a positive integer, not 0."""
-    with pytest.raises(ValueError, match="df_mean has no column ending in '@5'"):
+    with pytest.raises(ValueError, match="df_mean must have columns ending in '@5'"):
         visualize_retrieval_at_K(pd.DataFrame({"mrr@1": [0.1]}), 5)

@@ -20,7 +20,7 @@ def task_of(plan):
     return Task.of(plan, FIELDS, pickle.dumps)
 
 
-def test_frames_of_a_partition_become_rows_and_one_partial():
+def test_frames_of_a_partition_become_rows_and_a_partial_each():
     """However the partition is cut into frames; the rows are those of a local run."""
     rows, expected = sample(20), local(sample(20), matcher="contains")
     plan = PartitionPlan.of((1, 3, 10), matcher="contains")
@@ -30,10 +30,9 @@ def test_frames_of_a_partition_become_rows_and_one_partial():
     queries = table[table[PARTIAL].isna()]
     assert queries["query"].tolist() == expected.labels
     assert queries["ndcg@3"].tolist() == expected.per_query(3)["ndcg"].tolist()
-    (partial,) = table[PARTIAL].dropna()
-    assert plan.result([unpacked(partial)]).to_dict() == expected.to_dict()
-    (alone,) = pd.concat(task_of(plan).partials(frames))[PARTIAL]
-    assert alone == partial
+    partials = [*table[PARTIAL].dropna()]
+    assert plan.result(map(unpacked, partials)).to_dict() == expected.to_dict()
+    assert [*pd.concat(task_of(plan).partials(frames))[PARTIAL]] == partials
 
 
 class CountsLoads(Matcher):

@@ -684,7 +684,9 @@ def test_an_agent_all_of_whose_searches_failed_is_a_failure():
 def test_an_agent_that_does_not_search_counts_as_nothing_retrieved():
     """With a warning that says how many."""
     agent = agent_of([through_a_retriever(Numbered())], {**SCRIPT, question(0): []})
-    with pytest.warns(KragEvalWarning, match="did not search for 1 of 3 questions"):
+    with pytest.warns(
+        KragEvalWarning, match="did not search by any retriever for 1 of 3 questions"
+    ):
         result = evaluate_agent(agent, rows(3), k=5)
     assert result.per_query()["reciprocal_rank"].tolist() == [0, 1 / 4, 1]
 

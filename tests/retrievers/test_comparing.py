@@ -175,7 +175,7 @@ def test_each_checkpoint_has_a_key_of_its_own(tmp_path):
         ({"checkpoint": {"a": "x"}, "checkpoint_key": {"a": 1}}, TypeError, "checkpoint_key must"),
         ({"retrievers": [Numbered()]}, TypeError, "retrievers must map names to retrievers"),
         ({"retrievers": {"a": Numbered()}}, ValueError, "at least two to compare, got 1"),
-        ({"retrievers": {1: Numbered(), "b": Numbered()}}, TypeError, "a name must be text"),
+        ({"retrievers": {1: Numbered(), "b": Numbered()}}, TypeError, "texts as names, got 1"),
         ({"retrievers": {"a": Numbered(), "b": None}}, TypeError, "retriever must be .*, got None"),
     ],
 )

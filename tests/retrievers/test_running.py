@@ -535,7 +535,7 @@ def test_a_progress_bar_counts_the_queries(capsys):
         ({"max_concurrency": 0}, ValueError, "max_concurrency must be a whole number of at least"),
         ({"max_concurrency": True}, TypeError, "max_concurrency must be a whole number"),
         ({"config": "tags"}, TypeError, "config must be a LangChain config"),
-        ({"config": [{}]}, ValueError, "one config per question, got 1 for 3 questions"),
+        ({"config": [{}]}, ValueError, "one config per question, 3, got 1"),
         ({"progress": "yes"}, TypeError, "progress must be True, False, or None"),
         ({"input_key": 3}, TypeError, "input_key must be the name of a key"),
         ({"output_key": 3}, TypeError, "output_key must be the name of a key"),

@@ -35,6 +35,7 @@ from krag_eval import (
 )
 from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.plotting import pareto_points
+from krag_eval.presenting.sweep import reused
 from krag_eval.report import write_sweep_report
 
 # Toy lists are shorter than the cutoffs.
@@ -343,14 +344,14 @@ def test_one_is_singular(n_reused: int, told: str) -> None:
     found = swept()
     day = datetime(2026, 3, 4, 12).astimezone()
     cell = replace(found.cells[0], n_reused=n_reused, answered=day)
-    assert replace(found, cells=(cell,)).told_reuse("en") == [told]
+    assert reused(replace(found, cells=(cell,))) == [told]
 
 
 def test_what_was_reused_is_said(tmp_path: Path) -> None:
     """How many answers of which day, and how many questions were asked; on the page, too."""
     settings = {"folder": tmp_path, "splitters": {"whole": whole, "sentences": sentences}}
     first = swept(**settings)
-    assert first.told_reuse("en") == []
+    assert reused(first) == []
     assert (first.n_reused, first.n_asked, first.cells[0].answered) == (0, 80, None)
     day = datetime(2026, 3, 4, 12).astimezone()
     for answers in tmp_path.glob("*/answers.jsonl"):
@@ -358,7 +359,7 @@ def test_what_was_reused_is_said(tmp_path: Path) -> None:
     told = "80 answers of 2026-03-04 reused, 0 questions asked."
     for _ in range(2):  # looking at answers does not make them younger
         again = swept(**settings, k=[1, 2])  # evaluated anew, from the answers
-        assert again.told_reuse("en") == [told]
+        assert reused(again) == [told]
         assert told in again.summary("en")
         assert told in repr(again)
         assert "2026-03-04" in again.summary("ko")
@@ -375,7 +376,7 @@ def test_what_cannot_be_told_is_said(tmp_path: Path) -> None:
     exec("def made(chunks):\n    return right(chunks)\n", scope)
     settings = {"folder": tmp_path, "retrievers": {"made": scope["made"]}}
     swept(**settings)
-    with pytest.warns(KragEvalWarning, match=r"^whole \+ made: 40 answers of .*cannot be told"):
+    with pytest.warns(KragEvalWarning, match=r"^whole \+ made: .*cannot be told.* 40 answers"):
         found = swept(**settings)
     assert (found.n_reused, found.n_asked) == (40, 0)
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from krag_eval import RetrievalRecorder, evaluate_retriever
-from krag_eval.errors import InvalidType
 
 NINE = "At nine."
 ROWS = [{"question": "When?", "actual": [NINE]}]
@@ -92,29 +91,6 @@ def by_keyword(query: str, *, top_k: int) -> list[str]:
 class Index:
     def __call__(self, query: str, top_k: int) -> list[str]:
         return search(query, top_k)
-
-
-@pytest.mark.parametrize(
-    ("retriever", "name"),
-    [(search, "search"), (by_keyword, "by_keyword"), (Index(), "retriever"),
-     (lambda query, top_k: search(query, top_k), "retriever")],
-)  # fmt: skip
-def test_a_retriever_that_needs_more_than_the_question_is_refused(
-    retriever: Any, name: str
-) -> None:
-    """Before the first question, with the line to write."""
-    with pytest.raises(InvalidType) as info:
-        evaluate_retriever(retriever, ROWS, 2)
-    assert info.value.argument == "retriever"
-    assert "query, top_k" in info.value.problem
-    assert info.value.fix == f"pass lambda question: {name}(question, top_k=…)"
-
-
-def test_a_function_without_arguments_is_no_retriever() -> None:
-    """It would be called with a question."""
-    with pytest.raises(InvalidType) as info:
-        evaluate_retriever(lambda: [NINE], ROWS, 2)  # type: ignore[arg-type, misc]
-    assert info.value.argument == "retriever"
 
 
 @pytest.mark.parametrize(
