@@ -109,14 +109,14 @@ def test_retrieval(krag_gate):
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines([
         "*failed: *macro_recall@2 is 0.2500*0.8*",
-        "*passed *mrr@2*",
+        "*passed: *mrr@2*",
         # Of two queries, every average of resamples is between the values of the two.
         "*interval of macro_recall@2: 0.0000 to 0.5000 (2 queries)",
         "*worst queries @2, of 2 *",
         "*'Where?': found 0 of 1",
         "*'When?': found 1 of 2",
         "*= retrieval gates =*",
-        "FAILED *test_retrieval]",
+        "failed: *test_retrieval]",
     ])  # fmt: skip
     found.stdout.no_fnmatch_line("*Error*")
 
@@ -130,7 +130,7 @@ def test_retrieval(krag_gate, tmp_path):
         assert krag_gate(result, baseline=baseline, metric="ndcg@2", max_drop=0.1)
 """)
     found.assert_outcomes(passed=1)
-    assert found.stdout.str().count("passed  ndcg@2 went from") == 3
+    assert found.stdout.str().count("passed: ndcg@2 went from") == 3
 
 
 def test_a_baseline_that_is_not_there(run, pytester: pytest.Pytester) -> None:
@@ -234,7 +234,7 @@ def test_strict(krag_gate):
         "*KragEvalWarning: inconclusive gate: macro_recall@1 went from 1.0000 to 0.9750*",
         "*retrieval gates*",
         "inconclusive: *worse by 0.0250*test_retrieval*",
-        "passed  mrr@1*",
+        "passed: mrr@1*",
     ])  # fmt: skip
 
 
