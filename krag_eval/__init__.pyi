@@ -91,7 +91,6 @@ from .statistics.comparison import (
 from .statistics.few_labels import (
     Debiased as Debiased,
     DebiasedValue as DebiasedValue,
-    Predictions as Predictions,
     debias as debias,
 )
 from .statistics.gates import (
@@ -110,10 +109,10 @@ from .statistics.planning import (
     QuestionPlan as QuestionPlan,
     plan_questions as plan_questions,
 )
+from .statistics.predicting import Predictions as Predictions
 from .statistics.slices import (
     Slice as Slice,
     SlicedComparison as SlicedComparison,
-    SlicedDifference as SlicedDifference,
     Slices as Slices,
 )
 from .streaming.files import evaluate_file as evaluate_file

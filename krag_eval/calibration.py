@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, _, spoken
+from krag_eval._doors import Shown
+from krag_eval._language import Language, spoken
 from krag_eval.documents import DocumentLike, QuerySet, text_of
-from krag_eval.errors import Advice, InvalidInput, clipped, number, whole
+from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
 from krag_eval.matching.base import Matcher, resolve_matcher
 
 if TYPE_CHECKING:
@@ -70,12 +71,8 @@ def agreement(
     >>> found.kappa, found.missed
     (0.5, 1)
     """
-    matcher = resolve_matcher(matcher)
-    _check_pairs_alone(matcher)
-    if threshold is not None:
-        _check_takes_threshold(matcher)
+    matcher = _checked(matcher, level, n_resamples, by_threshold=threshold is not None)
     at = number("threshold", matcher.threshold if threshold is None else threshold, 0, 1)
-    _check_resampling(level, n_resamples)
     pairs = _unzipped(labelled_pairs)
     similarity = _similarities(matcher, pairs)
     found = Agreement(
@@ -128,9 +125,7 @@ def calibrate(
     >>> calibration.best_threshold, calibration.best_f1
     (0.5, 1.0)
     """
-    matcher = resolve_matcher(matcher)
-    _check_matcher(matcher)
-    _check_resampling(level, n_resamples)
+    matcher = _checked(matcher, level, n_resamples, by_threshold=True)
     pairs = _unzipped(labelled_pairs)
     labels, similarity = pairs.relevant, _similarities(matcher, pairs)
     best, low, high = _bootstrapped(similarity, labels, level, n_resamples, seed)
@@ -146,35 +141,24 @@ def calibrate(
     )
 
 
-def _check_matcher(matcher: Matcher) -> None:
-    """Refuse a matcher that does not decide about pairs by a threshold."""
-    _check_takes_threshold(matcher)
-    _check_pairs_alone(matcher)
-
-
-def _check_takes_threshold(matcher: Matcher) -> None:
-    if not matcher.takes_threshold:
+def _checked(
+    matcher: str | Matcher, level: float, n_resamples: int, *, by_threshold: bool
+) -> Matcher:
+    """Return a matcher that decides about pairs, and by a threshold if it must."""
+    matcher = resolve_matcher(matcher)
+    if by_threshold and not matcher.takes_threshold:
         raise InvalidInput(
             "matcher",
             f"{matcher.signature} decides without a threshold, so there is nothing to calibrate",
             Advice("use a similarity matcher, such as {} or {}", matcher=("coverage", "rougeL")),
         )
-
-
-def _check_pairs_alone(matcher: Matcher) -> None:
     if matcher.union:
-        raise InvalidInput(
-            "matcher",
-            f": pairs are labelled one by one, and for {matcher.signature} documents count "
-            "together",
-            "leave out union=True",
-        )
-
-
-def _check_resampling(level: float, n_resamples: int) -> None:
-    if not 0.0 < number("level", level, 0, 1) < 1.0:
-        raise InvalidInput("level", f"must be between 0 and 1, got {level}")
+        problem = f": pairs are labelled one by one, and for {matcher.signature} documents count "
+        raise InvalidInput("matcher", f"{problem}together", "leave out union=True")
+    if number("level", level, 0, 1) in (0, 1):
+        raise must("level", "be between 0 and 1", level)
     whole("n_resamples", n_resamples, 1)
+    return matcher
 
 
 def _similarities(matcher: Matcher, pairs: _Labelled) -> FloatArray:
@@ -210,8 +194,8 @@ class AgreementCounts(NamedTuple):
     rejected: int
 
 
-@dataclass(frozen=True, eq=False)
-class Agreement:
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement(Shown):
     """How far a matcher decides as people do.
 
     Made by :func:`agreement`.
@@ -299,37 +283,6 @@ class Agreement:
             index=pd.Index(wrong, name="pair"),
         )
 
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return κ with its interval, and how often who says what, in three lines.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        low, high = self.interval
-        return _(
-            "Agreement of {matcher} at threshold {threshold:g} with {pairs} labelled pairs "
-            "({relevant} relevant)\n"
-            "Cohen's kappa {kappa:.4f} ({level:.0f}% interval {low:.4f} to {high:.4f}), "
-            "alike on {share:.1%}\n"
-            "both yes {found}, both no {rejected}, a match where the label says no {false_alarms}, "
-            "no match where it says yes {missed}"
-        ).format(
-            matcher=self.matcher,
-            threshold=self.threshold,
-            pairs=len(self.relevant),
-            relevant=int(self.relevant.sum()),
-            kappa=self.kappa,
-            level=100 * self.level,
-            low=low,
-            high=high,
-            share=self.share,
-            **self.counts._asdict(),
-        )
-
-    def __repr__(self) -> str:
-        return self.summary()
-
 
 def _kappas(counts: NDArray[Any]) -> FloatArray:
     """Return Cohen's κ of each table; NaN where one answer is all that either gave.
@@ -362,8 +315,8 @@ def _kappa_interval(
     return float(low), float(high)
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Shown):
     """How a matcher's decision agrees with labels, at every threshold.
 
     Made by :func:`calibrate`.
@@ -485,37 +438,6 @@ class Calibration:
 
         return calibration_curve(self, ax=ax, language=language)
 
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return the best threshold, its interval and how well it decides, in two lines.
-
-        Where a threshold separates all pairs, all that do stand in the place of the interval.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        if self.gap is None:
-            told = _("{level:.0f}% interval {low:.4f} to {high:.4f}")
-            low, high = self.interval
-            where = told.format(level=100 * self.level, low=low, high=high)
-        else:  # anywhere between pairs that it separates
-            where = _("any above {:.4f} up to {:.4f} separates all pairs").format(*self.gap)
-        return _(
-            "Calibration of {matcher} on {pairs} pairs ({relevant} relevant)\n"
-            "best threshold {best:.4f} ({range}): "
-            "precision {precision:.4f}, recall {recall:.4f}, F1 {f1:.4f}"
-        ).format(
-            matcher=self.matcher,
-            pairs=len(self.relevant),
-            relevant=int(self.relevant.sum()),
-            best=self.best_threshold,
-            range=where,
-            **self.decision(self.best_threshold),
-        )
-
-    def __repr__(self) -> str:
-        return self.summary()
-
 
 class _Steps(NamedTuple):
     """The decision at each similarity that occurs above 0, from high to low."""
@@ -543,11 +465,8 @@ def _bootstrapped(
     """Return the best threshold and its percentile interval over resamples of the pairs."""
     steps = _Steps.of(similarity, relevant)
     if not len(steps.threshold):
-        raise InvalidInput(
-            "labelled_pairs",
-            ": every similarity is 0, so no threshold can tell the pairs apart",
-            "choose another matcher",
-        )
+        problem = ": every similarity is 0, so no threshold can tell the pairs apart"
+        raise InvalidInput("labelled_pairs", problem, "choose another matcher")
     n_pairs = len(similarity)
     best = _best_thresholds(steps, relevant, np.ones((1, n_pairs), np.int64))
     generator = np.random.default_rng(seed)
@@ -607,11 +526,9 @@ def _unzipped(labelled_pairs: Iterable[Any]) -> _Labelled:
     rows = [_checked_pair(pair, position) for position, pair in enumerate(labelled_pairs)]
     relevant = np.array([bool(row[2]) for row in rows], np.bool_)
     if relevant.all() or not relevant.any():
-        raise InvalidInput(
-            "labelled_pairs",
-            "must have pairs that are relevant and pairs that are not, got "
-            f"{int(relevant.sum())} relevant of {len(relevant)}",
-        )
+        got = f"got {int(relevant.sum())} relevant of {len(relevant)}"
+        problem = f"must have pairs that are relevant and pairs that are not, {got}"
+        raise InvalidInput("labelled_pairs", problem)
     # Where a pair has none, its number stands for it: a matcher that needs it says so.
     questions = [row[3] if len(row) > 3 else position for position, row in enumerate(rows)]
     return _Labelled(
@@ -624,32 +541,13 @@ def _unzipped(labelled_pairs: Iterable[Any]) -> _Labelled:
 
 def _checked_pair(pair: Any, position: int) -> Sequence[Any]:
     if isinstance(pair, Mapping):
-        pair = _columns_of(pair, position)
+        pair = [pair[name] for name in (*_COLUMNS, "question") if name in pair]
     if not isinstance(pair, (tuple, list)) or len(pair) not in (3, 4):
-        raise InvalidInput(
-            "labelled_pairs",
-            f"must be (actual, predicted, is_relevant), got {clipped(pair)}",
-            query=position,
-        )
-    if not isinstance(pair[2], bool | np.bool_ | int) or pair[2] not in (0, 1):
-        raise InvalidInput(
-            "labelled_pairs",
-            f": is_relevant must be True or False, got {clipped(pair[2])}",
-            query=position,
-        )
-    if len(pair) == 4 and not isinstance(pair[3], str):
-        raise InvalidInput(
-            "labelled_pairs", f": the question must be text, got {clipped(pair[3])}", query=position
-        )
-    return pair
-
-
-def _columns_of(row: Mapping[str, Any], position: int) -> tuple[Any, ...]:
-    missing = [name for name in _COLUMNS if name not in row]
-    if missing:
-        raise InvalidInput(
-            "labelled_pairs",
-            f"must have the columns {', '.join(_COLUMNS)}, got {clipped(list(row))}",
-            query=position,
-        )
-    return tuple(row[name] for name in (*_COLUMNS, *(("question",) if "question" in row else ())))
+        problem = f"must be (actual, predicted, is_relevant), got {clipped(pair)}"
+    elif not isinstance(pair[2], bool | np.bool_ | int) or pair[2] not in (0, 1):
+        problem = f": is_relevant must be True or False, got {clipped(pair[2])}"
+    elif len(pair) == 4 and not isinstance(pair[3], str):
+        problem = f": the question must be text, got {clipped(pair[3])}"
+    else:
+        return pair
+    raise InvalidInput("labelled_pairs", problem, query=position)

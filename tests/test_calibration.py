@@ -145,7 +145,7 @@ def test_plot_draws_the_curve_and_marks_the_threshold() -> None:
 def test_repr_says_what_was_found() -> None:
     """The threshold, its interval and the decision at it are in the printed form."""
     text = repr(calibrate(Given(), MIXED, n_resamples=10))
-    assert "best threshold 0.4000 (95% interval" in text
+    assert "best threshold 0.4000 (95 % interval" in text
     assert "F1 0.8571" in text
 
 
@@ -333,5 +333,5 @@ def test_a_judge_without_questions_is_not_asked() -> None:
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_agreement_is_told_in_both_languages(language: str) -> None:
     told = agreement(Given(), FIFTY).summary(language)
-    assert all(number in told for number in ("0.4000", "70.0%", "20", "10", "15"))
+    assert all(number in told for number in ("0.4000", "70.0", "20", "10", "15"))
     assert ("카파" in told) is (language == "ko")

@@ -22,7 +22,7 @@ from krag_eval import (
     evaluate_support,
 )
 from krag_eval.errors import InvalidInput, InvalidType
-from krag_eval.statistics import few_labels
+from krag_eval.statistics import few_labels, predicting
 from krag_eval.statistics.few_labels import interval_with
 
 _FIELDS = ("question", "actual", "predicted")
@@ -892,7 +892,7 @@ def test_correlations_of_resamples_are_those_of_scipy(pairs, seed):
     n = len(pairs)
     rng = np.random.default_rng(seed)
     times = np.stack([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(5)])
-    spearman, kendall = few_labels._rank_correlations(times, values, scores)
+    spearman, kendall = predicting._rank_correlations(times, values, scores)
     for i, counts in enumerate(times):
         x, y = np.repeat(values, counts), np.repeat(scores, counts)
         if np.ptp(x) == 0 or np.ptp(y) == 0:

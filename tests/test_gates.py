@@ -50,8 +50,8 @@ def test_a_floor_that_is_broken():
     assert not report
     assert report.failures == ["macro_recall@5 is 0.7500, below the floor of 0.8"]
     assert repr(report).split("\n") == [
-        "FAILED  macro_recall@5 is 0.7500, below the floor of 0.8",
-        "passed  mrr@1 is 0.7500, at or above the floor of 0.7",
+        "failed: macro_recall@5 is 0.7500, below the floor of 0.8",
+        "passed: mrr@1 is 0.7500, at or above the floor of 0.7",
     ]
 
 
@@ -150,13 +150,15 @@ def test_a_floor_that_is_no_share_is_refused(floor):
 @pytest.mark.parametrize("floor", [math.nan, math.inf, None, "0.8", True])
 def test_a_floor_that_is_no_number_is_refused(floor):
     """Every comparison with NaN fails, which would look like a verdict."""
-    with pytest.raises(Refusal, match=r"floors: macro_recall@5 needs a (finite )?number, got "):
+    with pytest.raises(
+        Refusal, match=r"floors: macro_recall@5 (needs a number|ranges from 0 to 1), got "
+    ):
         found_in(30).check({"macro_recall@5": floor})
 
 
 def test_a_ceiling_below_the_best_rank_is_refused():
     """No rank is."""
-    with pytest.raises(ValueError, match=r"floors: mean_rank@5 is at least 1, got 0\.5"):
+    with pytest.raises(ValueError, match=r"floors: mean_rank@5 ranges from 1 to inf, got 0\.5"):
         found_in(30).check({"mean_rank@5": 0.5})
 
 
@@ -196,7 +198,6 @@ def test_a_drop_that_no_average_can_make_is_refused():
     with pytest.raises(InvalidInput) as refused:
         result.check(baseline=result, metric="recall@5", max_drop=2)
     assert refused.value.argument == "max_drop"
-    assert "from 0 to 1" in refused.value.problem
     assert result.check(baseline=result, metric="recall@5", max_drop=1)
     assert result.check(baseline=result, metric="mean_rank@5", max_drop=2)
     every = OfflineRetrievalEvaluator(
@@ -262,7 +263,7 @@ def test_a_drop_that_is_allowed_passes():
     """From 0.75 to 0.725: 0.025 where 0.03 is allowed."""
     report = found_in(29).check(baseline=found_in(30), metric="mrr@5", max_drop=0.03)
     assert repr(report) == (
-        "passed  mrr@5 went from 0.7500 to 0.7250, no worse than the allowed 0.03; these queries "
+        "passed: mrr@5 went from 0.7500 to 0.7250, no worse than the allowed 0.03; these queries "
         "cannot rule out a drop of up to 0.0750"
     )
 
@@ -284,7 +285,7 @@ def test_a_larger_drop_that_may_be_chance_is_inconclusive():
     (gate,) = report.gates
     assert (report.passed, bool(report), report.outcome) == (True, True, "inconclusive")
     assert (gate.passed, gate.outcome, report.failures) == (True, "inconclusive", [])
-    assert repr(report).startswith("INCONCLUSIVE  mrr@5 went from 0.7500 to 0.7250, worse by 0.025")
+    assert repr(report).startswith("inconclusive: mrr@5 went from 0.7500 to 0.7250, worse by 0.025")
     assert "40 queries can show drops from 0.0700 on" in gate.reason
     assert gate.reason.endswith("to show one of 0.0250 takes about 314")
     report.raise_if_failed()
@@ -332,9 +333,9 @@ def test_what_did_not_pass_is_told_first():
     report = found_in(29).check({"mrr@5": 0.1, "mrr@1": 0.9}, baseline=found_in(30), metric="mrr@5")
     assert [gate.outcome for gate in report.gates] == ["passed", "failed", "inconclusive"]
     assert [line.split()[0] for line in repr(report).splitlines()] == [
-        "FAILED",
-        "INCONCLUSIVE",
-        "passed",
+        "failed:",
+        "inconclusive:",
+        "passed:",
     ]
     assert report.outcome == "failed"
 
@@ -672,8 +673,6 @@ def test_a_report_is_its_gates():
 
 @pytest.mark.parametrize("given", ["old.json", Path("old.json"), {"mrr@5": 0.8}])
 def test_a_baseline_that_is_no_result_is_refused(given):
-    """The name of a saved one is not read by itself; how to read it is said."""
-    with pytest.raises(
-        TypeError, match=r"^baseline must be an EvaluationResult, got .*; read a sav"
-    ):
+    """The name of a saved one is not read by itself."""
+    with pytest.raises(TypeError, match=r"^baseline must be an EvaluationResult, got "):
         found_in(30).check(baseline=given, metric="mrr@5")

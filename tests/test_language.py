@@ -231,8 +231,8 @@ def test_gates():
     assert [one.passed for one in korean.gates] == [one.passed for one in english.gates]
     assert korean.failures == ["macro_recall@2 = 0.5000, 하한선 0.8보다 낮습니다"]
     assert repr(korean).splitlines() == [
-        "실패  macro_recall@2 = 0.5000, 하한선 0.8보다 낮습니다",
-        "통과  mean_rank@2 = 1.5000, 상한선 2 이하입니다",
+        "실패: macro_recall@2 = 0.5000, 하한선 0.8보다 낮습니다",
+        "통과: mean_rank@2 = 1.5000, 상한선 2 이하입니다",
     ]
     worse = result([[]] * 4).check(baseline=result(), metric="recall@2", max_drop=1, language="ko")
     assert worse.gates[0].reason == (
@@ -360,7 +360,7 @@ def test_audits(tmp_path: Path):
     assert found.summary().splitlines()[0] == "질문 2개, 정답 항목 2개, 청크 4개를 점검했습니다."
     assert found.findings["dangling"].said == "정답 문서 2개 중 1개가 색인에 없습니다"
     assert found.findings["dangling"].rows[0].concerns == "글자 7개 중 0개만 청크에 있음"
-    assert repr(found.check("dangling")).startswith("실패  dangling: 정답 문서 2개 중 1개")
+    assert repr(found.check("dangling")).startswith("실패: dangling: 정답 문서 2개 중 1개")
     found.to_json(tmp_path / "audit.json")
     assert Audit.from_json(tmp_path / "audit.json") == found
     audit(dataset, CHUNKS).to_json(tmp_path / "audit.json")

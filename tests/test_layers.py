@@ -49,7 +49,7 @@ BACK = {
     ("results.result", "statistics.comparison"),
     ("results.result", "statistics.gates"),
     ("results.result", "statistics.intervals"),
-    ("results.result", "statistics.few_labels"),
+    ("results.result", "statistics.predicting"),
     ("results.result", "statistics.slices"),
     ("statistics.comparison", "statistics.slices"),
 }

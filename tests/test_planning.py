@@ -23,11 +23,10 @@ from krag_eval import (
     compare,
     plan_questions,
 )
-from krag_eval._language import LANGUAGES, speaking
+from krag_eval._language import LANGUAGES
 from krag_eval.errors import InvalidInput, Refusal
 from krag_eval.statistics.comparison import Comparison
 from krag_eval.statistics.intervals import Spread
-from krag_eval.statistics.planning import told_plan
 
 # z of 0.975 and of 0.8, as any table has them.
 Z = 1.959963985 + 0.841621234
@@ -97,9 +96,7 @@ def test_a_plan_without_clusters_mentions_those_that_matter(n_systems):
     plan = plan_questions(pilot, "recall@5", detect=0.05)
     assert plan.dependent == {"source": pytest.approx(5 * 30 / 29 * 149 / 150)}
     for language in LANGUAGES:
-        assert 'clusters="source"' in plan.summary(language).splitlines()[-1]
-        with speaking(language):
-            assert "--clusters source" in told_plan(plan, "--clusters {}")[-1]
+        assert plan.summary(language).splitlines()[-1].count("source") == 2
     assert plan.to_dict()["dependent"] == plan.dependent
     clustered = plan_questions(pilot, "recall@5", detect=0.05, clusters="source")
     assert clustered.dependent == clustered.to_dict()["dependent"] == {}

@@ -38,9 +38,9 @@ from krag_eval import (
 )
 from krag_eval._language import speaking
 from krag_eval.errors import Refusal
+from krag_eval.presenting.comparison import told_detectable
 from krag_eval.presenting.numbers import p_value, span
 from krag_eval.report import write_report
-from krag_eval.statistics.comparison import told_detectable
 
 HALVES = ["a b c d e", "f g h i j"]
 # A key of an average, as the API spells it.

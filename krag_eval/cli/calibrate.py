@@ -5,27 +5,24 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from krag_eval._doors import page_of
 from krag_eval._language import _
 from krag_eval._options import option
-from krag_eval._text import fitted
 from krag_eval.cli.options import ENCODING, command, matcher_option, saving
 from krag_eval.cli.output import (
     Forms,
-    four_digits,
-    print_cells,
-    print_wrapped,
+    print_page,
     records_of,
-    terminal_width,
     write_files,
     write_plot,
     write_table,
 )
-from krag_eval.cli.shell import printable
 from krag_eval.errors import InvalidInput, Place, Refusal, whole
 
 if TYPE_CHECKING:
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
 _COLUMNS = ("actual", "predicted", "relevant")
 # How a label may be typed into a cell.
 _LABELS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-# The columns for all that is no text, and for a text at the least.
-_NUMBERS, _NARROWEST = 40, 16
 
 
 @command(
@@ -60,6 +55,7 @@ def calibrate(
     "relevant": true or false. Some dozens of pairs are a start, near misses above all.
     """
     from krag_eval.calibration import calibrate as calibrated
+    from krag_eval.presenting.calibration import borderline
 
     whole("n", n, 1)
     table = _table(file, encoding)
@@ -71,7 +67,9 @@ def calibrate(
         where = Place(table.name) if error.query is None else table.rows[error.query][0]
         raise error.at(where) from error
     if outputs.format == "table":
-        _print_calibration(found, matcher, n)
+        print_page(replace(page_of(found), tables=[borderline(found, n)]))
+        options = f"--matcher {shlex.quote(matcher)} --threshold {found.best_threshold:.4f}"
+        click.echo(f"\nkrag-eval evaluate results.jsonl {options}")
     write_files(
         outputs,
         partial(_forms, found, n),
@@ -109,63 +107,6 @@ def _rows(table: Records) -> list[Mapping[str, Any]]:
             ).at(place)
         rows.append({**row, "relevant": known} if "relevant" in row else row)
     return rows
-
-
-def _print_calibration(found: Calibration, matcher: str, n: int) -> None:
-    """Print the best threshold, how the decision there agrees, and the pairs nearest to it."""
-    low, high = found.gap or found.interval
-    n_relevant, threshold = int(found.relevant.sum()), found.best_threshold
-    title = _("{pairs} pairs ({relevant} relevant), {matcher}").format(
-        pairs=len(found.relevant), relevant=n_relevant, matcher=printable(found.matcher)
-    )
-    click.echo(title + "\n")
-    print_cells(
-        [
-            _("best threshold"),
-            _("{} % interval").format(f"{100 * found.level:g}")
-            if found.gap is None
-            else _("separates all pairs"),
-            _("precision"),
-            _("recall"),
-            "F1",
-        ],
-        [
-            [
-                four_digits(threshold),
-                _("{} to {}").format(four_digits(low), four_digits(high)),
-                *map(four_digits, found.decision(threshold).values()),
-            ]
-        ],
-        widest=20,
-    )
-    near = found.borderline(n)
-    room = max((terminal_width() - _NUMBERS) // 2, _NARROWEST)
-    click.echo(_("Nearest to the threshold, worth a second look:") + "\n")
-    columns = (near[name].tolist() for name in ("actual", "predicted", "similarity", "relevant"))
-    print_cells(
-        [_("actual"), _("predicted"), _("pair"), _("similarity"), _("relevant")],
-        [
-            [
-                fitted(printable(actual), room),
-                fitted(printable(predicted), room),
-                str(pair),
-                four_digits(similarity),
-                (_("yes") if relevant else _("no")) + ("!" if wrong else " "),
-            ]
-            for pair, actual, predicted, similarity, relevant, wrong in zip(
-                near.index.tolist(), *columns, near["wrong"].tolist(), strict=True
-            )
-        ],
-        names=2,
-    )
-    print_wrapped(
-        _(
-            "! marks a decision that contradicts the label. Pairs are counted from 0. Choose a "
-            "threshold within the interval; a wide one asks for more pairs like these."
-        )
-    )
-    options = f"--matcher {shlex.quote(matcher)} --threshold {four_digits(threshold)}"
-    click.echo(f"\nkrag-eval evaluate results.jsonl {options}")
 
 
 def _forms(found: Calibration, n: int) -> Forms:

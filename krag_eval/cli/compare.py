@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import click
-
-from krag_eval._language import _, pgettext
+from krag_eval._doors import page_of
+from krag_eval._language import _
 from krag_eval._options import option
 from krag_eval.cli.options import (
     CLUSTERS,
@@ -31,16 +30,10 @@ from krag_eval.cli.output import (
     Forms,
     Outputs,
     check_not_read,
-    four_digits,
     note_verdict,
-    print_cells,
-    print_signature,
-    print_table,
-    print_wrapped,
+    print_page,
     pronounce,
     records_of,
-    spanned,
-    terminal_width,
     write_files,
     write_plot,
     write_text,
@@ -59,9 +52,10 @@ if TYPE_CHECKING:
     from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison
     from krag_eval.statistics.gates import GateReport
-    from krag_eval.statistics.paired import Difference
     from krag_eval.statistics.planning import QuestionPlan
 
+# Queries of each pair that changed most.
+_CHANGED = 3
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
@@ -94,6 +88,7 @@ def compare(
     .json. All must be over the same queries, in any order. A difference is the second minus the
     first; p is that of a paired permutation test, after Holm's correction.
     """
+    from krag_eval.presenting.comparison import changed
     from krag_eval.statistics.comparison import compare as compared
 
     named = _named(files)
@@ -106,7 +101,8 @@ def compare(
     results = _evaluated({**named, **saved}, k, settings, metrics)
     comparison = compared(results, metric, baseline=against, on=on, clusters=clusters)
     if outputs.format == "table":
-        _print_comparison(comparison)
+        tables = [*page_of(comparison).tables, *changed(comparison, _CHANGED)]
+        print_page(replace(page_of(comparison), tables=tables))
     _write(outputs, comparison)
 
 
@@ -285,151 +281,7 @@ def _write(outputs: Outputs, comparison: Comparison) -> None:
     )
 
 
-# The columns for the name of a system over its values, and its letters in a sentence.
-_WIDEST = 24
-_LONGEST_NAME = 40
-# Metrics side by side on a leaderboard, and the letters of a name there.
-_METRICS_ON_BOARD = 2
-_LONGEST_ON_BOARD = 32
 _CHANGED = 3
-
-
-def _print_comparison(comparison: Comparison) -> None:
-    """Print the averages of all systems, then how each pair differs."""
-    from krag_eval.results.latency import told_failed
-    from krag_eval.statistics.comparison import (
-        sentence,
-        told_clusters,
-        told_family,
-        told_left_out,
-    )
-
-    n_queries = len(comparison.queries)
-    click.echo(_("{} systems on {} queries").format(len(comparison.names), n_queries))
-    if comparison.left_out:
-        print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
-    for told in told_clusters(comparison, "--clusters {}"):
-        print_wrapped(printable(told))
-    for told in told_failed(comparison.failed):
-        print_wrapped(printable(told))
-    click.echo()
-    if len(comparison.names) > 2:
-        _print_leaderboard(comparison)
-    else:
-        _print_values(comparison)
-    for a, b in comparison.pairs:
-        rows = [row for row in comparison.differences if (row.a, row.b) == (a, b)]
-        _print_pair(rows, comparison.level)
-        for row in rows:
-            print_wrapped(printable(sentence(row, comparison.level)))
-        click.echo()
-        _print_changed(comparison, a, b)
-    for told in told_family(comparison.differences):
-        print_wrapped(told)
-        click.echo()
-    against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
-    against += "" if comparison.clusters is None else f" | clusters={_shown(comparison.clusters)}"
-    print_signature(f"{comparison.signature} | n_resamples={comparison.n_resamples}{against}")
-
-
-def _print_leaderboard(comparison: Comparison) -> None:
-    """Print a row for each system, the best first; several metrics are continued below."""
-    from krag_eval.statistics.comparison import BEST
-
-    board = comparison.leaderboard
-    names = [printable(name, _LONGEST_ON_BOARD) for name in board.index]
-    for start in range(0, len(comparison.metrics), _METRICS_ON_BOARD):
-        header, columns = [_("system")], [names]
-        for metric in comparison.metrics[start : start + _METRICS_ON_BOARD]:
-            value, low, high, best = (
-                board[f"{metric}{part}"].tolist() for part in ("", "_low", "_high", "_best")
-            )
-            header += [metric, _("{} % interval").format(f"{100 * comparison.level:g}")]
-            marks = ["*" if one else " " for one in best]
-            columns.append([four_digits(v) + mark for v, mark in zip(value, marks, strict=True)])
-            columns.append([spanned(*ends) for ends in zip(low, high, strict=True)])
-        print_cells(header, list(zip(*columns, strict=True)))
-    click.echo(f"{_(BEST)}\n")
-
-
-def _print_values(comparison: Comparison) -> None:
-    names = comparison.names
-    values = {
-        (metric, name): value
-        for row in comparison.differences
-        for metric, name, value in (
-            (row.metric, row.a, row.value_a),
-            (row.metric, row.b, row.value_b),
-        )
-    }
-    rows = {metric: [values[metric, name] for name in names] for metric in comparison.metrics}
-    print_table(_("metric"), [_shown(name) for name in names], rows, widest=_WIDEST)
-
-
-def _print_pair(rows: Sequence[Difference], level: float) -> None:
-    first = rows[0]
-    told = _("{b} minus {a}; wins and losses are the queries on which {b} is better and worse")
-    print_wrapped(told.format(a=_shown(first.a), b=_shown(first.b)))
-    click.echo()
-    within = _("{} % interval").format(f"{100 * level:g}")
-    header = [
-        _("metric"),
-        _("difference"),
-        within,
-        "p (Holm)",
-        _("effect size"),
-        _("wins"),
-        _("ties"),
-        _("losses"),
-    ]
-    print_cells(header, [_cells(row) for row in rows])
-
-
-def _cells(row: Difference) -> list[str]:
-    return [
-        row.metric,
-        _signed(row.difference),
-        spanned(row.ci_low, row.ci_high),
-        "<0.0001" if row.p_holm < 0.0001 else four_digits(row.p_holm),
-        four_digits(row.effect_size),
-        *map(str, (row.wins, row.ties, row.losses)),
-    ]
-
-
-def _print_changed(comparison: Comparison, a: str, b: str) -> None:
-    """Print the queries that changed most on the first metric."""
-    metric = comparison.metrics[0]
-    changed = comparison.changed(metric, a, b, _CHANGED)
-    if changed.empty:
-        click.echo(_("No query changed on {}.").format(metric) + "\n")
-        return
-    click.echo(_("Changed most on {}:").format(metric))
-    told = pgettext("change", "{} to {}")
-    for query, before, after in changed.iloc[:, :2].itertuples():
-        ends = told.format(f"{four_digits(before):>8}", f"{four_digits(after):<8}")
-        start = f"  {ends}  "
-        click.echo(start + _fitted(str(query), terminal_width() - len(start)))
-    click.echo()
-
-
-def _shown(name: str) -> str:
-    return printable(name, _LONGEST_NAME)
-
-
-def _signed(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:+.4f}"
-
-
-def _fitted(text: str, width: int) -> str:
-    """Return a text on one line, at most so many columns wide; Hangul takes two columns a letter.
-
-    >>> _fitted("How long may I keep a book?", 12), _fitted("언제 여나요?", 10)
-    ('How long ...', '언제 여...')
-    """
-    from rich.cells import cell_len, set_cell_size
-
-    text = printable(text)
-    return text if cell_len(text) <= width else set_cell_size(text, width - 3) + "..."
 
 
 #: What a gate holds a result to, beside floors.
@@ -504,11 +356,11 @@ def gate(
 
 def _annotations(report: GateReport) -> str:
     """Return the conditions as commands of GitHub Actions: errors, warnings and plain lines."""
-    from krag_eval.statistics.gates import verdict
+    from krag_eval.presenting.gates import line_of
 
     lines = []
     for one in report.by_outcome:
-        told = f"{verdict(one)}: {printable(one.reason)}"
+        told = printable(line_of(one))
         kind = "warning" if one.passed else "error"
         escaped = told.replace("%", "%25")
         annotated = f"::{kind} title=krag-eval gate::{escaped}"
@@ -518,11 +370,11 @@ def _annotations(report: GateReport) -> str:
 
 def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
     """Return what did not pass as a Code Quality report of GitLab."""
-    from krag_eval.statistics.gates import verdict
+    from krag_eval.presenting.gates import line_of
 
     return [
         {
-            "description": f"{verdict(one)}: {printable(one.reason)}",
+            "description": printable(line_of(one)),
             "check_name": f"krag-eval gate: {one.outcome}",
             "fingerprint": hashlib.sha256(
                 repr((one.metric, one.slice, place)).encode()
@@ -594,7 +446,7 @@ def plan(
     Two PILOTs are results of two systems on the same questions, saved by 'krag-eval evaluate
     --json'; of one, how a second system would go together with it is assumed.
     """
-    from krag_eval.statistics.planning import plan_questions, told_plan
+    from krag_eval.statistics.planning import plan_questions
 
     found = plan_questions(
         _pilot(pilot, metric, on, clusters),
@@ -606,8 +458,7 @@ def plan(
         clusters=clusters if len(pilot) == 1 else None,
     )
     if outputs.format == "table":
-        for line in told_plan(found, "--clusters {}"):
-            print_wrapped(printable(line))
+        print_page(page_of(found))
     write_files(
         outputs,
         partial(_forms_of_plan, found),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from krag_eval._doors import page_of
 from krag_eval._language import N_, _
 from krag_eval._options import option
 from krag_eval.cli.options import (
@@ -35,8 +36,8 @@ from krag_eval.cli.output import (
     forms_of_audit,
     forms_of_result,
     print_audit,
+    print_page,
     print_result,
-    print_slices,
     print_table,
     pronounce,
     rows_of,
@@ -232,7 +233,8 @@ def evaluate(
     if outputs.format == "table":
         print_result(result, source, bounds, averages, whole=verbose)
         for slices in sliced:
-            print_slices(slices)
+            click.echo()
+            print_page(page_of(slices))
     told = partial(forms_of_result, result, averages, bounds, sliced)
     _write(outputs, result, tag, told, texts=texts, gate=verdict)
     return None if verdict is None else pronounce(verdict)

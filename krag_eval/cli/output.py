@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import textwrap
@@ -18,7 +17,6 @@ import click
 
 from krag_eval._io import check_apart, replacing
 from krag_eval._language import Language, _, ngettext, pgettext
-from krag_eval._text import fitted
 from krag_eval.cli.help import padded
 from krag_eval.cli.shell import Verdict, printable
 from krag_eval.errors import InvalidInput, Refusal, warn
@@ -30,11 +28,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.datasets.audit import Audit
+    from krag_eval.presenting import Page
     from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.history import HistoryReport
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
-    from krag_eval.statistics.slices import Slice, Slices
+    from krag_eval.statistics.slices import Slices
 
 #: Text whose name has no prescribed ending, so that '-' may be standard output.
 STREAMED = ("json", "csv", "markdown", "latex", "format")
@@ -245,7 +244,7 @@ def markdown_of(rows: pd.DataFrame, named: Collection[str] = ()) -> str:
         rows: The table.
         named: The columns that the user named.
     """
-    from krag_eval.statistics.comparison import as_markdown
+    from krag_eval.presenting import Table
 
     cells = [
         ["-" if one is None else four_digits(one) if isinstance(one, float) else str(one)
@@ -255,7 +254,7 @@ def markdown_of(rows: pd.DataFrame, named: Collection[str] = ()) -> str:
     known = _headings()
     names = [*map(str, rows.columns)]
     header = [name if name in named else known.get(name, name) for name in names]
-    return as_markdown([header, *cells], n_names=1)
+    return Table.of_cells(header, cells).markdown()
 
 
 def _headings() -> Mapping[str, str]:
@@ -555,52 +554,6 @@ def forms_of_audit(found: Audit) -> Forms:
     }
 
 
-# Slices that are printed, and the columns for the name of one.
-_MOST_SLICES = 40
-_WIDEST_SLICE = 22
-
-
-def print_slices(slices: Slices) -> None:
-    """Print the averages within slices, which of them differ from the rest, and the notes."""
-    from krag_eval.statistics.slices import title_of
-
-    n = len(slices.names)
-    click.echo(f"\n{printable(title_of(slices))}\n")
-    within = _("{} % interval").format(f"{100 * slices.level:g}")
-    for metric in slices.metrics:
-        header = [metric, "n", _("value"), within, _("minus rest"), within, "p (Holm)"]
-        rows = [_cells(row) for row in slices.rows if row.metric == metric]
-        print_cells(header, rows[:_MOST_SLICES])
-    if n > _MOST_SLICES:
-        click.echo(_("and {} more slices, which Python shows").format(n - _MOST_SLICES))
-    for line in (*slices.summary().split("\n"), *slices.notes):
-        print_wrapped(printable(line))
-
-
-def _cells(row: Slice) -> list[str]:
-    return [
-        fitted(printable(row.slice), _WIDEST_SLICE),
-        str(row.n),
-        four_digits(row.value),
-        _range(row.low, row.high),
-        four_digits(row.difference),
-        spanned(row.ci_low, row.ci_high),
-        "<0.0001" if row.p_holm < 0.0001 else four_digits(row.p_holm),
-    ]
-
-
-def spanned(low: float, high: float) -> str:
-    """Return an interval, narrow enough for a column.
-
-    >>> spanned(-0.0123, 0.4), spanned(-12.04, -10.1)
-    ('-0.012 to 0.400', '-12.0 to -10.1')
-    """
-    if math.isnan(low):
-        return "-"
-    digits = 3 if max(-low, high) < 10 else 1
-    return _("{} to {}").format(f"{low:.{digits}f}", f"{high:.{digits}f}")
-
-
 def print_diagnosis(found: Diagnosis, signature: str) -> None:
     """Print recall with one cause after the other removed, and what most is lost by."""
     click.echo(f"{page_of(found).text(terminal_width())}\n")
@@ -667,6 +620,11 @@ def print_signature(signature: str, *, whole: bool = True) -> None:
             line = " " * 10
         line += added
     click.echo(line)
+
+
+def print_page(page: Page) -> None:
+    """Print a page in the width of the terminal."""
+    click.echo(page.text(terminal_width()))
 
 
 def print_wrapped(text: str) -> None:
@@ -740,20 +698,6 @@ def four_digits(value: float) -> str:
     return f"{value:.4f}" if value == value else "-"
 
 
-def pronounce(report: GateReport) -> Verdict:
-    """Print what passed, and to standard error first what did not; return the verdict.
-
-    Which queries of the two results were left out is printed after them.
-    """
-    from krag_eval.statistics.gates import verdict
-
-    for gate in report.by_outcome:
-        click.echo(f"{verdict(gate)}: {printable(gate.reason)}", err=gate.outcome != "passed")
-    if report.note:
-        click.echo(printable(report.note))
-    return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH
-
-
 def note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> None:
     """Write into a saved result what became of its gate, so that no later one is held to a failure.
 
@@ -775,3 +719,17 @@ def note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> N
                 "history takes it for any other run"
             )
             warn(told.format(new=printable(file), error=why))
+
+
+def pronounce(report: GateReport) -> Verdict:
+    """Print what passed, and to standard error first what did not; return the verdict.
+
+    Which queries of the two results were left out is printed after them.
+    """
+    from krag_eval.presenting.gates import line_of
+
+    for gate in report.by_outcome:
+        click.echo(printable(line_of(gate)), err=gate.outcome != "passed")
+    if report.note:
+        click.echo(printable(report.note))
+    return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH

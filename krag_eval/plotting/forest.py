@@ -12,13 +12,13 @@ from krag_eval._text import fitted
 from krag_eval.errors import one_of
 from krag_eval.plotting import fonts, styling
 from krag_eval.scoring.cutoffs import parse_metric
+from krag_eval.statistics.paired import Difference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.statistics.comparison import Comparison
-    from krag_eval.statistics.paired import Difference
-    from krag_eval.statistics.slices import Slice, SlicedComparison, SlicedDifference, Slices
+    from krag_eval.statistics.slices import Slice, SlicedComparison, Slices
 
 # Inches.
 _WIDTH, _ROW, _AROUND = 9.0, 0.34, 1.5
@@ -295,31 +295,31 @@ def slice_forest(
 def _slice_title(
     slices: Slices | SlicedComparison,
     name: str,
-    rows: Sequence[Slice | SlicedDifference],
+    rows: Sequence[Slice | Difference],
 ) -> str:
     tag = styling.tag_name(slices, 24)
     queries = styling.number_of_queries(slices.n_queries)
     title = _("{metric} by {tag} ({queries})").format(metric=name, tag=tag, queries=queries)
-    pairs = {_pair_name(row.as_difference()) for row in rows if hasattr(row, "a")}
+    pairs = {_pair_name(row) for row in rows if isinstance(row, Difference)}
     return f"{pairs.pop()}: {title}" if len(pairs) == 1 else title
 
 
-def _slice_name(row: Slice | SlicedDifference, n_pairs: int) -> str:
-    name = fitted(row.slice, 32)
-    return name if n_pairs == 1 else f"{name}: {_pair_name(row.as_difference())}"
+def _slice_name(row: Slice | Difference, n_pairs: int) -> str:
+    name = fitted(row.slice or "", 32)
+    return f"{name}: {_pair_name(row)}" if n_pairs > 1 and isinstance(row, Difference) else name
 
 
 def _scale_values(
     ax: Axes,
     slices: Slices | SlicedComparison,
     metric: str,
-    rows: Sequence[Slice | SlicedDifference],
+    rows: Sequence[Slice | Difference],
 ) -> str:
     """Lay out the axis of values or differences, and return what it is called."""
     overall = getattr(slices, "overall", None)
     if overall is None:
         ax.axvline(0.0, color=styling.INK, linewidth=1, zorder=1)
-        _scale(ax, [row.as_difference() for row in rows])
+        _scale(ax, [row for row in rows if isinstance(row, Difference)])
         styling.finish(ax, "x")
         return _("Difference in {name} and its {} interval")
     ax.axvline(overall[metric], color=styling.INK, linewidth=1, linestyle="--", zorder=1)
@@ -329,7 +329,7 @@ def _scale_values(
 
 
 def _draw_slice(
-    ax: Axes, place: int, row: Slice | SlicedDifference, level: float, *,
+    ax: Axes, place: int, row: Slice | Difference, level: float, *,
     lower: bool,
 ) -> None:  # fmt: skip
     value = getattr(row, "value", row.difference)
@@ -339,4 +339,5 @@ def _draw_slice(
     elif not math.isnan(row.p_holm):
         told = f"{told}, {_p_value(row.p_holm)}"
     ends = value, getattr(row, "low", row.ci_low), getattr(row, "high", row.ci_high)
-    _draw_row(ax, place, row.as_difference(lower_is_better=lower), level, ends, told)
+    difference = row if isinstance(row, Difference) else row.as_difference(lower_is_better=lower)
+    _draw_row(ax, place, difference, level, ends, told)

@@ -365,7 +365,7 @@ def labelled(slices: _Sliced) -> _Sliced:
     name_of = {"diagnosis": cause_name, "language": _language_name}.get(slices.tag)
     if not slices.about or name_of is None:
         return slices
-    rows = [replace(one, slice=name_of(one.slice)) for one in slices.rows]
+    rows = [replace(one, slice=name_of(one.slice or "")) for one in slices.rows]
     return cast("_Sliced", replace(cast("Any", slices), rows=tuple(rows)))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from krag_eval._text import isolated, width_of
@@ -110,7 +111,10 @@ def page_of(shown: Any) -> Page:
         page: Page = shown._page()
         return page
     # It registers a function for the class, so this is only reached once.
-    import_module(f"krag_eval.presenting.{type(shown).__module__.rpartition('.')[2]}")
+    for one in type(shown).__mro__:
+        name = f"krag_eval.presenting.{one.__module__.rpartition('.')[2]}"
+        if find_spec(name):
+            import_module(name)
     return page_of.dispatch(type(shown))(shown)
 
 

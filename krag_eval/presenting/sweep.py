@@ -9,9 +9,9 @@ from typing import Any
 
 from krag_eval._language import _, ngettext
 from krag_eval.presenting import Column, Page, Table, presents
+from krag_eval.presenting.comparison import sentence
 from krag_eval.presenting.numbers import rounded, short
 from krag_eval.retrievers.sweep import Sweep
-from krag_eval.statistics.comparison import sentence
 
 # Columns of the frame that name a cell, or say something of it in words.
 _WORDS = ("splitter", "retriever", "pareto", "same_as")

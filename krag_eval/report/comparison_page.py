@@ -26,18 +26,17 @@ from krag_eval.plotting.styling import (
     with_direction,
 )
 from krag_eval.presenting import Column, Table
+from krag_eval.presenting.comparison import (
+    sentence,
+    told_clusters,
+    told_family,
+)
 from krag_eval.presenting.numbers import p_value, percent, rounded, short, span
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
 from krag_eval.report.rendering import NAME, checked_tags, named, picture, units_of
 from krag_eval.results.latency import told_failed
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
-from krag_eval.statistics.comparison import (
-    Comparison,
-    sentence,
-    told_clusters,
-    told_family,
-    told_left_out,
-)
+from krag_eval.statistics.comparison import Comparison, told_left_out
 from krag_eval.statistics.slices import FEWEST_QUERIES
 
 if TYPE_CHECKING:

@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
-    from krag_eval.statistics.few_labels import Predictions
     from krag_eval.statistics.gates import GateReport, Outcome
     from krag_eval.statistics.intervals import BudgetToRecall
+    from krag_eval.statistics.predicting import Predictions
     from krag_eval.statistics.slices import Slices
 
 #: What can have become of a query, best first.
@@ -799,7 +799,7 @@ class EvaluationResult(Shown):
         >>> found.best, round(found.spearman, 3)
         ('mrr@2', 1.0)
         """
-        from krag_eval.statistics.few_labels import predictions
+        from krag_eval.statistics.predicting import predictions
 
         self._warn_of_failed()
         return predictions(self, scores, level=level, n_resamples=n_resamples, seed=seed)

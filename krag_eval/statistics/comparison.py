@@ -14,25 +14,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from krag_eval import errors
+from krag_eval._doors import Shown
 from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval._text import padded, width_of
-from krag_eval.errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    clipped,
-    one_of,
-    text,
-    unknown,
-    warn,
-    whole,
-)
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, must, warn, whole
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
@@ -41,24 +31,9 @@ from krag_eval.scoring.averages import DEFINED
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
 from krag_eval.scoring.metrics import mark_in, resolved_average
 from krag_eval.scoring.parts import Summary
-from krag_eval.statistics.intervals import (
-    ROUNDING,
-    Clusters,
-    check_counted,
-    check_sampling,
-    warn_of_few_queries,
-)
-from krag_eval.statistics.paired import (
-    MOST_SWAPS,
-    Difference,
-    PerQuery,
-    Standing,
-    changes_of,
-    paired_differences,
-    spread_of,
-    standings,
-    swaps_for,
-)
+from krag_eval.statistics import intervals, paired
+from krag_eval.statistics.intervals import Clusters
+from krag_eval.statistics.paired import Difference, PerQuery, Standing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,35 +46,9 @@ if TYPE_CHECKING:
 On: TypeAlias = Literal["all", "common"]
 
 
-@overload
 def compare(
-    results: Mapping[str, EvaluationResult] | Iterable[EvaluationResult],
-    metric: str | Iterable[str] = "ndcg@10",
-    *,
-    names: Sequence[str] | None = None,
-    baseline: str | None = None,
-    on: On = "all",
-    clusters: str | None = None,
-    level: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-) -> Comparison: ...
-@overload
-def compare(
-    results: EvaluationResult,
-    *others: EvaluationResult,
-    metric: str | Iterable[str] = "ndcg@10",
-    names: Sequence[str] | None = None,
-    baseline: str | None = None,
-    on: On = "all",
-    clusters: str | None = None,
-    level: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-) -> Comparison: ...
-def compare(
-    results: Any,
-    *others: Any,
+    results: Mapping[str, EvaluationResult] | Iterable[EvaluationResult] | EvaluationResult,
+    *others: EvaluationResult | str | Iterable[str],
     metric: str | Iterable[str] | None = None,
     names: Sequence[str] | None = None,
     baseline: str | None = None,
@@ -198,10 +147,14 @@ def compare(
     >>> several.pairs
     [('system_1', 'system_2'), ('system_1', 'system_3')]
     """
-    given, asked = _results_and_metric((results, *others), metric)
+    given: tuple[Any, ...] = (results, *others)
+    if len(given) > 1 and not isinstance(given[-1], EvaluationResult):
+        if metric is not None:
+            raise InvalidType("metric", f"must be given once, got {clipped(given[-1])} as well")
+        *given, metric = given  # type: ignore[assignment]  # it came by position
     return compared(
         _checked_results(_by_name(given, names)),
-        asked,
+        metric,
         baseline=baseline,
         on=on,
         clusters=clusters,
@@ -224,18 +177,18 @@ def compared(
     max_drop: float = 0.0,
 ) -> Comparison:
     """Compare results by name, as :func:`compare`; ``max_drop`` is what a gate allows."""
-    check_sampling(level, n_resamples, seed)
+    intervals.check_sampling(level, n_resamples, seed)
     if baseline is not None:
-        one_of("baseline", baseline, list(named))
-    one_of("on", on, get_args(On))
+        errors.one_of("baseline", baseline, list(named))
+    errors.one_of("on", on, get_args(On))
     aligned, left_out = _aligned(named, on)
     first = check_comparable(aligned)
-    check_counted(first)
-    metrics = checked_metrics(named, _default_metric(first) if asked is None else asked)
+    intervals.check_counted(first)
+    metrics = checked_metrics(named, default_metric(first) if asked is None else asked)
     check_same_metrics(aligned, metrics)
-    warn_of_few_queries(int(np.count_nonzero(first.counted)))
+    intervals.warn_of_few_queries(int(np.count_nonzero(first.counted)))
     grouped = None if clusters is None else Clusters.of(list(aligned.values()), clusters)
-    differences, values = paired_differences(
+    differences, values = paired.paired_differences(
         aligned,
         metrics,
         level=level,
@@ -271,11 +224,11 @@ def compared(
 def _warn_of_many_tests(differences: Sequence[Difference], n_resamples: int, level: float) -> None:
     """Warn where even the smallest p of random swaps would not pass Holm's correction."""
     n = sum(not math.isnan(p) for row in differences for p in (row.p_permutation, row.p_share))
-    n_swaps = max(n_resamples, min(swaps_for(n, level), MOST_SWAPS))
+    n_swaps = max(n_resamples, min(paired.swaps_for(n, level), paired.MOST_SWAPS))
     if n >= (1 - level) * (n_swaps + 1):
         told = _("By {swaps:,} random swaps, no difference can be shown among {n:,} tests.")
         advice = _("Pass {}, or name the system to hold the others against by {}")
-        few = Advice(advice, n_resamples=swaps_for(n, level), baseline=...)
+        few = Advice(advice, n_resamples=paired.swaps_for(n, level), baseline=...)
         warn(told.format(swaps=n_swaps, n=n), few)
 
 
@@ -300,39 +253,23 @@ def dependent_tags(
     known = list(dict.fromkeys(tag for one in results for tag in one.tags))
     found = {}
     for tag in (one for one in known if one.lower() in _SOURCES):
-        clusters = _clusters_if_alike(results, tag)
+        try:
+            clusters = Clusters.found(results, tag)
+        except InvalidInput:  # the results differ in it
+            continue
         if clusters is None or clusters.n - clusters.n_untagged < _FEWEST_VALUES:
             continue
-        effects = [spread_of(*one, clusters).design_effect for one in asked]
+        effects = [paired.spread_of(*one, clusters).design_effect for one in asked]
         found[tag] = max((one for one in effects if not math.isnan(one)), default=0.0)
     return {tag: effect for tag, effect in found.items() if effect > _STRONG}
 
 
-def _clusters_if_alike(results: Sequence[EvaluationResult], tag: str) -> Clusters | None:
-    """Return the clusters by a tag; ``None`` where the results differ in it."""
-    try:
-        return Clusters.found(results, tag)
-    except InvalidInput:
-        return None
-
-
-def _results_and_metric(
-    given: tuple[Any, ...], metric: str | Iterable[str] | None
-) -> tuple[tuple[Any, ...], object]:
-    """Tell a metric that came by position from the results before it."""
-    if len(given) == 1 or isinstance(given[-1], EvaluationResult):
-        return given, metric
-    if metric is not None:
-        raise InvalidType("metric", f"must be given once, got {clipped(given[-1])} as well")
-    return given[:-1], given[-1]
-
-
-def _default_metric(result: EvaluationResult) -> str:
-    """Return nDCG at 10, or else at the deepest cutoff that is compared."""
+def default_metric(result: EvaluationResult) -> str:
+    """Return nDCG at 10, or else at the deepest cutoff."""
     return f"ndcg@{spelled(10 if 10 in result.k else deepest(result.k))}"
 
 
-def _by_name(given: tuple[Any, ...], names: Sequence[str] | None) -> Mapping[str, EvaluationResult]:
+def _by_name(given: Sequence[Any], names: Sequence[str] | None) -> Mapping[str, EvaluationResult]:
     """Return results by name, which those that came in no mapping are given here."""
     results, *others = given
     if isinstance(results, Mapping):
@@ -340,40 +277,29 @@ def _by_name(given: tuple[Any, ...], names: Sequence[str] | None) -> Mapping[str
             problem = f"must be one mapping, or results alone, got {len(given)} arguments"
             raise InvalidType("results", problem)
         if names is not None:
-            problem = "are for results without names, and these came with theirs"
-            raise InvalidInput("names", problem, "leave it out")
+            raise InvalidInput("names", "are for results without names", "leave it out")
         return results
-    in_a_list = isinstance(results, Iterable) and not isinstance(results, str) and not others
-    if not in_a_list and not isinstance(results, EvaluationResult):
-        raise InvalidType(
-            "results",
-            'must map names to results, such as {"bm25": result_a, "dense": result_b}, or be '
-            f"results, got {type(results).__name__}",
-        )
-    listed = list(results) if in_a_list else list(given)
-    return dict(zip(_checked_names(names, len(listed)), listed, strict=True))
-
-
-def _checked_names(names: Sequence[str] | None, n: int) -> list[str]:
+    listed = list(given)
+    if not others and not isinstance(results, EvaluationResult):
+        if isinstance(results, str) or not isinstance(results, Iterable):
+            be = 'map names to results, such as {"bm25": result_a, "dense": result_b}'
+            raise must("results", be, results, kind=InvalidType)
+        listed = list(results)
     if names is None:
-        return [f"system_{number}" for number in range(1, n + 1)]
+        names = [f"system_{number}" for number in range(1, len(listed) + 1)]
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidType("names", f"must be a list of names, got {clipped(names)}")
-    listed = list(names)
-    if len(listed) != n:
-        raise InvalidInput("names", f"must be one for each of {n} results, got {len(listed)}")
-    for number, name in enumerate(listed):
-        text("names", name, "texts that are not empty")
-        if name in listed[:number]:
-            raise InvalidInput("names", f"must not name two systems alike, got {name!r} twice")
-    return listed
+        raise must("names", "be a list of names", names, kind=InvalidType)
+    called = [errors.text("names", name, "texts that are not empty") for name in names]
+    if len(set(called)) != len(listed) or len(called) != len(listed):
+        raise must("names", f"be one for each of {len(listed)} results, none twice", called)
+    return dict(zip(called, listed, strict=True))
 
 
 # What a row of the table shows only where queries may have no value, and what it never does.
 _SHARES = ("n_both", "share_a", "share_b", "p_share", "p_share_holm")
-_NO_COLUMNS = ("average", "spread", "detectable", "alpha", "is_of_fewer", *_SHARES)
-#: What a star in a leaderboard means.
-BEST = N_("* the best average; the differences below say what is more than chance")
+_NO_COLUMNS = ("slice", "n", "average", "spread", "detectable", "alpha", "is_of_fewer", *_SHARES)
+
+
 # Labels, by system, of the queries that not all systems have.
 _LeftOut: TypeAlias = Mapping[str, list[str | int]]
 
@@ -386,25 +312,23 @@ def _aligned(
     What cannot be brought together is left as it is, for :func:`check_comparable` to refuse; a
     result that needs nothing is left alone.
     """
-    cutoffs = _shared_cutoffs(results)
+    every, cutoffs = [one.k for one in results.values()], tuple[Cutoff, ...]()
+    if any(set(one) != set(every[0]) for one in every):
+        cutoffs = tuple(k for k in every[0] if all(k in one for one in every))
     labels = {name: result.labels for name, result in results.items()}
     first, *others = labels.values()
     kept = first if all(first == other for other in others) else _shared_labels(labels, on)
-    places = {name: _positions(own, kept) for name, own in labels.items()}
-    aligned = {name: part_of(result, places[name], cutoffs) for name, result in results.items()}
-    if kept is None or all(len(own) == len(kept) for own in labels.values()):
+    aligned = {}
+    for name, result in results.items():
+        position = {label: place for place, label in enumerate(result.labels)}
+        stays = kept is None or result.labels == kept
+        places = None if stays else [position[label] for label in kept or ()]
+        aligned[name] = part_of(result, places, cutoffs)
+    if kept is None:
         return aligned, {}
     among = set(kept)
     left_out = {name: [one for one in own if one not in among] for name, own in labels.items()}
     return aligned, {name: missing for name, missing in left_out.items() if missing}
-
-
-def _shared_cutoffs(results: Mapping[str, EvaluationResult]) -> tuple[Cutoff, ...]:
-    """Return the cutoffs that all have, in the order of the first; none if all have the same."""
-    first, *others = results.values()
-    if all(set(first.k) == set(other.k) for other in others):
-        return ()
-    return tuple(k for k in first.k if all(k in other.k for other in others))
 
 
 def _shared_labels(labels: Mapping[str, Sequence[str | int]], on: On) -> Sequence[str | int] | None:
@@ -437,14 +361,6 @@ def _why_not_paired(labels: Sequence[str | int]) -> str:
         return "has no labels of its queries, only their positions"
     repeated = [label for label, n in Counter(labels).items() if n > 1]
     return f"has {_named(repeated)} more than once" if repeated else ""
-
-
-def _positions(labels: Sequence[str | int], kept: Sequence[str | int] | None) -> list[int] | None:
-    """Return where the labels to compare stand; ``None`` if it is where they are."""
-    if kept is None or labels == kept:
-        return None
-    position = {label: place for place, label in enumerate(labels)}
-    return [position[label] for label in kept]
 
 
 def part_of(
@@ -494,8 +410,8 @@ def _common_signature(results: Mapping[str, EvaluationResult]) -> str:
     return replace(first, settings=settings).signature
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
     """The differences between results on the same queries; made by :func:`compare`.
 
     Attributes:
@@ -586,7 +502,7 @@ class Comparison:
     @cached_property
     def _standings(self) -> Mapping[str, Mapping[str, Standing]]:
         """Metric -> system -> its average and interval, the best on the first metric first."""
-        found = standings(
+        found = paired.standings(
             self.compared,
             checked_metrics(self.compared, self.metrics),
             level=self.level,
@@ -618,7 +534,9 @@ class Comparison:
         if math.isinf(least):
             return []
         n_of = {name: np.isfinite(one).sum() for name, one in self.per_query[metric].items()}
-        best = [name for name, loss in losses.items() if loss <= least + ROUNDING * abs(least)]
+        best = [
+            name for name, loss in losses.items() if loss <= least + intervals.ROUNDING * abs(least)
+        ]
         return [name for name in best if n_of[name] == max(n_of.values())]
 
     @property
@@ -715,7 +633,7 @@ class Comparison:
             n = whole("n", n, 1)
         values = self.per_query[self._checked_metric(metric)]
         a, b = self._checked_pair(a, b)
-        change = changes_of(values[a], values[b])
+        change = paired.changes_of(values[a], values[b])
         order = np.argsort(-np.abs(change), kind="stable")[: np.count_nonzero(change)][:n]
         columns = {"value_a": values[a], "value_b": values[b], "difference": change}
         table = pd.DataFrame({name: column[order] for name, column in columns.items()})
@@ -863,26 +781,6 @@ class Comparison:
 
         write_report(self, path, **page)
 
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return one plain sentence per pair and metric, each on its own line.
-
-        The last lines say how many tests Holm's correction covers, if there are several, which
-        queries were left out, if any were, how far queries in clusters do alike, and how many
-        queries failed.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        return "\n".join(self._told())
-
-    def _told(self) -> list[str]:
-        lines = [sentence(difference, self.level) for difference in self.differences]
-        lines += told_family(self.differences)
-        if self.left_out:
-            lines.append(told_left_out(len(self.queries), self.left_out))
-        return [*lines, *told_clusters(self), *told_failed(self.failed)]
-
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the metrics compared by system: ``{"bm25": {"ndcg@10": 0.61}, …}``.
 
@@ -893,92 +791,6 @@ class Comparison:
             name: {metric: found[name].value for metric, found in self._standings.items()}
             for name in systems
         }
-
-    @spoken
-    def to_markdown(self, language: Language | None = None) -> str:
-        """Return the table in GitHub's Markdown, rounded for reading, and the summary below it.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        lines = [f"- {_for_markdown(line)}\n" for line in self._told()]
-        return f"{as_markdown(self._cells())}\n{''.join(lines)}"
-
-    @spoken
-    def to_latex(self, language: Language | None = None) -> str:
-        r"""Return the table as a LaTeX ``tabular``, rounded for reading.
-
-        It needs ``\usepackage{booktabs}``.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        failed = [f"% {one}\n" for one in told_failed(self.failed)]
-        return "".join(failed) + as_latex(self._cells())
-
-    def __repr__(self) -> str:
-        head = _("Comparison over {} queries").format(len(self.queries))
-        many = len(self.names) > 2
-        board = [*as_text(self._board(), n_names=1), _(BEST), ""] if many else []
-        lines = (head, *board, *as_text(self._cells()), self.summary(), *self._notes())
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        sentences = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
-        notes = [f"<p><small>{html.escape(line)}</small></p>" for line in self._notes()]
-        many = len(self.names) > 2
-        board = f"{as_html(self._board())}<p><small>{_(BEST)}</small></p>" if many else ""
-        return f"{board}{as_html(self._cells())}<p>{sentences}</p>{''.join(notes)}"
-
-    def _notes(self) -> list[str]:
-        """Say how fast each system was, and what all have in common."""
-        speeds = [
-            f"{name}: {result.retrieval.summary()}"
-            for name, result in self.results.items()
-            if result.retrieval is not None
-        ]
-        return [*speeds, self._foot()]
-
-    def _foot(self) -> str:
-        against = "" if self.baseline is None else f" | baseline={self.baseline}"
-        drawn = "" if self.clusters is None else f" | clusters={self.clusters}"
-        how = f"n_resamples={self.n_resamples} | seed={self.seed}"
-        return f"{self.signature} | {how}{against}{drawn}"
-
-    def _board(self) -> Cells:
-        """Return the leaderboard as text, header first; a star marks the best."""
-        header, rows = [_("system")], {name: [name] for name in self._standings[self.metrics[0]]}
-        for metric, systems in self._standings.items():
-            header += [metric, _("{} % interval").format(percent(self.level))]
-            best = self._best(metric)
-            for name, one in systems.items():
-                star = "*" if name in best else ""
-                interval = _("{} to {}").format(_rounded(one.low), _rounded(one.high))
-                rows[name] += [f"{_rounded(one.value)}{star}", interval]
-        return [header, *rows.values()]
-
-    def _cells(self) -> Cells:
-        """Return the table as text, header first, rounded for reading."""
-        header = ["a", "b", _("metric"), _("value a"), _("value b"), "b − a"]
-        header += [_("{} % interval").format(percent(self.level)), "p", "p (Holm)"]
-        header += [_("p (t-test)"), "d_z", _("wins / ties / losses of b")]
-        return [header] + [
-            [
-                row.a,
-                row.b,
-                row.metric,
-                _rounded(row.value_a),
-                _rounded(row.value_b),
-                _rounded(row.difference),
-                _("{} to {}").format(_rounded(row.ci_low), _rounded(row.ci_high)),
-                rounded_p(row.p_permutation),
-                rounded_p(row.p_holm),
-                rounded_p(row.p_t),
-                _rounded(row.effect_size),
-                f"{row.wins} / {row.ties} / {row.losses}",
-            ]
-            for row in self.differences
-        ]
 
 
 def checked_metrics(
@@ -1031,9 +843,9 @@ def _checked_metric(
 
 def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:
     if value is not None:
-        return one_of(argument, value, allowed)
+        return errors.one_of(argument, value, allowed)
     if len(allowed) > 1:
-        raise unknown(argument, value, allowed)
+        raise errors.unknown(argument, value, allowed)
     return allowed[0]
 
 
@@ -1045,14 +857,11 @@ _NAMED = 5
 _LONGEST_TAG = 60
 
 
-def check_comparable(
-    results: Mapping[str, EvaluationResult], *, same_ground_truth: bool = True
-) -> EvaluationResult:
+def check_comparable(results: Mapping[str, EvaluationResult]) -> EvaluationResult:
     """Refuse results that differ in more than the retriever; return the first.
 
     Args:
         results: Name -> result.
-        same_ground_truth: Whether the ground truth of every query must be the same.
 
     Raises:
         InvalidType: If ``results`` is not a mapping of names to results.
@@ -1064,7 +873,7 @@ def check_comparable(
     """
     (first_name, first), *others = _checked_results(results).items()
     for name, other in others:
-        settings, measured = differing(first, other, same_ground_truth=same_ground_truth)
+        settings, measured = differing(first, other)
         if settings or measured:
             raise InvalidInput(
                 "results",
@@ -1072,29 +881,35 @@ def check_comparable(
                 f"{'; '.join([*settings, *measured])}",
                 _remedy({first_name: first, name: other}, settings),
             )
-    if same_ground_truth:
-        _warn_of_unknown_ground_truth(results)
+    old = _without_digests(results)
+    if old:
+        told = _(
+            "Whether the results have the same ground truth could not be checked beyond the number "
+            "of items, because krag_eval 0.1 saved nothing to tell it by ({})."
+        )
+        warn(told.format(old), _("Evaluate and save anew to have it checked"))
     _warn_of_unknown_settings([one.settings for one in results.values()])
     _warn_of_versions(results)
     return first
 
 
-def differing(
-    first: EvaluationResult, other: EvaluationResult, *, same_ground_truth: bool = True
-) -> tuple[list[str], list[str]]:
+def differing(first: EvaluationResult, other: EvaluationResult) -> tuple[list[str], list[str]]:
     """Say in which settings two results differ, and in what they were measured on.
 
     Settings that comparable results may differ in are left out.
-
-    Args:
-        first: A result.
-        other: Another one.
-        same_ground_truth: Whether to look at the ground truth too, where the queries are the same.
     """
+    names = [name for name in {**first.settings, **other.settings} if name not in MAY_DIFFER]
+    pairs = [(name, first.settings.get(name, "?"), other.settings.get(name, "?")) for name in names]
+    settings = [
+        f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if same(ours, theirs) is False
+    ]
+    if set(first.k) != set(other.k):
+        ours, theirs = (",".join(map(spelled, result.k)) for result in (first, other))
+        settings.append(f"k: {ours} vs {theirs}")
     measured = _differing_queries(first, other)
-    if same_ground_truth and first.labels == other.labels:
+    if first.labels == other.labels:
         measured += _differing_ground_truth(first, other)
-    return _differing_settings(first, other), measured
+    return settings, measured
 
 
 def brought_together(
@@ -1115,27 +930,19 @@ def brought_together(
 
 
 def _remedy(results: Mapping[str, EvaluationResult], settings: Sequence[str]) -> Fix:
-    """Say what to do about results that cannot be compared.
-
-    Args:
-        results: The two of them.
-        settings: In which settings they differ, the number of queries among them.
-    """
+    """Say what to do about two results that cannot be compared, as they differ in settings."""
     first, other = (result.labels for result in results.values())
     in_settings = [one for one in settings if not one.startswith("queries: ")]
     can_be_told = not any(_why_not_paired(labels) for labels in (first, other))
     if not in_settings and can_be_told and {*first} != {*other}:
-        return Advice(
-            "Evaluate both over the same queries, or compare those that both have with {}",
-            on="common",
-        )
-    old = _old_remedy(results) if settings else ""
+        told = "Evaluate both over the same queries, or compare those that both have with {}"
+        return Advice(told, on="common")
+    old = _without_digests(results) if settings else ""
+    old = f". Saved by krag_eval 0.1: {old}; evaluate and save anew" if old else ""
     return f"Evaluate both over the same queries with the same settings{old}"
 
 
-def _checked_results(
-    results: Mapping[str, EvaluationResult],
-) -> Mapping[str, EvaluationResult]:
+def _checked_results(results: Mapping[str, EvaluationResult]) -> Mapping[str, EvaluationResult]:
     for name, result in results.items():
         if not isinstance(name, str):
             raise InvalidType("results", f": a name must be a string, got {name!r}")
@@ -1143,46 +950,32 @@ def _checked_results(
             problem = f": {name!r} must be an EvaluationResult, got {type(result).__name__}"
             raise InvalidType("results", problem)
     if len(results) < 2:
-        problem = f"must hold at least two results to compare, got {len(results)}"
-        raise InvalidInput("results", problem)
+        raise must("results", "hold at least two results to compare", len(results))
     return results
-
-
-def _differing_settings(first: EvaluationResult, other: EvaluationResult) -> list[str]:
-    names = [name for name in {**first.settings, **other.settings} if name not in MAY_DIFFER]
-    pairs = [(name, first.settings.get(name, "?"), other.settings.get(name, "?")) for name in names]
-    differing = [
-        f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if same(ours, theirs) is False
-    ]
-    if set(first.k) != set(other.k):
-        ours, theirs = (",".join(map(spelled, result.k)) for result in (first, other))
-        differing.append(f"k: {ours} vs {theirs}")
-    return differing
 
 
 def _differing_queries(first: EvaluationResult, other: EvaluationResult) -> list[str]:
     if first.n_queries != other.n_queries:
         known = first.settings.get("queries") != other.settings.get("queries")
         return [] if known else [f"queries: {first.n_queries} vs {other.n_queries}"]
-    if first.labels != other.labels:
-        reordered = sorted(map(repr, first.labels)) == sorted(map(repr, other.labels))
-        what = "order of the queries" if reordered else "queries"
-        places = [f"position {i}" for i in range(first.n_queries)]
-        return [_first_difference(what, first.labels, other.labels, places)]
-    return _differing_column("counted in the averages", first, first.counted, other.counted)
+    if first.labels == other.labels:
+        return _first_difference("counted in the averages", first, first.counted, other.counted)
+    reordered = sorted(map(repr, first.labels)) == sorted(map(repr, other.labels))
+    what = "order of the queries" if reordered else "queries"
+    return _first_difference(what, None, first.labels, other.labels)
 
 
 def _differing_ground_truth(first: EvaluationResult, other: EvaluationResult) -> list[str]:
     """Say where the same queries have other ground truth, as far as it is known."""
-    what = "number of ground-truth items"
-    differing = _differing_column(what, first, _ground_truth(first), _ground_truth(other))
+    n_items = [next(iter(one.tables.values()))["ground_truth"] for one in (first, other)]
+    differing = _first_difference("number of ground-truth items", first, *n_items)
     differing += _differing_judged(first, other)
     ours, theirs = first.rows.digests, other.rows.digests
     if ours is None or theirs is None:
         return differing
     rows = zip(first.labels, ours, theirs, strict=True)
     # The last part is of what their matcher looks at, and it is the same matcher.
-    places = [label for label, our, their in rows if _seen(our) != _seen(their)]
+    places = [label for label, *both in rows if len({one.rpartition("-")[2] for one in both}) > 1]
     matchers = [one.settings.get("matcher", "") for one in (first, other)]
     if places and same(*matchers) is not False:
         differing.append(f"the ground truth of {_named(places)}")
@@ -1199,12 +992,13 @@ def _differing_judged(first: EvaluationResult, other: EvaluationResult) -> list[
     return [f"which documents were looked at for {_named(places)}"] if places else []
 
 
-def _seen(digest: str) -> str:
-    return digest.rpartition("-")[2]
-
-
 def _named(labels: Sequence[str | int]) -> str:
     return f"{'query' if len(labels) == 1 else 'queries'} {some(labels)}"
+
+
+def named_tag(tag: str) -> str:
+    """Return the name of a tag on one line, within bounds."""
+    return " ".join(tag.split())[:_LONGEST_TAG]
 
 
 def some(labels: Sequence[str | int], n: int = _NAMED, more: str = " and {} more") -> str:
@@ -1213,47 +1007,27 @@ def some(labels: Sequence[str | int], n: int = _NAMED, more: str = " and {} more
     return named + more.format(len(labels) - n) if len(labels) > n else named
 
 
-def _differing_column(
-    what: str, result: EvaluationResult, ours: NDArray[Any], theirs: NDArray[Any]
-) -> list[str]:
-    if np.array_equal(ours, theirs):
-        return []
-    places = [f"query {clipped(label)}" for label in result.labels]
-    return [_first_difference(what, ours.tolist(), theirs.tolist(), places)]
-
-
-def _ground_truth(result: EvaluationResult) -> NDArray[np.int64]:
-    return np.asarray(next(iter(result.tables.values()))["ground_truth"])
-
-
 def _first_difference(
-    what: str, ours: Sequence[object], theirs: Sequence[object], places: Sequence[str]
-) -> str:
-    """Word where two columns differ first, and in how many places more."""
-    rows = zip(places, ours, theirs, strict=True)
-    (place, our, their), *more = [row for row in rows if row[1] != row[2]]
-    others = f", and {len(more)} more" if more else ""
-    return f"{what}: {clipped(our)} vs {clipped(their)} ({place}{others})"
+    what: str, labelled: EvaluationResult | None, ours: Iterable[Any], theirs: Iterable[Any]
+) -> list[str]:
+    """Word where two columns differ first, and in how many places more, if they do.
+
+    Queries go by the labels of a result, or by their positions.
+    """
+    pairs = list(zip(*(np.asarray(one, object).tolist() for one in (ours, theirs)), strict=True))
+    places = [at for at, (our, their) in enumerate(pairs) if our != their]
+    if not places:
+        return []
+    at = places[0]
+    our, their = map(clipped, pairs[at])
+    place = f"position {at}" if labelled is None else f"query {clipped(labelled.labels[at])}"
+    others = f", and {len(places) - 1} more" if len(places) > 1 else ""
+    return [f"{what}: {our} vs {their} ({place}{others})"]
 
 
 def _without_digests(results: Mapping[str, EvaluationResult]) -> str:
     """Name the results that do not know what their ground truth was."""
     return ", ".join(repr(name) for name, one in results.items() if one.rows.digests is None)
-
-
-def _old_remedy(results: Mapping[str, EvaluationResult]) -> str:
-    old = _without_digests(results)
-    return f". Saved by krag_eval 0.1: {old}; evaluate and save anew" if old else ""
-
-
-def _warn_of_unknown_ground_truth(results: Mapping[str, EvaluationResult]) -> None:
-    old = _without_digests(results)
-    if old:
-        told = _(
-            "Whether the results have the same ground truth could not be checked beyond the number "
-            "of items, because krag_eval 0.1 saved nothing to tell it by ({})."
-        )
-        warn(told.format(old), _("Evaluate and save anew to have it checked"))
 
 
 _NAME_IT = N_(
@@ -1362,13 +1136,10 @@ def _numbers_since(version: str) -> int:
     return sum(made >= change for change in _NUMBERS_CHANGED)
 
 
-# Columns of the table that hold names; the others hold numbers.
-_N_NAMES = 3
-
 Cells = list[list[str]]
 
 
-def as_text(table: Cells, n_names: int = _N_NAMES) -> list[str]:
+def as_text(table: Cells, n_names: int = 3) -> list[str]:
     """Return the table as aligned lines; its first columns are names, the others numbers."""
     header, *rows = [[" ".join(cell.split()) for cell in row] for row in table]
     widths = [max(map(width_of, column)) for column in zip(header, *rows, strict=True)]
@@ -1381,14 +1152,14 @@ def as_text(table: Cells, n_names: int = _N_NAMES) -> list[str]:
     ]
 
 
-def as_markdown(table: Cells, n_names: int = _N_NAMES) -> str:
+def as_markdown(table: Cells, n_names: int = 3) -> str:
     """Return the table in GitHub's Markdown; its first columns are names, the others numbers."""
     header, *rows = [[_for_markdown(cell) for cell in row] for row in table]
     rule = ["---"] * n_names + ["---:"] * (len(header) - n_names)
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows)) + "\n"
 
 
-def as_latex(table: Cells, n_names: int = _N_NAMES) -> str:
+def as_latex(table: Cells, n_names: int = 3) -> str:
     """Return the table as a LaTeX ``tabular`` with the rules of booktabs."""
     header, *rows = [[_for_latex(cell) for cell in row] for row in table]
     return "\n".join(
@@ -1415,128 +1186,6 @@ def as_html(table: Cells) -> str:
     )
 
 
-def sentence(row: Difference, level: float, shown: str | None = None) -> str:
-    """Say in plain words what is known of one difference; ``shown`` words one that is shown."""
-    known: dict[str, Any] = {"a": row.a, "b": row.b, "metric": row.metric}
-    if math.isnan(row.difference):
-        values = {row.a: row.value_a, row.b: row.value_b}
-        undefined = _(" and ").join(name for name, value in values.items() if math.isnan(value))
-        if not undefined:
-            told = _("{a} and {b} cannot be compared on {metric}: no query has a value in both.")
-            return f"{told.format(**known)} {_shares(row)}"
-        return _(
-            "{a} and {b} cannot be compared on {metric}: it is undefined for {without}."
-        ).format(**known, without=undefined)
-    known |= {"level": percent(level), "p": p_in_words(row.p_holm)}
-    known |= {"value_a": short(row.value_a), "value_b": short(row.value_b)}
-    if not row.p_holm < 1 - level:
-        told = _(
-            "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} ({value_b} "
-            "against {value_a}; {level} % interval {low} to {high}; p {p} after Holm)."
-        ).format(**known, by=short(row.difference), low=short(row.ci_low), high=short(row.ci_high))
-        return " ".join([told, *told_shares(row), *told_detectable(row)])
-    low, high = map(short, toward_better(row))
-    order = "ab" if row.better == row.a else "ba"
-    for role, name in zip(("better", "worse"), order, strict=True):
-        known |= {role: known[name], f"value_{role}": known[f"value_{name}"]}
-    if row.is_of_fewer:
-        shown = _(
-            "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "
-            "({value_better} against {value_worse}; {level} % interval {low} to {high}; p {p} "
-            "after Holm), but has a value for fewer queries."
-        )
-    elif row.is_of_more:
-        shown = _(
-            "{worse} is worse than {better} on {metric} by {by} ({value_worse} against "
-            "{value_better}; {level} % interval {low} to {high}; p {p} after Holm), though it has "
-            "a value for more queries."
-        )
-    shown = shown or _(
-        "{better} is better than {worse} on {metric} by {by} ({value_better} against "
-        "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm)."
-    )
-    told = shown.format(**known, by=short(abs(row.difference)), low=low, high=high)
-    return " ".join([told, *told_shares(row)])
-
-
-def toward_better(row: Difference) -> tuple[float, float]:
-    """Return the interval of how much better the better system is."""
-    return (row.ci_low, row.ci_high) if row.difference >= 0 else (-row.ci_high, -row.ci_low)
-
-
-def told_shares(row: Difference) -> list[str]:
-    """Say on how many queries two systems were compared, where some have no value."""
-    if math.isnan(row.share_a):
-        return []
-    n = row.n_both
-    told = ngettext(
-        "That is on the {n} query where both have a value:",
-        "That is on the {n} queries where both have a value:",
-        n,
-    )
-    return [f"{told.format(n=n)} {_shares(row)}"]
-
-
-def _shares(row: Difference) -> str:
-    return _(
-        "{a} has one for {share_a:.1%} of the queries, {b} for {share_b:.1%} (p {p} after Holm)."
-    ).format(
-        a=row.a, b=row.b, share_a=row.share_a, share_b=row.share_b, p=p_in_words(row.p_share_holm)
-    )
-
-
-def told_detectable(row: Difference) -> list[str]:
-    """Say what could have been shown, where it is known."""
-    if row.spread is None or not row.detectable > 0:
-        return []
-    n, clusters = row.spread.n, row.spread.n_clusters
-    queries = ngettext("{n} query", "{n} queries", n).format(n=n)
-    within = "" if clusters is None else _(" in {} clusters").format(clusters)
-    told = _("Differences under {by} may well not show with {queries}{within}.")
-    return [told.format(by=short(row.detectable), queries=queries, within=within)]
-
-
-def told_family(differences: Sequence[Difference]) -> list[str]:
-    """Say for how many tests p is corrected, where there are several."""
-    p_values = [p for row in differences for p in (row.p_holm, row.p_share_holm)]
-    n = sum(not math.isnan(p) for p in p_values)
-    return [_("Holm's correction covers the {} tests made here.").format(n)] if n > 1 else []
-
-
-def told_clusters(comparison: Comparison, option: str = 'clusters="{}"') -> list[str]:
-    """Say how far queries in clusters do alike, or might, in a sentence each.
-
-    Args:
-        comparison: The comparison.
-        option: How to ask for clusters by a tag.
-    """
-    clusters = comparison.grouping
-    if clusters is None:
-        told = _(
-            "Queries of the same {tag} do alike (design effect {effect:.1f}), so these intervals "
-            "are too narrow: compare with {option}."
-        )
-        return [
-            told.format(tag=named_tag(tag), effect=effect, option=option.format(tag))
-            for tag, effect in comparison.dependent.items()
-        ]
-    found = [row.spread.design_effect for row in comparison.differences if row.spread is not None]
-    known = sorted(one for one in found if not math.isnan(one))
-    start = _("{n} clusters of queries by {tag} were drawn and swapped").format(
-        n=clusters.n, tag=named_tag(clusters.tag)
-    )
-    if not known:
-        return [f"{start}."]
-    ends = [*dict.fromkeys(f"{one:.2f}" for one in (known[0], known[-1]))]
-    between = _("{} to {}").format(*ends) if len(ends) == 2 else ends[0]
-    return [start + _("; design effect {}.").format(between)]
-
-
-def named_tag(tag: str) -> str:
-    """Return the name of a tag on one line, within bounds."""
-    return " ".join(tag.split())[:_LONGEST_TAG]
-
-
 def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) -> str:
     """Say which queries a comparison left out, because not all systems have them.
 
@@ -1554,32 +1203,6 @@ def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) 
         "Compared on the {n} queries that all have; left out: {told}.",
         n_compared,
     ).format(n=n_compared, told=told)
-
-
-def percent(level: float) -> str:
-    """Print a share in percent, with as many digits as it has."""
-    return f"{100 * level:.10g}"
-
-
-def p_in_words(p: float) -> str:
-    """Say what p is, or that it is small."""
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
-
-
-def short(value: float) -> str:
-    """Print three decimals, or what it takes for a small number not to read as 0."""
-    return f"{value:.3f}" if abs(value) >= 0.0005 or value == 0 else f"{value:.1g}"
-
-
-def _rounded(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4f}"
-
-
-def rounded_p(p: float) -> str:
-    """Round a p for reading, but never to 0."""
-    if math.isnan(p):
-        return "–"
-    return f"{p:.4f}" if p >= 0.00005 else f"{p:.0e}"
 
 
 _LATEX = {

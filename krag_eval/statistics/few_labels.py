@@ -1,17 +1,15 @@
-"""Few labels of people beside many of a model; and which metric predicts scored answers.
+"""Few labels of people beside many of a model: :func:`debias` corrects these by those.
 
-:func:`debias` corrects what a model's labels say of many questions by what people say of a few.
-:func:`predictions` asks which metric goes with the scores of the answers. Both know values per
-query, and not how they came about. scipy and pandas load when they are needed.
+It knows values per question, and not how they came about. scipy and pandas load when they are
+needed.
 """
 
 from __future__ import annotations
 
-import html
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -19,33 +17,22 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, _, pgettext, spoken
+from krag_eval import errors
+from krag_eval._doors import Shown
+from krag_eval._language import _
 from krag_eval.documents import DocumentLike, id_of, is_blank, read_id, read_text
-from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, number, text, unknown, warn
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, must, number, warn
 from krag_eval.matching.identity import same
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
-from krag_eval.scoring.metrics import METRICS, metrics_of
-from krag_eval.statistics.comparison import (
-    as_html,
-    as_text,
-    check_same_metrics,
-    checked_metrics,
-    percent,
-    some,
-)
+from krag_eval.scoring.metrics import METRICS
+from krag_eval.statistics.comparison import check_same_metrics, checked_metrics, some
 from krag_eval.statistics.intervals import (
+    FEW_CLUSTERS,
     FEW_QUERIES,
     QuerySums,
-    blocks,
-    check_counted,
-    check_sampling,
-    drawn,
-    interval,
-    per_query,
     told_untagged,
-    warn_of_few_queries,
     wilson,
 )
 
@@ -64,11 +51,8 @@ _Given: TypeAlias = Mapping[str, Sequence[Any]]
 MANY = 100
 # With fewer labels of 0 and 1, no interval keeps its level (benchmarks/few_labels.py).
 _FEWEST_LABELS = 10
-_FEW_CLUSTERS = 20
-# With 20 labels, chance alone narrows an interval by about so much.
-_LITTLE = 0.05
-# Shares of a scale below this are rounding.
-_NOTHING = 1e-9
+#: Shares of a scale below this are rounding.
+NOTHING = 1e-9
 _HUMAN, _JUDGE, _UNLABELLED = "human", "judge", "unlabelled"
 # Settings that the parts of a run may differ in, and those that come with the kind of labels.
 _OF_THE_RUN = ("averaging", "k", "krag_eval", "metrics", "queries", "retrieved")
@@ -158,14 +142,15 @@ def debias(
         raise InvalidInput("level", f"must be between 0 and 1, such as 0.95, got {level!r}")
     given, systems = _by_system({_HUMAN: human, _JUDGE: judge, _UNLABELLED: unlabelled})
     of_results = _are_results(given)
+    metrics: dict[str, tuple[str, Cutoff]] = {"value": ("value", None)}
     if of_results:
         metrics = _metrics(given, metric)
         _check_settings(given)
-    else:
-        _refuse_for_values(metric, clusters)
-        metrics = {"value": ("value", None)}
+    elif metric is not None or clusters is not None:
+        argument = "clusters" if metric is None else "metric"
+        raise InvalidInput(argument, "is for results, and these are plain values", "leave it out")
     if clusters is not None:
-        text("clusters", clusters, "the name of a tag")
+        errors.text("clusters", clusters, "the name of a tag")
     parts = _Parts.of(given, metrics, clusters)
     compared_by = _compared_by(given) if of_results else None
     _warn_of_few(parts)
@@ -218,8 +203,8 @@ class DebiasedValue:
         return 1 - (self.high - self.low) / alone if alone > 0 else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Debiased:
+@dataclass(frozen=True, eq=False, repr=False)
+class Debiased(Shown):
     """What people would find of all questions, by metric; made by :func:`debias`.
 
     Attributes:
@@ -256,7 +241,7 @@ class Debiased:
         for one in self.values:
             if one.metric == metric:
                 return one
-        raise unknown("metric", metric, self.metrics)
+        raise errors.unknown("metric", metric, self.metrics)
 
     @property
     def value(self) -> float:
@@ -276,9 +261,8 @@ class Debiased:
     @property
     def _only(self) -> DebiasedValue:
         if len(self.values) > 1:
-            problem = f": there are {len(self.values)} metrics, so it is not clear whose is meant"
             fix = f"name one of them, such as debiased[{self.values[0].metric!r}].value"
-            raise InvalidInput("metric", problem, fix)
+            raise InvalidInput("metric", f": there are {len(self.values)} metrics", fix)
         return self.values[0]
 
     @property
@@ -291,142 +275,6 @@ class Debiased:
         names.append("saved")
         rows = [[getattr(one, name) for name in names] for one in self.values]
         return pd.DataFrame(rows, index=pd.Index(self.metrics, name="metric"), columns=names)
-
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return what is known of each metric, in plain words; then what it rests on.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        lines = [f"{self._finding(one)} {self._gain(one)}".rstrip() for one in self.values]
-        return "\n".join([*lines, self._condition()])
-
-    def _finding(self, one: DebiasedValue) -> str:
-        about = one.metric
-        if self.systems:
-            told = _("{metric} of {b} less that of {a}")
-            about = told.format(metric=about, a=self.systems[0], b=self.systems[1])
-        if math.isnan(one.value):
-            return _(
-                "{about} cannot be estimated: it is undefined for some part of the questions."
-            ).format(about=about)
-        return _(
-            "{about} is {value} ({level} % interval {interval}) as people would judge all {n} "
-            "questions{shown}. The judge alone says {judge}{verdict}; the labels of people alone "
-            "say {human} ({human_interval})."
-        ).format(
-            about=about,
-            value=_short(one.value),
-            level=percent(self.level),
-            interval=_span(one.low, one.high),
-            n=self.n_asked,
-            shown=self._shown(one),
-            judge=_short(one.judge),
-            verdict=self._verdict(one),
-            human=_short(one.human),
-            human_interval=_span(one.human_low, one.human_high),
-        )
-
-    def _shown(self, one: DebiasedValue) -> str:
-        """Say which of two systems is better, where that is more than chance."""
-        if not self.systems:
-            return ""
-        if one.low <= 0 <= one.high:
-            return _(", which shows no difference")
-        lower = one.average is not None and one.average.lower_is_better
-        return _(", so {} is better").format(self.systems[int((one.value > 0) != lower)])
-
-    @staticmethod
-    def _verdict(one: DebiasedValue) -> str:
-        if one.low <= one.judge <= one.high or not one.labels_differ:
-            return ""
-        return _(", which is too high") if one.judge > one.high else _(", which is too low")
-
-    def _gain(self, one: DebiasedValue) -> str:
-        """Say what the judge's labels are worth, or that they are worth nothing."""
-        if math.isnan(one.value):
-            return ""
-        others = self.n_asked - self.n_labelled
-        if one.saved >= _LITTLE:
-            # More labels than there are questions left cannot be had.
-            n = self.n_labelled / max(1 - one.saved, _NOTHING) ** 2
-            told = _(
-                "Together they narrow that interval by {share} %, as {more:.0f} more labelled "
-                "questions would."
-            )
-            more = min(n - self.n_labelled, others)
-            return told.format(share=percent(round(one.saved, 2)), more=more)
-        if not one.labels_differ:
-            return _(
-                "People say the same of every labelled question, so these tell nothing of the "
-                "judge."
-            )
-        if math.isnan(one.correlation):
-            return _("Nothing is gained by the judge: one of both says the same of every question.")
-        if 1 - math.sqrt(1 - min(one.correlation, 1) ** 2) < _LITTLE or one.correlation < 0:
-            told = _(
-                "Nothing is gained by the judge: it hardly agrees with people (correlation "
-                "{agreement:.2f})."
-            )
-        else:
-            told = _(
-                "Nothing is gained by the judge (correlation {agreement:.2f}, {others} questions "
-                "without labels of people)."
-            )
-        return told.format(agreement=one.correlation, others=others)
-
-    def _condition(self) -> str:
-        among = "" if self.clusters is None else _(", in clusters by {!r}").format(self.clusters)
-        said = _(
-            "Valid if the {n} labelled questions are a random sample of the {asked} asked{among}."
-        ).format(n=self.n_labelled, asked=self.n_asked, among=among)
-        if self.compared_by != "counts":
-            return said
-        unseen = _(
-            "Whether people and judge saw the same lists is known only from how many documents "
-            "these hold: a result without its documents, or with other names for them, does not "
-            "tell which."
-        )
-        return f"{said} {unseen}"
-
-    def _cells(self) -> list[list[str]]:
-        interval = _("{} % interval").format(percent(self.level))
-        header = [_("metric"), pgettext("estimated", "value"), interval, _("people alone")]
-        header += [_("interval"), _("judge alone"), _("correlation"), _("saved")]
-        return [header] + [
-            [
-                one.metric,
-                _short(one.value),
-                _span(one.low, one.high),
-                _short(one.human),
-                _span(one.human_low, one.human_high),
-                _short(one.judge),
-                "–" if math.isnan(one.correlation) else f"{one.correlation:.2f}",
-                _("{} %").format(percent(round(one.saved, 2))),
-            ]
-            for one in self.values
-        ]
-
-    def _head(self) -> str:
-        if not self.systems:
-            return _("All questions as people would judge them")
-        return _("{b} less {a}").format(a=self.systems[0], b=self.systems[1])
-
-    def __repr__(self) -> str:
-        return "\n".join([self._head(), *as_text(self._cells(), n_names=1), self.summary()])
-
-    def _repr_html_(self) -> str:
-        said = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
-        return f"<p>{html.escape(self._head())}</p>{as_html(self._cells())}<p>{said}</p>"
-
-
-def _short(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
-
-
-def _span(low: float, high: float) -> str:
-    return _("{} to {}").format(_short(low), _short(high))
 
 
 # What came, and whether it can be used.
@@ -466,14 +314,6 @@ def _are_results(given: _Given) -> bool:
             allowed = "an EvaluationResult" if of_results else "one value per question"
             raise InvalidType(argument, f"must be {allowed}, as human is, got {type(one).__name__}")
     return of_results
-
-
-def _refuse_for_values(metric: object, clusters: object) -> None:
-    for argument, value in (("metric", metric), ("clusters", clusters)):
-        if value is not None:
-            raise InvalidInput(
-                argument, "is for results, and these are plain values", "leave it out"
-            )
 
 
 def _metrics(given: _Given, metric: object) -> dict[str, tuple[str, Cutoff]]:
@@ -516,7 +356,12 @@ def _check_settings(given: _Given) -> None:
 def _refuse_other_settings(
     argument: str, one: EvaluationResult, other: EvaluationResult, ignored: Sequence[str]
 ) -> None:
-    ours, theirs = _settings(one), _settings(other)
+    # How many queries lack ground truth may differ.
+    ours, theirs = (
+        {name: value.partition("(")[0] if name == "no_ground_truth" else value
+         for name, value in result.settings.items()}
+        for result in (one, other)
+    )  # fmt: skip
     differing = [
         f"{name}: {theirs.get(name, '?')} vs {ours.get(name, '?')}"
         for name in {**theirs, **ours}
@@ -525,12 +370,6 @@ def _refuse_other_settings(
     if differing:
         problem = f"was evaluated with other settings than the others: {'; '.join(differing)}"
         raise InvalidInput(argument, problem, "Evaluate all with the same settings")
-
-
-def _settings(result: EvaluationResult) -> dict[str, str]:
-    """Return the settings, without how many queries lack ground truth."""
-    policy = result.settings.get("no_ground_truth", "?").partition("(")[0]
-    return {**result.settings, "no_ground_truth": policy}
 
 
 # Whether people and judge saw the same lists.
@@ -724,18 +563,19 @@ class _Sample:
 
     def at(self, places: IntArray) -> QuerySums:
         """Return the sums of some of the questions."""
-        return QuerySums(self.sums.columns[places], self.sums.positions, self.sums.averages)
+        return replace(self.sums, columns=self.sums.columns[places])
 
-    def places(self, labels: Sequence[Any], missing: str) -> IntArray:
+    def places(self, labels: Sequence[Any]) -> IntArray:
         """Return where questions stand.
 
         Raises:
-            InvalidInput: If one is not there, in the words of ``missing``.
+            InvalidInput: If one is not there.
         """
         position = {label: place for place, label in enumerate(self.labels or ())}
-        lacking = [label for label in labels if label not in position]
-        if lacking:
-            raise InvalidInput(self.argument, missing.format(some(lacking)))
+        if lacking := [label for label in labels if label not in position]:
+            raise InvalidInput(
+                self.argument, f": lacks questions that it must hold: {some(lacking)}"
+            )
         return np.array([position[label] for label in labels], np.int64)
 
 
@@ -766,7 +606,7 @@ def _sample(
             "people labelled",
             "Evaluate with a label for each query: queries= in Python, its question in a file",
         )
-    return _Sample(argument, _distinct(argument, labels), value.counted, sums, value.tags)
+    return _Sample(argument, distinct(argument, labels), value.counted, sums, value.tags)
 
 
 def _column(result: EvaluationResult, name: str, k: Cutoff) -> FloatArray:
@@ -786,13 +626,13 @@ _SHARE = Average("value", "value", (("value", QUERIES),), range=(0.0, 1.0))
 
 
 def _sample_of_values(argument: str, given: Any, *, by_label: bool) -> _Sample:
-    labels, values = _values_by_label(argument, given, by_label=by_label)
+    labels, values = values_by_label(argument, given, by_label=by_label)
     columns = np.stack([values, np.ones(len(values))], axis=1)
     sums = QuerySums(columns, {("value", None): 0, (QUERIES, None): 1}, ((_MEAN, None),))
     return _Sample(argument, labels, np.ones(len(values), np.bool_), sums)
 
 
-def _values_by_label(
+def values_by_label(
     argument: str, given: Any, *, by_label: bool = False
 ) -> tuple[list[Any] | None, FloatArray]:
     """Return plain numbers and their labels, ``None`` where these are mere positions.
@@ -823,10 +663,11 @@ def _values_by_label(
             raise InvalidInput(argument, f"must be a finite number, got {one}", fix, query=place)
     if labels == list(range(len(listed))) and not by_label:
         labels = None
-    return labels and _distinct(argument, labels), np.array(listed, np.float64)
+    return labels and distinct(argument, labels), np.array(listed, np.float64)
 
 
-def _distinct(argument: str, labels: list[Any]) -> list[Any]:
+def distinct(argument: str, labels: list[Any]) -> list[Any]:
+    """Return labels that tell questions apart, or refuse them."""
     repeated = [label for label, n in Counter(labels).items() if n > 1]
     if repeated:
         problem = f"must have a label of its own for each question, got {some(repeated)} again"
@@ -865,22 +706,19 @@ class _Parts:
             argument: [_sample(argument, one, metrics, by_label=labelled_all) for one in systems]
             for argument, systems in given.items()
         }
-        labelled, others = _labelled(samples), _others(samples)
-        asked = [one for argument in (_HUMAN, _JUDGE) for one in labelled[argument]]
-        kept = np.any([one.counted[at] for one, at in asked], axis=0)
+        humans, judges, others = _placed(samples)
+        kept = np.any([one.counted[at] for one, at in humans + judges], axis=0)
         left = np.any([one.counted[at] for one, at in others], axis=0)
-        if kept.sum() < _FEWEST_LABELS:
-            problem = f"must hold at least {_FEWEST_LABELS} questions that count, got {kept.sum()}"
-            raise InvalidInput(_HUMAN, problem, "Label more, drawn at random from those asked")
-        if left.sum() < 2:
-            problem = "must hold at least two questions beside the labelled ones that count, got "
-            raise InvalidInput(_UNLABELLED, f"{problem}{left.sum()}")
-        human, judge = (
-            [one.at(at[kept]) for one, at in labelled[argument]] for argument in (_HUMAN, _JUDGE)
-        )
+        for argument, counted, least in ((_HUMAN, kept, _FEWEST_LABELS), (_UNLABELLED, left, 2)):
+            if counted.sum() < least:
+                be = f"hold at least {least} questions that count"
+                be += " beside the labelled ones" if argument == _UNLABELLED else ""
+                fix = "Label more, drawn at random from those asked"
+                raise must(argument, be, int(counted.sum()), fix if argument == _HUMAN else "")
+        human, judge = ([one.at(at[kept]) for one, at in some] for some in (humans, judges))
         clusters = None
         if tag is not None:
-            (first, at), (unlabelled, left_at) = labelled[_HUMAN][0], others[0]
+            (first, at), (unlabelled, left_at) = humans[0], others[0]
             clusters = _clusters(tag, [(first, at[kept]), (unlabelled, left_at[left])])
         return cls(human, judge, [one.at(at[left]) for one, at in others], clusters)
 
@@ -893,90 +731,56 @@ class _Parts:
         return self.n_labelled + len(self.others[0].columns)
 
 
-_Samples: TypeAlias = Mapping[str, Sequence[_Sample]]
+_Places: TypeAlias = list[tuple[_Sample, IntArray]]
 
 
-def _labelled(samples: _Samples) -> dict[str, list[tuple[_Sample, IntArray]]]:
-    """Return, by argument and system, where the labelled questions stand."""
-    order = _order(samples)
-    if order is None:
-        sizes = {one.n for argument in (_HUMAN, _JUDGE) for one in samples[argument]}
-        if len(sizes) > 1:
-            problem = f"must have one value per labelled question, got {sorted(sizes)} of them"
-            raise InvalidInput(_JUDGE, problem)
-        everything = np.arange(sizes.pop())
-        return {name: [(one, everything) for one in samples[name]] for name in (_HUMAN, _JUDGE)}
-    return {
-        argument: [
-            (one, one.places(order, ": lacks labelled questions: {}")) for one in samples[argument]
-        ]
-        for argument in (_HUMAN, _JUDGE)
-    }
-
-
-def _others(samples: _Samples) -> list[tuple[_Sample, IntArray]]:
-    """Return, by system, where the questions stand that people did not label.
+def _placed(samples: Mapping[str, Sequence[_Sample]]) -> tuple[_Places, _Places, _Places]:
+    """Return, by system, where the labelled questions stand by people and by the judge, and others.
 
     Raises:
-        InvalidInput: If a labelled question is not among those asked.
+        InvalidInput: If a labelled question is missing somewhere, or labels do not fit together.
     """
-    first, *more = samples[_UNLABELLED]
-    order = _order(samples)
+    humans, judges, asked = ([*samples[name]] for name in (_HUMAN, _JUDGE, _UNLABELLED))
+    order = humans[0].labels
+    for one in (*humans, *judges, *asked):
+        if (one.labels is None) != (order is None):
+            be = "have no labels" if order is None else "be by label"
+            raise InvalidInput(one.argument, f"must {be}, as human is")
+    alike = (judges, humans + judges) if order is None else (humans, humans)
+    for several, others in (alike, (asked, asked)):
+        if len(sizes := {one.n for one in others}) > 1:
+            be = "hold the same questions in each place"
+            raise must(several[0].argument, be, sorted(sizes))
     if order is None:
-        for one in more:
-            if one.n != first.n:
-                problem = f"must have as many values for both systems, got {first.n} and {one.n}"
-                raise InvalidInput(_UNLABELLED, problem)
-        return [(one, np.arange(one.n)) for one in (first, *more)]
-    for one, judge in zip((first, *more), samples[_JUDGE], strict=True):
-        _check_same_questions(
-            one, one.places(order, ": labelled questions are not among those asked: {}"), judge
-        )
+        ours, theirs, rest = ([(o, np.arange(o.n)) for o in some] for some in samples.values())
+        return ours, theirs, rest
     among = set(order)
-    labels = [label for label in first.labels or () if label not in among]
-    for one in more:
-        if one.n != first.n:
-            problem = f"must hold the same questions for both systems, got {first.n} and {one.n}"
-            raise InvalidInput(_UNLABELLED, problem)
-    missing = ": lacks questions that the other system was asked: {}"
-    return [(one, one.places(labels, missing)) for one in (first, *more)]
+    left = [label for label in asked[0].labels or () if label not in among]
+    for one, judge in zip(asked, judges, strict=True):
+        _check_same_questions(one, judge, order)
+    return (
+        [(one, one.places(order)) for one in humans],
+        [(one, one.places(order)) for one in judges],
+        [(one, one.places(left)) for one in asked],
+    )
 
 
-def _check_same_questions(asked: _Sample, places: IntArray, judge: _Sample) -> None:
-    """Refuse plain values of which the judge's two disagree.
+def _check_same_questions(asked: _Sample, judge: _Sample, order: Sequence[Any]) -> None:
+    """Refuse plain values of which the judge's two disagree; of results, more is known.
 
     Raises:
         InvalidInput: If so: they are of another run, or their rows were numbered anew and are other
             questions.
     """
+    places = asked.places(order)
     if asked.sums.averages[0][0] is not _MEAN:
-        return  # of results, more is known
-    labels = [(asked.labels or ())[place] for place in places.tolist()]
-    theirs = judge.sums.columns[judge.places(labels, ": lacks labelled questions: {}")]
+        return
+    theirs = judge.sums.columns[judge.places(order)]
     differs = np.flatnonzero((asked.sums.columns[places] != theirs).any(axis=1))
     if len(differs):
-        problem = f"differs from judge for question {clipped(labels[int(differs[0])])}"
+        problem = f"differs from judge for question {clipped(order[int(differs[0])])}"
         fix = "give each question one label everywhere, or pass lists, those of the others alone"
         raise InvalidInput(asked.argument, problem, fix)
-
-
-def _order(samples: _Samples) -> list[Any] | None:
-    """Return the labels of the labelled questions; ``None`` where there are positions alone.
-
-    Raises:
-        InvalidInput: If some have labels and others have not, or two systems' differ in number.
-    """
-    every = [one for systems in samples.values() for one in systems]
-    first = every[0]
-    for one in every:
-        if (one.labels is None) != (first.labels is None):
-            allowed = "must have no labels" if first.labels is None else "must be by label"
-            raise InvalidInput(one.argument, f"{allowed}, as human is")
-    for one in samples[_HUMAN]:
-        if one.n != first.n:
-            problem = f"must hold the same questions for both systems, got {first.n} and {one.n}"
-            raise InvalidInput(_HUMAN, problem)
-    return first.labels
 
 
 def _clusters(tag: str, samples: Sequence[tuple[_Sample, IntArray]]) -> tuple[IntArray, IntArray]:
@@ -994,7 +798,9 @@ def _clusters(tag: str, samples: Sequence[tuple[_Sample, IntArray]]) -> tuple[In
     for sample, places in samples:
         if tag not in sample.tags:
             if sample.tags:
-                raise unknown("clusters", tag, list(sample.tags), f"a tag of {sample.argument}")
+                raise errors.unknown(
+                    "clusters", tag, list(sample.tags), f"a tag of {sample.argument}"
+                )
             problem = f"must be a tag of the queries, and those of {sample.argument} have none"
             raise InvalidInput("clusters", problem, Advice("evaluate with {}", tags=...))
         values = [sample.tags[tag][place] for place in places.tolist()]
@@ -1064,13 +870,13 @@ def _debiased(
         correlation=_correlation(y.points, f.points),
         weight=weight,
         average=average,
-        labels_differ=float(np.ptp(y.points)) > _NOTHING,
+        labels_differ=float(np.ptp(y.points)) > NOTHING,
     )
 
 
 def _together(judge: Sequence[QuerySums], others: Sequence[QuerySums]) -> list[QuerySums]:
     return [
-        QuerySums(np.concatenate([one.columns, other.columns]), one.positions, one.averages)
+        replace(one, columns=np.concatenate([one.columns, other.columns]))
         for one, other in zip(judge, others, strict=True)
     ]
 
@@ -1086,14 +892,14 @@ def _within(average: Average, is_difference: bool, numbers: Sequence[float]) -> 
 def _weight(y: FloatArray, f: FloatArray, u: FloatArray) -> float:
     """Return how much the judge counts, λ: what makes the variance least, between 0 and 1."""
     spread = float(np.var(np.concatenate([f, u]), ddof=1))
-    if not spread > _NOTHING**2:
+    if not spread > NOTHING**2:
         return math.nan if math.isnan(spread) else 0.0
     shared = float(np.mean((y - y.mean()) * (f - f.mean())))
     return min(max(shared / ((1 + len(y) / len(u)) * spread), 0.0), 1.0)
 
 
 def _correlation(y: FloatArray, f: FloatArray) -> float:
-    if not min(float(np.ptp(y)), float(np.ptp(f))) > _NOTHING:
+    if not min(float(np.ptp(y)), float(np.ptp(f))) > NOTHING:
         return math.nan
     return float(np.corrcoef(y, f)[0, 1])
 
@@ -1138,7 +944,7 @@ def _is_share(human: QuerySums, i: int, f: FloatArray, u: FloatArray) -> bool:
     """
     if human.averages[i][0] is _MEAN:
         judged = np.concatenate([f, u])
-        if np.abs(judged - 0.5).max() > 0.5 + _NOTHING:
+        if np.abs(judged - 0.5).max() > 0.5 + NOTHING:
             return False
         human = QuerySums(human.columns, human.positions, ((_SHARE, None),))
     found = human.shares(i)
@@ -1183,7 +989,7 @@ def _design_effect(
     """
     each = np.arange(len(points[0])), len(points[0]) + np.arange(len(points[1]))
     independent = _clustered_variance(points, each)
-    if independent <= _NOTHING**2:
+    if independent <= NOTHING**2:
         sizes = np.unique(clusters[0], return_counts=True)[1]
         return float(np.square(sizes).sum() / sizes.sum())
     return max(_clustered_variance(points, clusters) / independent, 1.0)
@@ -1218,12 +1024,12 @@ def _warn_of_few(parts: _Parts) -> None:
         warn(told.format(n=parts.n_labelled, few=FEW_QUERIES), advice)
     if parts.clusters is not None:
         n = len(np.unique(parts.clusters[0]))
-        if n < _FEW_CLUSTERS:
+        if n < FEW_CLUSTERS:
             told = _(
                 "The labelled questions are of {n} clusters. With fewer than {few} the interval "
                 "may miss the true value more often than its level says."
             )
-            warn(told.format(n=n, few=_FEW_CLUSTERS), _("Label questions of more clusters"))
+            warn(told.format(n=n, few=FEW_CLUSTERS), _("Label questions of more clusters"))
 
 
 def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
@@ -1231,7 +1037,7 @@ def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
     flat = [
         one.metric
         for one in values
-        if one.human_high - one.human_low <= _NOTHING and one.metric != certain
+        if one.human_high - one.human_low <= NOTHING and one.metric != certain
     ]
     if flat:
         told = _(
@@ -1258,435 +1064,3 @@ def _same_labels(human: EvaluationResult, judge: EvaluationResult) -> bool:
         return False
     by_judge = dict(zip(judge.labels, theirs, strict=True))
     return all(by_judge[one] == own for one, own in zip(human.labels, ours, strict=True))
-
-
-# Which metric goes with the scores of the answers.
-
-_FEWEST_SCORED = 4
-# What the per-query table does not show either; reciprocal ranks order queries as ranks do.
-_UNSHOWN = ("precision_base", METRICS["rank"].name)
-
-
-class Correlation(NamedTuple):
-    """How one metric goes with the scores; positive: better retrieval goes with higher scores.
-
-    Attributes:
-        metric: The metric by the name of its mean, and its cutoff: ``"macro_recall@5"``.
-        n: Queries for which it is defined.
-        spearman, spearman_low, spearman_high: Spearman's rank correlation and its interval.
-        kendall, kendall_low, kendall_high: Kendall's τ_b and its interval.
-    """
-
-    metric: str
-    n: int
-    spearman: float
-    spearman_low: float
-    spearman_high: float
-    kendall: float
-    kendall_low: float
-    kendall_high: float
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """How well each metric predicts the scores of the answers; made by ``result.predicts``.
-
-    Attributes:
-        correlations: One per metric and cutoff, over all scored queries.
-        best: The metric with the highest Spearman correlation on a random half of the queries;
-            ``None`` if none has one there.
-        spearman: What it comes to on the other half.
-        low: Lower bound of its interval there.
-        high: Upper bound.
-        rivals: The metrics that the other half cannot tell from the best: the interval of the
-            difference holds 0.
-        n_chosen_on: Number of queries the best was chosen on.
-        n_reported_on: Number of queries of the other half.
-        level: The level of the intervals.
-    """
-
-    correlations: tuple[Correlation, ...]
-    best: str | None
-    spearman: float
-    low: float
-    high: float
-    rivals: tuple[str, ...]
-    n_chosen_on: int
-    n_reported_on: int
-    level: float
-
-    @property
-    def metrics(self) -> list[str]:
-        """The metrics, such as ``"ndcg@10"``."""
-        return [one.metric for one in self.correlations]
-
-    @property
-    def can_rank(self) -> bool:
-        """Whether there are queries enough to rank the metrics.
-
-        There are if both halves have 30, the best one's correlation is shown not to be 0, and at
-        least half of the other metrics are told from it.
-        """
-        enough = min(self.n_chosen_on, self.n_reported_on) >= FEW_QUERIES
-        return enough and self.low > 0 and 2 * len(self.rivals) <= self._n_others
-
-    @property
-    def is_turned(self) -> bool:
-        """Whether even the best metric is shown to go *against* the scores.
-
-        Better retrieval does not make answers worse: the scores are likely to be lower for better
-        answers, as an error rate is.
-        """
-        return self.high < 0
-
-    @property
-    def _n_others(self) -> int:
-        """Number of metrics that vary, but for the best."""
-        return sum(not math.isnan(one.spearman) for one in self.correlations) - 1
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row per metric and cutoff, the highest Spearman correlation first."""
-        import pandas as pd
-
-        rows = sorted(self.correlations, key=_from_the_best)
-        index = pd.Index([one.metric for one in rows], name="metric")
-        return pd.DataFrame([one[1:] for one in rows], index=index, columns=Correlation._fields[1:])
-
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return in plain words which metric to look at, and whether the queries can tell.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        n = self.n_chosen_on + self.n_reported_on
-        if self.best is None or math.isnan(self.spearman):
-            return _(
-                "No metric can be said to predict these scores, and {} queries are too few to rank "
-                "the metrics."
-            ).format(n)
-        found = _(
-            "Spearman {value:.2f} ({level} % interval {interval}) on {n} queries; it was chosen on "
-            "the other {chosen}."
-        ).format(
-            value=self.spearman,
-            level=percent(self.level),
-            interval=_("{} to {}").format(f"{self.low:.2f}", f"{self.high:.2f}"),
-            n=self.n_reported_on,
-            chosen=self.n_chosen_on,
-        )
-        if self.is_turned:
-            start = _(
-                "These scores are lower where retrieval is better: even {best}, which goes with "
-                "them best, has {found} If a low score is a good answer, turn the sign: pass "
-                "-score."
-            )
-            return start.format(best=self.best, found=found)
-        if self.low > 0:
-            start = _("{best} predicts these scores best: {found}")
-        else:
-            start = _("No metric is shown to predict these scores: the best, {best}, has {found}")
-        if self.can_rank:
-            rest = _("{n} of {others} other metrics cannot be told from it.")
-        else:
-            rest = _(
-                "{n} of {others} other metrics cannot be told from it: {queries} queries are too "
-                "few to rank the metrics."
-            )
-        counts = rest.format(n=len(self.rivals), others=self._n_others, queries=n)
-        return f"{start.format(best=self.best, found=found)} {counts}"
-
-    def _cells(self) -> list[list[str]]:
-        named = _("{} % interval").format(percent(self.level))
-        header = [_("metric"), _("queries"), _("Spearman"), named, _("Kendall τ_b"), named]
-        return [header] + [
-            [
-                one.metric,
-                str(one.n),
-                _short(one.spearman),
-                _span(one.spearman_low, one.spearman_high),
-                _short(one.kendall),
-                _span(one.kendall_low, one.kendall_high),
-            ]
-            for one in sorted(self.correlations, key=_from_the_best)
-        ]
-
-    def __repr__(self) -> str:
-        return "\n".join([*as_text(self._cells(), n_names=1), self.summary()])
-
-    def _repr_html_(self) -> str:
-        return f"{as_html(self._cells())}<p>{html.escape(self.summary())}</p>"
-
-
-def _from_the_best(one: Correlation) -> float:
-    return math.inf if math.isnan(one.spearman) else -one.spearman
-
-
-class _Sampling(NamedTuple):
-    level: float
-    n_resamples: int
-    seed: int
-
-
-def predictions(
-    result: EvaluationResult,
-    scores: Any,
-    *,
-    level: float = 0.95,
-    n_resamples: int = 1_000,
-    seed: int = 0,
-) -> Predictions:
-    """Return how every metric at every cutoff goes with the scores of the answers.
-
-    See :meth:`EvaluationResult.predicts <krag_eval.EvaluationResult.predicts>`.
-    """
-    check_sampling(level, n_resamples, seed)
-    check_counted(result)
-    scored = _scores(result, scores)
-    columns = _metric_columns(result)
-    warn_of_few_queries(len(scored))
-    sampling = _Sampling(float(level), int(n_resamples), int(seed))
-    everywhere = _correlations(columns, scored, sampling)
-    shuffled = np.random.default_rng([seed, 2]).permutation(len(scored))
-    chosen_on, reported_on = np.sort(shuffled[::2]), np.sort(shuffled[1::2])
-    best = _best(columns, scored, chosen_on)
-    spearman, low, high, rivals = math.nan, math.nan, math.nan, tuple(columns)
-    if best is not None:
-        half = {name: values[reported_on] for name, values in columns.items()}
-        spearman, low, high, rivals = _held_out(best, half, scored[reported_on], sampling)
-    return Predictions(
-        everywhere, best, spearman, low, high, rivals, len(chosen_on), len(reported_on), level
-    )
-
-
-def _scores(result: EvaluationResult, given: Any) -> FloatArray:
-    """Return the score of each counted query, in the order of the rows.
-
-    Raises:
-        InvalidType: If they are no numbers.
-        InvalidInput: If there is not one for each query, or all are equal.
-    """
-    labels, values = _values_by_label("scores", given)
-    if labels is None:
-        if len(values) != result.n_queries:
-            problem = f"must be one for each of {result.n_queries} queries, got {len(values)}"
-            raise InvalidInput("scores", problem)
-    else:
-        values = _by_label(result, labels, values)
-    values = values[result.counted]
-    if len(values) < _FEWEST_SCORED:
-        problem = f"must be of at least {_FEWEST_SCORED} queries that count, got {len(values)}"
-        raise InvalidInput("scores", problem)
-    if float(np.ptp(values)) == 0:
-        raise InvalidInput("scores", f"must differ to be predicted, and all are {values[0]:g}")
-    return values
-
-
-def _by_label(result: EvaluationResult, labels: list[Any], values: FloatArray) -> FloatArray:
-    """Put scores in the order of the rows; those of queries that do not count may be missing."""
-    own = _distinct("scores", result.labels)
-    position = {label: place for place, label in enumerate(labels)}
-    counted = zip(own, result.counted.tolist(), strict=True)
-    missing = [label for label, counts in counted if counts and label not in position]
-    known = set(own)
-    if missing:
-        fix = "" if known.intersection(labels) else "pass a list, in the order of the rows"
-        raise InvalidInput("scores", f": there is none for {some(missing)}", fix)
-    foreign = [label for label in labels if label not in known]
-    if foreign:
-        fix = "leave them out, or pass scores in the order of the rows"
-        raise InvalidInput("scores", f": the result has no queries {some(foreign)}", fix)
-    return np.array([values[position[one]] if one in position else np.nan for one in own])
-
-
-def _metric_columns(result: EvaluationResult) -> dict[str, FloatArray]:
-    """Return per-query values by name and cutoff, so that higher is better; NaN if undefined."""
-    metrics = metrics_of(result.keys, result.declared)
-    columns = {}
-    for k in result.k:
-        for column in result.shown_columns:
-            if column not in _UNSHOWN:
-                key = result.keys[column]
-                values = per_query(result, column, k)
-                sign = -1 if metrics[column].lower_is_better else 1
-                columns[f"{key}@{spelled(k)}"] = sign * values
-    return columns
-
-
-def _correlations(
-    columns: Mapping[str, FloatArray], scores: FloatArray, sampling: _Sampling
-) -> tuple[Correlation, ...]:
-    """Return both correlations of every metric, with intervals from the same resamples."""
-    once = np.ones((1, len(scores)), np.int64)
-    resampled = _resampled(columns, scores, sampling, _rank_correlations)
-    rows = []
-    for name, values in columns.items():
-        found = zip(_rank_correlations(once, values, scores), resampled[name], strict=True)
-        numbers = [(float(value[0]), line) for value, line in found]
-        bounds = [(value, *interval(line, value, sampling.level)) for value, line in numbers]
-        rows.append(Correlation(name, int((~np.isnan(values)).sum()), *bounds[0], *bounds[1]))
-    return tuple(rows)
-
-
-def _best(columns: Mapping[str, FloatArray], scores: FloatArray, chosen_on: IntArray) -> str | None:
-    """Return the metric that goes best with the scores of some queries, defined for all of them."""
-    once = np.ones((1, len(chosen_on)), np.int64)
-    found = {
-        name: float(_spearman(once, values[chosen_on], scores[chosen_on])[0])
-        for name, values in columns.items()
-        if not np.isnan(values).any()
-    }
-    told = {name: value for name, value in found.items() if not math.isnan(value)}
-    return max(told, key=told.__getitem__) if told else None
-
-
-def _held_out(
-    best: str, columns: Mapping[str, FloatArray], scores: FloatArray, sampling: _Sampling
-) -> tuple[float, float, float, tuple[str, ...]]:
-    """Return Spearman's correlation of the best with its interval, and who comes as near."""
-    once = np.ones((1, len(scores)), np.int64)
-    value = float(_spearman(once, columns[best], scores)[0])
-    resampled = _resampled(columns, scores, sampling, _spearman)
-    rivals = []
-    for name, values in columns.items():
-        # On the queries for which both are defined.
-        known = np.where(np.isnan(values), np.nan, columns[best])
-        ahead = float((_spearman(once, known, scores) - _spearman(once, values, scores))[0])
-        lead = resampled[best] - resampled[name]
-        if np.isnan(values).any():
-            lead = _resampled({name: known}, scores, sampling, _spearman)[name] - resampled[name]
-        low, _ = interval(lead, ahead, sampling.level)
-        # One that is the same for all queries predicts nothing.
-        if name != best and not low > 0 and len(np.unique(values[~np.isnan(values)])) > 1:
-            rivals.append(name)
-    return (value, *interval(resampled[best], value, sampling.level), tuple(rivals))
-
-
-_Statistic: TypeAlias = Callable[[IntArray, FloatArray, FloatArray], FloatArray]
-
-
-def _resampled(
-    columns: Mapping[str, FloatArray],
-    scores: FloatArray,
-    sampling: _Sampling,
-    statistic: _Statistic,
-) -> dict[str, FloatArray]:
-    """Return a statistic of each metric in every resample of the queries; shape (…, resamples)."""
-    n = len(scores)
-    parts: dict[str, list[FloatArray]] = {name: [] for name in columns}
-    for *_place, times in drawn(n, sampling.seed, blocks(sampling.n_resamples, n)):
-        for name, values in columns.items():
-            parts[name].append(statistic(times, values, scores))
-    return {name: np.concatenate(part, axis=-1) for name, part in parts.items()}
-
-
-class _Ranked(NamedTuple):
-    """Queries that count several times, those without a value left out.
-
-    Attributes:
-        times: How often each counts; shape (resamples, queries).
-        x: The level of each metric value, numbered from 0 up.
-        y: The level of each score.
-        in_x: How often each level of x was drawn; shape (resamples, levels).
-        in_y: How often each level of y was.
-    """
-
-    times: IntArray
-    x: IntArray
-    y: IntArray
-    in_x: IntArray
-    in_y: IntArray
-
-    @classmethod
-    def of(cls, times: IntArray, values: FloatArray, scores: FloatArray) -> _Ranked:
-        defined = ~np.isnan(values)
-        times, x, y = times[:, defined], _levels(values[defined]), _levels(scores[defined])
-        return cls(times, x, y, _per_level(times, x), _per_level(times, y))
-
-
-def _spearman(times: IntArray, values: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return Spearman's correlation of queries that count several times; shape (resamples,).
-
-    For many resamples at once, with mid-ranks of what is tied; NaN where one side does not vary.
-    """
-    return _of_ranks(_Ranked.of(times, values, scores))
-
-
-def _rank_correlations(times: IntArray, values: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return Spearman's correlation and Kendall's τ_b likewise; shape (2, resamples)."""
-    ranked = _Ranked.of(times, values, scores)
-    return np.stack([_of_ranks(ranked), _tau_b(ranked)])
-
-
-def _levels(values: FloatArray) -> IntArray:
-    """Number the distinct values from 0 up; what differs by rounding alone is one value."""
-    distinct, level = np.unique(values, return_inverse=True)
-    apart = np.diff(distinct) > _NOTHING * np.abs(distinct[1:])
-    return np.asarray(np.cumsum(np.append(False, apart)[: len(distinct)])[level], np.int64)
-
-
-def _per_level(times: IntArray, level: IntArray) -> IntArray:
-    """Count how often each level was drawn; shape (resamples, levels)."""
-    if len(level) == 0:
-        return np.zeros((len(times), 1), np.int64)
-    order = np.argsort(level, kind="stable")
-    starts = np.searchsorted(level[order], np.arange(int(level.max()) + 1))
-    return np.asarray(np.add.reduceat(times[:, order], starts, axis=1))
-
-
-def _of_ranks(ranked: _Ranked) -> FloatArray:
-    """Return the correlation of the mid-ranks, whose mean is half the number of queries drawn."""
-    times, x, y, in_x, in_y = ranked
-    ranks_x, ranks_y = _centred_ranks(in_x), _centred_ranks(in_y)
-    shared = (times * ranks_x[:, x] * ranks_y[:, y]).sum(axis=1)
-    spread = (in_x * ranks_x**2).sum(axis=1) * (in_y * ranks_y**2).sum(axis=1)
-    return _quotient(shared, np.sqrt(spread))
-
-
-def _centred_ranks(counts: IntArray) -> FloatArray:
-    up_to = np.cumsum(counts, axis=1)
-    return np.asarray(up_to - counts / 2 - up_to[:, -1:] / 2)
-
-
-def _tau_b(ranked: _Ranked) -> FloatArray:
-    """Return (P - Q) / √((n₀ - n₁)(n₀ - n₂)) of concordant, discordant, all and tied pairs."""
-    times, x, y, in_x, in_y = ranked
-    both = _levels((x * in_y.shape[1] + y).astype(np.float64))
-    every = _pairs(times.sum(axis=1, keepdims=True))
-    tied_x, tied_y, tied_both = _pairs(in_x), _pairs(in_y), _pairs(_per_level(times, both))
-    few, many = (x, y) if in_x.shape[1] < in_y.shape[1] else (y, x)
-    concordant = _concordant(times, many, few)
-    # All pairs but those tied in one or both, and those concordant, are discordant.
-    discordant = every - tied_x - tied_y + tied_both - concordant
-    spread = (every - tied_x).astype(np.float64) * (every - tied_y)
-    return _quotient(concordant - discordant, np.sqrt(spread))
-
-
-def _pairs(counts: IntArray) -> IntArray:
-    return np.asarray((counts * (counts - 1) // 2).sum(axis=1), np.int64)
-
-
-def _concordant(times: IntArray, x: IntArray, y: IntArray) -> IntArray:
-    """Count the pairs in which x and y both rise; few levels of y are fewer steps.
-
-    Two levels of y differ first in one binary digit, counted from the highest: digit by digit, and
-    within what agrees above it, each query with a 1 is paired with those of a 0 and a lower x.
-    Within one x, the higher y come first, so that no such pair is counted.
-    """
-    by_x = np.lexsort((-y, x))
-    total = np.zeros(len(times), np.int64)
-    for digit in range(int(y.max(initial=0)).bit_length()):
-        order = by_x[np.argsort(y[by_x] >> (digit + 1), kind="stable")]
-        group, is_one = y[order] >> (digit + 1), (y[order] >> digit) & 1 == 1
-        drawn_here = times[:, order]
-        zeros = np.cumsum(np.where(is_one, 0, drawn_here), axis=1)
-        starts = np.searchsorted(group, group)
-        before = zeros - np.where(starts > 0, zeros[:, starts - 1], 0)
-        total += np.where(is_one, drawn_here * before, 0).sum(axis=1)
-    return total
-
-
-def _quotient(top: Any, bottom: FloatArray) -> FloatArray:
-    undefined = np.full(len(bottom), np.nan)
-    return np.asarray(np.divide(top, bottom, out=undefined, where=bottom > 0), np.float64)

@@ -12,36 +12,25 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from krag_eval._language import Language, _, language, ngettext, pgettext, speaking
-from krag_eval.errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    boolean,
-    clipped,
-    number,
-    text,
-    told_apart,
-    warn,
-    whole,
-)
+from krag_eval import errors
+from krag_eval._doors import Shown
+from krag_eval._language import Language, _, language, ngettext, speaking
+from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, told_apart, warn
 from krag_eval.results.latency import told_failed
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
+from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
 from krag_eval.scoring.parts import Summary
-from krag_eval.statistics.comparison import (
-    Comparison,
-    On,
-    compared,
-    named_tag,
-    p_in_words,
-    told_left_out,
-)
+from krag_eval.statistics.comparison import Comparison, On, compared, named_tag, told_left_out
 from krag_eval.statistics.paired import Difference, corrected
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
+
+
+def _said(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
 _ROUNDING = 1e-12
@@ -80,8 +69,8 @@ class Gate:
         return "inconclusive" if self.is_inconclusive else "passed" if self.passed else "failed"
 
 
-@dataclass(frozen=True)
-class GateReport:
+@dataclass(frozen=True, repr=False)
+class GateReport(Shown):
     """All conditions checked; true if all of them hold.
 
     Attributes:
@@ -142,25 +131,10 @@ class GateReport:
     def note(self) -> str:
         """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
         with speaking(self.language):
-            told = []
+            told = told_failed(self.failed)
             if self.left_out:
-                told = [told_left_out(self.n_compared or 0, self.left_out)]
-            return " ".join([*told, *told_failed(self.failed)])
-
-    def __repr__(self) -> str:
-        with speaking(self.language):
-            lines = [
-                f"{verdict(one) if one.outcome == 'passed' else verdict(one).upper()}  {one.reason}"
-                for one in self.by_outcome
-            ]
-        return "\n".join([*lines, *filter(None, [self.note])])
-
-
-def verdict(gate: Gate) -> str:
-    """Return in a word what became of a condition."""
-    if gate.outcome == "failed":
-        return pgettext("of a gate", "failed")
-    return _("inconclusive") if gate.is_inconclusive else _("passed")
+                told = [told_left_out(self.n_compared or 0, self.left_out), *told]
+            return " ".join(told)
 
 
 def parse_floor(text: str) -> tuple[str, float]:
@@ -206,24 +180,21 @@ def check(
     sampling: Mapping[str, Any],
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
-    strict = boolean("strict", strict)
+    errors.boolean("strict", strict)
     failed = allowed_failures({"new": result}, allow_failures)
     gates = floor_gates(result, floors)
     if baseline is not None:
-        _check_baseline(baseline)
+        if not isinstance(baseline, type(result)):
+            raise must("baseline", "be an EvaluationResult", baseline, kind=errors.InvalidType)
         failed = allowed_failures({"baseline": baseline}, allow_failures) | failed
-        metrics = named_metrics(metric)
-        found = against(result, baseline, metrics, max_drop, on, sampling)
-        gates += drop_gates([found], by)
-        n_compared = len(found.queries)
-        return GateReport(
-            settled(gates, strict=strict), found.left_out, n_compared, language(), failed
-        )
-    clusters = sampling.get("clusters")
-    on_all = None if on == "all" else on
-    _check_no_drop(
-        metric=metric, max_drop=max_drop, on=on_all, by=by, clusters=clusters, strict=strict or None
-    )
+        found = against(result, baseline, named_metrics(metric), max_drop, on, sampling)
+        every = settled(gates + drop_gates([found], by), strict=strict)
+        return GateReport(every, found.left_out, len(found.queries), language(), failed)
+    about_baseline = {"metric": metric, "max_drop": max_drop, "by": by, "strict": strict or None}
+    about_baseline |= {"on": None if on == "all" else on, "clusters": sampling.get("clusters")}
+    for argument, value in about_baseline.items():
+        if value is not None:
+            raise InvalidInput(argument, "is about a baseline, and none was given")
     if not gates:
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
@@ -239,7 +210,7 @@ def allowed_failures(
         InvalidInput: If it failed for more than are allowed: a number that rests on them is none of
             the retriever that works.
     """
-    most = whole("allow_failures", allow_failures, 0)
+    most = errors.whole("allow_failures", allow_failures, 0)
     failed = {name: one.n_failed for name, one in results.items() if one.n_failed}
     for name, n in failed.items():
         if n > most:
@@ -294,12 +265,21 @@ def against(
     sampling: Mapping[str, Any],
 ) -> Comparison:
     """Compare a result with a baseline, whose p are of what it may drop."""
-    allowed = 0.0 if max_drop is None else number("max_drop", max_drop, 0)
+    allowed = 0.0 if max_drop is None else errors.number("max_drop", max_drop, 0)
     systems = {"baseline": baseline, "new": result}
     found = compared(systems, list(metrics), on=on, max_drop=allowed, **sampling)
-    if result.conventions.credit != "every":  # else scores can pass 1
-        _check_within_range(allowed, found)
-    _warn_if_nothing_matched(found, result, baseline)
+    for row in found.differences if result.conventions.credit != "every" else ():  # can pass 1
+        low, high = (row.average and row.average.range) or (0.0, math.inf)
+        if allowed > high - low:  # such as 2 for 0.02: it would pass whatever comes
+            raise must("max_drop", f"be at most {high - low:g}, as {row.metric} is", allowed)
+    cutoffs = {parse_metric(row.metric, "metric")[1] for row in found.differences}
+    if not any(one.tables[k]["relevant"].any() for one in systems.values() for k in cutoffs):
+        told = _(
+            "Nothing matched, neither in the baseline nor in the new result, so {} cannot drop and "
+            "this gate protects nothing."
+        )
+        advice = Advice(_("Evaluate both with another matcher, such as {}"), matcher="coverage")
+        warn(told.format(", ".join(found.metrics)), advice)
     for tag, effect in found.dependent.items():
         told = _(
             "Queries of the same {tag} do alike (design effect {effect:.1f}), so the intervals of "
@@ -322,32 +302,6 @@ def drop_gates(comparisons: Sequence[Comparison], by: str | None) -> list[Gate]:
     return gates
 
 
-def _check_no_drop(**given: object) -> None:
-    """Refuse what is about a baseline where there is none."""
-    for argument, value in given.items():
-        if value is not None:
-            raise InvalidInput(argument, "is about a baseline, and none was given")
-
-
-def _check_baseline(baseline: object) -> None:
-    from krag_eval.results.result import EvaluationResult
-
-    if not isinstance(baseline, EvaluationResult):
-        raise InvalidType(
-            "baseline",
-            f"must be an EvaluationResult, got {clipped(baseline)}",
-            "read a saved result first",
-        )
-
-
-def _floors(floors: Mapping[str, float] | Iterable[str] | None) -> list[tuple[str, float]]:
-    if floors is None:
-        return []
-    if isinstance(floors, Mapping):
-        return [(name, floors[name]) for name in floors]
-    return [parse_floor(one) for one in ([floors] if isinstance(floors, str) else floors)]
-
-
 def checked_floors(
     floors: Mapping[str, float] | Iterable[str] | None, summary: Summary, *, rejection_rate: bool
 ) -> list[tuple[str, float]]:
@@ -361,13 +315,31 @@ def checked_floors(
     Raises:
         InvalidInput: If there is no such average, or every result or none would pass.
     """
+    if not isinstance(floors, Mapping):
+        listed = [floors] if isinstance(floors, str) else floors or []
+        pairs: Iterable[tuple[str, Any]] = map(parse_floor, listed)
+    else:
+        pairs = floors.items()
     checked = []
-    may_pass_1 = summary.conventions.credit == "every"
-    for metric, floor in _floors(floors):
-        key, k = _checked_metric(metric, summary, rejection_rate=rejection_rate)
+    for metric, floor in pairs:
+        key, k = parse_metric(metric, "floors")
+        if k not in summary.k:
+            problem = f": {clipped(metric)} needs the cutoff {spelled(k)}, and the result was "
+            problem += f"evaluated at {', '.join(map(spelled, summary.k))}"
+            raise InvalidInput("floors", problem, Advice("evaluate with {}", k=...))
+        known = [*summary.averages(k), *([REJECTION_RATE.key] if rejection_rate else [])]
+        key = resolved_average("floors", key, known, summary.keys)
         name = f"{key}@{spelled(k)}"
-        _check_floor(name, summary.definitions[key], floor, may_pass_1=may_pass_1)
-        checked.append((name, floor))
+        if isinstance(floor, bool) or not isinstance(floor, Real):
+            problem = f": {name} needs a number, got {clipped(floor)}"
+            raise errors.InvalidType("floors", problem)
+        low, high = summary.definitions[key].range or (-math.inf, math.inf)
+        if summary.conventions.credit == "every":
+            high = math.inf
+        if not low <= (value := float(floor)) <= high or math.isinf(value):  # such as 80 for 0.8
+            problem = f": {name} ranges from {low:g} to {high:g}, got {clipped(floor)}"
+            raise InvalidInput("floors", problem)
+        checked.append((name, value))
     return checked
 
 
@@ -392,81 +364,28 @@ def _undefined(name: str) -> Gate:
     return Gate(name, False, _("{name} is undefined: nothing was found").format(name=name))
 
 
-def _checked_metric(metric: str, summary: Summary, *, rejection_rate: bool) -> tuple[str, Cutoff]:
-    key, k = parse_metric(metric, "floors")
-    if k not in summary.k:
-        raise InvalidInput(
-            "floors",
-            f": {clipped(metric)} needs the cutoff {spelled(k)}, and the result was evaluated at "
-            f"{', '.join(map(spelled, summary.k))}",
-            Advice("evaluate with {}", k=...),
-        )
-    known = [*summary.averages(k), *([REJECTION_RATE.key] if rejection_rate else [])]
-    return resolved_average("floors", key, known, summary.keys), k
-
-
-def _check_floor(name: str, average: Average, floor: object, *, may_pass_1: bool) -> None:
-    """Refuse a floor that every result or none would pass, such as 80 for 0.8."""
-    if isinstance(floor, bool) or not isinstance(floor, Real):
-        raise InvalidType("floors", f": {name} needs a number, got {clipped(floor)}")
-    value = float(floor)
-    low, high = average.range or (-math.inf, math.inf)
-    if not math.isfinite(value):
-        raise InvalidInput("floors", f": {name} needs a finite number, got {clipped(floor)}")
-    if value < low or (value > high and not may_pass_1):
-        allowed = f"ranges from {low:g} to {high:g}" if high < math.inf else f"is at least {low:g}"
-        raise InvalidInput("floors", f": {name} {allowed}, got {clipped(floor)}")
-
-
-def _check_within_range(max_drop: float, comparison: Comparison) -> None:
-    """Refuse a drop that no average can make, such as 2 for 0.02: it would pass whatever comes."""
-    for row in comparison.differences:
-        low, high = (row.average and row.average.range) or (0.0, math.inf)
-        if max_drop > high - low:
-            problem = f"must be from 0 to {high - low:g}, as {row.metric} ranges from {low:g} to"
-            raise InvalidInput("max_drop", f"{problem} {high:g}, got {max_drop:g}")
-
-
-def _warn_if_nothing_matched(
-    comparison: Comparison, result: EvaluationResult, baseline: EvaluationResult
-) -> None:
-    """Warn where a gate holds because there is nothing that could drop."""
-    cutoffs = {parse_metric(row.metric, "metric")[1] for row in comparison.differences}
-    if any(one.tables[k]["relevant"].any() for one in (result, baseline) for k in cutoffs):
-        return
-    metrics = ", ".join(dict.fromkeys(row.metric for row in comparison.differences))
-    told = _(
-        "Nothing matched, neither in the baseline nor in the new result, so {} cannot drop and "
-        "this gate protects nothing."
-    )
-    advice = Advice(_("Evaluate both with another matcher, such as {}"), matcher="coverage")
-    warn(told.format(metrics), advice)
-
-
 def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
     """Yield the gates of each slice; those with too few queries say so, and pass."""
-    from krag_eval.statistics.slices import differences_by
+    from krag_eval.statistics.slices import sliced_comparison
 
-    text("by", by, "the name of a tag")
+    errors.text("by", by, "the name of a tag")
     try:
-        of_slices = list(differences_by(comparison, by))
+        rows = sliced_comparison(comparison, by, few_slices=True).rows
     except InvalidInput as error:
         argument = "by" if error.argument == "tag" else error.argument
         raise InvalidInput(argument, error.problem, error.fix) from None
-    for name, n, differences in of_slices:
-        for row in differences:
-            gate = _drop_gate(row, comparison)
-            yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
-        if not differences:
+    for row in rows:
+        name = one_line(row.slice or "")
+        gate = _drop_gate(row, comparison)
+        if math.isnan(row.alpha):
             few = ngettext(
                 "{name} is of {n} query{within}, too few to check",
                 "{name} is of {n} queries{within}, too few to check",
-                n,
+                row.n,
             )
             within = "" if comparison.clusters is None else _(" in clusters")
-            for metric in comparison.metrics:
-                reason = f"{by} {name}: {few.format(name=metric, n=n, within=within)}"
-                yield Gate(metric, True, reason, name)
+            gate = Gate(row.metric, True, few.format(name=row.metric, n=row.n, within=within))
+        yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
 
 
 def _drop_gate(row: Difference, comparison: Comparison) -> Gate:
@@ -480,7 +399,7 @@ def _drop_gate(row: Difference, comparison: Comparison) -> Gate:
     moved = _moved(row, comparison)
     if row.shows_fewer(level):
         told = _("{moved}: fewer of the queries have a value (p {p})")
-        return Gate(name, False, told.format(moved=moved, p=p_in_words(row.p_share_holm)))
+        return Gate(name, False, told.format(moved=moved, p=_said(row.p_share_holm)))
     if math.isnan(row.difference):
         return Gate(name, True, moved, is_inconclusive=True)
     if row.drop > allowed + _ROUNDING:
@@ -529,7 +448,7 @@ def _too_far(row: Difference, comparison: Comparison, moved: str, *, shown: bool
         level=100 * comparison.level, low=row.ci_low, high=row.ci_high
     )
     known = {"moved": moved, "worse": worse, "allowed": allowed, "interval": interval}
-    known["p"] = p_in_words(row.p_holm)
+    known["p"] = _said(row.p_holm)
     if shown:
         told = _("{moved}, worse by {worse} where {allowed} is allowed (p {p}; {interval})")
         return told.format(**known)

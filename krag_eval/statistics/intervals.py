@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, _, ngettext, spoken
+from krag_eval._doors import Shown
+from krag_eval._language import _, ngettext
 from krag_eval.errors import (
     Advice,
     InvalidInput,
@@ -718,8 +719,8 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums, *, clustered: 
         warn(" ".join(reasons))
 
 
-@dataclass(frozen=True)
-class BudgetToRecall:
+@dataclass(frozen=True, repr=False)
+class BudgetToRecall(Shown):
     """The smallest budget at which macro recall reaches a value, and its interval.
 
     Attributes:
@@ -728,6 +729,9 @@ class BudgetToRecall:
         value: The budget; infinite where the whole lists do not reach it.
         low, high: The percentile bootstrap interval; bounds may be infinite too.
         level: How often such an interval should cover the true budget.
+
+    >>> BudgetToRecall(0.9, "w", 500.0, 300.0, math.inf, 0.95)
+    macro recall 0.9 at 500 words (95 % interval 300 to ∞)
     """
 
     recall: float
@@ -736,29 +740,6 @@ class BudgetToRecall:
     low: float
     high: float
     level: float
-
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Say how much it takes, with the interval, in a sentence.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-
-        >>> BudgetToRecall(0.9, "w", 500.0, 300.0, math.inf, 0.95).summary()
-        'macro recall 0.9 at 500 words (95 % interval 300 to ∞)'
-        """
-        value, low, high = (
-            "∞" if math.isinf(one) else f"{one:.0f}" for one in (self.value, self.low, self.high)
-        )
-        amounts = {"w": _("{} words"), "c": _("{} characters"), "t": _("{} units of length")}
-        told = _("macro recall {recall:g} at {amount} ({level:g} % interval {low} to {high})")
-        amount = amounts[self.unit].format(value)
-        return told.format(
-            recall=self.recall, amount=amount, level=100 * self.level, low=low, high=high
-        )
-
-    def __str__(self) -> str:
-        return self.summary()
 
 
 def budget_to_recall(

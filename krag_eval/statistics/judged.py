@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._doors import Shown
 from krag_eval._io import replacing, unshielded
-from krag_eval._language import Language, _, spoken
+from krag_eval._language import _
 from krag_eval._reading import cells_of_any_size, numbered_lines
 from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
 from krag_eval.results.result import EvaluationResult
@@ -55,8 +56,8 @@ class UnjudgedDocument:
     weight: float
 
 
-@dataclass(frozen=True, eq=False)
-class ToJudge:
+@dataclass(frozen=True, eq=False, repr=False)
+class ToJudge(Shown):
     """What to look at before believing a difference; made by ``Comparison.to_judge``.
 
     Attributes:
@@ -90,26 +91,6 @@ class ToJudge:
         table[ranks] = table[ranks].astype("Int64")
         return table.assign(relevant="")
 
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Say what the unjudged documents leave open.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        n, known = self.n_decisive, vars(self)
-        if not n:
-            return _(
-                "{b} minus {a} on {metric} is {difference:.3f}, and no unjudged document could "
-                "change it."
-            ).format(**known)
-        one, several = _("the unjudged document turns"), _("the {} unjudged documents turn")
-        sign = _("may be either") if self.low < 0 < self.high else _("stays")
-        return _(
-            "{b} minus {a} on {metric} is {difference:.3f}; whatever {turn} out to be, it "
-            "lies between {low:.3f} and {high:.3f}: its sign {sign}."
-        ).format(**known, turn=one if n == 1 else several.format(n), sign=sign)
-
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a CSV file, to fill in; :func:`krag_eval.read_judgements` reads it.
 
@@ -123,9 +104,6 @@ class ToJudge:
         columns["relevant"] = np.full(len(self.documents), "", object)
         with replacing(path) as temporary:
             write_csv(temporary, columns)
-
-    def __repr__(self) -> str:
-        return self.summary()
 
 
 class _Side(NamedTuple):

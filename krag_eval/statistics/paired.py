@@ -203,7 +203,10 @@ class Difference:
         p_share: Two-sided p of the permutation test of these shares.
         p_share_holm: ``p_share``, corrected as ``p_holm``.
         is_of_fewer: Whether b has the better average, of fewer queries: it is not called better.
-        alpha: What p must be below to be shown alone among everything asked for.
+        alpha: What p must be below to be shown alone among everything asked for; NaN where nothing
+            was tested.
+        slice: The slice of the queries it is about; ``None`` if it is about all of them.
+        n: Queries of the slice that count; 0 if it is about none.
     """
 
     a: str
@@ -231,6 +234,8 @@ class Difference:
     p_share_holm: float = field(default=math.nan, repr=False)
     is_of_fewer: bool = field(default=False, repr=False)
     alpha: float = field(default=math.nan, repr=False)
+    slice: str | None = field(default=None, repr=False)
+    n: int = field(default=0, repr=False)
 
     @property
     def fewest(self) -> int:
@@ -265,6 +270,14 @@ class Difference:
     def shows_fewer(self, level: float = 0.95) -> bool:
         """Tell whether b is shown to have a value for fewer queries than a."""
         return self.p_share_holm < 1 - level and self.share_b < self.share_a
+
+
+def unknown(a: str, b: str, metric: str, average: Average | None, **known: Any) -> Difference:
+    """Return a difference of which nothing is known but what is given."""
+    names = ("value_a", "value_b", "difference", "ci_low", "ci_high", "p_permutation", "p_t")
+    numbers: dict[str, Any] = dict.fromkeys((*names, "p_holm", "effect_size"), math.nan)
+    numbers |= dict.fromkeys(("wins", "ties", "losses"), 0)
+    return Difference(a, b, metric, average=average, **(numbers | known))
 
 
 class _Drawing(NamedTuple):
@@ -429,14 +442,8 @@ def _of_both(
         # Who finds one query more is not excused for ranking all the others lower.
         of_fewer = found.drop < 0 and known["share_b"] < known["share_a"]
         return replace(found, is_of_fewer=of_fewer, **known)
-    nothing: dict[str, Any] = dict.fromkeys(
-        ("difference", "ci_low", "ci_high", "p_permutation", "p_t", "p_holm", "effect_size"),
-        math.nan,
-    )
-    return Difference(
-        a=a.name, b=b.name, metric=metric, value_a=a.values[i], value_b=b.values[i],
-        average=a.sums.averages[i][0], **nothing, **known,
-    )  # fmt: skip
+    known |= {"value_a": a.values[i], "value_b": b.values[i]}
+    return unknown(a.name, b.name, metric, a.sums.averages[i][0], **known)
 
 
 def _shares(

@@ -6,7 +6,6 @@ that was made can show comes from the same formulas, in :mod:`krag_eval.statisti
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,21 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from krag_eval import errors
+from krag_eval._doors import Shown
 from krag_eval._language import Language, _, spoken
-from krag_eval.errors import InvalidInput, InvalidType, clipped, number, warn
+from krag_eval.errors import InvalidInput, clipped, must, number, warn
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
-from krag_eval.statistics.comparison import (
-    Comparison,
-    checked_metrics,
-    dependent_tags,
-    named_tag,
-    percent,
-    short,
-)
-from krag_eval.statistics.intervals import FEW_QUERIES, Clusters, Spread, check_counted
+from krag_eval.statistics import comparison as comparisons, intervals
+from krag_eval.statistics.comparison import Comparison
+from krag_eval.statistics.intervals import Clusters, Spread
 from krag_eval.statistics.paired import POWER, spread_of
 
 if TYPE_CHECKING:
@@ -100,33 +94,55 @@ def plan_questions(
     The pilot's 100 questions can show differences from 0.126 on.
     Standard deviation of the paired differences of old and new: 0.449.
     """
-    aim = _checked_aim(detect, power, alpha)
-    if isinstance(pilot, Comparison):
-        if correlation is not None:
-            problem = "is for one result; a comparison tells how its two systems go together"
-            raise InvalidInput("correlation", problem, "leave it out")
-        plan = _of_comparison(pilot, metric, clusters, aim)
-    elif isinstance(pilot, EvaluationResult):
-        plan = _of_result(pilot, metric, clusters, correlation, aim)
-    else:
-        problem = f"must be a Comparison or an EvaluationResult, got {clipped(pilot)}"
-        raise InvalidType("pilot", problem)
+    alpha, power = number("alpha", alpha, 0, 1), number("power", power, 0, 1)
+    if alpha in (0, 1):
+        raise must("alpha", "be between 0 and 1, such as 0.05", alpha)
+    if not alpha < power < 1:
+        raise must("power", "be above alpha and below 1", power)
+    if number("detect", detect, 0) == 0:
+        problem = "must be above 0, got 0: no number of questions shows that nothing differs"
+        raise InvalidInput("detect", problem)
+    results, asked, systems, correlation = _checked_pilot(pilot, metric, correlation)
+    grouped = pilot.grouping if isinstance(pilot, Comparison) else None
+    (name, where), *more = comparisons.checked_metrics(results, asked).items()
+    if more:
+        raise must("metric", "be one, for a plan is for one", asked)
+    every = list(results.values())
+    if clusters is not None:
+        grouped = Clusters.of(every, clusters)
+    spread = spread_of(every, where, grouped)
+    if correlation is not None:
+        of_two = math.sqrt(2 * (1 - correlation))
+        sd, error = of_two * spread.sd, of_two * spread.standard_error
+        spread = spread._replace(sd=sd, standard_error=error)
+    plan = QuestionPlan(
+        metric=name,
+        detect=float(detect),
+        power=power,
+        alpha=alpha,
+        spread=spread,
+        systems=systems,
+        clusters=None if grouped is None else grouped.tag,
+        correlation=correlation,
+        average=every[0].definitions[where[0]],
+        dependent={} if grouped is not None else comparisons.dependent_tags([(every, where)]),
+    )
     _check_varies(plan)
     failed = pilot.failed if isinstance(pilot, Comparison) else {"pilot": pilot.n_failed}
     for told in told_failed(failed):  # they vary, too
         warn(told)
-    if plan.spread.n < FEW_QUERIES:
+    if plan.spread.n < intervals.FEW_QUERIES:
         told = _(
             "The plan rests on {n} queries, and with fewer than {few} their standard deviation is "
             "far from sure."
         )
         advice = _("Ask more queries in the pilot, or take the number as a rough one")
-        warn(told.format(n=plan.spread.n, few=FEW_QUERIES), advice)
+        warn(told.format(n=plan.spread.n, few=intervals.FEW_QUERIES), advice)
     return plan
 
 
-@dataclass(frozen=True)
-class QuestionPlan:
+@dataclass(frozen=True, repr=False)
+class QuestionPlan(Shown):
     """How many questions show a difference; made by :func:`plan_questions`.
 
     Attributes:
@@ -214,17 +230,6 @@ class QuestionPlan:
 
         return planning_curve(self, ax, language=language)
 
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return what it takes, what the pilot can show, and what both rest on, a line each.
-
-        The last line names a tag by which questions do alike, if no clusters were asked for.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        return "\n".join(told_plan(self))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts: ``{"metric": …, "questions": …, …}``."""
         return {
@@ -244,135 +249,6 @@ class QuestionPlan:
             "dependent": dict(self.dependent),
         }
 
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return "".join(f"<p>{html.escape(line)}</p>" for line in self.summary().split("\n"))
-
-
-def told_plan(plan: QuestionPlan, option: str = 'clusters="{}"') -> list[str]:
-    """Say what a plan comes to, in a sentence each.
-
-    Args:
-        plan: The plan.
-        option: How to ask for clusters by a tag.
-    """
-    takes = _(
-        "To show a difference of {detect} on {metric} takes {questions:,} questions (power {power} "
-        "%, alpha {alpha} %)."
-    ).format(
-        detect=short(plan.detect), metric=plan.metric, questions=plan.questions,
-        power=percent(plan.power), alpha=percent(plan.alpha),
-    )  # fmt: skip
-    told = _("The pilot's {n:,} questions can show differences from {detectable} on.")
-    shows = told.format(n=plan.spread.n, detectable=short(plan.detectable))
-    if plan.systems:
-        told = _("Standard deviation of the paired differences of {a} and {b}: {sd}.")
-    else:
-        told = _(
-            "The pilot is of one system. Two whose values correlate by {correlation:g}, which is "
-            "assumed, would differ with a standard deviation of {sd}."
-        )
-    systems = dict(zip("ab", plan.systems, strict=False))
-    varies = told.format(**systems, correlation=plan.correlation, sd=short(plan.spread.sd))
-    lines = [takes, shows, varies]
-    if plan.clusters is not None:
-        told = _(
-            "Design effect of {n} clusters by {tag}: {effect:.2f}. It holds if new questions come "
-            "from new clusters, as many from each as in the pilot."
-        )
-        n = plan.spread.n_clusters
-        lines.append(told.format(n=n, tag=plan.clusters, effect=plan.design_effect))
-    told = _(
-        "Questions of the same {tag} do alike (design effect {effect:.1f}), so it takes more than "
-        "this: plan with {option}."
-    )
-    return lines + [
-        told.format(tag=named_tag(tag), effect=effect, option=option.format(tag))
-        for tag, effect in plan.dependent.items()
-    ]
-
-
-def _checked_aim(detect: object, power: object, alpha: object) -> dict[str, Any]:
-    """Return the numbers that a plan is for, checked but for the range of the metric."""
-    found = {"alpha": number("alpha", alpha, 0, 1), "power": number("power", power, 0, 1)}
-    if found["alpha"] in (0, 1):
-        raise InvalidInput("alpha", f"must be between 0 and 1, such as 0.05, got {alpha!r}")
-    if not found["alpha"] < found["power"] < 1:
-        problem = f"must be above alpha, {found['alpha']:g}, and below 1, got {power!r}"
-        raise InvalidInput("power", problem)
-    found["detect"] = number("detect", detect, 0)
-    if found["detect"] == 0:
-        problem = "must be above 0, got 0: no number of questions shows that nothing differs"
-        raise InvalidInput("detect", problem)
-    return found
-
-
-def _of_comparison(
-    pilot: Comparison, metric: str | None, tag: str | None, aim: dict[str, Any]
-) -> QuestionPlan:
-    if len(pilot.pairs) != 1:
-        problem = f"must be a comparison of two systems, got {', '.join(pilot.names)}"
-        raise InvalidInput("pilot", problem, "compare the two that the plan is for")
-    if metric is None and len(pilot.metrics) > 1:
-        problem = f"must name one of those compared ({', '.join(pilot.metrics)}), got none"
-        raise InvalidInput("metric", problem)
-    systems = pilot.pairs[0]
-    results = [pilot.compared[name] for name in systems]
-    name, where = _only(checked_metrics(dict(pilot.compared), metric or pilot.metrics[0]))
-    clusters = pilot.grouping if tag is None else Clusters.of(results, tag)
-    return QuestionPlan(
-        metric=name,
-        **aim,
-        spread=spread_of(results, where, clusters),
-        systems=systems,
-        clusters=None if clusters is None else clusters.tag,
-        average=results[0].definitions[where[0]],
-        dependent={} if clusters is not None else dependent_tags([(results, where)]),
-    )
-
-
-def _of_result(
-    pilot: EvaluationResult,
-    metric: str | None,
-    tag: str | None,
-    correlation: float | None,
-    aim: dict[str, Any],
-) -> QuestionPlan:
-    check_counted(pilot)
-    assumed = CORRELATION if correlation is None else number("correlation", correlation, -1, 1)
-    if assumed == 1:
-        problem = "must be below 1, got 1: two systems that do just alike never differ"
-        raise InvalidInput("correlation", problem)
-    at = 10 if 10 in pilot.k else deepest(pilot.k)
-    asked = f"ndcg@{spelled(at)}" if metric is None else metric
-    name, where = _only(checked_metrics({"the pilot": pilot}, asked))
-    clusters = None if tag is None else Clusters.of([pilot], tag)
-    alone = spread_of([pilot], where, clusters)
-    of_two = math.sqrt(2 * (1 - assumed))
-    return QuestionPlan(
-        metric=name,
-        **aim,
-        spread=alone._replace(sd=alone.sd * of_two, standard_error=alone.standard_error * of_two),
-        clusters=tag,
-        correlation=assumed,
-        average=pilot.definitions[where[0]],
-        dependent={} if clusters is not None else dependent_tags([([pilot], where)]),
-    )
-
-
-def _only(metrics: dict[str, tuple[str, Cutoff]]) -> tuple[str, tuple[str, Cutoff]]:
-    """Return the one metric that a plan is for.
-
-    Raises:
-        InvalidInput: If several are named.
-    """
-    if len(metrics) > 1:
-        problem = f"must be one, for a plan is for one, got {', '.join(metrics)}"
-        raise InvalidInput("metric", problem)
-    return next(iter(metrics.items()))
-
 
 def _check_varies(plan: QuestionPlan) -> None:
     """Refuse a pilot that tells nothing, and a difference that there cannot be."""
@@ -386,5 +262,28 @@ def _check_varies(plan: QuestionPlan) -> None:
         raise InvalidInput("pilot", problem, "take a pilot of more queries")
     low, high = (plan.average.range if plan.average else None) or (-math.inf, math.inf)
     if plan.detect > high - low:
-        problem = f": {plan.metric} ranges from {low:g} to {high:g}, got {plan.detect!r}"
-        raise InvalidInput("detect", problem)
+        raise must("detect", f"fit {plan.metric}, from {low:g} to {high:g}", plan.detect)
+
+
+def _checked_pilot(
+    pilot: object, metric: str | None, correlation: float | None
+) -> tuple[dict[str, EvaluationResult], str, tuple[str, ...], float | None]:
+    """Return the results of a pilot, the metric asked for, the two systems, and what is assumed."""
+    if isinstance(pilot, Comparison):
+        if correlation is not None:
+            raise InvalidInput("correlation", "is for one result", "leave it out")
+        if len(pilot.pairs) != 1:
+            raise must("pilot", "be a comparison of two systems", pilot.names)
+        if metric is None and len(pilot.metrics) > 1:
+            raise must("metric", "name one of those compared", pilot.metrics)
+        pair, asked = pilot.pairs[0], metric or pilot.metrics[0]
+        return {name: pilot.compared[name] for name in pair}, asked, pair, None
+    if not isinstance(pilot, EvaluationResult):
+        be = "be a Comparison or an EvaluationResult"
+        raise must("pilot", be, pilot, kind=errors.InvalidType)
+    intervals.check_counted(pilot)
+    assumed = CORRELATION if correlation is None else number("correlation", correlation, -1, 1)
+    if assumed == 1:
+        problem = "must be below 1, got 1: two systems that do just alike never differ"
+        raise InvalidInput("correlation", problem)
+    return {"the pilot": pilot}, metric or comparisons.default_metric(pilot), (), assumed

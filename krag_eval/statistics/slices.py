@@ -7,34 +7,25 @@ when they are needed.
 
 from __future__ import annotations
 
-import html
 import json
 import math
 import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval import errors
+from krag_eval._doors import Shown, page_of
 from krag_eval._io import replacing
-from krag_eval._language import N_, Language, _, pgettext, speaking, spoken
+from krag_eval._language import N_, Language, _, speaking, spoken
 from krag_eval.documents import Tag, read_id
-from krag_eval.errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Place,
-    clipped,
-    one_line,
-    text,
-    unknown,
-    warn,
-)
+from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
 from krag_eval.matching.tokenizers import ByScript
 from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, told_apart_by, within
 from krag_eval.results.evidence import DocumentTexts
@@ -44,31 +35,10 @@ from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import resolved_average
-from krag_eval.statistics.comparison import (
-    Comparison,
-    as_html,
-    as_text,
-    percent,
-    rounded_p,
-    sentence,
-)
-from krag_eval.statistics.intervals import (
-    FEW_QUERIES,
-    ROUNDING,
-    QuerySums,
-    blocks,
-    check_counted,
-    check_sampling,
-    difference_of_shares,
-    drawn,
-    interval,
-    interval_of,
-    per_query,
-    resampled_sums,
-    tags_of,
-    wilson,
-)
-from krag_eval.statistics.paired import Difference, corrected, holm, paired_differences
+from krag_eval.statistics import intervals, paired
+from krag_eval.statistics.comparison import Comparison
+from krag_eval.statistics.intervals import QuerySums
+from krag_eval.statistics.paired import Difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,13 +58,12 @@ _QUARTILES = (0.25, 0.5, 0.75)
 _LARGEST = 1e300
 # Beyond, intervals and tests would take long and could show nothing.
 _MOST_TESTS = 500
-_ROWS_SHOWN = 60
 _FORMAT, _FORMAT_VERSION = "krag_eval.slices", 1
 _DAMAGED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
-# Fields of a slice's difference that files saved before lack.
-_LATER = ("n_both", "share_a", "share_b", "p_share", "p_share_holm", "is_of_fewer")
+# What a slice has as the difference does that sets it apart.
+_SHARED = ("difference", "ci_low", "ci_high", "p_permutation", "p_holm", "slice", "n")
 
 
 @dataclass(frozen=True)
@@ -138,105 +107,27 @@ class Slice:
         """
         return self.p_holm < 1 - level and not self.ci_low <= 0 <= self.ci_high
 
-    def as_difference(self, *, lower_is_better: bool = False) -> Difference:
+    def as_difference(self, *, lower_is_better: bool = False, rest: str = "the rest") -> Difference:
         """Return it as what sets the slice apart from the rest."""
-        pair = "the rest", self.slice, self.rest, self.value
-        return _difference(self, *pair, 0, 0, 0, lower_is_better=lower_is_better)
+        return paired.unknown(
+            rest,
+            self.slice,
+            self.metric,
+            _average_of(self.metric, lower=lower_is_better),
+            value_a=self.rest,
+            value_b=self.value,
+            **{name: getattr(self, name) for name in _SHARED},
+        )
 
 
-@dataclass(frozen=True)
-class SlicedDifference:
-    """How b differs from a in one slice on one metric; NaN where there are too few queries.
-
-    Attributes:
-        slice: Its name.
-        a: Name of the first system.
-        b: Name of the second.
-        metric: The average and its cutoff.
-        n: Queries of the slice that count.
-        value_a: The average of a over the slice.
-        value_b: The average of b over the slice.
-        difference: ``value_b - value_a``.
-        ci_low: Lower bound of the paired interval.
-        ci_high: Upper bound.
-        p_permutation: Two-sided p of the paired permutation test.
-        p_holm: The same, corrected for all slices, pairs and metrics.
-        wins: Queries on which b is better.
-        ties: Queries on which they are equal.
-        losses: Queries on which b is worse.
-        n_both, share_a, share_b, p_share, p_share_holm, is_of_fewer: Where queries have no value,
-            as of a difference between two systems.
-    """
-
-    slice: str
-    a: str
-    b: str
-    metric: str
-    n: int
-    value_a: float = math.nan
-    value_b: float = math.nan
-    difference: float = math.nan
-    ci_low: float = math.nan
-    ci_high: float = math.nan
-    p_permutation: float = math.nan
-    p_holm: float = math.nan
-    wins: int = 0
-    ties: int = 0
-    losses: int = 0
-    n_both: int = 0
-    share_a: float = math.nan
-    share_b: float = math.nan
-    p_share: float = math.nan
-    p_share_holm: float = math.nan
-    is_of_fewer: bool = False
-
-    def is_shown(self, level: float = 0.95) -> bool:
-        """Tell whether the difference is shown, as of the whole: the corrected p is small."""
-        return self.as_difference().is_shown(level)
-
-    def as_difference(self, *, lower_is_better: bool = False) -> Difference:
-        """Return the difference without the slice."""
-        pair = self.a, self.b, self.value_a, self.value_b
-        counts = self.wins, self.ties, self.losses
-        found = _difference(self, *pair, *counts, lower_is_better=lower_is_better)
-        return replace(found, **{name: getattr(self, name) for name in _LATER})
+def _average_of(metric: str, *, lower: bool) -> Average:
+    """Return what is known of a metric by its name and its direction."""
+    key = metric.rpartition("@")[0]
+    return Average(key, key, (), lower_is_better=lower)
 
 
-def _difference(
-    row: Slice | SlicedDifference,
-    a: str,
-    b: str,
-    value_a: float,
-    value_b: float,
-    wins: int,
-    ties: int,
-    losses: int,
-    *,
-    lower_is_better: bool,
-) -> Difference:
-    key = row.metric.rpartition("@")[0]
-    return Difference(
-        a=a,
-        b=b,
-        metric=row.metric,
-        value_a=value_a,
-        value_b=value_b,
-        difference=row.difference,
-        ci_low=row.ci_low,
-        ci_high=row.ci_high,
-        p_permutation=row.p_permutation,
-        p_t=math.nan,
-        p_holm=row.p_holm,
-        effect_size=math.nan,
-        wins=wins,
-        ties=ties,
-        losses=losses,
-        average=Average(key, key, (), lower_is_better=lower_is_better),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Sliced:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Sliced(Shown):
     """What slices of one result and of a comparison have in common."""
 
     tag: str
@@ -251,7 +142,8 @@ class _Sliced:
 
     _row: ClassVar[type]
     _kind: ClassVar[str]
-    _n_names: ClassVar[int]
+    #: The attributes of a row that tables and files have.
+    _columns: ClassVar[tuple[str, ...]]
 
     @property
     def names(self) -> list[str]:
@@ -268,36 +160,18 @@ class _Sliced:
         """One row per slice and metric; the columns are the attributes of the rows."""
         import pandas as pd
 
-        columns = [one.name for one in fields(self._row)]
-        return pd.DataFrame([asdict(row) for row in self.rows], columns=columns)
+        rows = [[getattr(row, name) for name in self._columns] for row in self.rows]
+        return pd.DataFrame(rows, columns=list(self._columns))
 
     @property
     def notes(self) -> list[str]:
         """What to bear in mind: too many slices, slices too small to say anything."""
-        return notes_on(self)
+        return list(page_of(self).notes)
 
     @property
-    def _n_tests(self) -> int:
+    def n_tests(self) -> int:
+        """Number of tests; two slices that are each other's rest are one."""
         return sum(not math.isnan(row.p_permutation) for row in self.rows)
-
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return one plain sentence for each slice that is shown to differ, or one that none is.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        return "\n".join(self._told())
-
-    def _told(self) -> list[str]:
-        raise NotImplementedError
-
-    def _shown(self, **names: str) -> Iterator[tuple[Any, Difference]]:
-        """Yield each row that is shown, and its difference, with other names for a or b."""
-        for row in self.rows:
-            if row.is_shown(self.level):
-                lower = row.metric in self.lower_is_better
-                yield row, replace(row.as_difference(lower_is_better=lower), **names)
 
     @spoken
     def plot(
@@ -322,9 +196,10 @@ class _Sliced:
         return slice_forest(self, metric, ax, language=language)  # type: ignore[arg-type]
 
     def _content(self) -> dict[str, Any]:
+        rows = [{name: getattr(row, name) for name in self._columns} for row in self.rows]
         content = {one.name: getattr(self, one.name) for one in fields(self)}
-        rows = [{name: _or_none(value) for name, value in asdict(row).items()} for row in self.rows]
-        return content | {"rows": rows, "lower_is_better": list(self.lower_is_better)}
+        plain: dict[str, Any] = _plain(content | {"rows": rows})
+        return plain
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the slices; :meth:`from_json` reads them back. Undefined numbers are ``null``.
@@ -352,12 +227,21 @@ class _Sliced:
             head = [content.pop(name, None) for name in ("format", "format_version", "kind")]
             if head != [_FORMAT, _FORMAT_VERSION, cls._kind]:
                 raise ValueError(f"its format is {clipped(head)}")
-            rows = tuple(_row_of(cls._row, row) for row in content.pop("rows"))
-            lower = tuple(_checked("metric", one, "str") for one in content.pop("lower_is_better"))
-            return cls(**_checked_fields(cls, content), rows=rows, lower_is_better=lower)
+            lower = tuple(_checked("metric", one, "str") for one in content["lower_is_better"])
+            known = _checked_fields(cls, content) | {"lower_is_better": lower}
+            if "overall" in content:
+                overall = content["overall"].items()
+                known["overall"] = {name: _checked(name, one, "float") for name, one in overall}
+            rows = [_checked_fields(cls._row, row) for row in content["rows"]]
+            return cls(**known, rows=tuple(cls._made(row, lower) for row in rows))
         except _DAMAGED as error:
             problem = f"holds no {cls.__name__} that this version reads ({error})"
             raise InvalidInput("", problem, place=place) from error
+
+    @classmethod
+    def _made(cls, row: Mapping[str, Any], lower: Sequence[str]) -> Any:
+        """Return a row from its fields in a file, and the metrics where lower is better."""
+        return cls._row(**row)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -365,32 +249,6 @@ class _Sliced:
         return bool(self._content() == other._content())
 
     __hash__ = None  # type: ignore[assignment]  # rows may hold NaN
-
-    def _cells(self) -> list[list[str]]:
-        raise NotImplementedError
-
-    def _shown_cells(self) -> list[list[str]]:
-        return self._cells()[: _ROWS_SHOWN + 1]
-
-    def _footnotes(self) -> list[str]:
-        more = len(self.rows) - _ROWS_SHOWN
-        sampled = f"n_resamples={self.n_resamples} | seed={self.seed}"
-        left_out = [_("… and {} more rows in .table").format(more)] if more > 0 else []
-        return [
-            *left_out,
-            *self.summary().split("\n"),
-            *self.notes,
-            f"{self.signature} | {sampled}",
-        ]
-
-    def __repr__(self) -> str:
-        lines = as_text(self._shown_cells(), self._n_names)
-        return "\n".join([title_of(self), *lines, *self._footnotes()])
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p><small>{html.escape(line)}</small></p>" for line in self._footnotes())
-        title = html.escape(title_of(self))
-        return f"<p>{title}</p>{as_html(self._shown_cells())}{notes}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -415,49 +273,14 @@ class Slices(_Sliced):
 
     _row: ClassVar[type] = Slice
     _kind: ClassVar[str] = "result"
-    _n_names: ClassVar[int] = 2
+    _columns: ClassVar[tuple[str, ...]] = tuple(one.name for one in fields(Slice))
 
     @property
-    def _n_tests(self) -> int:
+    def n_tests(self) -> int:
+        """Number of tests; two slices that are each other's rest are one."""
         same = _same_tests(self.rows)
-        rows = [row for i, row in enumerate(self.rows) if i not in same]
-        return sum(not math.isnan(row.p_permutation) for row in rows)
-
-    def _told(self) -> list[str]:
-        better = pgettext(
-            "of a slice that is better",
-            "{better} is better than {worse} on {metric} by {by} ({value_better} against "
-            "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm).",
-        )
-        worse = pgettext(
-            "of a slice that is worse",
-            "{better} is better than {worse} on {metric} by {by} ({value_better} against "
-            "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm).",
-        )
-        lines = [
-            sentence(one, self.level, better if one.better == one.b else worse)
-            for _row, one in self._shown(a=_("the rest"))
-        ]
-        return lines or [pgettext("slices", "No slice is shown to differ from the rest.")]
-
-    def _content(self) -> dict[str, Any]:
-        overall = {metric: _or_none(value) for metric, value in self.overall.items()}
-        return super()._content() | {"overall": overall}
-
-    def _cells(self) -> list[list[str]]:
-        within = _("{} % interval").format(percent(self.level))
-        header = [_("slice"), _("metric"), "n", _("value"), within, _("rest"), _("difference")]
-        return [[*header, within, "p (Holm)"]] + [
-            [
-                row.slice,
-                row.metric,
-                str(row.n),
-                *_rounded(row.value, (row.low, row.high), row.rest, row.difference),
-                *_rounded((row.ci_low, row.ci_high)),
-                rounded_p(row.p_holm),
-            ]
-            for row in self.rows
-        ]
+        p_values = [row.p_permutation for i, row in enumerate(self.rows) if i not in same]
+        return sum(not math.isnan(p) for p in p_values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -467,7 +290,8 @@ class SlicedComparison(_Sliced):
     Attributes:
         tag: The tag.
         about: What a built-in tag is; empty for a tag of the queries' own.
-        rows: One :class:`SlicedDifference` per slice, pair of systems and metric.
+        rows: One :class:`Difference` per slice, pair of systems and metric, with its ``slice`` and
+            the number ``n`` of its queries; NaN where there are too few of these.
         n_queries: Number of queries that count.
         lower_is_better: Those of the metrics where a lower value is the better one.
         level: Level of the intervals.
@@ -476,85 +300,28 @@ class SlicedComparison(_Sliced):
         signature: What the results have in common.
     """
 
-    rows: tuple[SlicedDifference, ...]
+    rows: tuple[Difference, ...]
 
-    _row: ClassVar[type] = SlicedDifference
+    _row: ClassVar[type] = Difference
     _kind: ClassVar[str] = "comparison"
-    _n_names: ClassVar[int] = 4
+    _columns: ClassVar[tuple[str, ...]] = (
+        *("slice", "a", "b", "metric", "n", "value_a", "value_b", "difference", "ci_low"),
+        *("ci_high", "p_permutation", "p_holm", "wins", "ties", "losses", "n_both"),
+        *("share_a", "share_b", "p_share", "p_share_holm", "is_of_fewer"),
+    )
 
-    def _told(self) -> list[str]:
-        lines = [f"{row.slice}: {sentence(one, self.level)}" for row, one in self._shown()]
-        return lines or [_("No difference is shown in any slice.")]
-
-    def _cells(self) -> list[list[str]]:
-        within = _("{} % interval").format(percent(self.level))
-        header = [_("slice"), "a", "b", _("metric"), "n", _("value a"), _("value b"), "b − a"]
-        return [[*header, within, "p (Holm)", _("wins / ties / losses of b")]] + [
-            [
-                *(row.slice, row.a, row.b, row.metric, str(row.n)),
-                *_rounded(row.value_a, row.value_b, row.difference, (row.ci_low, row.ci_high)),
-                rounded_p(row.p_holm),
-                f"{row.wins} / {row.ties} / {row.losses}",
-            ]
-            for row in self.rows
-        ]
+    @classmethod
+    def _made(cls, row: Mapping[str, Any], lower: Sequence[str]) -> Difference:
+        average = _average_of(row["metric"], lower=row["metric"] in lower)
+        return paired.unknown(average=average, **row)
 
 
-def title_of(sliced: _Sliced) -> str:
-    """Say how many slices there are, and of what."""
-    n = len(sliced.names)
-    if n == 1:
-        told = _("{n} slice of {queries} queries by {tag}")
-    else:
-        told = _("{n} slices of {queries} queries by {tag}")
-    title = told.format(n=n, queries=sliced.n_queries, tag=sliced.tag)
-    return f"{title} ({_(sliced.about)})" if sliced.about else title
-
-
-def notes_on(sliced: _Sliced, name_of: Callable[[str], str] = str) -> list[str]:
-    """Return what to bear in mind; see ``Slices.notes``.
-
-    Args:
-        sliced: The slices.
-        name_of: What to call a metric.
-    """
-    rows = sliced.rows
-    sizes = {row.slice: row.n for row in sorted(rows, key=lambda row: row.n)}
-    # A metric may be undefined for some queries of a slice.
-    of_rows = {
-        row.slice
-        if row.n == sizes[row.slice]
-        else _("{slice} on {metric}").format(slice=row.slice, metric=name_of(row.metric)): row.n
-        for row in rows
-    }
-    n_tests = sliced._n_tests
-    n_asked = sum(row.n >= FEWEST_QUERIES for row in rows)
-    notes = _too_many(sliced.tag, list(sizes.values()), n_asked)
-    least_p = 1 / (sliced.n_resamples + 1)
-    at_least = sum(row.p_permutation == least_p for row in rows)
-    if at_least and least_p * n_tests >= 1 - sliced.level:
-        told = _("With n_resamples={n}, no p of {tests} tests can be small after Holm; take more.")
-        notes.append(told.format(n=sliced.n_resamples, tests=n_tests))
-    for least, bound, told in (
-        (0, FEWEST_QUERIES, _("Too few queries for more than a count: {}.")),
-        (FEWEST_QUERIES, FEW_QUERIES, _("Few queries, so read these with care: {}.")),
-    ):
-        small = [f"{name} ({n})" for name, n in of_rows.items() if least <= n < bound]
-        if small:
-            more = _(" and {} more").format(len(small) - 10) if len(small) > 10 else ""
-            notes.append(told.format(", ".join(small[:10]) + more))
-    return notes
-
-
-def _rounded(*values: float | tuple[float, float]) -> list[str]:
-    """Round numbers, and pairs of them, for reading."""
-    pairs = [value if isinstance(value, tuple) else (value,) for value in values]
-    forms = {1: "{:.4f}", 2: _("{:.4f} to {:.4f}")}
-    return ["–" if math.isnan(pair[0]) else forms[len(pair)].format(*pair) for pair in pairs]
-
-
-def _or_none(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return what JSON can hold: nothing for an undefined number."""
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        return list(map(_plain, value))
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -566,10 +333,6 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def _number_of(value: Any) -> Any:
-    return math.nan if value is None else value
-
-
 def _checked(name: str, value: Any, kind: str) -> Any:
     """Return a value of a field of that kind, as the file has it.
 
@@ -578,22 +341,15 @@ def _checked(name: str, value: Any, kind: str) -> Any:
     """
     if isinstance(value, bool) != (kind == "bool") or not isinstance(value, _KINDS[kind]):
         raise TypeError(f"{name} is {clipped(value)}")
-    return float(_number_of(value)) if kind == "float" else value
+    number: Any = math.nan if value is None else value
+    return float(number) if kind == "float" else value
 
 
-def _row_of(row: type, content: Mapping[str, Any]) -> Any:
-    kinds = {one.name: str(one.type) for one in fields(row)}
-    kept = {name: kind for name, kind in kinds.items() if name in content or name not in _LATER}
-    return row(**{name: _checked(name, content[name], kind) for name, kind in kept.items()})
-
-
-def _checked_fields(kind: type[_Sliced], content: Mapping[str, Any]) -> dict[str, Any]:
-    known = {one.name: str(one.type) for one in fields(kind)}
-    values = {n: _checked(n, content[n], known[n]) for n in known if known[n] in _KINDS}
-    if "overall" in known:
-        overall = content["overall"].items()
-        values["overall"] = {name: _checked(name, value, "float") for name, value in overall}
-    return values
+def _checked_fields(kind: type, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file has of the plain fields of a class."""
+    kinds = {one.name: str(one.type).partition(" ")[0] for one in fields(kind)}
+    known = [name for name in kinds if name in content and kinds[name] in _KINDS]
+    return {name: _checked(name, content[name], kinds[name]) for name in known}
 
 
 # What the queries are sliced by.
@@ -611,18 +367,18 @@ def slices(
     diagnosis: Diagnosis | None = None,
 ) -> Slices:
     """Return the averages within slices of the queries; see ``EvaluationResult.by``."""
-    check_sampling(level, n_resamples, seed)
-    check_counted(result)
+    intervals.check_sampling(level, n_resamples, seed)
+    intervals.check_counted(result)
     averages = _averages(result, k, metrics)
     division = _Division.of([result], tag, diagnosis)
-    division.warn_of_too_many(len(averages))
+    division.warn_of_too_many(division.n_large * len(averages))
     rows = _corrected(_measured(result, averages, division, level, n_resamples, seed))
     return Slices(
         tag=tag,
         about=division.about,
         rows=tuple(rows),
         n_queries=len(division.place),
-        lower_is_better=_lower(averages),
+        lower_is_better=tuple(n for n, (one, _k) in averages.items() if one.lower_is_better),
         level=float(level),
         n_resamples=int(n_resamples),
         seed=int(seed),
@@ -631,25 +387,64 @@ def slices(
     )
 
 
-def sliced_comparison(comparison: Comparison, tag: str) -> SlicedComparison:
-    """Return the differences within slices of the queries; see ``Comparison.by``."""
-    rows, about = _paired_rows(comparison, tag)
-    of = {row.metric: row.average for row in comparison.differences}
+def sliced_comparison(
+    comparison: Comparison, tag: str, *, few_slices: bool = False
+) -> SlicedComparison:
+    """Return the differences within slices of the queries; see ``Comparison.by``.
+
+    Raises:
+        InvalidInput: If there is no such tag, the results differ in it, or the slices are far too
+            many where only a few will do.
+    """
+    if not comparison.compared:
+        problem = "this comparison does not hold the results it is of"
+        raise InvalidInput("", problem, "make it with compare(…)")
+    division = _Division.of(list(comparison.compared.values()), tag)
+    n_tests = division.n_large * len(comparison.differences)
+    if few_slices and n_tests > _MOST_TESTS:
+        problem = f": {clipped(tag)} divides the queries into {len(division.names)} slices"
+        raise InvalidInput("tag", problem, "name a tag of fewer values")
+    division.warn_of_too_many(n_tests)
+    metrics = {metric: parse_metric(metric) for metric in comparison.metrics}
+    cutoffs = [k for _, k in metrics.values()]
+    rows: list[Difference] = []
+    tested: list[int] = []
+    for number, (name, n) in enumerate(zip(division.names, division.sizes, strict=True)):
+        inside = division.place == number
+        clusters = comparison.grouping and comparison.grouping.within(inside)
+        found: Iterable[Difference] = (
+            paired.unknown(one.a, one.b, one.metric, one.average) for one in comparison.differences
+        )
+        if (n if clusters is None else clusters.n) >= FEWEST_QUERIES and n_tests <= _MOST_TESTS:
+            results = {key: _only(one, inside, cutoffs) for key, one in comparison.compared.items()}
+            found, _values = paired.paired_differences(
+                results,
+                metrics,
+                level=comparison.level,
+                n_resamples=comparison.n_resamples,
+                seed=comparison.seed,
+                clusters=clusters,
+                max_drop=comparison.max_drop,
+                n_alike=division.n_large,
+            )
+            tested += range(len(rows), len(rows) + len(found))
+        rows += [replace(one, slice=name, n=n) for one in found]
+    among = paired.corrected([rows[place] for place in tested], comparison.level)
+    for place, row in zip(tested, among, strict=True):
+        rows[place] = row
     return SlicedComparison(
         tag=tag,
-        about=about,
-        rows=rows,
+        about=division.about,
+        rows=tuple(rows),
         n_queries=len(comparison.queries),
-        lower_is_better=tuple(m for m, one in of.items() if one and one.lower_is_better),
+        lower_is_better=tuple(
+            {one.metric: 0 for one in rows if one.average and one.average.lower_is_better}
+        ),
         level=comparison.level,
         n_resamples=comparison.n_resamples,
         seed=comparison.seed,
         signature=comparison.signature,
     )
-
-
-def _lower(averages: Mapping[str, tuple[Average, Cutoff]]) -> tuple[str, ...]:
-    return tuple(name for name, (one, _) in averages.items() if one.lower_is_better)
 
 
 def _averages(
@@ -667,7 +462,7 @@ def _averages(
         doubled = {"micro_recall"} if "macro_recall" in known else set()
         metrics = [key for key in main if key not in doubled] or list(known)
     if not isinstance(metrics, Iterable):
-        raise InvalidType("metrics", f"must be a metric or several, got {clipped(metrics)}")
+        raise errors.InvalidType("metrics", f"must be a metric or several, got {clipped(metrics)}")
     found = {}
     for one in [metrics] if isinstance(metrics, str) else metrics:
         key, at = parse_metric(one, "metrics") if "@" in str(one) else (one, k)
@@ -708,7 +503,7 @@ class _Division:
             InvalidInput: If there is no such tag, the results differ in it, or the diagnosis is of
                 another result.
         """
-        text("tag", tag, "the name of a tag")
+        errors.text("tag", tag, "the name of a tag")
         if diagnosis is None:
             values, about = _values(results, tag)
         else:
@@ -723,15 +518,19 @@ class _Division:
         sizes: list[int] = np.bincount(self.place, minlength=len(self.names)).tolist()
         return sizes
 
-    def warn_of_too_many(self, n_metrics: int) -> None:
+    @property
+    def n_large(self) -> int:
+        """Number of slices with enough queries to be measured."""
+        return sum(size >= FEWEST_QUERIES for size in self.sizes)
+
+    def warn_of_too_many(self, n_tests: int) -> None:
         """Warn if the slices are too many to mean anything."""
-        n_large = sum(size >= FEWEST_QUERIES for size in self.sizes)
-        reasons = _too_many(self.tag, self.sizes, n_large * n_metrics)
+        reasons = too_many(self.tag, self.sizes, n_tests)
         if reasons:
             warn(" ".join(reasons), _("Slice by a tag of fewer values"))
 
 
-def _too_many(tag: str, sizes: Sequence[int], n_tests: int) -> list[str]:
+def too_many(tag: str, sizes: Sequence[int], n_tests: int) -> list[str]:
     """Say why the slices are too many to mean anything, if they are."""
     reasons = []
     if 2 * sum(size for size in sizes if size < FEWEST_QUERIES) > sum(sizes) and len(sizes) > 1:
@@ -758,7 +557,7 @@ _HOW_TO_TAG = (
 
 def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag], str]:
     """Return one value per query, and what a built-in tag is; the queries' own come first."""
-    own = tags_of(results, tag, "tag")
+    own = intervals.tags_of(results, tag, "tag")
     if own is not None:
         return own, ""
     if tag == DIAGNOSED and len(results) == 1:
@@ -767,7 +566,7 @@ def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag
         raise InvalidInput("tag", problem, fix)
     if tag not in BUILT_IN_TAGS:
         known = dict.fromkeys(name for result in results for name in result.tags)
-        refused = unknown("tag", tag, [*known, *BUILT_IN_TAGS])
+        refused = errors.unknown("tag", tag, [*known, *BUILT_IN_TAGS])
         meant = f"{refused.fix} Otherwise, " if refused.fix else ""
         raise InvalidInput("tag", refused.problem, f"{meant}{_HOW_TO_TAG}")
     about, values_of = BUILT_IN_TAGS[tag]
@@ -871,7 +670,7 @@ def check_diagnosed(diagnosis: object, result: EvaluationResult) -> None:
     """
     fix = "pass what diagnose of this result returned"
     if not isinstance(diagnosis, Diagnosis):
-        raise InvalidType("diagnosis", f"must be a Diagnosis, got {clipped(diagnosis)}", fix)
+        raise errors.InvalidType("diagnosis", f"must be a Diagnosis, got {clipped(diagnosis)}", fix)
     labels, n_items = result.labels, _n_items(result)
     found = [0] * len(labels)
     for one in diagnosis.items:
@@ -1034,17 +833,13 @@ def _measured(
 ) -> list[Slice]:
     """Return the rows: slice by slice, metric by metric."""
     rows = _with_values(result, averages, division)
-    if not _are_too_many(division, len(averages)):
+    if division.n_large * len(averages) <= _MOST_TESTS:
         for sample in _samples(result, averages, division):
-            draws = None if sample.of_shares else _Draws.of(sample, n_resamples, seed)
-            for i, name in enumerate(sample.names):
-                for number in sample.large:
-                    row = rows[number, name]
-                    rows[number, name] = (
-                        _as_share(row, sample, level)
-                        if draws is None
-                        else _as_average(row, sample.sums, i, draws.of_slice[number], level)
-                    )
+            if sample.of_shares:
+                for key in [(number, name) for name in sample.names for number in sample.large]:
+                    rows[key] = _as_share(rows[key], sample, level)
+            else:
+                _fill_in_averages(rows, sample, level, n_resamples, seed)
     return [rows[number, name] for number in range(len(division.names)) for name in averages]
 
 
@@ -1077,7 +872,7 @@ def _defined(result: EvaluationResult, average: Average, k: Cutoff) -> BoolArray
     defined = np.ones(int(np.count_nonzero(result.counted)), np.bool_)
     for _top, bottom in average.ratios:
         if bottom.startswith(DEFINED):
-            defined &= per_query(result, bottom, k) > 0
+            defined &= intervals.per_query(result, bottom, k) > 0
     return defined
 
 
@@ -1119,7 +914,7 @@ def _samples(
         defined = _defined(result, average, k)
         of_shares = average.is_mean and average.range == (0.0, 1.0)
         if of_shares:
-            values = per_query(result, average.column, k)[defined]
+            values = intervals.per_query(result, average.column, k)[defined]
             of_shares = bool(np.isin(values, (0.0, 1.0)).all())
         groups.setdefault((defined.tobytes(), of_shares), []).append(name)
     for (mask, of_shares), names in groups.items():
@@ -1133,12 +928,12 @@ def _samples(
 
 def _as_share(row: Slice, sample: _Sample, level: float) -> Slice:
     """Fill in what is known of a share of queries without drawing any."""
-    low, high = wilson(row.value, row.n, level)
+    low, high = intervals.wilson(row.value, row.n, level)
     row, n_rest = replace(row, low=low, high=high), len(sample.place) - row.n
     if n_rest < FEWEST_QUERIES:
         return row
-    of_rest = wilson(row.rest, n_rest, level)
-    bounds = difference_of_shares(row.rest, of_rest, row.value, (low, high))
+    of_rest = intervals.wilson(row.rest, n_rest, level)
+    bounds = intervals.difference_of_shares(row.rest, of_rest, row.value, (low, high))
     p = _exact_p(round(row.value * row.n), row.n, round(row.rest * n_rest), n_rest)
     return replace(row, ci_low=bounds[0], ci_high=bounds[1], p_permutation=p)
 
@@ -1167,51 +962,36 @@ def _exact_p(hits: int, n: int, hits_of_rest: int, n_rest: int) -> float:
     return max(p, float(np.finfo(np.float64).tiny))  # no evidence makes it 0
 
 
-@dataclass(frozen=True)
-class _DrawsOfSlice:
-    """The averages of one slice in random draws of the queries.
+def _fill_in_averages(
+    rows: dict[tuple[int, str], Slice], sample: _Sample, level: float, n_resamples: int, seed: int
+) -> None:
+    """Fill in intervals and p of averages that are no shares of queries.
 
-    Attributes:
-        sums: What the averages of the slice are made of.
-        own: The averages of the slice, drawn by itself; shape (resamples, averages).
-        left_out: The same without each query in turn; shape (queries, averages).
-        resampled: The slice less the rest, all queries drawn; shape (resamples, averages).
-        permuted: The same, all queries dealt out at random; shape (permutations, averages).
-        n_rest: Number of queries outside of it.
+    The interval is the one that ``confidence_intervals`` gives for these queries alone.
     """
-
-    sums: QuerySums
-    own: FloatArray
-    left_out: FloatArray
-    resampled: FloatArray
-    permuted: FloatArray
-    n_rest: int
-
-
-@dataclass(frozen=True)
-class _Draws:
-    """The draws of all slices that are large enough."""
-
-    of_slice: Mapping[int, _DrawsOfSlice]
-
-    @classmethod
-    def of(cls, sample: _Sample, n_resamples: int, seed: int) -> _Draws:
-        """Draw the queries of a sample, for all slices at once."""
-        sums, spans, columns = sample.sums, *_side_by_side(sample)
-        resampled = _resampled(columns, spans, n_resamples, seed)
-        permuted = _permuted(columns, spans, n_resamples, seed)
-        found = {}
-        for place, number in enumerate(sample.large):
-            own = replace(sums, columns=sums.columns[sample.place == number])
-            found[number] = _DrawsOfSlice(
-                own,
-                own.all_averages(resampled_sums(own.columns, n_resamples, seed)),
-                own.leave_one_out() if len(own.columns) else np.empty((0, len(sample.names))),
-                _apart(sums, resampled, place),
-                _apart(sums, permuted, place),
-                len(columns) - len(own.columns),
+    sums, spans, columns = sample.sums, *_side_by_side(sample)
+    resampled = _resampled(columns, spans, n_resamples, seed)
+    permuted = _permuted(columns, spans, n_resamples, seed)
+    for place, number in enumerate(sample.large):
+        own = replace(sums, columns=sums.columns[sample.place == number])
+        drawn = own.all_averages(intervals.resampled_sums(own.columns, n_resamples, seed))
+        left_out = own.leave_one_out()
+        apart, dealt = (_apart(sums, one, place) for one in (resampled, permuted))
+        for i, name in enumerate(sample.names):
+            row = rows[number, name]
+            low, high = intervals.interval_of(
+                (own, i), row.value, level, drawn[:, i], left_out[:, i]
             )
-        return cls(found)
+            row = rows[number, name] = replace(row, low=low, high=high)
+            if len(columns) - len(own.columns) < FEWEST_QUERIES or math.isnan(row.difference):
+                continue
+            low, high = intervals.interval(apart[:, i], row.difference, level)
+            rounding = intervals.ROUNDING * max(abs(row.value), abs(row.rest))
+            # What is undefined counts as extreme, so that p errs towards no difference.
+            extreme = ~(np.abs(dealt[:, i]) < abs(row.difference) - rounding)
+            # Never 0: Phipson, Smyth 2010.
+            p = (int(np.count_nonzero(extreme)) + 1) / (len(extreme) + 1)
+            rows[number, name] = replace(row, ci_low=low, ci_high=high, p_permutation=p)
 
 
 def _side_by_side(sample: _Sample) -> tuple[list[tuple[int, int]], FloatArray]:
@@ -1249,7 +1029,7 @@ def _resampled(columns: FloatArray, spans: Spans, n_resamples: int, seed: int) -
     leading, trailing = exact_parts(columns)
     sums = np.zeros((n_resamples, len(spans), columns.shape[1] + 1))
     # A stream of its own, independent of those that intervals and paired tests draw from.
-    for start, stop, times in drawn(n, [seed, 2], blocks(n_resamples, n)):
+    for start, stop, times in intervals.drawn(n, [seed, 2], intervals.blocks(n_resamples, n)):
         weights = times.astype(np.float64)
         for place, (first, last) in enumerate(spans):
             part, parts = weights[:, first:last], (leading[first:last], trailing[first:last])
@@ -1273,7 +1053,7 @@ def _permuted(columns: FloatArray, spans: Spans, n_permutations: int, seed: int)
     varies = np.ptp(columns, axis=0) > 0
     sums[..., :-1] = np.where(varies, 0.0, columns[0]) * sizes[:, np.newaxis]
     parts = [np.ascontiguousarray(part.T) for part in exact_parts(columns)]
-    for start, stop in blocks(n_permutations, n):
+    for start, stop in intervals.blocks(n_permutations, n):
         order = rng.permuted(np.tile(np.arange(n), (stop - start, 1)), axis=1)
         for part in parts:
             for number in np.flatnonzero(varies & part.any(axis=1)).tolist():
@@ -1282,29 +1062,11 @@ def _permuted(columns: FloatArray, spans: Spans, n_permutations: int, seed: int)
     return sums
 
 
-def _as_average(row: Slice, sums: QuerySums, i: int, draws: _DrawsOfSlice, level: float) -> Slice:
-    """Fill in intervals and p of an average that is no share of queries.
-
-    The interval is the one that ``confidence_intervals`` gives for these queries alone.
-    """
-    drawn = draws.own[:, i], draws.left_out[:, i]
-    low, high = interval_of((draws.sums, i), row.value, level, *drawn)
-    row = replace(row, low=low, high=high)
-    if draws.n_rest < FEWEST_QUERIES or math.isnan(row.difference):
-        return row
-    bounds = interval(draws.resampled[:, i], row.difference, level)
-    rounding = ROUNDING * max(abs(row.value), abs(row.rest))
-    # What is undefined counts as extreme, so that p errs towards no difference.
-    extreme = ~(np.abs(draws.permuted[:, i]) < abs(row.difference) - rounding)
-    p = (int(np.count_nonzero(extreme)) + 1) / (len(extreme) + 1)  # never 0: Phipson, Smyth 2010
-    return replace(row, ci_low=bounds[0], ci_high=bounds[1], p_permutation=p)
-
-
 def _corrected(rows: Sequence[Slice]) -> list[Slice]:
     """Correct p for the number of tests by Holm (1979)."""
     same = _same_tests(rows)
     asked = [i for i in range(len(rows)) if i not in same]
-    corrected = dict(zip(asked, holm([rows[i].p_permutation for i in asked]), strict=True))
+    corrected = dict(zip(asked, paired.holm([rows[i].p_permutation for i in asked]), strict=True))
     return [replace(row, p_holm=corrected[same.get(i, i)]) for i, row in enumerate(rows)]
 
 
@@ -1318,83 +1080,3 @@ def _same_tests(rows: Sequence[Slice]) -> dict[int, int]:
         if row.n:
             of_metric.setdefault(row.metric, []).append(i)
     return {several[1]: several[0] for several in of_metric.values() if len(several) == 2}
-
-
-# Pairs of systems.
-
-
-def differences_by(comparison: Comparison, tag: str) -> Iterator[tuple[str, int, list[Difference]]]:
-    """Yield each slice's name, its number of queries, and its differences, if it has enough.
-
-    Holm's correction is over all slices, pairs and metrics, as in :func:`sliced_comparison`.
-
-    Raises:
-        InvalidInput: If there is no such tag, the results differ in it, or the slices are far too
-            many.
-    """
-    division = _divided_comparison(comparison, tag)
-    if _are_too_many(division, len(comparison.differences)):
-        problem = f": {clipped(tag)} divides the queries into {len(division.names)} slices"
-        raise InvalidInput("tag", problem, "name a tag of fewer values")
-    for name, n, differences in _paired(comparison, division):
-        yield one_line(name), n, differences
-
-
-def _are_too_many(division: _Division, n_metrics: int) -> bool:
-    """Tell whether nothing could be told from chance, so that nothing is tested."""
-    n_large = sum(size >= FEWEST_QUERIES for size in division.sizes)
-    return n_large * n_metrics > _MOST_TESTS
-
-
-def _divided_comparison(comparison: Comparison, tag: str) -> _Division:
-    if not comparison.compared:
-        problem = "this comparison does not hold the results it is of"
-        raise InvalidInput("", problem, "make it with compare(…)")
-    division = _Division.of(list(comparison.compared.values()), tag)
-    division.warn_of_too_many(len(comparison.differences))
-    return division
-
-
-def _paired(
-    comparison: Comparison, division: _Division
-) -> Iterator[tuple[str, int, list[Difference]]]:
-    metrics = {metric: parse_metric(metric) for metric in comparison.metrics}
-    too_many = _are_too_many(division, len(comparison.differences))
-    n_large = sum(size >= FEWEST_QUERIES for size in division.sizes)
-    found = []
-    for number, n in enumerate(division.sizes):
-        inside, differences = division.place == number, tuple[Difference, ...]()
-        clusters = comparison.grouping and comparison.grouping.within(inside)
-        units = n if clusters is None else clusters.n
-        if units >= FEWEST_QUERIES and not too_many:
-            cutoffs = [k for _, k in metrics.values()]
-            results = {key: _only(one, inside, cutoffs) for key, one in comparison.compared.items()}
-            differences, _ = paired_differences(
-                results,
-                metrics,
-                level=comparison.level,
-                n_resamples=comparison.n_resamples,
-                seed=comparison.seed,
-                clusters=clusters,
-                max_drop=comparison.max_drop,
-                n_alike=n_large,
-            )
-        found.append(differences)
-    among = iter(corrected([row for rows in found for row in rows], comparison.level))
-    for name, n, rows in zip(division.names, division.sizes, found, strict=True):
-        yield name, n, [next(among) for _ in rows]
-
-
-def _paired_rows(comparison: Comparison, tag: str) -> tuple[tuple[SlicedDifference, ...], str]:
-    division = _divided_comparison(comparison, tag)
-    numbers = [one.name for one in fields(SlicedDifference) if one.name not in ("slice", "n")]
-    rows = []
-    for name, n, differences in _paired(comparison, division):
-        rows += [
-            SlicedDifference(slice=name, n=n, **{key: getattr(one, key) for key in numbers})
-            for one in differences
-        ]
-        if not differences:
-            asked = [(one.a, one.b, one.metric) for one in comparison.differences]
-            rows += [SlicedDifference(name, *names, n) for names in asked]
-    return tuple(rows), division.about

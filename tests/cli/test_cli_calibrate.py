@@ -44,7 +44,7 @@ def test_what_is_printed(pairs: Path) -> None:
     output = run("calibrate", pairs, "--matcher", "rouge1", "-n", 2).stdout
     assert "0.5000" in output
     # No interval: every threshold in this range decides as the labels do.
-    assert "0.2500 to 0.7500" in output
+    assert "any above 0.2500 up to 0.7500 separates all pairs" in output
     assert "a b c x" in output
     assert "w x y z" not in output
     assert output.endswith("--matcher rouge1 --threshold 0.5000\n")

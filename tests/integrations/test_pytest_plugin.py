@@ -51,8 +51,8 @@ def test_retrieval(krag_gate):
     found.assert_outcomes(passed=1)
     found.stdout.fnmatch_lines([
         "*= retrieval gates =*",
-        "passed *macro_recall@2 is 0.2500*test_retrieval]",
-        "passed *mrr@2 is 0.5000*test_retrieval]",
+        "passed: *macro_recall@2 is 0.2500*test_retrieval]",
+        "passed: *mrr@2 is 0.5000*test_retrieval]",
     ])  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def test_mended(krag_gate, monkeypatch):
     krag_gate(result, {"mrr@2": 1.0})
 """)
     found.assert_outcomes(passed=1, failed=2)
-    found.stdout.fnmatch_lines(["KRAG_EVAL_LANG must be*", "no baseline: *", "passed *mrr@2*"])
+    found.stdout.fnmatch_lines(["KRAG_EVAL_LANG must be*", "no baseline: *", "passed: *mrr@2*"])
     found.stdout.no_fnmatch_line("*Traceback*")
     found.stdout.no_fnmatch_line("*raise *")
     assert "Traceback" not in found.stderr.str()
@@ -90,12 +90,12 @@ def test_retrieval(krag_gate):
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines([
         "검색 품질이 기준에 못 미칩니다: macro_recall@2",
-        "  실패  macro_recall@2 = 0.2500, 하한선 0.5보다 낮습니다",
+        "  실패: macro_recall@2 = 0.2500, 하한선 0.5보다 낮습니다",
         "macro_recall@2의 95% 신뢰구간: *(질문 2개)",
         "정답을 다 찾지 못한 질문 2개 중 가장 많이 놓친 질문(@2):",
         "  'Where?': 정답 1개 중 0개 찾음",
         "*= 검색 품질 게이트 =*",
-        "실패  macro_recall@2 *test_retrieval]",
+        "실패: macro_recall@2 *test_retrieval]",
     ])  # fmt: skip
 
 
@@ -108,15 +108,15 @@ def test_retrieval(krag_gate):
 """)
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines([
-        "*FAILED *macro_recall@2 is 0.2500*0.8*",
-        "*passed *mrr@2*",
+        "*failed: *macro_recall@2 is 0.2500*0.8*",
+        "*passed: *mrr@2*",
         # Of two queries, every average of resamples is between the values of the two.
         "*interval of macro_recall@2: 0.0000 to 0.5000 (2 queries)",
         "*worst queries @2, of 2 *",
         "*'Where?': found 0 of 1",
         "*'When?': found 1 of 2",
         "*= retrieval gates =*",
-        "FAILED *test_retrieval]",
+        "failed: *test_retrieval]",
     ])  # fmt: skip
     found.stdout.no_fnmatch_line("*Error*")
 
@@ -130,7 +130,7 @@ def test_retrieval(krag_gate, tmp_path):
         assert krag_gate(result, baseline=baseline, metric="ndcg@2", max_drop=0.1)
 """)
     found.assert_outcomes(passed=1)
-    assert found.stdout.str().count("passed  ndcg@2 went from") == 3
+    assert found.stdout.str().count("passed: ndcg@2 went from") == 3
 
 
 def test_a_baseline_that_is_not_there(run, pytester: pytest.Pytester) -> None:
@@ -206,11 +206,11 @@ def test_empty(krag_gate, tmp_path):
     )
     found.assert_outcomes(failed=3, passed=1)
     found.stdout.fnmatch_lines([
-        "*FAILED *went from 0.7500 to 0.2500*0 is allowed*",
+        "*failed: *went from 0.7500 to 0.2500*0 is allowed*",
         "*no baseline: *none*",
         "*result.to_json('none?first.json')",
         "*folder*no saved result*",
-        "passed *went from 0.7500 to 0.7500*",
+        "passed: *went from 0.7500 to 0.7500*",
     ])  # fmt: skip
 
 
@@ -233,8 +233,8 @@ def test_strict(krag_gate):
         "*warnings summary*",
         "*KragEvalWarning: inconclusive gate: macro_recall@1 went from 1.0000 to 0.9750*",
         "*retrieval gates*",
-        "INCONCLUSIVE *worse by 0.0250*test_retrieval*",
-        "passed  mrr@1*",
+        "inconclusive: *worse by 0.0250*test_retrieval*",
+        "passed: mrr@1*",
     ])  # fmt: skip
 
 
@@ -291,7 +291,7 @@ def test_without_rows_the_conditions_are_told(tmp_path: Path) -> None:
     with pytest.raises(pytest.fail.Exception) as info:
         KragGate(lines.append)(result, {"recall@2": 0.8})
     assert len(lines) == 1
-    assert lines[0].startswith("FAILED")
+    assert lines[0].startswith("failed")
     assert "interval" not in str(info.value)
 
 

@@ -11,7 +11,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from krag_eval import Comparison, Difference, Slice, SlicedComparison, SlicedDifference, Slices
+from krag_eval import Comparison, Difference, Slice, SlicedComparison, Slices
 from krag_eval.errors import InvalidInput
 from krag_eval.plotting import Language, comparison_forest, slice_forest
 from krag_eval.plotting.styling import tag_name
@@ -273,9 +273,10 @@ def test_one_metric_of_slices_is_drawn() -> None:
 
 def test_slices_of_a_comparison_are_drawn_at_their_differences() -> None:
     """About 0, with the pair in the title, or at the rows of several."""
-    row = SlicedDifference(
-        "wiki", "bm25", "dense", "mrr@5", 50, 0.5, 0.8, 0.3, 0.1, 0.5, 0.001, 0.002, 30, 15, 5
-    )
+    row = Difference(
+        "bm25", "dense", "mrr@5", 0.5, 0.8, 0.3, 0.1, 0.5, 0.001, 0.001, 0.002, 0.5, 30, 15, 5,
+        slice="wiki", n=50,
+    )  # fmt: skip
     worse = replace(row, slice="chat", difference=-0.3, ci_low=-0.5, ci_high=-0.1)
     common = ("corpus", "")
     pair = SlicedComparison(*common, (row, worse), 90, (), 0.95, 1000, 0, "signature")
