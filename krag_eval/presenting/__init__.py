@@ -47,11 +47,18 @@ class Page:
     def text(self, width: int | None = None) -> str:
         """Return it as lines, for a terminal of so many columns if that is known."""
         between = "\n" if width is None else "\n\n"
-        tables = [f"{one.title}\n{one.text(width)}".lstrip("\n") for one in self.tables]
-        title, lines = (
+        title, lines, *titles = (
             "\n".join(line if width is None else wrapped(line, width) for line in several if line)
-            for several in (self.title.split("\n"), [*self.told, self.signature])
+            for several in (
+                self.title.split("\n"),
+                [*self.told, self.signature],
+                *([table.title] for table in self.tables),
+            )
         )
+        tables = [
+            f"{above}\n{table.text(width)}".lstrip("\n")
+            for above, table in zip(titles, self.tables, strict=True)
+        ]
         shown = between.join(filter(None, [title, *tables, lines]))
         return "\n".join(isolated(line.rstrip()) for line in shown.split("\n"))
 

@@ -136,7 +136,14 @@ class Table:
         for row in shown[1:]:
             grid.add_row(*row[:fitting])
         # Without a height, rich takes a terminal that knows no colours for one of 80 columns.
-        plain = console.Console(width=room, height=25, highlight=False, markup=False, emoji=False)
+        plain = console.Console(
+            width=room,
+            height=25,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            force_terminal=False if width is None else None,
+        )
         with plain.capture() as captured:
             plain.print(grid)
         lines = captured.get().rstrip("\n")
