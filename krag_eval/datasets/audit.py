@@ -314,7 +314,7 @@ class Audit(Shown):
             InvalidInput: If there is no such finding, or it was not looked for.
 
         >>> print(audit(Dataset(["q"], [["a", "b"]]), k=1).check("more_items_than_k"))
-        FAILED  more_items_than_k: 1 of 1 query has more ground-truth items than k = 1
+        failed: more_items_than_k: 1 of 1 query has more ground-truth items than k = 1
         """
         names = checked_names(fail_on, frozenset(self.unchecked.values()))
         findings = [self.findings[name] for name in names]

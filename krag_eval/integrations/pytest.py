@@ -39,7 +39,7 @@ class KragGate:
     >>> krag_gate = KragGate(print)
     >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
     >>> report = krag_gate(result, {"recall@5": 0.5})
-    passed  macro_recall@5 is 0.5000, at or above the floor of 0.5
+    passed: macro_recall@5 is 0.5000, at or above the floor of 0.5
     >>> report.passed
     True
     """

@@ -909,8 +909,8 @@ class EvaluationResult(Shown):
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
         >>> result.check({"macro_recall@5": 0.8, "mrr@5": 1.0})
-        FAILED  macro_recall@5 is 0.5000, below the floor of 0.8
-        passed  mrr@5 is 1.0000, at or above the floor of 1
+        failed: macro_recall@5 is 0.5000, below the floor of 0.8
+        passed: mrr@5 is 1.0000, at or above the floor of 1
         """
         from krag_eval.statistics.gates import check
 

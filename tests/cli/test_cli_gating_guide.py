@@ -97,4 +97,4 @@ def test_the_test_of_the_page_runs(
     (pytester.path / "questions.jsonl").write_text("".join(lines), "utf-8")
     found = pytester.runpytest_subprocess("-p", "krag_eval.integrations.pytest")
     found.assert_outcomes(passed=1)
-    assert found.stdout.str().count("passed  ") == 3
+    assert found.stdout.str().count("passed: ") == 3
