@@ -41,5 +41,5 @@ class Shown:
 
     @spoken
     def to_latex(self, language: Language | None = None) -> str:
-        """Return its tables as LaTeX ``tabular``s with the rules of booktabs."""
+        """Return its tables as LaTeX ``tabular`` with the rules of booktabs."""
         return page_of(self).latex()

@@ -74,7 +74,7 @@ class File:
         encoding: Of text, where the user may choose; UTF-8 if not given.
         delimiter: What separates cells, if the user says.
         wanted: Names of the columns that are needed. Others may be left out, or hold
-            :class:`Unread`.
+            ``Unread``.
         tags: Which others to read if they hold texts, numbers or booleans.
         skipped: How many rows to pass over.
         held: Whether all rows will be held in memory.

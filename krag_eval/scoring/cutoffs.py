@@ -319,6 +319,7 @@ def fitting(
         lengths: Length of every document, by query, then rank; shape (documents,).
         n_retrieved: Documents in each list; shape (queries,).
 
+    >>> import numpy as np
     >>> fitting(Budget(5, "w"), np.array([3, 2, 1, 6]), np.array([3, 1])).tolist()
     [2, 0]
     """
