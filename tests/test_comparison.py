@@ -30,6 +30,7 @@ from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.presenting.comparison import toward_better
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.rows import RowsInFile, flat_columns, write_rows
+from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.metrics import metrics_of
 from krag_eval.statistics.comparison import (
     Comparison,
@@ -1525,15 +1526,17 @@ def test_a_result_is_pasted_as_markdown_and_latex():
     """By hand: of two queries one finds its item first; where nothing is found, no mean rank."""
     result = result_of([[1], []], k=[1, None])
     lines = result.to_markdown().splitlines()
-    assert lines[:3] == ["| metric | @1 | @all |", "| --- | ---: | ---: |",
-                         "| hit_rate (all found) | 0.5000 | 0.5000 |"]  # fmt: skip
-    assert len(lines) == 2 + len(result.shown)
+    assert lines[:4] == ["| metric | @1 macro | @1 micro | @all macro | @all micro |",
+                         "| --- | ---: | ---: | ---: | ---: |",
+                         "| hit_rate (all found) | 0.5000 |  | 0.5000 |  |",
+                         "| precision | 0.5000 | 1.0000 | 0.5000 | 1.0000 |"]  # fmt: skip
+    assert len(lines) == 2 + len(in_pairs(result.shown))
     latex = result.to_latex().splitlines()
-    assert latex[0] == r"\begin{tabular}{lrr}"
-    assert r"mean\_rank & 1.0000 & 1.0000 \\" in latex
+    assert latex[0] == r"\begin{tabular}{lrrrr}"
+    assert r"mean\_rank & 1.0000 &  & 1.0000 &  \\" in latex
     with no_advice():
         nothing = result_of([[], []], k=[1])
-    assert "| mean_rank | – |" in nothing.to_markdown()
+    assert "| mean_rank | – |  |" in nothing.to_markdown()
 
 
 def test_the_result_that_lacks_a_cutoff_is_named() -> None:

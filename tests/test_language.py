@@ -389,8 +389,8 @@ def test_what_objects_are_called_when_shown(monkeypatch: pytest.MonkeyPatch):
     ]
     assert "질문 1개, 정답 항목 1개를 점검했습니다." in texts[3]
     assert texts[4].startswith("macro 재현율 0.5에 이르는 예산: ")
-    assert evaluator.evaluate(1).to_markdown().startswith("| 지표 | @1 |")
-    assert evaluator.evaluate(1).to_markdown("en").startswith("| metric | @1 |")
+    assert evaluator.evaluate(1).to_markdown().startswith("| 지표 | @1 macro |")
+    assert evaluator.evaluate(1).to_markdown("en").startswith("| metric | @1 macro |")
 
 
 NOTHING = (

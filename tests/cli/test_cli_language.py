@@ -76,7 +76,7 @@ COMMANDS = {
     "diagnose a.jsonl --index chunks.jsonl -k 1": "순위가 완벽하면",
     "report a.jsonl -k 2 -o page.html": "page.html 저장 완료(HTML 보고서)",
     "history . --metric recall@2": "평가 시각(UTC)",
-    "compare a.jsonl b.jsonl -k 2": "시스템 2개, 질문 4개",
+    "compare a.jsonl b.jsonl -k 2": "질문 4개 비교",
     "plan a.json b.json --metric recall@2 --detect 0.05": "차이를 확인하려면 질문이 ",
     "gate b.json --baseline a.json --metric recall@2": "통과: macro_recall@2 0.5000 → 0.7500",
     "calibrate pairs.jsonl": "최적 임계값",

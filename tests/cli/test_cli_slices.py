@@ -97,7 +97,7 @@ def test_names_are_fitted_and_many_slices_cut(tmp_path: Path) -> None:
     assert "wiki, 참고 " in table
     many = written(tmp_path / "many.jsonl", NEW, [f"c{i % 53}" for i in range(106)])
     result = run("evaluate", many, "-k", 5, "--by", "corpus")
-    assert "and 13 more slices" in result.stdout
+    assert "and 152 more rows" in result.stdout
     assert "too many to mean anything" in result.stderr
 
 
