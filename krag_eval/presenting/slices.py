@@ -29,7 +29,7 @@ def _slices(slices: Slices) -> Page:
         Column(_("value"), "value"),
         Column(within, lambda row: numbers.span(row.low, row.high)),
         Column(_("rest"), "rest"),
-        Column(_("difference"), "difference"),
+        Column(_("minus\nrest"), "difference"),
         Column(within, lambda row: numbers.span(row.ci_low, row.ci_high)),
         Column("p (Holm)", lambda row: numbers.p_value(row.p_holm)),
     ]

@@ -45,8 +45,8 @@ def test_the_guide_shows_what_evaluate_prints(new: Path, monkeypatch: pytest.Mon
     result = run(*arguments)
     assert result.exit_code == 0
     assert "\n".join(lines) in result.stdout
-    assert ["wiki", "60", f"{54 / 60:.4f}"] == lines[2].split()[:3]
-    assert lines[2].split()[4] == f"{54 / 60 - 28 / 46:.4f}"
+    assert ["wiki", "macro_recall@5", "60", f"{54 / 60:.4f}"] == lines[3].split()[:4]
+    assert lines[3].split()[7:9] == [f"{28 / 46:.4f}", f"{54 / 60 - 28 / 46:.4f}"]
     averages, _, slices = result.stdout.partition("3 slices of 106 queries by corpus")
     assert "signature: " in averages
     assert "Too few queries for more than a count: news (6)." in slices
