@@ -103,3 +103,16 @@ def test_hangul_takes_two_columns() -> None:
     """So columns stay aligned where letters are wide."""
     table = Table.of_cells(["지표", "값"], [["재현율", "0.5"], ["mrr", "1.0"]])
     assert table.text().splitlines() == ["지표     값", "재현율  0.5", "mrr     1.0"]
+
+
+def test_a_long_title_of_a_table_is_continued_below() -> None:
+    """Where the width is known."""
+    table = Table([{"a": 1}], [Column("a", "a")], title="one two three four")
+    assert Page(tables=[table]).text(12).splitlines()[:2] == ["one two", "  three four"]
+    assert Page(tables=[table]).text().splitlines()[0] == "one two three four"
+
+
+def test_what_is_shown_in_python_has_no_escape_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the terminal knows: a text may end in a file."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in repr(Guess())

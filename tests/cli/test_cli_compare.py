@@ -11,6 +11,7 @@ from cli_runs import refusal, run, shell
 
 from krag_eval import EvaluationResult, compare
 from krag_eval._doors import page_of
+from krag_eval._text import width_of
 from krag_eval.datasets import read_jsonl
 
 N = 40
@@ -75,6 +76,17 @@ class TestPrinted:
         output = run("compare", a, same).output
         assert "No difference shown between a and same on ndcg@10" in output
         assert "Changed most" not in output
+
+    def test_long_names_and_questions_fit(self, tmp_path: Path) -> None:
+        """No line is wider than 100 columns, of which a Hangul letter takes two."""
+        long = {"question": "도서관은 언제 여나요? " * 50}
+        more = [
+            written(tmp_path / f"system-{n}-{'x' * 60}.jsonl", [one | long for one in lines(n)])
+            for n in range(1, 4)
+        ]
+        output = run("compare", *more).stdout
+        assert max(map(width_of, output.splitlines())) <= 100
+        assert " ".join(output.split()).count("No difference shown between") == 3
 
     def test_options_reach_the_evaluation(self, a: Path, b: Path) -> None:
         """They are evaluate's."""
@@ -147,6 +159,7 @@ class TestSeveral:
         said = " ".join(output.split())
         assert "Compared on the 35 queries that all have; left out" in said
         assert "5 of a ('Question 0?', 'Question 1?', " in said
+        assert max(map(width_of, output.splitlines())) <= 100
         assert " 0.2857 " in output  # 25 of 35 against 15
 
     def test_files_without_questions_have_nothing_known_in_common(self, tmp_path: Path) -> None:
