@@ -1529,7 +1529,7 @@ def test_a_result_is_pasted_as_markdown_and_latex():
     assert lines[:4] == ["| metric | @1 macro | @1 micro | @all macro | @all micro |",
                          "| --- | ---: | ---: | ---: | ---: |",
                          "| hit_rate (all found) | 0.5000 |  | 0.5000 |  |",
-                         "| precision | 0.5000 | 1.0000 | 0.5000 | 1.0000 |"]  # fmt: skip
+                         "| precision | 0.5000 | 0.5000 | 0.0500 | 0.0500 |"]  # fmt: skip
     assert len(lines) == 2 + len(in_pairs(result.shown))
     latex = result.to_latex().splitlines()
     assert latex[0] == r"\begin{tabular}{lrrrr}"

@@ -901,7 +901,7 @@ def test_the_table_has_a_row_per_slice_and_metric() -> None:
 def test_what_is_printed() -> None:
     """How many slices by what, their numbers, what is shown, and what to bear in mind."""
     result = found({"wiki": (40, 39), "chat": (20, 4), "news": (5, 5)})
-    head, header, *lines = repr(result.by("corpus", metrics="recall")).split("\n")
+    head, _, header, *lines = repr(result.by("corpus", metrics="recall")).split("\n")
     assert head == "3 slices of 65 queries by corpus"
     assert header.split()[:4] == ["slice", "metric", "n", "value"]
     assert lines[0].split()[:4] == ["wiki", "macro_recall@5", "40", "0.9750"]
