@@ -145,6 +145,8 @@ def _result_of(content: Content, path: str | os.PathLike[str]) -> EvaluationResu
         if content.pop("checksum") != _checksum(content):
             raise ValueError("its checksum does not fit its content, so it was changed or cut")
         result = EvaluationResult(**_parts(content, Path(path)))
+        if _without_nan(result.to_dict()) != content["metrics"]:
+            raise ValueError("its averages do not follow from its per-query values")
     except KeyError as error:
         raise _unusable(path, f"the saved result is damaged (no {error})") from error
     except (TypeError, ValueError, AttributeError, ArithmeticError, IndexError) as error:
