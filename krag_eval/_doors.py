@@ -5,12 +5,15 @@ No other module below ``presenting`` knows that there is anything above it.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from krag_eval._language import Language, spoken
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from krag_eval.presenting import Page
 
 
@@ -18,6 +21,17 @@ def page_of(shown: object) -> Page:
     """Return what is shown of an object."""
     page: Page = import_module("krag_eval.presenting").page_of(shown)
     return page
+
+
+def draw(name: str, *of: object) -> Axes:
+    """Return what a function of ``plotting`` draws of a result, in the language of the moment."""
+    axes: Axes = getattr(import_module("krag_eval.plotting"), name)(*of)
+    return axes
+
+
+def write_report(shown: object, path: str | os.PathLike[str], **page: Any) -> None:
+    """Write the page of a result."""
+    import_module("krag_eval.report").write_report(shown, path, **page)
 
 
 class Shown:

@@ -1,7 +1,7 @@
 """The language people are told things in: English stands in the code, others in catalogs.
 
 A catalog is ``locale/<language>/LC_MESSAGES/krag_eval.mo``; what it lacks is told in English.
-Errors are always in English. ``.ci/catalog`` keeps the catalogs up to date.
+Errors are always in English. ``tests/catalog.py`` keeps the catalogs up to date.
 """
 
 from __future__ import annotations

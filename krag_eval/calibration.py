@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._doors import Shown
+from krag_eval._doors import Shown, draw
 from krag_eval._language import Language, spoken
 from krag_eval.documents import DocumentLike, QuerySet, text_of
 from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
@@ -434,9 +434,7 @@ class Calibration(Shown):
             ax: Where to draw; a new figure if not given.
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        from krag_eval.plotting import calibration_curve
-
-        return calibration_curve(self, ax=ax, language=language)
+        return draw("calibration_curve", self, ax)
 
 
 class _Steps(NamedTuple):

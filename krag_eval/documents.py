@@ -298,7 +298,10 @@ def list_in(value: Any, at: Location) -> list[Any]:
     if isinstance(value, _LISTS):
         return list(value)
     fix = "write [] where there are none, and a list even for one document"
-    raise at.type_error(f"must be a list of documents, got {kind_of(value)}", fix)
+    came = kind_of(value)
+    if came == "null" or (isinstance(value, str) and not value):  # as an empty cell reads
+        came = "nothing"
+    raise at.type_error(f"must be a list of documents, got {came}", fix)
 
 
 def _written_list(text: str, at: Location) -> list[Any]:

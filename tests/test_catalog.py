@@ -36,7 +36,7 @@ GERMAN = {
 def test_the_catalogs_fit_the_code() -> None:
     """Nothing is stale, untranslated, or fills in other things than the English."""
     checked = subprocess.run(
-        [sys.executable, ROOT / ".ci" / "catalog", "check"], capture_output=True, text=True
+        [sys.executable, ROOT / "tests" / "catalog.py", "check"], capture_output=True, text=True
     )
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 

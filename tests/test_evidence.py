@@ -21,7 +21,7 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval.errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType, Refusal
 from krag_eval.results.evidence import NearMiss
 
 # Threshold 0.5. p1 is the first to cover t1, p2 repeats that, p3 is the first to cover t2 and
@@ -542,7 +542,7 @@ def test_a_position_settles_which_query_is_meant():
 @pytest.mark.parametrize("position", [-1, 5, 1.0, True, "1"])
 def test_a_position_that_is_none_is_refused(position):
     """The message says what is allowed."""
-    with pytest.raises(ValueError, match="position must be a whole number from 0 to 4, got "):
+    with pytest.raises(Refusal, match="position must be a whole number from 0 to 4, got "):
         several().explain(position=position)
 
 
@@ -561,7 +561,7 @@ def test_an_unknown_label_is_refused_with_the_nearest():
 
 def test_an_unknown_label_like_no_other_is_refused_with_an_example():
     """There are no questions, so that labels are positions."""
-    with pytest.raises(ValueError, match=r"no query has the label '\?'; no questions were given: "):
+    with pytest.raises(ValueError, match=r"no query has the label '\?'; labels look like 0; "):
         several().explain("?")
 
 

@@ -31,17 +31,10 @@ FLOORS = (
 #: The only arrows up: methods that draw, report or compare what they belong to, and the one that
 #: reads its data set again.
 CONVENIENCE = {
+    ("_doors", "plotting"),
     ("_doors", "presenting"),
-    ("calibration", "plotting"),
-    ("results.diagnosis", "plotting"),
-    ("results.history", "plotting"),
+    ("_doors", "report"),
     ("results.result", "datasets.loading"),
-    ("results.result", "plotting"),
-    ("results.result", "report"),
-    ("statistics.comparison", "plotting"),
-    ("statistics.comparison", "report"),
-    ("statistics.planning", "plotting"),
-    ("statistics.slices", "plotting"),
 }
 # Methods of a result or a comparison that lead to modules which take these.
 BACK = {

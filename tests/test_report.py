@@ -790,9 +790,8 @@ class TestRefusals:
             write_report([result()], tmp_path / "report.html")  # type: ignore[arg-type]
         assert info.value.argument == "shown"
         for thing, option in ((compared(), "k"), (result(), "cutoff")):
-            with pytest.raises(InvalidType) as info:
+            with pytest.raises(TypeError, match=option):
                 write_report(thing, tmp_path / "report.html", **{option: 1})
-            assert info.value.argument == option
 
     def test_no_such_directory(self, tmp_path):
         """Nothing is created."""

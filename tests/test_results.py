@@ -700,17 +700,6 @@ class TestOtherNames:
         assert not hasattr(result, "nothing")
         assert copy.deepcopy(result) == pickle.loads(pickle.dumps(result)) == result
 
-    def test_options(self) -> None:
-        """An option that is another one's, or that there is none of."""
-        evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]])
-        for call in (
-            lambda: evaluator.evaluate(k=1, metric="recall"),
-            lambda: evaluator.evaluate(1).plot(metrics=["recall"]),
-        ):
-            with pytest.raises(InvalidType) as info:
-                call()
-            assert info.value.argument in ("metric", "metrics")
-
     def test_one_metric(self) -> None:
         """A text is one metric."""
         evaluator = OfflineRetrievalEvaluator([["a", "b"]], [["a"]])

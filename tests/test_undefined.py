@@ -50,7 +50,7 @@ class Constant(Matcher):
 
 def test_no_queries():
     """The constructor says that there are none, and how many there are of each."""
-    with pytest.raises(ValueError, match="actual_docs and predicted_docs are empty"):
+    with pytest.raises(ValueError, match="actual_docs must hold at least one query"):
         OfflineRetrievalEvaluator([], [])
 
 
@@ -66,8 +66,8 @@ def test_lengths_that_differ():
     [
         (["a", "b"], r"\[0\] must be a list of documents.* got the text 'a'"),
         ("ab", r" must be a list with one list .* got the text 'ab'"),
-        (None, " must be a list with one list .* got None"),
-        ([["a"], None], r"\[1\] must be a list of documents.* got None"),
+        (None, " must be a list with one list .* got a NoneType"),
+        ([["a"], None], r"\[1\] must be a list of documents.* got a NoneType"),
         ([["a"], [None]], r"\[1\]\[0\] must be a document .* got null"),
     ],
 )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from krag_eval._doors import Shown, page_of
+from krag_eval._doors import Shown, draw, page_of
 from krag_eval._io import replacing
 from krag_eval._language import Language, _, spoken
 from krag_eval.errors import Advice, InvalidInput, Place, warn
@@ -318,9 +318,7 @@ class Diagnosis(Shown):
     @spoken
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
         """Draw the waterfall; see :func:`krag_eval.plotting.diagnosis_waterfall`."""
-        from krag_eval.plotting import diagnosis_waterfall
-
-        return diagnosis_waterfall(self, ax)
+        return draw("diagnosis_waterfall", self, ax)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the diagnosis; :meth:`from_json` reads it back. It holds labels, and no texts.

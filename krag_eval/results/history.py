@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._doors import Shown
+from krag_eval._doors import Shown, draw
 from krag_eval._language import N_, Language, _, language_of, spoken
 from krag_eval._reading import MAX_BYTES
 from krag_eval.errors import (
@@ -357,9 +357,7 @@ class History(Shown):
             ValueError: If there are more than seven metrics, or one without an upper end, such as
                 ``mean_rank``, among others.
         """
-        from krag_eval.plotting import history_curves
-
-        return history_curves(self, ax)
+        return draw("history_curves", self, ax)
 
     @spoken
     def check(

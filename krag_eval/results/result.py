@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._doors import Shown
+from krag_eval._doors import Shown, draw, write_report
 from krag_eval._language import N_, Language, _, spoken
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, clipped, text, warn, whole
@@ -954,13 +954,11 @@ class EvaluationResult(Shown):
         Raises:
             ValueError: If that cutoff was not evaluated, or the name of a file stands for it.
         """
-        from krag_eval.plotting import metric_bars
-
         if isinstance(k, os.PathLike) or (isinstance(k, str) and os.path.splitext(k)[1]):
             problem = f"must be a cutoff, got the name of a file, {clipped(os.fspath(k))}"
             raise InvalidInput("k", problem, "write plot().figure.savefig(path)")
 
-        return metric_bars(self, k, ax)
+        return draw("metric_bars", self, k, ax)
 
     @spoken
     def report(
@@ -985,7 +983,6 @@ class EvaluationResult(Shown):
                 be the one that rows are in.
             OSError: If the file cannot be written.
         """
-        from krag_eval.report import write_report
         from krag_eval.results.saved import check_not_its_rows
 
         check_not_its_rows(self, path)

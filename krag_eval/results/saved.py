@@ -145,6 +145,8 @@ def _result_of(content: Content, path: str | os.PathLike[str]) -> EvaluationResu
         if content.pop("checksum") != _checksum(content):
             raise ValueError("its checksum does not fit its content, so it was changed or cut")
         result = EvaluationResult(**_parts(content, Path(path)))
+        if _without_nan(result.to_dict()) != content["metrics"]:
+            raise ValueError("its averages do not follow from its per-query values")
     except KeyError as error:
         raise _unusable(path, f"the saved result is damaged (no {error})") from error
     except (TypeError, ValueError, AttributeError, ArithmeticError, IndexError) as error:
@@ -532,28 +534,62 @@ def _description(document: DocumentLike) -> Content:
 
 
 def _described(kept: Content, actual: list[Any], predicted: list[Any]) -> Content:
-    """Return what was kept beside the texts."""
+    """Return what was kept beside the texts, if it is of the same documents."""
     if "described" not in kept:  # a later addition
         return {}
-    described = kept["described"]
-    _check_length(described["actual"], len(actual))
-    _check_length(described["predicted"], len(predicted))
+    distinct, items, documents = map(kept["described"].get, ("distinct", "actual", "predicted"))
+    numbers = [*chain.from_iterable(chain.from_iterable(items)), *chain.from_iterable(documents)]
+    sizes = [
+        ([list(map(len, of_query)) for of_query in truth], list(map(len, lists)))
+        for truth, lists in ((items, documents), (actual, predicted))
+    ]
+    known = {int} >= set(map(type, numbers)) and all(map(_is_description, distinct))
+    if not known or sizes[0] != sizes[1] or not set(numbers) <= set(range(len(distinct))):
+        raise ValueError("its ids and metadata are not those of its documents")
     return {
-        "described": described["distinct"],
-        "actual_described": described["actual"],
-        "predicted_described": described["predicted"],
+        "described": distinct,
+        "actual_described": items,
+        "predicted_described": documents,
     }
 
 
+def _is_description(one: Any) -> bool:
+    metadata = one.get("metadata", {})
+    return (
+        one.keys() <= {"id", "metadata"}
+        and isinstance(one.get("id", ""), str)
+        and isinstance(metadata, dict)
+        and all(map(is_tag, metadata.values()))
+    )
+
+
 def _texts(kept: Content, found: Relevance) -> StoredTexts:
-    """Return the texts."""
-    actual, predicted = kept["actual"], kept["predicted"]
-    _check_length(actual, found.n_queries)
-    if [*map(len, predicted)] != found.n_retrieved.tolist():
+    """Return the texts, if every document and every item has one."""
+    distinct, actual, predicted = kept["distinct"], kept["actual"], kept["predicted"]
+    items = list(chain.from_iterable(actual))
+    numbers = [*chain.from_iterable(items), *chain.from_iterable(predicted)]
+    known = {str} >= set(map(type, distinct)) and {int} >= set(map(type, numbers))
+    if not known or not all(map(range(len(distinct)).__contains__, numbers)):
+        raise ValueError("its texts are not those it numbers")
+    listed = np.array([len(of_query) for of_query in actual], np.int64)
+    n_retrieved = np.array([len(of_query) for of_query in predicted], np.int64)
+    number = found.item_number
+    if number is None:
+        number = np.arange(len(found.item_query)) + 1
+        number -= np.searchsorted(found.item_query, found.item_query)
+    if (
+        len(listed) != found.n_queries
+        or not np.array_equal(n_retrieved, found.n_retrieved)
+        or (number > listed[found.item_query]).any()
+    ):
         raise ValueError("its texts are not those of its documents")
-    are_ids = bool(kept.get("are_ids", False))
-    more = _described(kept, actual, predicted)
-    return StoredTexts(kept["distinct"], actual, predicted, are_ids, **more)
+    return StoredTexts(
+        distinct,
+        actual,
+        predicted,
+        bool(kept.get("are_ids", False)),
+        **_described(kept, actual, predicted),
+    )
 
 
 def _listed(column: NDArray[Any]) -> list[Any]:

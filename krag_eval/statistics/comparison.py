@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from krag_eval import errors
-from krag_eval._doors import Shown
+from krag_eval._doors import Shown, draw, write_report
 from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval._text import padded, width_of
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, must, warn, whole
@@ -751,9 +751,7 @@ class Comparison(Shown):
         Returns:
             The matplotlib Axes; nothing is shown or saved.
         """
-        from krag_eval.plotting import comparison_forest
-
-        return comparison_forest(self, ax=ax, language=language)
+        return draw("comparison_forest", self, ax)
 
     @spoken
     def report(
@@ -777,8 +775,6 @@ class Comparison(Shown):
             InvalidInput: If an argument is not possible; the message says what is.
             OSError: If the file cannot be written.
         """
-        from krag_eval.report import write_report
-
         write_report(self, path, **page)
 
     def to_dict(self) -> dict[str, dict[str, float]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krag_eval import errors
-from krag_eval._doors import Shown
+from krag_eval._doors import Shown, draw
 from krag_eval._language import Language, _, spoken
 from krag_eval.errors import InvalidInput, clipped, must, number, warn
 from krag_eval.results.latency import told_failed
@@ -226,9 +226,7 @@ class QuestionPlan(Shown):
         Returns:
             The matplotlib Axes; nothing is shown or saved.
         """
-        from krag_eval.plotting import planning_curve
-
-        return planning_curve(self, ax, language=language)
+        return draw("planning_curve", self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts: ``{"metric": …, "questions": …, …}``."""

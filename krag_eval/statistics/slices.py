@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval import errors
-from krag_eval._doors import Shown, page_of
+from krag_eval._doors import Shown, draw, page_of
 from krag_eval._io import replacing
 from krag_eval._language import N_, Language, _, speaking, spoken
 from krag_eval.documents import Tag, read_id
@@ -191,9 +191,7 @@ class _Sliced(Shown):
         Returns:
             The matplotlib Axes; nothing is shown or saved.
         """
-        from krag_eval.plotting import slice_forest
-
-        return slice_forest(self, metric, ax, language=language)  # type: ignore[arg-type]
+        return draw("slice_forest", self, metric, ax)
 
     def _content(self) -> dict[str, Any]:
         rows = [{name: getattr(row, name) for name in self._columns} for row in self.rows]

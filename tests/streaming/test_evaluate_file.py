@@ -447,7 +447,7 @@ def test_a_parquet_file_without_a_column_or_with_another_kind_in_it(tmp_path):
         tmp_path / "b.parquet"
     )
     refused(
-        r"b\.parquet: row 1 \(from 0\): actual is empty; expected a list of documents",
+        r"b\.parquet: row 1 \(from 0\): actual must be a list of documents, got nothing",
         tmp_path / "b.parquet",
     )
     (tmp_path / "c.parquet").write_bytes(b"PAR1 and no more")

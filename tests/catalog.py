@@ -76,7 +76,8 @@ def updated(file: Path, texts: Catalog) -> tuple[str, bytes, list[str]]:
     wrong = [problem for one in catalog if one.id for problem in problems(one)]
     text, compiled = io.BytesIO(), io.BytesIO()
     write_po(text, catalog, 100, omit_header=True, include_lineno=False, sort_by_file=True)
-    header = f'msgid ""\nmsgstr ""\n"Language: {locale}\\n"\n"Content-Type: text/plain; charset=utf-8\\n"\n'
+    header = f'msgid ""\nmsgstr ""\n"Language: {locale}\\n"\n'
+    header += '"Content-Type: text/plain; charset=utf-8\\n"\n'
     header += f'"Plural-Forms: {catalog.plural_forms}\\n"\n\n'
     read_back = read_po(io.BytesIO(header.encode() + text.getvalue()), locale)
     read_back.creation_date = EPOCH  # else that of now, and no catalog would stay as it is
@@ -120,7 +121,7 @@ def main(task: str) -> int:
                 if task == "update":
                     path.write_bytes(content)
                 else:
-                    wrong.append("stale: run .ci/catalog update")
+                    wrong.append("stale: run python tests/catalog.py update")
         for problem in wrong:
             print(f"{file.relative_to(PACKAGE.parent)}: {problem}")
         code = code or bool(wrong)
@@ -129,5 +130,5 @@ def main(task: str) -> int:
 
 if __name__ == "__main__":
     if sys.argv[1:] not in (["update"], ["check"]):
-        sys.exit("usage: .ci/catalog update|check")
+        sys.exit("usage: python tests/catalog.py update|check")
     sys.exit(main(sys.argv[1]))
