@@ -31,6 +31,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
+from krag_eval.matching.rouge import _stem
 
 SOURCE = Path(krag_eval.__file__).parents[1]
 
@@ -280,6 +281,7 @@ def test_memory_does_not_grow_with_evaluators_that_are_gone(name):
         given = documents(number, n_queries=40, words=40)
         evaluator = OfflineRetrievalEvaluator(given, given, matcher=MATCHERS[name])
         evaluator.evaluate(k=[1, 5]).to_dict()
+        _stem.cache_clear()  # bounded: 65,536 words of a process are kept
 
     for number in range(2):  # what is loaded once, such as a model, is loaded here
         run(number)

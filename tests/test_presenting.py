@@ -99,6 +99,20 @@ def test_a_wide_table_is_continued_below() -> None:
     ]
 
 
+@pytest.mark.parametrize("width", [None, 60])
+def test_a_text_is_the_same_in_a_notebook_and_a_terminal_of_colours(
+    width: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may be kept in a file: no bold headings, and nothing is displayed beside it."""
+    table = Table.of_cells(["metric", "value"], [["mrr", 0.5]])
+    plain = table.text(width)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert table.text(width) == plain
+    assert "\x1b" not in plain
+    assert capsys.readouterr().out == ""
+
+
 def test_hangul_takes_two_columns() -> None:
     """So columns stay aligned where letters are wide."""
     table = Table.of_cells(["지표", "값"], [["재현율", "0.5"], ["mrr", "1.0"]])

@@ -135,14 +135,17 @@ class Table:
             grid.add_column(heading, overflow="fold", **(values if place >= self.names else {}))
         for row in shown[1:]:
             grid.add_row(*row[:fitting])
-        # Without a height, rich takes a terminal that knows no colours for one of 80 columns.
+        # Without a height, rich takes a terminal that knows no colours for one of 80 columns. In a
+        # notebook it would display what it renders, and hold even a text that is kept for coloured.
         plain = console.Console(
             width=room,
             height=25,
+            color_system=None,
+            force_jupyter=False,
+            force_terminal=False if width is None else None,
             highlight=False,
             markup=False,
             emoji=False,
-            force_terminal=False if width is None else None,
         )
         with plain.capture() as captured:
             plain.print(grid)
