@@ -26,6 +26,7 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
+from krag_eval._language import language
 from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.presenting.comparison import toward_better
 from krag_eval.results.latency import Failure, RetrievalRun
@@ -1504,7 +1505,7 @@ def test_repr_reads_as_a_table():
 def test_plot_is_left_to_plotting(monkeypatch):
     """The comparison hands itself and the axes on, and returns what was drawn on."""
     plotting = types.ModuleType("krag_eval.plotting")
-    plotting.comparison_forest = lambda comparison, ax, language: (comparison, ax, language)
+    plotting.comparison_forest = lambda comparison, ax: (comparison, ax, language())
     monkeypatch.setitem(sys.modules, "krag_eval.plotting", plotting)
     comparison = clear_and_unclear()
     assert comparison.plot(ax="axes", language="ko") == (comparison, "axes", "ko")
