@@ -6,7 +6,6 @@ come from :mod:`krag_eval.statistics.paired`. pandas loads when it is needed.
 
 from __future__ import annotations
 
-import html
 import math
 import os
 import re
@@ -21,7 +20,6 @@ import numpy as np
 from krag_eval import errors
 from krag_eval._doors import Shown, draw, write_report
 from krag_eval._language import N_, Language, _, ngettext, spoken
-from krag_eval._text import padded, width_of
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, must, warn, whole
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
@@ -1132,56 +1130,6 @@ def _numbers_since(version: str) -> int:
     return sum(made >= change for change in _NUMBERS_CHANGED)
 
 
-Cells = list[list[str]]
-
-
-def as_text(table: Cells, n_names: int = 3) -> list[str]:
-    """Return the table as aligned lines; its first columns are names, the others numbers."""
-    header, *rows = [[" ".join(cell.split()) for cell in row] for row in table]
-    widths = [max(map(width_of, column)) for column in zip(header, *rows, strict=True)]
-    return [
-        "  ".join(
-            padded(cell, width, to_the_right=i >= n_names)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in (header, *rows)
-    ]
-
-
-def as_markdown(table: Cells, n_names: int = 3) -> str:
-    """Return the table in GitHub's Markdown; its first columns are names, the others numbers."""
-    header, *rows = [[_for_markdown(cell) for cell in row] for row in table]
-    rule = ["---"] * n_names + ["---:"] * (len(header) - n_names)
-    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows)) + "\n"
-
-
-def as_latex(table: Cells, n_names: int = 3) -> str:
-    """Return the table as a LaTeX ``tabular`` with the rules of booktabs."""
-    header, *rows = [[_for_latex(cell) for cell in row] for row in table]
-    return "\n".join(
-        (
-            rf"\begin{{tabular}}{{{'l' * n_names}{'r' * (len(header) - n_names)}}}",
-            r"\toprule",
-            rf"{' & '.join(header)} \\",
-            r"\midrule",
-            *(rf"{' & '.join(row)} \\" for row in rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        )
-    )
-
-
-def as_html(table: Cells) -> str:
-    """Return the table as an HTML element."""
-    header, *rows = [[html.escape(cell) for cell in row] for row in table]
-    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
-    return (
-        f"<table><thead><tr><th>{'</th><th>'.join(header)}</th></tr></thead>"
-        f"<tbody>{body}</tbody></table>"
-    )
-
-
 def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) -> str:
     """Say which queries a comparison left out, because not all systems have them.
 
@@ -1199,26 +1147,3 @@ def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) 
         "Compared on the {n} queries that all have; left out: {told}.",
         n_compared,
     ).format(n=n_compared, told=told)
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "−": "$-$",
-    "–": "--",
-} | {special: f"\\{special}" for special in "&%$#_{}"}
-
-
-def _for_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
-
-
-def _for_markdown(text: str) -> str:
-    """Escape what Markdown would read as markup; underscores within a word are not markup."""
-    escaped = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
-    return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)
