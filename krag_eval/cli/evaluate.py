@@ -378,9 +378,9 @@ have found and what it found. A document counts as found when its text is equal 
     )
     print_result(result, _("krag_eval's demo data"))
     shown = ("macro_recall@5", "mrr@5", "ndcg@5")
-    rows = {name: [metrics[key] for key in shown] for name, metrics in matched.items()}
+    rows = [[name, *(metrics[key] for key in shown)] for name, metrics in matched.items()]
     click.echo("\n" + _("The same retrieved lists, matched in other ways:") + "\n")
-    print_table(_("matcher"), shown, rows)
+    print_table([_("matcher"), *shown], rows)
     for name in matched:
         click.echo(f"  {name:<9} {_(_SHOWN[name])}")
     click.echo(

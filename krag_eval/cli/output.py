@@ -20,7 +20,7 @@ from krag_eval._language import Language, _, ngettext, pgettext
 from krag_eval.cli.help import padded
 from krag_eval.cli.shell import Verdict, printable
 from krag_eval.errors import InvalidInput, Refusal, warn
-from krag_eval.presenting import page_of
+from krag_eval.presenting import Table, numbers, page_of
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
@@ -244,13 +244,7 @@ def markdown_of(rows: pd.DataFrame, named: Collection[str] = ()) -> str:
         rows: The table.
         named: The columns that the user named.
     """
-    from krag_eval.presenting import Table
-
-    cells = [
-        ["-" if one is None else four_digits(one) if isinstance(one, float) else str(one)
-         for one in row]
-        for row in _known(rows).to_numpy().tolist()
-    ]  # fmt: skip
+    cells = _known(rows).to_numpy().tolist()
     known = _headings()
     names = [*map(str, rows.columns)]
     header = [name if name in named else known.get(name, name) for name in names]
@@ -395,8 +389,6 @@ def write_plot(draw: Callable[[Axes], object], path: Path) -> None:
         save_plot(temporary, draw)
 
 
-#: The most columns of the terminal that values and their name take.
-WIDEST = 16
 # The columns that everything fits into where it is not printed to a terminal, and at the least.
 _WIDTH, _NARROWEST = 100, 60
 # What goes without saying in a terminal, where a result is to fit: what the table shows, what a
@@ -501,19 +493,9 @@ def _wide(rows: pd.DataFrame, result: EvaluationResult) -> pd.DataFrame:
         columns[f"@{k}"] = of_metric["value"]
         if "low" in of_metric:
             ends = zip(of_metric["low"], of_metric["high"], strict=True)
-            texts = [_range(*pair) for pair in ends]
+            texts = [numbers.span(*pair) for pair in ends]
             columns[_("{} % interval").format(95) + f" @{k}"] = pd.Series(texts, of_metric.index)
     return pd.DataFrame(columns).reset_index()
-
-
-def _range(low: float, high: float) -> str:
-    """Return an interval, narrow enough for a column.
-
-    >>> _range(0.41234, 0.8), _range(float("nan"), float("nan")), _range(998.0, 1234.56)
-    ('0.412–0.800', '-', '998.0–1234.6')
-    """
-    digits = 3 if high < 100 else 1
-    return f"{low:.{digits}f}–{high:.{digits}f}" if low == low else "-"
 
 
 # Rows of a finding that are printed.
@@ -634,68 +616,10 @@ def print_wrapped(text: str) -> None:
     click.echo(lines.replace("\0", ""))
 
 
-def print_table(
-    corner: str,
-    header: Sequence[str],
-    rows: Mapping[str, Sequence[float]],
-    *,
-    widest: int = WIDEST,
-) -> None:
-    """Print named rows of numbers, to four digits; what is undefined is a dash."""
-    cells = [[name, *map(four_digits, values)] for name, values in rows.items()]
-    print_cells([corner, *header], cells, widest=widest)
-
-
-def print_cells(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    names: int = 1,
-    widest: int = WIDEST,
-    apart: int = 3,
-) -> None:
-    """Print a table whose first columns are names, to the left, and the others are values.
-
-    A header may have several lines. Values that do not fit beside the others are continued below,
-    after the names again.
-    """
-    from rich import box
-    from rich.cells import cell_len
-    from rich.console import Console
-    from rich.table import Table
-
-    room, fitting = terminal_width(), len(header)
-    sizes = [
-        max(cell_len(line) for cell in column for line in cell.split("\n"))
-        for column in zip(header, *rows, strict=True)
-    ]
-    sizes = [*sizes[:names], *(min(size, widest) for size in sizes[names:])]
-    while fitting > names + 1 and sum(sizes[:fitting]) + apart * (fitting - 1) > room:
-        fitting -= 1
-    table = Table(
-        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, apart - 1, 0, 0)
-    )
-    for position, name in enumerate(header[:fitting]):
-        # What is longer than its column is continued below itself.
-        to_the_right = {"justify": "right", "max_width": widest} if position >= names else {}
-        table.add_column(name, overflow="fold", **to_the_right)  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*row[:fitting])
-    # Without a height, rich takes a terminal that knows no colours for one of 80 columns.
-    Console(width=room, height=25, highlight=False, markup=False, emoji=False).print(table)
-    click.echo()
-    if fitting < len(header):
-        rest = [[*row[:names], *row[fitting:]] for row in (header, *rows)]
-        print_cells(rest[0], rest[1:], names=names, widest=widest, apart=apart)
-
-
-def four_digits(value: float) -> str:
-    """Return a number as it is printed.
-
-    >>> four_digits(2 / 3), four_digits(float("nan"))
-    ('0.6667', '-')
-    """
-    return f"{value:.4f}" if value == value else "-"
+def print_table(header: Sequence[str], rows: Iterable[Sequence[object]], *, names: int = 1) -> None:
+    """Print a table whose first columns are names, and the others values."""
+    table = Table.of_cells(header, [*rows], names=names)
+    click.echo(f"{table.text(terminal_width())}\n")
 
 
 def note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> None:

@@ -14,16 +14,13 @@ from krag_eval._language import _, ngettext
 from krag_eval._options import option
 from krag_eval.cli.options import Options, command, cutoffs_option, saving
 from krag_eval.cli.output import (
-    WIDEST,
     Forms,
     Outputs,
     Target,
-    four_digits,
     markdown_of,
-    print_cells,
     print_signature,
+    print_table,
     rows_of,
-    terminal_width,
     write_csv,
     write_files,
     write_json,
@@ -212,10 +209,8 @@ def _write_csv(results: Mapping[str, EvaluationResult], target: Target) -> None:
 
 def _print_runs(results: Mapping[str, EvaluationResult], judged: str) -> None:
     click.echo(_counted(results, printable(judged)) + "\n")
-    for names in _side_by_side(results):
-        header = ["trec_eval", "krag_eval", *(printable(name, _LONGEST_RUN) for name in names)]
-        rows = _rows([results[name] for name in names])
-        print_cells(header, list(map(_as_text, rows)), names=2)
+    header = ["trec_eval", "krag_eval", *(printable(name, _LONGEST_RUN) for name in results)]
+    print_table(header, _rows(list(results.values())), names=2)
     for signature in dict.fromkeys(_signatures(list(results.values()))):
         print_signature(signature)
 
@@ -235,22 +230,6 @@ def _counted(results: Mapping[str, EvaluationResult], judged: str) -> str:
     n = str(numbers[0]) if len(numbers) == 1 else _("{} to {}").format(numbers[0], numbers[-1])
     told = ngettext("{n} topic of {qrels}", "{n} topics of {qrels}", numbers[-1])
     return told.format(n=n, qrels=judged)
-
-
-def _side_by_side(results: Mapping[str, EvaluationResult]) -> Iterator[list[str]]:
-    """Group runs so that a table of each group fits into the terminal."""
-    measures = _rows(list(results.values())[:1])
-    left = sum(max(len(row[column]) for row in measures) + 2 for column in (0, 1))
-    group: list[str] = []
-    width = left
-    for name in results:
-        needed = min(max(len(printable(name, _LONGEST_RUN)), len("0.0000")), WIDEST) + 2
-        if group and width + needed > terminal_width():
-            yield group
-            group, width = [], left
-        group.append(name)
-        width += needed
-    yield group
 
 
 def _rows(results: Sequence[EvaluationResult]) -> list[list[Any]]:
@@ -276,7 +255,3 @@ def _measure_rows(results: Sequence[EvaluationResult]) -> Iterator[list[Any]]:
 
 def _values(results: Sequence[EvaluationResult], key: str, k: Cutoff) -> list[float]:
     return [result.averages(k)[key] for result in results]
-
-
-def _as_text(row: Sequence[Any]) -> list[str]:
-    return [four_digits(one) if isinstance(one, float) else str(one) for one in row]

@@ -103,7 +103,7 @@ def test_what_is_undefined_is_null(tmp_path: Path) -> None:
     options = ("evaluate", path, "--metric", "mean_rank@1", "--format")
     assert json.loads(run(*options, "json").stdout)["metrics"] == {"mean_rank@1": None}
     assert run(*options, "csv").stdout.splitlines()[1:] == ["mean_rank,1,"]
-    assert run(*options, "markdown").stdout.splitlines()[2:] == ["| mean_rank | - |"]
+    assert run(*options, "markdown").stdout.splitlines()[2:] == ["| mean_rank | – |"]
 
 
 def test_all_else_is_on_standard_error(sample: Path, tmp_path: Path) -> None:
