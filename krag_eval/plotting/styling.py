@@ -532,6 +532,7 @@ def inline_svg(
         size: Width and height in inches.
     """
     import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
@@ -544,7 +545,13 @@ def inline_svg(
         ax = figure.subplots()
         draw(ax)
         with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-            figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
+            canvas = FigureCanvasSVG(figure)
+            # As savefig does, which draws everything once more to find the places.
+            figure.get_layout_engine().execute(figure)  # type: ignore[union-attr]
+            figure.set_layout_engine("none")
+            for one in (figure, *figure.axes):
+                one.patch.set(facecolor="none", edgecolor="none")
+            canvas.print_svg(written, metadata={"Date": None})
     title = ax.get_title(loc="left").replace("\n", " ") if title is None else title
     return _for_a_page(written.getvalue(), name, title)
 
