@@ -549,9 +549,9 @@ def inline_svg(
             # As savefig does, which draws everything once more to find the places.
             figure.get_layout_engine().execute(figure)  # type: ignore[union-attr]
             figure.set_layout_engine("none")
-            for one in (figure, *figure.axes):
-                one.patch.set(facecolor="none", edgecolor="none")
-            canvas.print_svg(written, metadata={"Date": None})
+            for patch in (figure.patch, *(one.patch for one in figure.axes)):
+                patch.set(facecolor="none", edgecolor="none")
+            canvas.print_svg(written, metadata={"Date": None})  # type: ignore[no-untyped-call]
     title = ax.get_title(loc="left").replace("\n", " ") if title is None else title
     return _for_a_page(written.getvalue(), name, title)
 
