@@ -6,6 +6,7 @@ And ``history``: how results moved from run to run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -19,25 +20,22 @@ from krag_eval.cli.options import (
     DIAGNOSIS,
     EXPLANATION,
     FOREIGN_INDEX,
-    checked_plan,
+    Evaluation,
     command,
     given,
     metric_option,
     one_cutoff_option,
     saving,
-    settled,
 )
 from krag_eval.cli.output import (
-    Forms,
     checked_outputs,
-    forms_of_diagnosis,
-    forms_of_misses,
-    print_diagnosis,
-    print_signature,
+    emit,
+    records_of,
+    signed,
     terminal_width,
+    write_csv,
     write_files,
     write_plot,
-    write_table,
     write_text,
 )
 from krag_eval.cli.reading import chunks_of, evaluated_file, is_saved, saved_result
@@ -46,8 +44,6 @@ from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from krag_eval.results.diagnosis import ForeignIndex
     from krag_eval.results.result import EvaluationResult
 
@@ -55,6 +51,7 @@ if TYPE_CHECKING:
 @command(
     "Find out where what is missing was lost.",
     "krag-eval diagnose results.jsonl --index chunks.jsonl -k 5",
+    reads=("index",),
 )
 def diagnose(
     file: str,
@@ -67,7 +64,6 @@ def diagnose(
     foreign_index: ForeignIndex = FOREIGN_INDEX,
     options: Any = DIAGNOSIS,
     outputs: Any = saving(
-        ("index",),
         json="Save the diagnosis; Python reads it back.",
         csv="Save one row per ground-truth item.",
         report=True,
@@ -94,21 +90,27 @@ def diagnose(
     )
     # A saved result may have been evaluated at other cutoffs; the page says so.
     shown_at = found.k if found.k in result.k else None
-    if outputs.format == "table":
-        print_diagnosis(found, result.signature)
-    write_files(
+    page = replace(page_of(found), signature=signed(result.signature))
+    by_class = page.tables[0].frame().set_index("class")
+    rows = by_class.loc[[*found.waterfall().index]].reset_index()
+    emit(
         outputs,
-        partial(forms_of_diagnosis, found, result.signature),
+        lambda: page,
+        lambda: {
+            "k": spelled(found.k),
+            "n_items": len(found.items),
+            "n_chunks": found.n_chunks,
+            "looked_up": None if found.looked_up is None else found.looked_up._asdict(),
+            "classes": records_of(rows),
+            "counts": found.counts,
+            "signature": result.signature,
+        },
+        lambda: rows,
         {
             "json": (lambda target: write_text(as_text(found), target), _("the diagnosis")),
-            "csv": (
-                lambda target: write_table(found.table, target),
-                _("one row per ground-truth item"),
-            ),
+            "csv": (partial(write_csv, found.table), _("one row per ground-truth item")),
             "report": (
-                lambda target: result.report(
-                    target, k=shown_at, language=outputs.language, diagnosis=found
-                ),
+                partial(result.report, k=shown_at, language=outputs.language, diagnosis=found),
                 _("an HTML report"),
             ),
         },
@@ -143,9 +145,9 @@ def _saved_or_evaluated(
             problem = f"says how to evaluate, and {file} is a saved result"
             raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL file")
         return saved_result(file, need_rows=False)  # what needs them says so
-    k, settings = settled(k or (deepest(DEFAULT_CUTOFFS),), typed)
-    checked_plan(k, settings)
-    return evaluated_file(file, k, settings, otherwise=otherwise)[1]
+    asked = Evaluation.of(k or (deepest(DEFAULT_CUTOFFS),), typed)
+    asked.plan()
+    return evaluated_file(file, asked, otherwise)[1]
 
 
 def _check_texts(result: EvaluationResult, file: str) -> None:
@@ -185,17 +187,28 @@ def misses(
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
     saved, whose name ends in .json. 'krag-eval explain FILE POSITION' shows what became of one.
     """
+    from krag_eval.presenting.result import misses_page
+
     whole("n", n, 1)
     result = _saved_or_evaluated(file, k, given(options))
     at = _asked(k, result)
     missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
-    if outputs.format == "table":
-        from krag_eval.presenting.result import misses_page
-
-        page = misses_page(missed, n, result.labels, cutoff, terminal_width())
-        click.echo(page.text(terminal_width()))
-        return
-    write_files(outputs, partial(forms_of_misses, missed, n, cutoff, result.signature))
+    known = {name: "Int64" for name in ("covered", "ground_truth", "rank") if name in missed}
+    rows = missed[:n].reset_index().astype(known)
+    if len(missed) > n and outputs.format != "table":
+        click.echo(_("and {} more; -n {} lists all").format(len(missed) - n, len(missed)), err=True)
+    width = terminal_width() if outputs.format == "table" else _WHOLE
+    emit(
+        outputs,
+        lambda: misses_page(missed, n, result.labels, cutoff, width),
+        lambda: {
+            "k": cutoff,
+            "n_misses": len(missed),
+            "misses": records_of(rows),
+            "signature": result.signature,
+        },
+        lambda: rows,
+    )
 
 
 @command("Show what became of one query.", "krag-eval explain results.jsonl 0 --matcher coverage")
@@ -226,8 +239,8 @@ def explain(
     click.echo(told.to_text(terminal_width()))
 
 
-# The letters of the name of a run.
-_LONGEST_NAME = 40
+# Columns of a page that clips no text.
+_WHOLE = 10_000
 # No position has more digits.
 _MOST_DIGITS = 15
 
@@ -297,16 +310,9 @@ def report(
     at, diagnosis = _asked(k, result), None
     if index is not None:
         diagnosis = result.diagnose(chunks_of(index), k=at, foreign_index=foreign_index)
-    write = partial(
-        result.report,
-        k=at,
-        language=language,
-        by=by,
-        diagnosis=diagnosis,
-        metadata=metadata or None,
-        title=title,
-    )
-    write_files(outputs, writers={"page": (write, _("an HTML report"))})
+    how: dict[str, Any] = {"by": by, "metadata": metadata or None, "title": title}
+    write = partial(result.report, k=at, language=language, diagnosis=diagnosis, **how)
+    write_files(outputs, {"page": (write, _("an HTML report"))})
 
 
 @command(
@@ -330,21 +336,11 @@ def history(
     from krag_eval.results.history import History
 
     found = History.of(folder, metric or None, last=last)
-    if outputs.format == "table":
-        click.echo(f"{page_of(found).text(terminal_width())}\n")
-        print_signature(found.runs[-1].result.signature)
-    forms: Forms = {
-        "json": found.to_dict,
-        "csv": lambda: _in_words(found.table),
-        "markdown": lambda: _in_words(found.table),
-    }
-    write_files(
+    made = [one.isoformat(timespec="seconds") for one in found.table["made"]]
+    emit(
         outputs,
-        lambda: forms,
+        lambda: replace(page_of(found), signature=signed(found.runs[-1].result.signature)),
+        found.to_dict,
+        lambda: found.table.assign(made=made),
         {"plot": (partial(write_plot, found.plot), _("the metrics from run to run"))},
     )
-
-
-def _in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a history's table with its times as texts."""
-    return table.assign(made=[one.isoformat(timespec="seconds") for one in table["made"]])

@@ -14,21 +14,18 @@ from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from krag_eval._language import _
 from krag_eval._options import EVALUATOR_OPTIONS, Cut, Sampling, check_options, declared, option
-from krag_eval.cli import output
 from krag_eval.cli.options import command, saving
-from krag_eval.cli.output import Forms, Outputs, print_wrapped
+from krag_eval.cli.output import emit, or_none, records_of, write_csv, write_plot
+from krag_eval.cli.reading import chunks_of
 from krag_eval.cli.shell import printable
 from krag_eval.errors import Advice, DatasetError, Place, clipped
 from krag_eval.presenting import page_of
-
-if TYPE_CHECKING:
-    from krag_eval.retrievers.sweep import Sweep
 
 # What a file holds beside the arguments of sweep() that a file can spell.
 _NEEDED = ("corpus", "questions", "splitters", "retrievers")
@@ -79,20 +76,51 @@ def sweep(
     sweep in Python may stand there too; paths are seen from FILE.
     """
     from krag_eval import sweep as swept
+    from krag_eval.plotting import pareto_points
+    from krag_eval.presenting.sweep import reused
+    from krag_eval.report import write_report
 
     with _importing_beside(file):
         arguments = _Reader(file, allow_module).arguments(_read(file))
         typed = {"folder": folder, "timeout": timeout}
         arguments |= {name: one for name, one in typed.items() if one is not None}
         found = swept(**arguments, n_jobs=n_jobs)
-    if outputs.format == "table":
-        _print_sweep(found)
-    else:
-        from krag_eval.presenting.sweep import reused
-
+    if outputs.format != "table":
         for line in reused(found):
             click.echo(printable(line), err=True)
-    _write(outputs, found)
+    table, choice = found.table.reset_index(), found.choice
+    numbers = ("value", "held_out", "n_chosen_by", "n_held_out", "overrated", "shift")
+    told = None if choice is None else {
+        "cell": choice.name,
+        "metric": choice.metric,
+        **or_none({name: getattr(choice, name) for name in numbers}),
+    }  # fmt: skip
+    compared = found.comparison
+    emit(
+        outputs,
+        lambda: page_of(found),
+        lambda: {
+            "metric": found.metric,
+            "baseline": found.baseline,
+            "reused": found.n_reused,
+            "asked": found.n_asked,
+            "cells": records_of(table),
+            "choice": told,
+            "differences": [] if compared is None else records_of(compared.table),
+        },
+        lambda: table,
+        {
+            "csv": (partial(write_csv, table), _("the table of cells")),
+            "plot": (
+                partial(write_plot, lambda ax: pareto_points(found, ax=ax)),
+                _("quality against context"),
+            ),
+            "report": (
+                partial(write_report, found, language=outputs.language),
+                _("an HTML report"),
+            ),
+        },
+    )
 
 
 # The file.
@@ -138,8 +166,6 @@ class _Reader:
 
     def _corpus(self, named: object) -> list[Any]:
         """Read texts, each file one document, and JSONL, each line one."""
-        from krag_eval.cli.reading import chunks_of
-
         if isinstance(named, dict):
             found = self._function("corpus", named)()
             if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
@@ -357,67 +383,3 @@ def _importing_beside(file: str) -> Iterator[None]:
         for name in sys.modules.keys() - known:  # another file may have one of that name
             if os.path.dirname(getattr(sys.modules[name], "__file__", None) or "") == folder:
                 del sys.modules[name]
-
-
-# What is printed.
-
-
-def _print_sweep(found: Sweep) -> None:
-    """Print what there is of each cell, a column per cell, and what it says."""
-    page = page_of(found)
-    for table in page.tables:
-        click.echo(f"{table.text(output.terminal_width())}\n")
-    for line in page.notes:
-        print_wrapped(printable(line))
-    click.echo()
-    for line in "\n".join(page.sentences).splitlines():
-        print_wrapped(printable(line))
-
-
-def _forms(found: Sweep) -> Forms:
-    table, choice = found.table.reset_index(), found.choice
-    numbers = ("value", "held_out", "n_chosen_by", "n_held_out", "overrated", "shift")
-    told = None if choice is None else {
-        "cell": choice.name,
-        "metric": choice.metric,
-        **output.or_none({name: getattr(choice, name) for name in numbers}),
-    }  # fmt: skip
-    return {
-        "json": lambda: {
-            "metric": found.metric,
-            "baseline": found.baseline,
-            "reused": found.n_reused,
-            "asked": found.n_asked,
-            "cells": output.records_of(table),
-            "choice": told,
-            "differences": []
-            if found.comparison is None
-            else output.records_of(found.comparison.table),
-        },
-        "csv": lambda: table,
-        "markdown": lambda: table,
-    }
-
-
-def _write(outputs: Outputs, found: Sweep) -> None:
-    from krag_eval.plotting import pareto_points
-    from krag_eval.report import write_report
-
-    output.write_files(
-        outputs,
-        partial(_forms, found),
-        {
-            "csv": (
-                partial(output.write_table, found.table.reset_index()),
-                _("the table of cells"),
-            ),
-            "plot": (
-                partial(output.write_plot, lambda ax: pareto_points(found, ax=ax)),
-                _("quality against context"),
-            ),
-            "report": (
-                partial(write_report, found, language=outputs.language),
-                _("an HTML report"),
-            ),
-        },
-    )

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from krag_eval._language import _, ngettext
 from krag_eval._options import option
 from krag_eval.cli.options import Options, command, cutoffs_option, saving
 from krag_eval.cli.output import (
-    Forms,
-    Outputs,
     Target,
-    markdown_of,
-    print_signature,
-    print_table,
+    emit,
     rows_of,
+    signed,
     write_csv,
-    write_files,
     write_json,
 )
-from krag_eval.cli.reading import names_of_files
+from krag_eval.cli.reading import names_of_files, source_of
 from krag_eval.cli.shell import printable, warnings_as
 from krag_eval.errors import InvalidInput, muted
+from krag_eval.presenting import Page, Table
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 
 if TYPE_CHECKING:
@@ -107,41 +101,47 @@ def trec(
     score tag". Documents are ordered by score, then by id, both descending; ranks are ignored.
     The numbers are trec_eval's, under its names and ours.
     """
+    import pandas as pd
+
     from krag_eval.datasets.trec import read_qrels
 
-    _check_names(runs, outputs)
-    cutoffs = [*_checked_cutoffs(k), None]
-    judged = read_qrels(_source(qrels))
-    results = {
-        name: _evaluated(judged, run, cutoffs, reading, unjudged)
-        for name, run in zip(names_of_files(runs), runs, strict=True)
-    }
-    if outputs.format == "table":
-        _print_runs(results, judged.name)
-    _write(outputs, results)
-
-
-def _check_names(runs: Sequence[str], outputs: Outputs) -> None:
     if len(set(runs)) < len(runs):
         raise InvalidInput("runs", f": each run is named once, got {', '.join(runs)}")
     if "json" in outputs and len(runs) > 1:
-        raise InvalidInput(
-            "json",
-            f": holds the result of one run, got {len(runs)} runs",
-            "save each by a command of its own, or all of them by --csv",
-        )
-
-
-def _checked_cutoffs(k: Sequence[Cutoff]) -> list[int]:
+        problem = f": holds the result of one run, got {len(runs)} runs"
+        raise InvalidInput("json", problem, "save each by a command of its own, or all by --csv")
     for one in k:
         if isinstance(one, Budget):
             problem = f": {one} is a budget, and TREC's files name documents without their texts"
             raise InvalidInput("k", problem, "cut off after a number of documents")
-    return [one for one in k if isinstance(one, int)]
-
-
-def _source(name: str) -> Any:
-    return sys.stdin if name == "-" else name
+    judged = read_qrels(source_of(qrels))
+    cutoffs = [*(one for one in k if one is not None), None]
+    results = {
+        name: _evaluated(judged, run, cutoffs, reading, unjudged)
+        for name, run in zip(names_of_files(runs), runs, strict=True)
+    }
+    several = [*results.values()]
+    cells = [*_count_rows(several), *_measure_rows(several)]
+    header = ["trec_eval", "krag_eval", *results]
+    rows = pd.DataFrame(cells, columns=header, dtype=object)
+    signatures = dict(zip(results, _signatures(several), strict=True))
+    emit(
+        outputs,
+        lambda: Page(
+            _counted(several, printable(judged.name)),
+            [Table.of_cells([printable(one, _LONGEST_RUN) for one in header], cells, names=2)],
+            signature="\n".join(map(signed, dict.fromkeys(signatures.values()))),
+        ),
+        lambda: {
+            "runs": rows.set_index("trec_eval")[[*results]].to_dict(),
+            "signature": signatures,
+        },
+        lambda: rows,
+        {
+            "json": (partial(write_json, several[0]), _("the result")),
+            "csv": (partial(_write_csv, results), _("one row per run, query and cutoff")),
+        },
+    )
 
 
 def _evaluated(
@@ -150,7 +150,7 @@ def _evaluated(
     from krag_eval.datasets.trec import judged_dataset, read_run
     from krag_eval.results.rows import RowsInMemory
 
-    run = read_run(_source(name))
+    run = read_run(source_of(name))
     options: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
     dataset = judged_dataset(qrels, run, judged=bool(options), **reading)
     with warnings_as(name=printable(name)):
@@ -169,50 +169,11 @@ def _evaluated(
     return replace(result, settings={**result.settings, **said})
 
 
-def _forms(results: Mapping[str, EvaluationResult]) -> Forms:
-    import pandas as pd
-
-    several = list(results.values())
-    rows = pd.DataFrame(_rows(several), columns=["trec_eval", "krag_eval", *results], dtype=object)
-    return {
-        "json": lambda: {
-            "runs": {
-                name: dict(zip(rows["trec_eval"], rows[name], strict=True)) for name in results
-            },
-            "signature": dict(zip(results, _signatures(several), strict=True)),
-        },
-        "csv": lambda: rows,
-        "markdown": lambda: markdown_of(rows, results),
-    }
-
-
-def _write(outputs: Outputs, results: Mapping[str, EvaluationResult]) -> None:
-    write_files(
-        outputs,
-        partial(_forms, results),
-        {
-            "json": (partial(write_json, next(iter(results.values()))), _("the result")),
-            "csv": (
-                lambda target: _write_csv(results, target),
-                _("one row per run, query and cutoff"),
-            ),
-        },
-    )
-
-
 def _write_csv(results: Mapping[str, EvaluationResult], target: Target) -> None:
     import pandas as pd
 
     rows = pd.concat([rows_of(result).assign(run=run) for run, result in results.items()])
     write_csv(rows[["run", *(name for name in rows.columns if name != "run")]], target)
-
-
-def _print_runs(results: Mapping[str, EvaluationResult], judged: str) -> None:
-    click.echo(_counted(results, printable(judged)) + "\n")
-    header = ["trec_eval", "krag_eval", *(printable(name, _LONGEST_RUN) for name in results)]
-    print_table(header, _rows(list(results.values())), names=2)
-    for signature in dict.fromkeys(_signatures(list(results.values()))):
-        print_signature(signature)
 
 
 def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:
@@ -225,16 +186,11 @@ def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:
         yield replace(result, settings=settings).signature
 
 
-def _counted(results: Mapping[str, EvaluationResult], judged: str) -> str:
-    numbers = sorted({result.n_queries for result in results.values()})
+def _counted(results: Sequence[EvaluationResult], judged: str) -> str:
+    numbers = sorted({result.n_queries for result in results})
     n = str(numbers[0]) if len(numbers) == 1 else _("{} to {}").format(numbers[0], numbers[-1])
     told = ngettext("{n} topic of {qrels}", "{n} topics of {qrels}", numbers[-1])
     return told.format(n=n, qrels=judged)
-
-
-def _rows(results: Sequence[EvaluationResult]) -> list[list[Any]]:
-    """Return the measures, by trec_eval's name and by ours, with their numbers in each run."""
-    return [*_count_rows(results), *_measure_rows(results)]
 
 
 def _count_rows(results: Sequence[EvaluationResult]) -> Iterator[list[Any]]:
