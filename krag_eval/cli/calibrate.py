@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._language import _
 from krag_eval._options import option
-from krag_eval.cli.options import DIAGNOSIS, ENCODING, command, saving
-from krag_eval.cli.output import emit, records_of, write_csv, write_plot
-from krag_eval.cli.reading import source_of
+from krag_eval.cli import options, output, reading
 from krag_eval.errors import InvalidInput, Place, Refusal, whole
 from krag_eval.presenting import page_of
 
@@ -24,16 +22,16 @@ _COLUMNS = ("actual", "predicted", "relevant")
 _LABELS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-@command(
+@options.command(
     "Find the threshold that agrees best with labelled pairs.",
     "krag-eval calibrate pairs.csv --matcher coverage --plot curve.png",
 )
 def calibrate(
     file: str,
-    matcher: str = DIAGNOSIS["matcher"],
+    matcher: str = options.DIAGNOSIS["matcher"],
     n: int = option("List the N nearest pairs.", "N", flags=("-n",), default=10),
-    encoding: str = ENCODING,
-    outputs: Any = saving(
+    encoding: str = options.ENCODING,
+    outputs: Any = options.saving(
         csv="Save the decision at every threshold.",
         plot="Draw the decision by threshold, as .png, .svg or .pdf.",
     ),
@@ -59,7 +57,7 @@ def calibrate(
     near, page = found.borderline(n).reset_index(), page_of(found)
     options = f"--matcher {shlex.quote(matcher)} --threshold {found.best_threshold:.4f}"
     typed = f"krag-eval evaluate results.jsonl {options}"
-    emit(
+    output.emit(
         outputs,
         lambda: replace(page, tables=[borderline(found, n)], notes=[typed]),
         lambda: {
@@ -69,13 +67,13 @@ def calibrate(
             "level": found.level,
             **found.decision(found.best_threshold),
             "n_pairs": len(found.relevant),
-            "borderline": records_of(near),
+            "borderline": output.records_of(near),
             "matcher": found.matcher,
         },
         lambda: near,
         {
-            "csv": (partial(write_csv, found.curve), _("the decision at every threshold")),
-            "plot": (partial(write_plot, found.plot), _("the decision by threshold")),
+            "csv": (partial(output.write_csv, found.curve), _("the decision at every threshold")),
+            "plot": (partial(output.write_plot, found.plot), _("the decision by threshold")),
         },
     )
 
@@ -86,7 +84,7 @@ def _table(file: str, encoding: str) -> Records:
     from krag_eval.datasets.table import Records
 
     kind = None if file == "-" else format_of(file)
-    read = File.of(source_of(file), wanted=_COLUMNS, encoding=encoding)
+    read = File.of(reading.source_of(file), wanted=_COLUMNS, encoding=encoding)
     table = Records.of(rows_in(read, "json" if kind is None else kind.name), read.name)
     missing = [one for one in _COLUMNS if one not in table.names]
     if missing:

@@ -11,28 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from krag_eval._language import _
 from krag_eval._options import option
-from krag_eval.cli.options import (
-    CLUSTERS,
-    EVALUATION,
-    FLOORS,
-    ON,
-    Evaluation,
-    Options,
-    command,
-    given,
-    metric_option,
-    saving,
-)
-from krag_eval.cli.output import (
-    check_not_read,
-    emit,
-    json_of,
-    pronounce,
-    records_of,
-    write_plot,
-    write_text,
-)
-from krag_eval.cli.reading import evaluated_file, is_saved, names_of_files, place_of, saved_result
+from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import Verdict, printable, warnings_as
 from krag_eval.errors import DatasetError, InvalidInput, Refusal, one_of, warn
 from krag_eval.presenting import page_of
@@ -54,23 +33,23 @@ _CHANGED = 3
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
-@command(
+@options.command(
     "Compare retrievers on the same queries.",
     "krag-eval compare before.jsonl after.jsonl --matcher coverage --metric recall@5",
 )
 def compare(
     files: tuple[str, ...],
-    metric: tuple[str, ...] = metric_option(
+    metric: tuple[str, ...] = options.metric_option(
         "What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise."
     ),
     baseline: str | None = option(
         "Compare the others with this system alone: a FILE, or the name it has in the tables.",
         "NAME",
     ),
-    on: Literal["all", "common"] = ON,
-    clusters: str | None = CLUSTERS,
-    options: Any = EVALUATION,
-    outputs: Any = saving(
+    on: Literal["all", "common"] = options.ON,
+    clusters: str | None = options.CLUSTERS,
+    typed: Any = options.EVALUATION,
+    outputs: Any = options.saving(
         markdown="Save the table as Markdown.",
         latex="Save the table as LaTeX.",
         plot="Draw the differences with their intervals, as .png, .svg or .pdf.",
@@ -90,9 +69,11 @@ def compare(
     by_file = {file: name for name, file in named.items()}
     if baseline is not None:
         baseline = by_file.get(baseline) or one_of("baseline", baseline, [*named])
-    saved = {name: saved_result(file) for name, file in named.items() if is_saved(file)}
-    asked, metrics = _asked(Evaluation.of(options["k"], given(options)), metric, named, saved)
-    check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
+    read = {name: file for name, file in named.items() if reading.is_saved(file)}
+    saved = {name: reading.saved_result(file) for name, file in read.items()}
+    asked, metrics = _asked(options.Evaluation.of(typed), metric, named, saved)
+    rows = filter(None, (one.rows.named_from("") for one in saved.values()))
+    output.check_not_read(outputs, rows)
     results = _evaluated({**named, **saved}, asked)
     found = compared(results, metrics, baseline=baseline, on=on, clusters=clusters)
     page = page_of(found)
@@ -104,7 +85,7 @@ def compare(
             ax.figure.set_size_inches(*forest_size(found))  # type: ignore[union-attr]
         found.plot(ax)
 
-    emit(
+    output.emit(
         outputs,
         lambda: replace(page, tables=[*page.tables, *changed(found, _CHANGED)]),
         lambda: {
@@ -113,14 +94,14 @@ def compare(
             **({} if found.clusters is None else {"clusters": found.clusters}),
             **({"dependent": dict(found.dependent)} if found.dependent else {}),
             **({"failed": found.failed} if found.failed else {}),
-            "differences": records_of(found.table),
+            "differences": output.records_of(found.table),
             "signature": f"{found.signature} | n_resamples={found.n_resamples}",
         },
         lambda: found.table,
         {
-            "markdown": (partial(write_text, page.markdown()), _("the table, in Markdown")),
-            "latex": (partial(write_text, page.latex()), _("the table, in LaTeX")),
-            "plot": (partial(write_plot, draw), _("the differences with their intervals")),
+            "markdown": (partial(output.write_text, page.markdown()), _("the table, in Markdown")),
+            "latex": (partial(output.write_text, page.latex()), _("the table, in LaTeX")),
+            "plot": (partial(output.write_plot, draw), _("the differences with their intervals")),
             "report": (partial(found.report, language=outputs.language), _("an HTML report")),
         },
     )
@@ -143,8 +124,8 @@ def _systems(files: Sequence[str]) -> list[str]:
     >>> _systems(["old/bm25.json", "new/bm25.json"]), _systems(["bm25.json", "bm25.jsonl"])
     (['old/bm25', 'new/bm25'], ['bm25.json', 'bm25.jsonl'])
     """
-    names = names_of_files(["stdin" if file == "-" else _stem(file) for file in files])
-    return names if len(set(names)) == len(files) else names_of_files(files)
+    names = reading.names_of_files(["stdin" if file == "-" else _stem(file) for file in files])
+    return names if len(set(names)) == len(files) else reading.names_of_files(files)
 
 
 def _stem(path: str) -> str:
@@ -156,11 +137,11 @@ def _stem(path: str) -> str:
 
 
 def _asked(
-    asked: Evaluation,
+    asked: options.Evaluation,
     metric: Sequence[str],
     named: Mapping[str, str],
     saved: Mapping[str, EvaluationResult],
-) -> tuple[Evaluation, Sequence[str]]:
+) -> tuple[options.Evaluation, Sequence[str]]:
     """Return how to evaluate files that are no saved results, and what to compare.
 
     Raises:
@@ -170,11 +151,10 @@ def _asked(
     from krag_eval.statistics.comparison import checked_metrics
 
     to_be_evaluated = [name for name in named if name not in saved]
-    if given(EVALUATION) and not to_be_evaluated:
+    useless = [] if to_be_evaluated else [*options.given(options.EVALUATION)]
+    if useless:
         problem = "says how to evaluate, and every FILE is a saved result"
-        raise InvalidInput(
-            next(iter(given(EVALUATION))), problem, "leave it out, or name the JSONL files"
-        )
+        raise InvalidInput(useless[0], problem, "leave it out, or name the JSONL files")
     if not metric:
         cutoffs = [*([asked.k] if to_be_evaluated else []), *(one.k for one in saved.values())]
         shared = set.intersection(*map(set, cutoffs))
@@ -187,7 +167,7 @@ def _asked(
 
 
 def _evaluated(
-    named: Mapping[str, str | EvaluationResult], asked: Evaluation
+    named: Mapping[str, str | EvaluationResult], asked: options.Evaluation
 ) -> dict[str, EvaluationResult]:
     """Evaluate the files among results."""
     results, datasets = {}, []
@@ -196,7 +176,7 @@ def _evaluated(
             results[name] = one
             continue
         with warnings_as(name=printable(name)):
-            dataset, results[name] = evaluated_file(one, asked)
+            dataset, results[name] = reading.evaluated_file(one, asked)
         datasets.append(dataset)
     _check_same_ground_truth(datasets)
     return results
@@ -218,9 +198,9 @@ def _check_same_ground_truth(datasets: Sequence[Dataset]) -> None:
             if ours != theirs and _wanted(ours) != _wanted(theirs):
                 raise DatasetError(
                     "",
-                    f"the ground truth differs from {place_of(first, query)}",
+                    f"the ground truth differs from {reading.place_of(first, query)}",
                     "compare files about the same data",
-                    place=place_of(other, query),
+                    place=reading.place_of(other, query),
                 )
 
 
@@ -233,8 +213,8 @@ def _wanted(items: Sequence[DocumentLike | AnyOf]) -> list[list[tuple[str, str]]
 
 
 #: What a gate holds a result to, beside floors.
-_DROP: Options = {
-    "metric": metric_option("What may not drop below the baseline, as ndcg@10."),
+_DROP: options.Options = {
+    "metric": options.metric_option("What may not drop below the baseline, as ndcg@10."),
     "max_drop": option(
         "How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]",
         "X",
@@ -254,12 +234,12 @@ _DROP: Options = {
         kind=int,
         default=0,
     ),
-    "on": ON,
-    "clusters": CLUSTERS,
+    "on": options.ON,
+    "clusters": options.CLUSTERS,
 }
 
 
-@command(
+@options.command(
     "Check a saved result against floors and a baseline.",
     "krag-eval gate new.json --baseline old.json --metric recall@5 --max-drop 0.02",
     reads=("baseline", "history"),
@@ -274,8 +254,8 @@ def gate(
     ),
     last: int | None = option("Take the mean of the last N of --history.  [default: 10]", "N"),
     drop: Any = _DROP,
-    floors: tuple[str, ...] = FLOORS,
-    outputs: Any = saving(("github", "gitlab")),
+    floors: tuple[str, ...] = options.FLOORS,
+    outputs: Any = options.saving(("github", "gitlab")),
 ) -> Verdict:
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
 
@@ -287,8 +267,8 @@ def gate(
     if last is not None and history is None:
         raise InvalidInput("last", "is about --history, and none was given")
     how = {**drop, "metric": drop["metric"] or None}
-    result = saved_result(new, need_rows=baseline is not None or history is not None)
-    how["baseline"] = None if baseline is None else saved_result(baseline)
+    result = reading.saved_result(new, need_rows=baseline is not None or history is not None)
+    how["baseline"] = None if baseline is None else reading.saved_result(baseline)
     report: GateReport
     if history is None:
         report = result.check(floors or None, **how)
@@ -300,21 +280,21 @@ def gate(
         _note_verdict(new, result, report)
     if outputs.format != "table":
         rows = _rows(report)
-        emit(
+        output.emit(
             outputs,
             lambda: page_of(report),
             lambda: {
                 "passed": report.passed,
                 "outcome": report.outcome,
-                "gates": records_of(rows),
+                "gates": output.records_of(rows),
                 "failed": dict(report.failed),
                 "note": report.note,
             },
             lambda: rows,
             github=lambda: _annotations(report),
-            gitlab=lambda: json_of(_findings(report, new)),
+            gitlab=lambda: output.json_of(_findings(report, new)),
         )
-    return pronounce(report)
+    return output.pronounce(report)
 
 
 def _note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> None:
@@ -386,7 +366,7 @@ def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
 _RESAMPLES_OF_A_PILOT = 100
 
 
-@command(
+@options.command(
     "Find out how many questions show a difference.",
     "krag-eval plan old.json new.json --metric ndcg@10 --detect 0.02",
 )
@@ -408,9 +388,9 @@ def plan(
         "Of one PILOT: how its values go together with those of another system.  [default: 0.5]",
         "X",
     ),
-    on: Literal["all", "common"] = ON,
-    clusters: str | None = CLUSTERS,
-    outputs: Any = saving(
+    on: Literal["all", "common"] = options.ON,
+    clusters: str | None = options.CLUSTERS,
+    outputs: Any = options.saving(
         plot="Draw what can be shown by number of questions, as .png, .svg or .pdf."
     ),
 ) -> None:
@@ -435,12 +415,12 @@ def plan(
     numbers = found.to_dict()
     effects = ", ".join(f"{tag} {effect:.2f}" for tag, effect in found.dependent.items())
     row = {**numbers, "systems": " and ".join(found.systems), "dependent": effects}
-    emit(
+    output.emit(
         outputs,
         lambda: page_of(found),
         lambda: numbers,
         lambda: pd.DataFrame([row]),
-        {"plot": (partial(write_plot, found.plot), _("what can be shown"))},
+        {"plot": (partial(output.write_plot, found.plot), _("what can be shown"))},
     )
 
 
@@ -454,9 +434,9 @@ def _pilot(
     from krag_eval.statistics.comparison import compare as compared
 
     if len(files) == 1:
-        return saved_result(files[0])
+        return reading.saved_result(files[0])
     if len(files) > 2:
         raise InvalidInput("pilot", f": name one result or two, got {len(files)}")
-    results = {name: saved_result(file) for name, file in _named(files).items()}
+    results = {name: reading.saved_result(file) for name, file in _named(files).items()}
     how: dict[str, Any] = {"on": on, "clusters": clusters, "n_resamples": _RESAMPLES_OF_A_PILOT}
     return compared(results, **how) if metric is None else compared(results, metric, **how)

@@ -15,32 +15,7 @@ import click
 
 from krag_eval._language import N_, _, ngettext
 from krag_eval._options import option
-from krag_eval.cli.options import (
-    CELLS,
-    CHUNKS_HELP,
-    EVALUATION,
-    FLOORS,
-    Evaluation,
-    Options,
-    command,
-    given,
-    metric_option,
-    saving,
-)
-from krag_eval.cli.output import (
-    emit,
-    or_none,
-    pronounce,
-    records_of,
-    rows_of,
-    show,
-    signed,
-    write_csv,
-    write_json,
-    write_plot,
-    write_text,
-)
-from krag_eval.cli.reading import audited_file, evaluated_file
+from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import Verdict, printable, warnings_as
 from krag_eval.errors import InvalidInput, whole
 from krag_eval.presenting import Page, Table, page_of
@@ -64,7 +39,7 @@ _BY_DEFAULT = ("threshold=-", "criteria=all", "averaging=both", "conventions=def
 
 
 #: Settings of an audit.
-_AUDITING: Options = {
+_AUDITING: options.Options = {
     "k": option(
         "How many documents are to hold all items of a query.",
         "K",
@@ -98,7 +73,7 @@ def _is_in_chunks(
 
     Args:
         file: Its name.
-        chunks: The options of a run in chunks that were given.
+        chunks: The options of a run in chunks that were options.given.
         need_rows: Those that need the values of every query.
         settings: How to evaluate and read it.
 
@@ -138,18 +113,18 @@ def _looked_at(file: str) -> tuple[bool, int]:
         return False, 0  # the reader says what is wrong
 
 
-@command(
+@options.command(
     "Evaluate the retrieved documents in a file.",
     "krag-eval evaluate results.jsonl --matcher coverage -k 1,5,10",
 )
 def evaluate(
     file: str,
-    metric: tuple[str, ...] = metric_option(
+    metric: tuple[str, ...] = options.metric_option(
         "Compute and print this alone: a metric (recall), one of its averages (macro_recall), or "
         "either at a cutoff (ndcg@10), which then needs no -k.",
         "NAME",
     ),
-    options: Any = EVALUATION,
+    typed: Any = options.EVALUATION,
     intervals: bool = option("Print the 95 % interval of each average."),
     tag: tuple[str, ...] = option(
         "Print averages within slices of the queries too: by a column, or by items, "
@@ -157,10 +132,10 @@ def evaluate(
         "TAG",
         flags=("--by",),
     ),
-    floors: tuple[str, ...] = FLOORS,
+    floors: tuple[str, ...] = options.FLOORS,
     verbose: bool = option("Print the whole signature in a terminal, too."),
     texts: bool = option("Save the documents' texts, ids and metadata in --json too."),
-    outputs: Any = saving(
+    outputs: Any = options.saving(
         json="Save the result; Python reads it back.",
         csv="Save one row per query and cutoff.",
         plot="Draw the metrics at the last cutoff (--budget comes after -k), as .png, .svg or "
@@ -197,7 +172,7 @@ def evaluate(
         raise InvalidInput("format", problem, "choose json or markdown, or leave out --by")
     if texts and "json" not in outputs:
         raise InvalidInput("texts", "is about --json, and none was asked for", "add --json OUT")
-    asked = _asked(Evaluation.of(options["k"], given(options)), metric, floors)
+    asked = _asked(options.Evaluation.of(typed), metric, floors)
     wanted = {
         "intervals": intervals,
         "tag": tag,
@@ -213,7 +188,7 @@ def evaluate(
         source, how = file, {**chunks, **asked.settings}
         result = evaluate_file(file, asked.k, metrics=asked.metrics, **how)
     else:
-        dataset, result = evaluated_file(file, asked)
+        dataset, result = reading.evaluated_file(file, asked)
         source = dataset.source
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
     verdict = result.check(floors) if floors else None
@@ -224,7 +199,7 @@ def evaluate(
         for name, value in result.to_dict().items()
         if asked.averages is None or name.rpartition("@")[0] in asked.averages
     }
-    emit(
+    output.emit(
         outputs,
         lambda: _page(
             result, asked.averages, bounds, [page_of(one) for one in sliced], source, whole=verbose
@@ -233,22 +208,29 @@ def evaluate(
             "n_queries": result.n_queries,
             "n_counted": result.summary.n_counted,
             **({"n_failed": result.n_failed} if result.n_failed else {}),
-            "metrics": or_none(values),
+            "metrics": output.or_none(values),
             **_intervals(values, bounds),
-            **({"slices": {one.tag: records_of(one.table) for one in sliced}} if sliced else {}),
+            **(
+                {"slices": {one.tag: output.records_of(one.table) for one in sliced}}
+                if sliced
+                else {}
+            ),
             "signature": result.signature,
         },
         lambda: _rows(values, bounds),
         {
             # Written while the queries were evaluated.
             "per_query": (lambda target: None, _("one row per query")),
-            "json": (partial(write_json, result, texts=texts, gate=verdict), _("the result")),
+            "json": (
+                partial(output.write_json, result, texts=texts, gate=verdict),
+                _("the result"),
+            ),
             "csv": (
-                lambda target: write_csv(rows_of(result), target),
+                lambda target: output.write_csv(output.rows_of(result), target),
                 _("one row per query and cutoff"),
             ),
             "plot": (
-                partial(write_plot, partial(result.plot, None)),
+                partial(output.write_plot, partial(result.plot, None)),
                 _("the metrics @{}").format(spelled(result.k[-1])),
             ),
             "report": (
@@ -257,10 +239,12 @@ def evaluate(
             ),
         },
     )
-    return None if verdict is None else pronounce(verdict)
+    return None if verdict is None else output.pronounce(verdict)
 
 
-def _asked(asked: Evaluation, metric: Sequence[str], floors: Sequence[str]) -> Evaluation:
+def _asked(
+    asked: options.Evaluation, metric: Sequence[str], floors: Sequence[str]
+) -> options.Evaluation:
     """Refuse metrics, settings and floors that no file allows; return what to compute."""
     from krag_eval.statistics.gates import checked_floors, parse_floor
 
@@ -296,7 +280,7 @@ def _page(
         notes += one.told
     seen = bool(sys.stdout and sys.stdout.isatty())  # it may be closed
     signature = result.signature if whole or not seen else _in_short(result.signature)
-    return Page(title, tables, notes=notes, signature=signed(signature))
+    return Page(title, tables, notes=notes, signature=output.signed(signature))
 
 
 def _in_short(signature: str) -> str:
@@ -325,14 +309,14 @@ def _intervals(values: Mapping[str, float], intervals: pd.DataFrame | None) -> d
     return {"intervals": dict(pairs)}
 
 
-@command(
+@options.command(
     "Look for what is wrong with the ground truth in a file.",
     "krag-eval audit results.jsonl --index chunks.jsonl",
     reads=("index",),
 )
 def audit(
     file: str,
-    index: str | None = option(CHUNKS_HELP, "CHUNKS"),
+    index: str | None = option(options.CHUNKS_HELP, "CHUNKS"),
     fail_on: tuple[str, ...] = option(
         "Exit with 1 if any of these is found, as in dangling,twins. Repeat it for several.",
         "NAMES",
@@ -340,8 +324,8 @@ def audit(
     settings: Any = _AUDITING,
     question_field: str | None = option("The field with the question.", "NAME"),
     actual_field: str | None = option("The field with the ground truth.", "NAME"),
-    reading: Any = CELLS,
-    outputs: Any = saving(
+    cells: Any = options.CELLS,
+    outputs: Any = options.saving(
         json="Save the audit; Python reads it back.",
         csv="Save one row per place that was found.",
     ),
@@ -358,8 +342,8 @@ def audit(
 
     if fail_on:
         checked_names(fail_on, () if index else ("an index",))
-    fields = {"question": question_field, "actual": actual_field, **given(reading)}
-    dataset, found = audited_file(
+    fields = {"question": question_field, "actual": actual_field, **options.given(cells)}
+    dataset, found = reading.audited_file(
         file, index, {name: one for name, one in fields.items() if one}, settings
     )
     # What could not be looked for is refused before anything is printed.
@@ -367,7 +351,7 @@ def audit(
     # What was not looked for is unknown.
     counts: dict[str, int | None] = {name: len(one.rows) for name, one in found.findings.items()}
     counts |= dict.fromkeys(found.unchecked)
-    emit(
+    output.emit(
         outputs,
         lambda: _page_of_audit(found, dataset.source),
         lambda: {
@@ -378,15 +362,15 @@ def audit(
         },
         lambda: pd.DataFrame({"finding": [*counts], "rows": [*counts.values()]}, dtype=object),
         {
-            "json": (lambda target: write_text(as_text(found), target), _("the audit")),
+            "json": (lambda target: output.write_text(as_text(found), target), _("the audit")),
             "csv": (
                 # Where a finding is about a query, the cell of the item is empty.
-                partial(write_csv, found.table),
+                partial(output.write_csv, found.table),
                 _("one row per place that was found"),
             ),
         },
     )
-    return None if report is None else pronounce(report)
+    return None if report is None else output.pronounce(report)
 
 
 def _page_of_audit(found: Audit, source: str) -> Page:
@@ -404,7 +388,7 @@ _SHOWN = {
 }
 
 
-@command("Evaluate the data set that ships with the package.")
+@options.command("Evaluate the data set that ships with the package.")
 def demo() -> None:
     """Evaluate the small English and Korean data set that ships with the package."""
     from krag_eval.datasets import demo_dataset
@@ -419,11 +403,11 @@ A library in English and a bicycle rental in Korean: for every question, what a 
 have found and what it found. A document counts as found when its text is equal (--matcher text).
 """)
     )
-    show(_page(result, None, None, [], _("krag_eval's demo data"), whole=True))
+    output.show(_page(result, None, None, [], _("krag_eval's demo data"), whole=True))
     shown = ("macro_recall@5", "mrr@5", "ndcg@5")
     rows = [[name, *(metrics[key] for key in shown)] for name, metrics in matched.items()]
     title = "\n" + _("The same retrieved lists, matched in other ways:")
-    show(Page(title, [Table.of_cells([_("matcher"), *shown], rows)]))
+    output.show(Page(title, [Table.of_cells([_("matcher"), *shown], rows)]))
     click.echo()
     for name in matched:
         click.echo(f"  {name:<9} {_(_SHOWN[name])}")

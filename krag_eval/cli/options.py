@@ -17,7 +17,7 @@ from krag_eval._options import PLAN_OPTIONS, Cut, Option, PlanOptions, Sampling,
 from krag_eval._text import name_and_settings
 from krag_eval.cli import help as helping
 from krag_eval.cli.output import STREAMED, checked_outputs, printing_beside
-from krag_eval.cli.shell import warnings_as
+from krag_eval.cli.shell import warnings_below
 from krag_eval.errors import Advice, InvalidInput, Refusal
 from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
@@ -74,7 +74,7 @@ def command(
                 values[name] = {one: values.pop(one) for one in bundle}
             if "outputs" in bundles:
                 values["outputs"] = checked_outputs(values["outputs"], sources)
-            with printing_beside(values.get("outputs", {})), warnings_as():
+            with printing_beside(values.get("outputs", {})), warnings_below():
                 return function(**values)
 
         return helping.Command(
@@ -321,14 +321,14 @@ class Evaluation:
     averages: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, k: tuple[Cutoff, ...], typed: Mapping[str, Any]) -> Evaluation:
-        """Settle what was typed.
+    def of(cls, options: Mapping[str, Any], k: tuple[Cutoff, ...] = ()) -> Evaluation:
+        """Settle what was typed of the options of a command, at their cutoffs or others.
 
         Raises:
             InvalidInput: If the options about cutoffs do not fit together, or the matcher does not
                 know ``--union``.
         """
-        settings = dict(typed)
+        k, settings = k or options["k"], given(options)
         settings.pop("k", None)
         budget, length = settings.pop("budget", None), settings.pop("length", "words")
         if settings.pop("union", False):

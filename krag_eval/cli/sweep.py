@@ -20,9 +20,7 @@ import click
 
 from krag_eval._language import _
 from krag_eval._options import EVALUATOR_OPTIONS, Cut, Sampling, check_options, declared, option
-from krag_eval.cli.options import command, saving
-from krag_eval.cli.output import emit, or_none, records_of, write_csv, write_plot
-from krag_eval.cli.reading import chunks_of
+from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import printable
 from krag_eval.errors import Advice, DatasetError, Place, clipped
 from krag_eval.presenting import page_of
@@ -41,7 +39,7 @@ _WRITING = ("evaluate_file",)
 _ALLOW = "allow_module"
 
 
-@command(
+@options.command(
     "Try splitters with retrievers on the same questions.",
     "krag-eval sweep sweep.toml --folder kept --plot pareto.png",
 )
@@ -62,7 +60,7 @@ def sweep(
     allow_module: tuple[str, ...] = option(
         "Let FILE name functions of this module or package, too. Repeatable.", "NAME"
     ),
-    outputs: Any = saving(
+    outputs: Any = options.saving(
         csv="Save the table, a row per cell.",
         plot="Draw quality against context, as .png, .svg or .pdf.",
         report=True,
@@ -93,10 +91,10 @@ def sweep(
     told = None if choice is None else {
         "cell": choice.name,
         "metric": choice.metric,
-        **or_none({name: getattr(choice, name) for name in numbers}),
+        **output.or_none({name: getattr(choice, name) for name in numbers}),
     }  # fmt: skip
     compared = found.comparison
-    emit(
+    output.emit(
         outputs,
         lambda: page_of(found),
         lambda: {
@@ -104,15 +102,15 @@ def sweep(
             "baseline": found.baseline,
             "reused": found.n_reused,
             "asked": found.n_asked,
-            "cells": records_of(table),
+            "cells": output.records_of(table),
             "choice": told,
-            "differences": [] if compared is None else records_of(compared.table),
+            "differences": [] if compared is None else output.records_of(compared.table),
         },
         lambda: table,
         {
-            "csv": (partial(write_csv, table), _("the table of cells")),
+            "csv": (partial(output.write_csv, table), _("the table of cells")),
             "plot": (
-                partial(write_plot, lambda ax: pareto_points(found, ax=ax)),
+                partial(output.write_plot, lambda ax: pareto_points(found, ax=ax)),
                 _("quality against context"),
             ),
             "report": (
@@ -180,7 +178,7 @@ class _Reader:
         for path in paths:
             there = os.path.join(os.path.dirname(self.file), path)
             if path.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-                documents += chunks_of(there)
+                documents += reading.chunks_of(there)
             else:
                 documents.append(_text(there))
         return documents

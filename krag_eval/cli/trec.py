@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._language import _, ngettext
 from krag_eval._options import option
-from krag_eval.cli.options import Options, command, cutoffs_option, saving
-from krag_eval.cli.output import (
-    Target,
-    emit,
-    rows_of,
-    signed,
-    write_csv,
-    write_json,
-)
-from krag_eval.cli.reading import names_of_files, source_of
+from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import printable, warnings_as
 from krag_eval.errors import InvalidInput, muted
 from krag_eval.presenting import Page, Table
@@ -53,7 +44,7 @@ _LONGEST_RUN = 40
 
 
 #: How judgements are read.
-_READING: Options = {
+_READING: options.Options = {
     "missing": option(
         "Topics of QRELS that a run lacks: count them as 0 (trec_eval -c), or leave them out.",
         choices=("zero", "skip"),
@@ -73,25 +64,25 @@ _READING: Options = {
 }
 
 
-@command(
+@options.command(
     "Evaluate TREC runs; the numbers are trec_eval's.",
     "krag-eval trec judgements.qrels bm25.run -k 10",
 )
 def trec(
     qrels: str,
     runs: tuple[str, ...],
-    k: tuple[Cutoff, ...] = cutoffs_option(
+    k: tuple[Cutoff, ...] = options.cutoffs_option(
         (5, 10, 100),
         "Cut off after the first K documents. Several: -k 5,10; what needs no cutoff is always "
         "shown.",
     ),
-    reading: Any = _READING,
+    how: Any = _READING,
     unjudged: str = option(
         "Documents that QRELS does not judge: wrong, or as if not retrieved (trec_eval -J).",
         choices=("wrong", "leave_out"),
         default="wrong",
     ),
-    outputs: Any = saving(
+    outputs: Any = options.saving(
         json="Save the result of a single run.", csv="Save one row per run, topic and cutoff."
     ),
 ) -> None:
@@ -114,23 +105,23 @@ def trec(
         if isinstance(one, Budget):
             problem = f": {one} is a budget, and TREC's files name documents without their texts"
             raise InvalidInput("k", problem, "cut off after a number of documents")
-    judged = read_qrels(source_of(qrels))
+    judged = read_qrels(reading.source_of(qrels))
     cutoffs = [*(one for one in k if one is not None), None]
     results = {
-        name: _evaluated(judged, run, cutoffs, reading, unjudged)
-        for name, run in zip(names_of_files(runs), runs, strict=True)
+        name: _evaluated(judged, run, cutoffs, how, unjudged)
+        for name, run in zip(reading.names_of_files(runs), runs, strict=True)
     }
     several = [*results.values()]
     cells = [*_count_rows(several), *_measure_rows(several)]
     header = ["trec_eval", "krag_eval", *results]
     rows = pd.DataFrame(cells, columns=header, dtype=object)
     signatures = dict(zip(results, _signatures(several), strict=True))
-    emit(
+    output.emit(
         outputs,
         lambda: Page(
             _counted(several, printable(judged.name)),
             [Table.of_cells([printable(one, _LONGEST_RUN) for one in header], cells, names=2)],
-            signature="\n".join(map(signed, dict.fromkeys(signatures.values()))),
+            signature="\n".join(map(output.signed, dict.fromkeys(signatures.values()))),
         ),
         lambda: {
             "runs": rows.set_index("trec_eval")[[*results]].to_dict(),
@@ -138,42 +129,42 @@ def trec(
         },
         lambda: rows,
         {
-            "json": (partial(write_json, several[0]), _("the result")),
+            "json": (partial(output.write_json, several[0]), _("the result")),
             "csv": (partial(_write_csv, results), _("one row per run, query and cutoff")),
         },
     )
 
 
 def _evaluated(
-    qrels: Qrels, name: str, cutoffs: Sequence[Cutoff], reading: Mapping[str, Any], unjudged: str
+    qrels: Qrels, name: str, cutoffs: Sequence[Cutoff], how: Mapping[str, Any], unjudged: str
 ) -> EvaluationResult:
     from krag_eval.datasets.trec import judged_dataset, read_run
     from krag_eval.results.rows import RowsInMemory
 
-    run = read_run(source_of(name))
-    options: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
-    dataset = judged_dataset(qrels, run, judged=bool(options), **reading)
+    run = read_run(reading.source_of(name))
+    judging: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
+    dataset = judged_dataset(qrels, run, judged=bool(judging), **how)
     with warnings_as(name=printable(name)):
-        result = dataset.evaluator(**options).evaluate(cutoffs)
-    if reading["relevance_level"] > 1:
+        result = dataset.evaluator(**judging).evaluate(cutoffs)
+    if how["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
         with muted():  # said already
             graded = judged_dataset(
-                qrels, run, judged=bool(options), **{**reading, "relevance_level": 1}
+                qrels, run, judged=bool(judging), **{**how, "relevance_level": 1}
             )
-            ndcg = graded.evaluator(**options).evaluate(cutoffs, metrics=["ndcg"]).tables
+            ndcg = graded.evaluator(**judging).evaluate(cutoffs, metrics=["ndcg"]).tables
         tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
         rows = RowsInMemory(result.labels, tables, result.counted, result.rows.digests)
         result = replace(result, rows=rows)
-    said = {name: str(value) for name, value in reading.items() if value != _UNSAID[name]}
+    said = {name: str(value) for name, value in how.items() if value != _UNSAID[name]}
     return replace(result, settings={**result.settings, **said})
 
 
-def _write_csv(results: Mapping[str, EvaluationResult], target: Target) -> None:
+def _write_csv(results: Mapping[str, EvaluationResult], target: output.Target) -> None:
     import pandas as pd
 
-    rows = pd.concat([rows_of(result).assign(run=run) for run, result in results.items()])
-    write_csv(rows[["run", *(name for name in rows.columns if name != "run")]], target)
+    rows = pd.concat([output.rows_of(result).assign(run=run) for run, result in results.items()])
+    output.write_csv(rows[["run", *(name for name in rows.columns if name != "run")]], target)
 
 
 def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:
