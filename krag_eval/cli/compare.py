@@ -70,6 +70,10 @@ def compare(
     if baseline is not None:
         baseline = by_file.get(baseline) or one_of("baseline", baseline, [*named])
     read = {name: file for name, file in named.items() if reading.is_saved(file)}
+    useless = [*options.given(typed)] if read == named else []
+    if useless:
+        problem = "says how to evaluate, and every FILE is a saved result"
+        raise InvalidInput(useless[0], problem, "leave it out, or name the JSONL files")
     saved = {name: reading.saved_result(file) for name, file in read.items()}
     asked, metrics = _asked(options.Evaluation.of(typed), metric, named, saved)
     rows = filter(None, (one.rows.named_from("") for one in saved.values()))
@@ -145,16 +149,11 @@ def _asked(
     """Return how to evaluate files that are no saved results, and what to compare.
 
     Raises:
-        InvalidInput: If an option has no effect or, before a long file is read, something could
-            not be compared.
+        InvalidInput: Before a long file is read, if something could not be compared.
     """
     from krag_eval.statistics.comparison import checked_metrics
 
     to_be_evaluated = [name for name in named if name not in saved]
-    useless = [] if to_be_evaluated else [*options.given(options.EVALUATION)]
-    if useless:
-        problem = "says how to evaluate, and every FILE is a saved result"
-        raise InvalidInput(useless[0], problem, "leave it out, or name the JSONL files")
     if not metric:
         cutoffs = [*([asked.k] if to_be_evaluated else []), *(one.k for one in saved.values())]
         shared = set.intersection(*map(set, cutoffs))

@@ -23,6 +23,7 @@ from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from krag_eval.datasets.audit import Audit
     from krag_eval.results.result import EvaluationResult
@@ -190,6 +191,13 @@ def evaluate(
     else:
         dataset, result = reading.evaluated_file(file, asked)
         source = dataset.source
+    last = result.k[-1]
+
+    def draw(ax: Axes) -> None:
+        from krag_eval.plotting import metric_bars
+
+        metric_bars(result, last, ax=ax)
+
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
     verdict = result.check(floors) if floors else None
     sliced = [result.by(one, metrics=asked.averages) for one in dict.fromkeys(tag)]
@@ -230,8 +238,8 @@ def evaluate(
                 _("one row per query and cutoff"),
             ),
             "plot": (
-                partial(output.write_plot, partial(result.plot, None)),
-                _("the metrics @{}").format(spelled(result.k[-1])),
+                partial(output.write_plot, draw),
+                _("the metrics @{}").format(spelled(last)),
             ),
             "report": (
                 lambda target: result.report(target, language=outputs.language, by=tag),

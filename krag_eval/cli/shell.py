@@ -136,7 +136,8 @@ class Shell(Command, click.Group):
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            raise _advised(error, typed) from None
+            with speaking("en"):  # as all errors are
+                raise _advised(error, typed) from None
         except BrokenPipeError as error:
             raise click.ClickException(str(error)) from error
         except Refusal as error:
