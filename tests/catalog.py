@@ -51,12 +51,15 @@ def helps(file: Path) -> list[str]:
         ast.get_docstring(node) or ""
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
-        and any(ast.unparse(one).startswith("command(") for one in node.decorator_list)
+        and any(
+            ast.unparse(one).startswith(("command(", "options.command("))
+            for one in node.decorator_list
+        )
     ]
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        name = ast.unparse(node.func)
+        name = ast.unparse(node.func).removeprefix("options.")
         given = node.args[:1] if name in DECLARING else []
         given = node.args[1:2] if name in _SECOND else given
         if name == "saving":

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from krag_eval._doors import page_of
 from krag_eval._language import _
 from krag_eval._options import option
-from krag_eval.cli.options import ENCODING, command, matcher_option, saving
-from krag_eval.cli.output import (
-    Forms,
-    print_page,
-    records_of,
-    write_files,
-    write_plot,
-    write_table,
-)
+from krag_eval.cli import options, output, reading
 from krag_eval.errors import InvalidInput, Place, Refusal, whole
+from krag_eval.presenting import page_of
 
 if TYPE_CHECKING:
-    from krag_eval.calibration import Calibration
     from krag_eval.datasets.table import Records
 
 _COLUMNS = ("actual", "predicted", "relevant")
@@ -34,16 +22,16 @@ _COLUMNS = ("actual", "predicted", "relevant")
 _LABELS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-@command(
+@options.command(
     "Find the threshold that agrees best with labelled pairs.",
     "krag-eval calibrate pairs.csv --matcher coverage --plot curve.png",
 )
 def calibrate(
     file: str,
-    matcher: str = matcher_option("coverage"),
+    matcher: str = options.DIAGNOSIS["matcher"],
     n: int = option("List the N nearest pairs.", "N", flags=("-n",), default=10),
-    encoding: str = ENCODING,
-    outputs: Any = saving(
+    encoding: str = options.ENCODING,
+    outputs: Any = options.saving(
         csv="Save the decision at every threshold.",
         plot="Draw the decision by threshold, as .png, .svg or .pdf.",
     ),
@@ -66,16 +54,26 @@ def calibrate(
             raise
         where = Place(table.name) if error.query is None else table.rows[error.query][0]
         raise error.at(where) from error
-    if outputs.format == "table":
-        print_page(replace(page_of(found), tables=[borderline(found, n)]))
-        options = f"--matcher {shlex.quote(matcher)} --threshold {found.best_threshold:.4f}"
-        click.echo(f"\nkrag-eval evaluate results.jsonl {options}")
-    write_files(
+    near, page = found.borderline(n).reset_index(), page_of(found)
+    options = f"--matcher {shlex.quote(matcher)} --threshold {found.best_threshold:.4f}"
+    typed = f"krag-eval evaluate results.jsonl {options}"
+    output.emit(
         outputs,
-        partial(_forms, found, n),
+        lambda: replace(page, tables=[borderline(found, n)], notes=[typed]),
+        lambda: {
+            "best_threshold": found.best_threshold,
+            "interval": list(found.interval),
+            "gap": found.gap and list(found.gap),
+            "level": found.level,
+            **found.decision(found.best_threshold),
+            "n_pairs": len(found.relevant),
+            "borderline": output.records_of(near),
+            "matcher": found.matcher,
+        },
+        lambda: near,
         {
-            "csv": (partial(write_table, found.curve), _("the decision at every threshold")),
-            "plot": (partial(write_plot, found.plot), _("the decision by threshold")),
+            "csv": (partial(output.write_csv, found.curve), _("the decision at every threshold")),
+            "plot": (partial(output.write_plot, found.plot), _("the decision by threshold")),
         },
     )
 
@@ -86,7 +84,7 @@ def _table(file: str, encoding: str) -> Records:
     from krag_eval.datasets.table import Records
 
     kind = None if file == "-" else format_of(file)
-    read = File.of(sys.stdin if file == "-" else file, wanted=_COLUMNS, encoding=encoding)
+    read = File.of(reading.source_of(file), wanted=_COLUMNS, encoding=encoding)
     table = Records.of(rows_in(read, "json" if kind is None else kind.name), read.name)
     missing = [one for one in _COLUMNS if one not in table.names]
     if missing:
@@ -107,21 +105,3 @@ def _rows(table: Records) -> list[Mapping[str, Any]]:
             ).at(place)
         rows.append({**row, "relevant": known} if "relevant" in row else row)
     return rows
-
-
-def _forms(found: Calibration, n: int) -> Forms:
-    near = found.borderline(n).reset_index()
-    return {
-        "json": lambda: {
-            "best_threshold": found.best_threshold,
-            "interval": list(found.interval),
-            "gap": found.gap and list(found.gap),
-            "level": found.level,
-            **found.decision(found.best_threshold),
-            "n_pairs": len(found.relevant),
-            "borderline": records_of(near),
-            "matcher": found.matcher,
-        },
-        "csv": lambda: near,
-        "markdown": lambda: near,
-    }

@@ -9,73 +9,47 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from krag_eval._doors import page_of
 from krag_eval._language import _
 from krag_eval._options import option
-from krag_eval.cli.options import (
-    CLUSTERS,
-    EVALUATION,
-    FLOORS,
-    ON,
-    Options,
-    checked_plan,
-    command,
-    given,
-    metric_option,
-    metrics_of,
-    saving,
-    settled,
-)
-from krag_eval.cli.output import (
-    Forms,
-    Outputs,
-    check_not_read,
-    note_verdict,
-    print_page,
-    pronounce,
-    records_of,
-    write_files,
-    write_plot,
-    write_text,
-)
-from krag_eval.cli.reading import evaluated_file, is_saved, names_of_files, place_of, saved_result
+from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.errors import DatasetError, InvalidInput, one_of
+from krag_eval.errors import DatasetError, InvalidInput, Refusal, one_of, warn
+from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import deepest, spelled
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from krag_eval.datasets import Dataset
     from krag_eval.documents import AnyOf, DocumentLike
+    from krag_eval.results.history import HistoryReport
     from krag_eval.results.result import EvaluationResult
-    from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison
     from krag_eval.statistics.gates import GateReport
-    from krag_eval.statistics.planning import QuestionPlan
 
 # Queries of each pair that changed most.
 _CHANGED = 3
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
-@command(
+@options.command(
     "Compare retrievers on the same queries.",
     "krag-eval compare before.jsonl after.jsonl --matcher coverage --metric recall@5",
 )
 def compare(
     files: tuple[str, ...],
-    metric: tuple[str, ...] = metric_option(
+    metric: tuple[str, ...] = options.metric_option(
         "What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise."
     ),
     baseline: str | None = option(
         "Compare the others with this system alone: a FILE, or the name it has in the tables.",
         "NAME",
     ),
-    on: Literal["all", "common"] = ON,
-    clusters: str | None = CLUSTERS,
-    options: Any = EVALUATION,
-    outputs: Any = saving(
+    on: Literal["all", "common"] = options.ON,
+    clusters: str | None = options.CLUSTERS,
+    typed: Any = options.EVALUATION,
+    outputs: Any = options.saving(
         markdown="Save the table as Markdown.",
         latex="Save the table as LaTeX.",
         plot="Draw the differences with their intervals, as .png, .svg or .pdf.",
@@ -92,18 +66,49 @@ def compare(
     from krag_eval.statistics.comparison import compare as compared
 
     named = _named(files)
-    against = None if baseline is None else _baseline(baseline, named)
-    k, settings = _settled(options, named)
-    saved = {name: saved_result(file) for name, file in named.items() if is_saved(file)}
-    metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
-    metrics = _checked_metrics(named, metric, k, settings)
-    check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
-    results = _evaluated({**named, **saved}, k, settings, metrics)
-    comparison = compared(results, metric, baseline=against, on=on, clusters=clusters)
-    if outputs.format == "table":
-        tables = [*page_of(comparison).tables, *changed(comparison, _CHANGED)]
-        print_page(replace(page_of(comparison), tables=tables))
-    _write(outputs, comparison)
+    by_file = {file: name for name, file in named.items()}
+    if baseline is not None:
+        baseline = by_file.get(baseline) or one_of("baseline", baseline, [*named])
+    read = {name: file for name, file in named.items() if reading.is_saved(file)}
+    useless = [*options.given(typed)] if read == named else []
+    if useless:
+        problem = "says how to evaluate, and every FILE is a saved result"
+        raise InvalidInput(useless[0], problem, "leave it out, or name the JSONL files")
+    saved = {name: reading.saved_result(file) for name, file in read.items()}
+    asked, metrics = _asked(options.Evaluation.of(typed), metric, named, saved)
+    rows = filter(None, (one.rows.named_from("") for one in saved.values()))
+    output.check_not_read(outputs, rows)
+    results = _evaluated({**named, **saved}, asked)
+    found = compared(results, metrics, baseline=baseline, on=on, clusters=clusters)
+    page = page_of(found)
+
+    def draw(ax: Axes) -> None:
+        from krag_eval.plotting import forest_size
+
+        if ax.figure is not None:  # as tall as its rows need
+            ax.figure.set_size_inches(*forest_size(found))  # type: ignore[union-attr]
+        found.plot(ax)
+
+    output.emit(
+        outputs,
+        lambda: replace(page, tables=[*page.tables, *changed(found, _CHANGED)]),
+        lambda: {
+            "n_queries": len(found.queries),
+            "baseline": found.baseline,
+            **({} if found.clusters is None else {"clusters": found.clusters}),
+            **({"dependent": dict(found.dependent)} if found.dependent else {}),
+            **({"failed": found.failed} if found.failed else {}),
+            "differences": output.records_of(found.table),
+            "signature": f"{found.signature} | n_resamples={found.n_resamples}",
+        },
+        lambda: found.table,
+        {
+            "markdown": (partial(output.write_text, page.markdown()), _("the table, in Markdown")),
+            "latex": (partial(output.write_text, page.latex()), _("the table, in LaTeX")),
+            "plot": (partial(output.write_plot, draw), _("the differences with their intervals")),
+            "report": (partial(found.report, language=outputs.language), _("an HTML report")),
+        },
+    )
 
 
 def _named(files: Sequence[str]) -> dict[str, str]:
@@ -115,12 +120,6 @@ def _named(files: Sequence[str]) -> dict[str, str]:
     return dict(zip(_systems(files), files, strict=True))
 
 
-def _baseline(baseline: str, named: Mapping[str, str]) -> str:
-    """Return the name of the system to compare the others with, which may be given by its file."""
-    by_file = {file: name for name, file in named.items()}
-    return by_file.get(baseline) or one_of("baseline", baseline, list(named))
-
-
 def _systems(files: Sequence[str]) -> list[str]:
     """Call files by their stems, with as much of their names and paths as tells them apart.
 
@@ -129,8 +128,8 @@ def _systems(files: Sequence[str]) -> list[str]:
     >>> _systems(["old/bm25.json", "new/bm25.json"]), _systems(["bm25.json", "bm25.jsonl"])
     (['old/bm25', 'new/bm25'], ['bm25.json', 'bm25.jsonl'])
     """
-    names = names_of_files(["stdin" if file == "-" else _stem(file) for file in files])
-    return names if len(set(names)) == len(files) else names_of_files(files)
+    names = reading.names_of_files(["stdin" if file == "-" else _stem(file) for file in files])
+    return names if len(set(names)) == len(files) else reading.names_of_files(files)
 
 
 def _stem(path: str) -> str:
@@ -141,57 +140,33 @@ def _stem(path: str) -> str:
     return path
 
 
-def _deepest_of_all(
-    k: Sequence[Cutoff], saved: Mapping[str, EvaluationResult], files: Mapping[str, str]
-) -> Cutoff:
-    """Return the deepest cutoff that all results have, or would have."""
-    asked = [k] if len(saved) < len(files) else []
-    shared = set.intersection(*map(set, [*asked, *(one.k for one in saved.values())]))
-    return deepest(shared or k)
-
-
-def _settled(
-    options: Mapping[str, Any], files: Mapping[str, str]
-) -> tuple[Sequence[Cutoff], Mapping[str, Any]]:
-    """Return the cutoffs and settings to evaluate files with.
-
-    Raises:
-        InvalidInput: If something has no effect, as every file is a saved result.
-    """
-    typed = given(options)
-    if typed and all(map(is_saved, files.values())):
-        problem = "says how to evaluate, and every FILE is a saved result"
-        raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL files")
-    return settled(options["k"], typed)
-
-
-def _checked_metrics(
-    files: Mapping[str, str],
-    asked: Sequence[str],
-    k: Sequence[Cutoff],
-    settings: Mapping[str, Any],
-) -> Sequence[str] | None:
-    """Return the metrics to evaluate files with.
+def _asked(
+    asked: options.Evaluation,
+    metric: Sequence[str],
+    named: Mapping[str, str],
+    saved: Mapping[str, EvaluationResult],
+) -> tuple[options.Evaluation, Sequence[str]]:
+    """Return how to evaluate files that are no saved results, and what to compare.
 
     Raises:
         InvalidInput: Before a long file is read, if something could not be compared.
     """
     from krag_eval.statistics.comparison import checked_metrics
 
-    to_be_evaluated = [name for name, file in files.items() if not is_saved(file)]
-    if not to_be_evaluated:
-        return None
-    metrics = metrics_of("metric", asked, settings)
-    expected = checked_plan(k, settings, metrics).nothing().summary
-    checked_metrics(dict.fromkeys(to_be_evaluated, expected), asked)
-    return metrics
+    to_be_evaluated = [name for name in named if name not in saved]
+    if not metric:
+        cutoffs = [*([asked.k] if to_be_evaluated else []), *(one.k for one in saved.values())]
+        shared = set.intersection(*map(set, cutoffs))
+        metric = (f"ndcg@{spelled(deepest(shared or asked.k))}",)
+    if to_be_evaluated:
+        asked = asked.computing("metric", metric)
+        expected = asked.plan().nothing().summary
+        checked_metrics(dict.fromkeys(to_be_evaluated, expected), metric)
+    return asked, metric
 
 
 def _evaluated(
-    named: Mapping[str, str | EvaluationResult],
-    k: Sequence[Cutoff],
-    settings: Mapping[str, Any],
-    metrics: Sequence[str] | None,
+    named: Mapping[str, str | EvaluationResult], asked: options.Evaluation
 ) -> dict[str, EvaluationResult]:
     """Evaluate the files among results."""
     results, datasets = {}, []
@@ -200,7 +175,7 @@ def _evaluated(
             results[name] = one
             continue
         with warnings_as(name=printable(name)):
-            dataset, results[name] = evaluated_file(one, k, settings, metrics)
+            dataset, results[name] = reading.evaluated_file(one, asked)
         datasets.append(dataset)
     _check_same_ground_truth(datasets)
     return results
@@ -222,9 +197,9 @@ def _check_same_ground_truth(datasets: Sequence[Dataset]) -> None:
             if ours != theirs and _wanted(ours) != _wanted(theirs):
                 raise DatasetError(
                     "",
-                    f"the ground truth differs from {place_of(first, query)}",
+                    f"the ground truth differs from {reading.place_of(first, query)}",
                     "compare files about the same data",
-                    place=place_of(other, query),
+                    place=reading.place_of(other, query),
                 )
 
 
@@ -236,57 +211,9 @@ def _wanted(items: Sequence[DocumentLike | AnyOf]) -> list[list[tuple[str, str]]
     return sorted(sorted((text_of(one), id_of(one) or "") for one in some) for some in alternatives)
 
 
-def _forms(comparison: Comparison) -> Forms:
-    return {
-        "json": lambda: {
-            "n_queries": len(comparison.queries),
-            "baseline": comparison.baseline,
-            **({} if comparison.clusters is None else {"clusters": comparison.clusters}),
-            **({"dependent": dict(comparison.dependent)} if comparison.dependent else {}),
-            **({"failed": comparison.failed} if comparison.failed else {}),
-            "differences": records_of(comparison.table),
-            "signature": f"{comparison.signature} | n_resamples={comparison.n_resamples}",
-        },
-        "csv": lambda: comparison.table,
-        "markdown": comparison.to_markdown,
-    }
-
-
-def _write(outputs: Outputs, comparison: Comparison) -> None:
-    def draw(ax: Axes) -> None:
-        from krag_eval.plotting import comparison_forest, forest_size
-
-        if ax.figure is not None:  # as tall as its rows need
-            ax.figure.set_size_inches(*forest_size(comparison))  # type: ignore[union-attr]
-        comparison_forest(comparison, ax=ax)
-
-    write_files(
-        outputs,
-        partial(_forms, comparison),
-        {
-            "markdown": (
-                lambda target: write_text(comparison.to_markdown(), target),
-                _("the table, in Markdown"),
-            ),
-            "latex": (
-                lambda target: write_text(comparison.to_latex(), target),
-                _("the table, in LaTeX"),
-            ),
-            "plot": (partial(write_plot, draw), _("the differences with their intervals")),
-            "report": (
-                lambda target: comparison.report(target, language=outputs.language),
-                _("an HTML report"),
-            ),
-        },
-    )
-
-
-_CHANGED = 3
-
-
 #: What a gate holds a result to, beside floors.
-_DROP: Options = {
-    "metric": metric_option("What may not drop below the baseline, as ndcg@10."),
+_DROP: options.Options = {
+    "metric": options.metric_option("What may not drop below the baseline, as ndcg@10."),
     "max_drop": option(
         "How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]",
         "X",
@@ -306,14 +233,15 @@ _DROP: Options = {
         kind=int,
         default=0,
     ),
-    "on": ON,
-    "clusters": CLUSTERS,
+    "on": options.ON,
+    "clusters": options.CLUSTERS,
 }
 
 
-@command(
+@options.command(
     "Check a saved result against floors and a baseline.",
     "krag-eval gate new.json --baseline old.json --metric recall@5 --max-drop 0.02",
+    reads=("baseline", "history"),
 )
 def gate(
     new: str,
@@ -325,8 +253,8 @@ def gate(
     ),
     last: int | None = option("Take the mean of the last N of --history.  [default: 10]", "N"),
     drop: Any = _DROP,
-    floors: tuple[str, ...] = FLOORS,
-    outputs: Any = saving(("baseline", "history"), formats="github gitlab"),
+    floors: tuple[str, ...] = options.FLOORS,
+    outputs: Any = options.saving(("github", "gitlab")),
 ) -> Verdict:
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
 
@@ -338,9 +266,8 @@ def gate(
     if last is not None and history is None:
         raise InvalidInput("last", "is about --history, and none was given")
     how = {**drop, "metric": drop["metric"] or None}
-    need_rows = baseline is not None or history is not None
-    result = saved_result(new, need_rows=need_rows)
-    how["baseline"] = None if baseline is None else saved_result(baseline)
+    result = reading.saved_result(new, need_rows=baseline is not None or history is not None)
+    how["baseline"] = None if baseline is None else reading.saved_result(baseline)
     report: GateReport
     if history is None:
         report = result.check(floors or None, **how)
@@ -349,9 +276,55 @@ def gate(
 
         how["last"] = LAST if last is None else last
         report = History.of(history).check(result, floors or None, **how)
-        note_verdict(new, result, report)
-    write_files(outputs, partial(_forms_of_report, report, new))
-    return pronounce(report)
+        _note_verdict(new, result, report)
+    if outputs.format != "table":
+        rows = _rows(report)
+        output.emit(
+            outputs,
+            lambda: page_of(report),
+            lambda: {
+                "passed": report.passed,
+                "outcome": report.outcome,
+                "gates": output.records_of(rows),
+                "failed": dict(report.failed),
+                "note": report.note,
+            },
+            lambda: rows,
+            github=lambda: _annotations(report),
+            gitlab=lambda: output.json_of(_findings(report, new)),
+        )
+    return output.pronounce(report)
+
+
+def _note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> None:
+    """Write into a saved result what became of its gate, so that no later one is held to a failure.
+
+    It is written under every name that it has in the folder of the history, too.
+
+    Warns:
+        KragEvalWarning: If a file cannot be written, or holds another result by now.
+    """
+    from krag_eval.results.saved import note_gate
+
+    files = {os.path.realpath(file): file for file in (*report.itself, new)}
+    for file in files.values():
+        try:
+            note_gate(file, report.noted, result)
+        except (OSError, Refusal) as error:
+            why = error.problem if isinstance(error, Refusal) else error.strerror or error
+            told = _(
+                "what became of this gate could not be written into {new} ({error}), so that a "
+                "history takes it for any other run"
+            )
+            warn(told.format(new=printable(file), error=why))
+
+
+def _rows(report: GateReport) -> pd.DataFrame:
+    import pandas as pd
+
+    names = ["metric", "slice", "passed", "outcome", "reason"]
+    rows = [[getattr(one, name) for name in names] for one in report.gates]
+    return pd.DataFrame(rows, columns=names)
 
 
 def _annotations(report: GateReport) -> str:
@@ -365,7 +338,8 @@ def _annotations(report: GateReport) -> str:
         escaped = told.replace("%", "%25")
         annotated = f"::{kind} title=krag-eval gate::{escaped}"
         lines.append(told if one.outcome == "passed" else annotated)
-    return "".join(f"{line}\n" for line in [*lines, *filter(None, [printable(report.note)])])
+    lines += [printable(report.note)] if report.note else []
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
@@ -387,33 +361,11 @@ def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
     ]
 
 
-def _forms_of_report(report: GateReport, new: str) -> Forms:
-    import pandas as pd
-
-    names = ["metric", "slice", "passed", "outcome", "reason"]
-    rows = pd.DataFrame(
-        [[getattr(one, name) for name in names] for one in report.gates], columns=names
-    )
-    return {
-        "json": lambda: {
-            "passed": report.passed,
-            "outcome": report.outcome,
-            "gates": records_of(rows),
-            "failed": dict(report.failed),
-            "note": report.note,
-        },
-        "csv": lambda: rows,
-        "markdown": lambda: rows,
-        "github": lambda: _annotations(report),
-        "gitlab": lambda: _findings(report, new),
-    }
-
-
 # A plan takes the spread of the differences from a comparison, and none of its intervals.
 _RESAMPLES_OF_A_PILOT = 100
 
 
-@command(
+@options.command(
     "Find out how many questions show a difference.",
     "krag-eval plan old.json new.json --metric ndcg@10 --detect 0.02",
 )
@@ -435,9 +387,9 @@ def plan(
         "Of one PILOT: how its values go together with those of another system.  [default: 0.5]",
         "X",
     ),
-    on: Literal["all", "common"] = ON,
-    clusters: str | None = CLUSTERS,
-    outputs: Any = saving(
+    on: Literal["all", "common"] = options.ON,
+    clusters: str | None = options.CLUSTERS,
+    outputs: Any = options.saving(
         plot="Draw what can be shown by number of questions, as .png, .svg or .pdf."
     ),
 ) -> None:
@@ -446,6 +398,8 @@ def plan(
     Two PILOTs are results of two systems on the same questions, saved by 'krag-eval evaluate
     --json'; of one, how a second system would go together with it is assumed.
     """
+    import pandas as pd
+
     from krag_eval.statistics.planning import plan_questions
 
     found = plan_questions(
@@ -457,12 +411,15 @@ def plan(
         correlation=correlation,
         clusters=clusters if len(pilot) == 1 else None,
     )
-    if outputs.format == "table":
-        print_page(page_of(found))
-    write_files(
+    numbers = found.to_dict()
+    effects = ", ".join(f"{tag} {effect:.2f}" for tag, effect in found.dependent.items())
+    row = {**numbers, "systems": " and ".join(found.systems), "dependent": effects}
+    output.emit(
         outputs,
-        partial(_forms_of_plan, found),
-        {"plot": (partial(write_plot, found.plot), _("what can be shown"))},
+        lambda: page_of(found),
+        lambda: numbers,
+        lambda: pd.DataFrame([row]),
+        {"plot": (partial(output.write_plot, found.plot), _("what can be shown"))},
     )
 
 
@@ -476,19 +433,9 @@ def _pilot(
     from krag_eval.statistics.comparison import compare as compared
 
     if len(files) == 1:
-        return saved_result(files[0])
+        return reading.saved_result(files[0])
     if len(files) > 2:
         raise InvalidInput("pilot", f": name one result or two, got {len(files)}")
-    results = {name: saved_result(file) for name, file in _named(files).items()}
+    results = {name: reading.saved_result(file) for name, file in _named(files).items()}
     how: dict[str, Any] = {"on": on, "clusters": clusters, "n_resamples": _RESAMPLES_OF_A_PILOT}
     return compared(results, **how) if metric is None else compared(results, metric, **how)
-
-
-def _forms_of_plan(found: QuestionPlan) -> Forms:
-    import pandas as pd
-
-    numbers = found.to_dict()
-    effects = ", ".join(f"{tag} {effect:.2f}" for tag, effect in found.dependent.items())
-    row = {**numbers, "systems": " and ".join(found.systems), "dependent": effects}
-    rows = pd.DataFrame([row])
-    return {"json": lambda: numbers, "csv": lambda: rows, "markdown": lambda: rows}

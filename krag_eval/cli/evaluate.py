@@ -4,69 +4,43 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._doors import page_of
-from krag_eval._language import N_, _
+from krag_eval._language import N_, _, ngettext
 from krag_eval._options import option
-from krag_eval.cli.options import (
-    CELLS,
-    CHUNKS_HELP,
-    EVALUATION,
-    FLOORS,
-    Chosen,
-    Options,
-    checked_plan,
-    chosen_averages,
-    command,
-    given,
-    metric_option,
-    metrics_of,
-    saving,
-    settled,
-)
-from krag_eval.cli.output import (
-    Forms,
-    Outputs,
-    forms_of_audit,
-    forms_of_result,
-    print_audit,
-    print_page,
-    print_result,
-    print_table,
-    pronounce,
-    rows_of,
-    write_csv,
-    write_files,
-    write_json,
-    write_plot,
-    write_table,
-    write_text,
-)
-from krag_eval.cli.reading import audited_file, evaluated_file
-from krag_eval.cli.shell import Verdict, warnings_as
+from krag_eval.cli import options, output, reading
+from krag_eval.cli.shell import Verdict, printable, warnings_as
 from krag_eval.errors import InvalidInput, whole
-from krag_eval.scoring.cutoffs import Cutoff, spelled
+from krag_eval.presenting import Page, Table, page_of
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
+    from krag_eval.datasets.audit import Audit
     from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.gates import GateReport
 
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
 _LARGE = 2**28
 _PARQUET = b"PAR1"
-_LEAVE_OUT = "leave out --per-query, --chunk-size and --resume"
+# What goes without saying in a terminal, where a result is to fit: what the table shows, what a
+# warning says, and defaults.
+_COVERAGE_BY_DEFAULT = "coverage(min_run=5,tokenizer=auto(words,letters))"
+_SHOWN_BESIDE = ("k=", "queries=", "retrieved<=", "krag_eval=")
+_BY_DEFAULT = ("threshold=-", "criteria=all", "averaging=both", "conventions=default", "grades=-",
+               "no_ground_truth=error")  # fmt: skip
 
 
 #: Settings of an audit.
-_AUDITING: Options = {
+_AUDITING: options.Options = {
     "k": option(
         "How many documents are to hold all items of a query.",
         "K",
@@ -93,40 +67,37 @@ _AUDITING: Options = {
 }
 
 
-class _InChunks(NamedTuple):
-    """The options of an evaluation in chunks; ``None`` for those that were not given."""
+def _is_in_chunks(
+    file: str, chunks: Collection[str], need_rows: Sequence[str], settings: Collection[str]
+) -> bool:
+    """Decide whether to evaluate a file in chunks.
 
-    per_query: str | None
-    chunk_size: int | None
-    resume: bool | None
+    Args:
+        file: Its name.
+        chunks: The options of a run in chunks that were options.given.
+        need_rows: Those that need the values of every query.
+        settings: How to evaluate and read it.
 
-    def wanted(self, file: str, need_rows: Sequence[str]) -> bool:
-        """Decide whether to evaluate a file in chunks.
-
-        Args:
-            file: Its name.
-            need_rows: The options given that need the values of every query.
-
-        Raises:
-            InvalidInput: If it was asked for, or is the only way, and is not possible.
-        """
-        only_in_chunks, size = _looked_at(file)
-        if self == (None, None, None) and not only_in_chunks:
-            return size > _LARGE and not need_rows
-        if file == "-":
-            problem = ": standard input can be read only once, so it is evaluated in memory"
-            raise InvalidInput("file", problem, f"{_LEAVE_OUT}, or name a file")
-        if self.resume is not None and self.per_query is None:
-            problem = "is about the progress of a run with --per-query"
-            raise InvalidInput("resume", problem, "add it")
-        if need_rows and self.per_query is None:
-            problem = "needs the values of every query, and this run keeps none"
-            raise InvalidInput(need_rows[0], problem, "add --per-query OUT")
-        return True
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options that were given."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
+    Raises:
+        InvalidInput: If it was asked for, or is the only way, and is not possible.
+    """
+    only_in_chunks, size = _looked_at(file)
+    read_whole = sorted({"cells", "delimiter"} & {*settings})
+    if not chunks and (read_whole or not only_in_chunks):
+        return size > _LARGE and not need_rows and not read_whole
+    fix = "leave out --per-query, --chunk-size and --resume"
+    if file == "-":
+        problem = ": standard input can be read only once, so it is evaluated in memory"
+        raise InvalidInput("file", problem, f"{fix}, or name a file")
+    if "resume" in chunks and "per_query" not in chunks:
+        problem = "is about the progress of a run with --per-query"
+        raise InvalidInput("resume", problem, "add it")
+    if need_rows and "per_query" not in chunks:
+        problem = "needs the values of every query, and this run keeps none"
+        raise InvalidInput(need_rows[0], problem, "add --per-query OUT")
+    if read_whole:
+        raise InvalidInput(read_whole[0], "is for tables that are read whole, not in chunks", fix)
+    return True
 
 
 def _looked_at(file: str) -> tuple[bool, int]:
@@ -143,18 +114,18 @@ def _looked_at(file: str) -> tuple[bool, int]:
         return False, 0  # the reader says what is wrong
 
 
-@command(
+@options.command(
     "Evaluate the retrieved documents in a file.",
     "krag-eval evaluate results.jsonl --matcher coverage -k 1,5,10",
 )
 def evaluate(
     file: str,
-    metric: tuple[str, ...] = metric_option(
+    metric: tuple[str, ...] = options.metric_option(
         "Compute and print this alone: a metric (recall), one of its averages (macro_recall), or "
         "either at a cutoff (ndcg@10), which then needs no -k.",
         "NAME",
     ),
-    options: Any = EVALUATION,
+    typed: Any = options.EVALUATION,
     intervals: bool = option("Print the 95 % interval of each average."),
     tag: tuple[str, ...] = option(
         "Print averages within slices of the queries too: by a column, or by items, "
@@ -162,10 +133,10 @@ def evaluate(
         "TAG",
         flags=("--by",),
     ),
-    floors: tuple[str, ...] = FLOORS,
+    floors: tuple[str, ...] = options.FLOORS,
     verbose: bool = option("Print the whole signature in a terminal, too."),
     texts: bool = option("Save the documents' texts, ids and metadata in --json too."),
-    outputs: Any = saving(
+    outputs: Any = options.saving(
         json="Save the result; Python reads it back.",
         csv="Save one row per query and cutoff.",
         plot="Draw the metrics at the last cutoff (--budget comes after -k), as .png, .svg or "
@@ -200,78 +171,26 @@ def evaluate(
     if tag and outputs.format == "csv":
         problem = ": a table of averages has no room for slices"
         raise InvalidInput("format", problem, "choose json or markdown, or leave out --by")
-    k, settings = settled(options["k"], given(options))
-    chosen = chosen_averages(metric, k, settings) if metric else None
-    k, averages = (k, None) if chosen is None else (chosen.k, chosen.averages)
-    metrics = _checked_floors(floors, k, settings, chosen)
     if texts and "json" not in outputs:
         raise InvalidInput("texts", "is about --json, and none was asked for", "add --json OUT")
-    need_rows = [name for name, one in (("intervals", intervals), ("tag", tag)) if one]
-    need_rows += [name for name in ("csv", "report") if name in outputs]
-    chunks = _InChunks(outputs.named.get("per_query"), chunk_size, resume)
-    in_chunks = chunks.wanted(file, need_rows)
-    for typed in {"cells", "delimiter"} & settings.keys() if in_chunks else ():
-        if any(one is not None for one in chunks):
-            raise InvalidInput(
-                typed, "is for tables that are read whole, not in chunks", _LEAVE_OUT
-            )
-        in_chunks = False
-    if texts and in_chunks:
-        raise InvalidInput("texts", ": a run in chunks keeps no texts", "leave it out")
-    if in_chunks:
+    asked = _asked(options.Evaluation.of(typed), metric, floors)
+    wanted = {
+        "intervals": intervals,
+        "tag": tag,
+        **dict.fromkeys(outputs.keys() & {"csv", "report"}, True),
+    }
+    chunks = {"per_query": outputs.get("per_query"), "chunk_size": chunk_size, "resume": resume}
+    chunks = {name: one for name, one in chunks.items() if one is not None}
+    if _is_in_chunks(file, chunks, [one for one in wanted if wanted[one]], asked.settings):
         from krag_eval.streaming import evaluate_file
 
-        source = file
-        result = evaluate_file(file, k, metrics=metrics, **chunks.settings(), **settings)
+        if texts:
+            raise InvalidInput("texts", ": a run in chunks keeps no texts", "leave it out")
+        source, how = file, {**chunks, **asked.settings}
+        result = evaluate_file(file, asked.k, metrics=asked.metrics, **how)
     else:
-        dataset, result = evaluated_file(file, k, settings, metrics)
+        dataset, result = reading.evaluated_file(file, asked)
         source = dataset.source
-    # A floor or a tag that turns out to be impossible is refused before anything is printed.
-    verdict = result.check(floors) if floors else None
-    sliced = [result.by(one, metrics=averages) for one in dict.fromkeys(tag)]
-    bounds = result.confidence_intervals() if intervals else None
-    if outputs.format == "table":
-        print_result(result, source, bounds, averages, whole=verbose)
-        for slices in sliced:
-            click.echo()
-            print_page(page_of(slices))
-    told = partial(forms_of_result, result, averages, bounds, sliced)
-    _write(outputs, result, tag, told, texts=texts, gate=verdict)
-    return None if verdict is None else pronounce(verdict)
-
-
-def _checked_floors(
-    floors: Sequence[str],
-    k: Sequence[Cutoff],
-    settings: Mapping[str, Any],
-    chosen: Chosen | None = None,
-) -> tuple[str, ...] | None:
-    """Refuse settings and floors that no file allows; return the metrics to compute."""
-    if not floors:
-        metrics = None if chosen is None else chosen.metrics
-        checked_plan(k, settings, metrics)
-        return metrics
-    from krag_eval.statistics.gates import checked_floors, parse_floor
-
-    averages = [parse_floor(one)[0] for one in floors]
-    metrics = metrics_of("floors", averages, settings)
-    if chosen is not None:
-        metrics = chosen.with_metrics_of(one.rpartition("@")[0] for one in averages)
-    plan = checked_plan(k, settings, metrics)
-    skips = plan.plan.no_ground_truth == "skip"
-    checked_floors(floors, plan.nothing().summary, rejection_rate=skips)
-    return metrics
-
-
-def _write(
-    outputs: Outputs,
-    result: EvaluationResult,
-    tags: Sequence[str],
-    told: Callable[[], Forms],
-    *,
-    texts: bool,
-    gate: GateReport | None,
-) -> None:
     last = result.k[-1]
 
     def draw(ax: Axes) -> None:
@@ -279,33 +198,133 @@ def _write(
 
         metric_bars(result, last, ax=ax)
 
-    write_files(
+    # A floor or a tag that turns out to be impossible is refused before anything is printed.
+    verdict = result.check(floors) if floors else None
+    sliced = [result.by(one, metrics=asked.averages) for one in dict.fromkeys(tag)]
+    bounds = result.confidence_intervals() if intervals else None
+    values = {
+        name: value
+        for name, value in result.to_dict().items()
+        if asked.averages is None or name.rpartition("@")[0] in asked.averages
+    }
+    output.emit(
         outputs,
-        told,
+        lambda: _page(
+            result, asked.averages, bounds, [page_of(one) for one in sliced], source, whole=verbose
+        ),
+        lambda: {
+            "n_queries": result.n_queries,
+            "n_counted": result.summary.n_counted,
+            **({"n_failed": result.n_failed} if result.n_failed else {}),
+            "metrics": output.or_none(values),
+            **_intervals(values, bounds),
+            **(
+                {"slices": {one.tag: output.records_of(one.table) for one in sliced}}
+                if sliced
+                else {}
+            ),
+            "signature": result.signature,
+        },
+        lambda: _rows(values, bounds),
         {
             # Written while the queries were evaluated.
             "per_query": (lambda target: None, _("one row per query")),
-            "json": (partial(write_json, result, texts=texts, gate=gate), _("the result")),
+            "json": (
+                partial(output.write_json, result, texts=texts, gate=verdict),
+                _("the result"),
+            ),
             "csv": (
-                lambda target: write_csv(rows_of(result), target),
+                lambda target: output.write_csv(output.rows_of(result), target),
                 _("one row per query and cutoff"),
             ),
-            "plot": (partial(write_plot, draw), _("the metrics @{}").format(spelled(last))),
+            "plot": (
+                partial(output.write_plot, draw),
+                _("the metrics @{}").format(spelled(last)),
+            ),
             "report": (
-                lambda target: result.report(target, language=outputs.language, by=tags),
+                lambda target: result.report(target, language=outputs.language, by=tag),
                 _("an HTML report"),
             ),
         },
     )
+    return None if verdict is None else output.pronounce(verdict)
 
 
-@command(
+def _asked(
+    asked: options.Evaluation, metric: Sequence[str], floors: Sequence[str]
+) -> options.Evaluation:
+    """Refuse metrics, settings and floors that no file allows; return what to compute."""
+    from krag_eval.statistics.gates import checked_floors, parse_floor
+
+    asked = asked.only(metric) if metric else asked
+    asked = asked.computing("floors", [parse_floor(one)[0] for one in floors])
+    plan = asked.plan()
+    skips = plan.plan.no_ground_truth == "skip"
+    checked_floors(floors, plan.nothing().summary, rejection_rate=skips)
+    return asked
+
+
+def _page(
+    result: EvaluationResult,
+    averages: Collection[str] | None,
+    intervals: pd.DataFrame | None,
+    sliced: Sequence[Page],
+    source: str,
+    *,
+    whole: bool,
+) -> Page:
+    """Show how many queries count, a table of averages by cutoff, slices, and the signature."""
+    from krag_eval.presenting.result import result_page
+
+    counted = result.summary.n_counted
+    title = ngettext("{n} query from {source}", "{n} queries from {source}", counted)
+    title = title.format(n=counted, source=printable(source))
+    if skipped := result.n_queries - counted:
+        title += _(" ({} more skipped: no ground truth)").format(skipped)
+    page = result_page(result, averages, intervals)
+    tables, notes = [*page.tables], [*page.notes]
+    for one in sliced:
+        tables += [replace(table, title=one.title) for table in one.tables]
+        notes += one.told
+    seen = bool(sys.stdout and sys.stdout.isatty())  # it may be closed
+    signature = result.signature if whole or not seen else _in_short(result.signature)
+    return Page(title, tables, notes=notes, signature=output.signed(signature))
+
+
+def _in_short(signature: str) -> str:
+    """Leave out of a signature what goes without saying."""
+    parts = signature.replace(_COVERAGE_BY_DEFAULT, "coverage").split(" | ")
+    told = [one for one in parts if not one.startswith(_SHOWN_BESIDE) and one not in _BY_DEFAULT]
+    return " | ".join([*told, "…"])
+
+
+def _rows(values: Mapping[str, float], intervals: pd.DataFrame | None) -> pd.DataFrame:
+    import pandas as pd
+
+    cells = [[*name.rsplit("@", 1), value] for name, value in values.items()]
+    rows = pd.DataFrame(cells, columns=["metric", "k", "value"])
+    if intervals is None:
+        return rows
+    bounds = intervals[["low", "high"]].reindex([*values]).reset_index(drop=True)
+    return pd.concat([rows, bounds], axis=1)
+
+
+def _intervals(values: Mapping[str, float], intervals: pd.DataFrame | None) -> dict[str, Any]:
+    if intervals is None:
+        return {}
+    known = intervals[["low", "high"]].reindex([*values]).dropna()
+    pairs = zip(known.index, known.to_numpy().tolist(), strict=True)
+    return {"intervals": dict(pairs)}
+
+
+@options.command(
     "Look for what is wrong with the ground truth in a file.",
     "krag-eval audit results.jsonl --index chunks.jsonl",
+    reads=("index",),
 )
 def audit(
     file: str,
-    index: str | None = option(CHUNKS_HELP, "CHUNKS"),
+    index: str | None = option(options.CHUNKS_HELP, "CHUNKS"),
     fail_on: tuple[str, ...] = option(
         "Exit with 1 if any of these is found, as in dangling,twins. Repeat it for several.",
         "NAMES",
@@ -313,9 +332,8 @@ def audit(
     settings: Any = _AUDITING,
     question_field: str | None = option("The field with the question.", "NAME"),
     actual_field: str | None = option("The field with the ground truth.", "NAME"),
-    reading: Any = CELLS,
-    outputs: Any = saving(
-        ("index",),
+    cells: Any = options.CELLS,
+    outputs: Any = options.saving(
         json="Save the audit; Python reads it back.",
         csv="Save one row per place that was found.",
     ),
@@ -326,31 +344,48 @@ def audit(
     array or Parquet, whose columns are known by their usual names. What was retrieved does not
     matter. Queries and chunks are counted from 0. Nothing is changed.
     """
+    import pandas as pd
+
     from krag_eval.datasets.audit import as_text, checked_names
 
     if fail_on:
         checked_names(fail_on, () if index else ("an index",))
-    fields = {"question": question_field, "actual": actual_field, **given(reading)}
-    dataset, found = audited_file(
+    fields = {"question": question_field, "actual": actual_field, **options.given(cells)}
+    dataset, found = reading.audited_file(
         file, index, {name: one for name, one in fields.items() if one}, settings
     )
     # What could not be looked for is refused before anything is printed.
     report = found.check(fail_on) if fail_on else None
-    if outputs.format == "table":
-        print_audit(found, dataset.source)
-    write_files(
+    # What was not looked for is unknown.
+    counts: dict[str, int | None] = {name: len(one.rows) for name, one in found.findings.items()}
+    counts |= dict.fromkeys(found.unchecked)
+    output.emit(
         outputs,
-        partial(forms_of_audit, found),
+        lambda: _page_of_audit(found, dataset.source),
+        lambda: {
+            "looked_at": dict(found.counts),
+            "findings": counts,
+            "unchecked": dict(found.unchecked),
+            "tiers": {name: dict(tiers) for name, tiers in found.shares.items()},
+        },
+        lambda: pd.DataFrame({"finding": [*counts], "rows": [*counts.values()]}, dtype=object),
         {
-            "json": (lambda target: write_text(as_text(found), target), _("the audit")),
+            "json": (lambda target: output.write_text(as_text(found), target), _("the audit")),
             "csv": (
                 # Where a finding is about a query, the cell of the item is empty.
-                lambda target: write_table(found.table, target),
+                partial(output.write_csv, found.table),
                 _("one row per place that was found"),
             ),
         },
     )
-    return None if report is None else pronounce(report)
+    return None if report is None else output.pronounce(report)
+
+
+def _page_of_audit(found: Audit, source: str) -> Page:
+    """Show what was found, and what was not, then the first places."""
+    page = page_of(found)
+    looked_at, *sentences = page.sentences
+    return replace(page, sentences=[f"{source}: {looked_at}", *sentences])
 
 
 # Matchers that the demonstration shows, from strict to lenient.
@@ -361,7 +396,7 @@ _SHOWN = {
 }
 
 
-@command("Evaluate the data set that ships with the package.")
+@options.command("Evaluate the data set that ships with the package.")
 def demo() -> None:
     """Evaluate the small English and Korean data set that ships with the package."""
     from krag_eval.datasets import demo_dataset
@@ -376,11 +411,12 @@ A library in English and a bicycle rental in Korean: for every question, what a 
 have found and what it found. A document counts as found when its text is equal (--matcher text).
 """)
     )
-    print_result(result, _("krag_eval's demo data"))
+    output.show(_page(result, None, None, [], _("krag_eval's demo data"), whole=True))
     shown = ("macro_recall@5", "mrr@5", "ndcg@5")
     rows = [[name, *(metrics[key] for key in shown)] for name, metrics in matched.items()]
-    click.echo("\n" + _("The same retrieved lists, matched in other ways:") + "\n")
-    print_table([_("matcher"), *shown], rows)
+    title = "\n" + _("The same retrieved lists, matched in other ways:")
+    output.show(Page(title, [Table.of_cells([_("matcher"), *shown], rows)]))
+    click.echo()
     for name in matched:
         click.echo(f"  {name:<9} {_(_SHOWN[name])}")
     click.echo(

@@ -6,6 +6,7 @@ And ``history``: how results moved from run to run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,60 +15,32 @@ import click
 
 from krag_eval._language import LANGUAGES, Language, _
 from krag_eval._options import option
-from krag_eval.cli.options import (
-    CHUNKS_HELP,
-    DIAGNOSIS,
-    EXPLANATION,
-    FOREIGN_INDEX,
-    checked_plan,
-    command,
-    given,
-    metric_option,
-    one_cutoff_option,
-    saving,
-    settled,
-)
-from krag_eval.cli.output import (
-    Forms,
-    checked_outputs,
-    forms_of_diagnosis,
-    forms_of_misses,
-    print_diagnosis,
-    print_signature,
-    terminal_width,
-    write_files,
-    write_plot,
-    write_table,
-    write_text,
-)
-from krag_eval.cli.reading import chunks_of, evaluated_file, is_saved, saved_result
+from krag_eval.cli import options, output, reading
 from krag_eval.errors import Advice, InvalidInput, whole
 from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from krag_eval.results.diagnosis import ForeignIndex
+    from krag_eval.results.diagnosis import Diagnosis, ForeignIndex
     from krag_eval.results.result import EvaluationResult
 
 
-@command(
+@options.command(
     "Find out where what is missing was lost.",
     "krag-eval diagnose results.jsonl --index chunks.jsonl -k 5",
+    reads=("index",),
 )
 def diagnose(
     file: str,
-    index: str = option(CHUNKS_HELP, "CHUNKS", required=True),
-    k: tuple[Cutoff, ...] = one_cutoff_option(
+    index: str = option(options.CHUNKS_HELP, "CHUNKS", required=True),
+    k: tuple[Cutoff, ...] = options.one_cutoff_option(
         "Find out what is missing within the first K documents; documents beyond them tell "
         "ranking from search.  [default: 10; of a saved result, its deepest cutoff]"
     ),
     depth: int | None = option("Look at the first N documents.  [default: all of them]", "N"),
-    foreign_index: ForeignIndex = FOREIGN_INDEX,
-    options: Any = DIAGNOSIS,
-    outputs: Any = saving(
-        ("index",),
+    foreign_index: ForeignIndex = options.FOREIGN_INDEX,
+    typed: Any = options.DIAGNOSIS,
+    outputs: Any = options.saving(
         json="Save the diagnosis; Python reads it back.",
         csv="Save one row per ground-truth item.",
         report=True,
@@ -84,80 +57,82 @@ def diagnose(
 
     if k:
         checked_depth(depth, k[0])
-    typed = given(options)
-    matcher = typed.pop("matcher", None) if is_saved(file) else None
-    result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
-    _check_texts(result, file)
-    at = _asked(k, result)
-    found = result.diagnose(
-        chunks_of(index), k=at, depth=depth, matcher=matcher, foreign_index=foreign_index
-    )
+    result, at = _result_of(file, k, typed, {"matcher": "coverage"}, texts=True)
+    found = _diagnosis(result, file, index, typed, k=at, depth=depth, foreign_index=foreign_index)
     # A saved result may have been evaluated at other cutoffs; the page says so.
     shown_at = found.k if found.k in result.k else None
-    if outputs.format == "table":
-        print_diagnosis(found, result.signature)
-    write_files(
+    page = replace(page_of(found), signature=output.signed(result.signature))
+    by_class = page.tables[0].frame().set_index("class")
+    rows = by_class.loc[[*found.waterfall().index]].reset_index()
+    output.emit(
         outputs,
-        partial(forms_of_diagnosis, found, result.signature),
+        lambda: page,
+        lambda: {
+            "k": spelled(found.k),
+            "n_items": len(found.items),
+            "n_chunks": found.n_chunks,
+            "looked_up": None if found.looked_up is None else found.looked_up._asdict(),
+            "classes": output.records_of(rows),
+            "counts": found.counts,
+            "signature": result.signature,
+        },
+        lambda: rows,
         {
-            "json": (lambda target: write_text(as_text(found), target), _("the diagnosis")),
-            "csv": (
-                lambda target: write_table(found.table, target),
-                _("one row per ground-truth item"),
-            ),
+            "json": (lambda target: output.write_text(as_text(found), target), _("the diagnosis")),
+            "csv": (partial(output.write_csv, found.table), _("one row per ground-truth item")),
             "report": (
-                lambda target: result.report(
-                    target, k=shown_at, language=outputs.language, diagnosis=found
-                ),
+                partial(result.report, k=shown_at, language=outputs.language, diagnosis=found),
                 _("an HTML report"),
             ),
         },
     )
 
 
-def _asked(k: tuple[Cutoff, ...], result: EvaluationResult) -> Cutoff | str:
-    """Return the cutoff to look at; ``None`` would be one that was left out."""
-    at = k[0] if k else deepest(result.k)
-    return "all" if at is None else at
-
-
-def _saved_or_evaluated(
+def _result_of(
     file: str,
     k: tuple[Cutoff, ...],
     typed: Mapping[str, Any],
     otherwise: Mapping[str, Any] = MappingProxyType({}),
-) -> EvaluationResult:
-    """Read a saved result, or evaluate a file.
+    *,
+    texts: bool = False,
+) -> tuple[EvaluationResult, Cutoff | str]:
+    """Read a saved result, or evaluate a file, and return it with the cutoff to look at.
 
     Args:
         file: Its name.
         k: The cutoff that was typed, if any.
-        typed: The options that were typed.
+        typed: The options of an evaluation.
         otherwise: Options for what was neither typed nor told by the file.
+        texts: Whether texts are looked for among chunks.
 
     Raises:
-        InvalidInput: If an option has no effect, as the result is a saved one.
+        InvalidInput: If an option has no effect, as the result is a saved one, or that was saved
+            without texts.
     """
-    if is_saved(file):
-        if typed:
+    if reading.is_saved(file):
+        useless = [one for one in options.given(typed) if not (texts and one == "matcher")]
+        if useless:
             problem = f"says how to evaluate, and {file} is a saved result"
-            raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL file")
-        return saved_result(file, need_rows=False)  # what needs them says so
-    k, settings = settled(k or (deepest(DEFAULT_CUTOFFS),), typed)
-    checked_plan(k, settings)
-    return evaluated_file(file, k, settings, otherwise=otherwise)[1]
-
-
-def _check_texts(result: EvaluationResult, file: str) -> None:
-    """Refuse to look for texts that a file does not have.
-
-    Raises:
-        InvalidInput: If the result was saved without them.
-    """
-    if result.evidence is not None and result.evidence.texts is None:
+            raise InvalidInput(useless[0], problem, "leave it out, or name the JSONL file")
+        result = reading.saved_result(file, need_rows=False)  # what needs them says so
+    else:
+        asked = options.Evaluation.of(typed, k or (deepest(DEFAULT_CUTOFFS),))
+        asked.plan()
+        _dataset, result = reading.evaluated_file(file, asked, otherwise)
+    if texts and result.evidence is not None and result.evidence.texts is None:
         problem = f": {file} was saved without its texts, which are looked for among the chunks"
         fix = "save it with 'krag-eval evaluate … --json OUT --texts', or name the file of queries"
         raise InvalidInput("file", problem, fix)
+    at = k[0] if k else deepest(result.k)
+    return result, "all" if at is None else at  # None would be one that was left out
+
+
+def _diagnosis(
+    result: EvaluationResult, file: str, index: str, typed: Mapping[str, Any], **how: Any
+) -> Diagnosis:
+    """Diagnose a result; a saved one by another matcher than its own, if one is named."""
+    matcher = options.given(typed).get("matcher") if reading.is_saved(file) else None
+    return result.diagnose(reading.chunks_of(index), matcher=matcher, **how)
 
 
 METADATA: Any = option(
@@ -165,40 +140,52 @@ METADATA: Any = option(
     "[default: source]",
     "NAME",
 )
-ONE_CUTOFF: Any = one_cutoff_option(
+ONE_CUTOFF: Any = options.one_cutoff_option(
     "Look at the first K documents.  [default: 10; of a saved result, its deepest cutoff]"
 )
 
 
-@command(
+@options.command(
     "List the queries that lost most.", "krag-eval misses results.jsonl --matcher coverage -k 5"
 )
 def misses(
     file: str,
     k: tuple[Cutoff, ...] = ONE_CUTOFF,
     n: int = option("List N at most.", "N", flags=("-n",), default=20),
-    options: Any = EXPLANATION,
-    outputs: Any = saving(),
+    typed: Any = options.EXPLANATION,
+    outputs: Any = options.saving(),
 ) -> None:
     """List the queries in FILE whose ground truth is not all found, those that lost most first.
 
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
     saved, whose name ends in .json. 'krag-eval explain FILE POSITION' shows what became of one.
     """
+    from krag_eval.presenting.result import misses_page
+
     whole("n", n, 1)
-    result = _saved_or_evaluated(file, k, given(options))
-    at = _asked(k, result)
+    result, at = _result_of(file, k, typed)
     missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
-    if outputs.format == "table":
-        from krag_eval.presenting.result import misses_page
+    known = {name: "Int64" for name in ("covered", "ground_truth", "rank") if name in missed}
+    rows = missed[:n].reset_index().astype(known)
+    if len(missed) > n and outputs.format != "table":
+        click.echo(_("and {} more; -n {} lists all").format(len(missed) - n, len(missed)), err=True)
+    width = output.terminal_width() if outputs.format == "table" else _WHOLE
+    output.emit(
+        outputs,
+        lambda: misses_page(missed, n, result.labels, cutoff, width),
+        lambda: {
+            "k": cutoff,
+            "n_misses": len(missed),
+            "misses": output.records_of(rows),
+            "signature": result.signature,
+        },
+        lambda: rows,
+    )
 
-        page = misses_page(missed, n, result.labels, cutoff, terminal_width())
-        click.echo(page.text(terminal_width()))
-        return
-    write_files(outputs, partial(forms_of_misses, missed, n, cutoff, result.signature))
 
-
-@command("Show what became of one query.", "krag-eval explain results.jsonl 0 --matcher coverage")
+@options.command(
+    "Show what became of one query.", "krag-eval explain results.jsonl 0 --matcher coverage"
+)
 def explain(
     file: str,
     query: str | None,
@@ -206,7 +193,7 @@ def explain(
     k: tuple[Cutoff, ...] = ONE_CUTOFF,
     metadata: tuple[str, ...] = METADATA,
     full: bool = option("Show all documents and items, with their whole texts."),
-    options: Any = EXPLANATION,
+    typed: Any = options.EXPLANATION,
 ) -> None:
     """Show what every document of one query matched, and how every item was found or missed.
 
@@ -216,29 +203,24 @@ def explain(
     if (query is None) == (asked is None):
         problem = f"must be one question, or its position, got {'two' if query else 'none'}"
         raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
-    result = _saved_or_evaluated(file, k, given(options))
+    result, at = _result_of(file, k, typed)
     named = _named(asked or query or "", result.labels)
-    at = _asked(k, result)
     try:
         told = result.explain(k=at, metadata=metadata or None, full=full, **named)
     except InvalidInput as error:
-        raise _about_query(error) from None
-    click.echo(told.to_text(terminal_width()))
+        if error.argument not in ("query", "position"):
+            raise
+        # In words for one who typed QUERY, be it a position or not.
+        fix = "" if isinstance(error.fix, Advice) else error.fix
+        fix = fix or "name it by its position, as 'krag-eval misses FILE' lists it"
+        raise InvalidInput("query", error.problem, fix) from None
+    click.echo(told.to_text(output.terminal_width()))
 
 
-# The letters of the name of a run.
-_LONGEST_NAME = 40
+# Columns of a page that clips no text.
+_WHOLE = 10_000
 # No position has more digits.
 _MOST_DIGITS = 15
-
-
-def _about_query(error: InvalidInput) -> InvalidInput:
-    """Return a refusal of a query, in words for one who typed QUERY, be it a position or not."""
-    if error.argument not in ("query", "position"):
-        return error
-    fix = "" if isinstance(error.fix, Advice) else error.fix
-    known = fix or "name it by its position, as 'krag-eval misses FILE' lists it"
-    return InvalidInput("query", error.problem, known)
 
 
 def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
@@ -252,7 +234,7 @@ def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
     return {"query": int(query)} if int(query) in labels else {"position": int(query)}
 
 
-@command(
+@options.command(
     "Write an HTML page about a result.",
     "krag-eval report results.jsonl --matcher coverage -o report.html",
 )
@@ -261,7 +243,7 @@ def report(
     page: str = option(
         "The page, as .html or .htm.", "OUT", flags=("-o", "--output"), required=True
     ),
-    k: tuple[Cutoff, ...] = one_cutoff_option(
+    k: tuple[Cutoff, ...] = options.one_cutoff_option(
         "Show pictures and queries within the first K documents.  [default: the deepest cutoff; "
         "of a file of queries, 10]"
     ),
@@ -275,11 +257,11 @@ def report(
         "TAG",
     ),
     index: str | None = option(
-        lambda: _("Show where what is missing was lost.") + " " + _(CHUNKS_HELP), "CHUNKS"
+        lambda: _("Show where what is missing was lost.") + " " + _(options.CHUNKS_HELP), "CHUNKS"
     ),
-    foreign_index: ForeignIndex = FOREIGN_INDEX,
+    foreign_index: ForeignIndex = options.FOREIGN_INDEX,
     metadata: tuple[str, ...] = METADATA,
-    options: Any = EXPLANATION,
+    typed: Any = options.EXPLANATION,
 ) -> None:
     """Write what 'krag-eval evaluate' prints of FILE, and every query explained, as one HTML page.
 
@@ -288,38 +270,29 @@ def report(
     says where misses were lost, and the matcher is coverage if none is named.
     """
     sources = [("file", file), *([("index", index)] if index else [])]
-    outputs = checked_outputs({"page": page}, sources)
+    outputs = output.checked_outputs({"page": page}, sources)
     # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
     otherwise = {} if index is None else {"matcher": "coverage"}
-    result = _saved_or_evaluated(file, k, given(options), otherwise)
+    result, at = _result_of(file, k, typed, otherwise, texts=index is not None)
+    diagnosis = None
     if index is not None:
-        _check_texts(result, file)
-    at, diagnosis = _asked(k, result), None
-    if index is not None:
-        diagnosis = result.diagnose(chunks_of(index), k=at, foreign_index=foreign_index)
-    write = partial(
-        result.report,
-        k=at,
-        language=language,
-        by=by,
-        diagnosis=diagnosis,
-        metadata=metadata or None,
-        title=title,
-    )
-    write_files(outputs, writers={"page": (write, _("an HTML report"))})
+        diagnosis = _diagnosis(result, file, index, typed, k=at, foreign_index=foreign_index)
+    how: dict[str, Any] = {"by": by, "metadata": metadata or None, "title": title}
+    write = partial(result.report, k=at, language=language, diagnosis=diagnosis, **how)
+    output.write_files(outputs, {"page": (write, _("an HTML report"))})
 
 
-@command(
+@options.command(
     "Show how saved results moved over time.",
     "krag-eval history runs --metric recall@5,ndcg@10 --plot history.svg",
 )
 def history(
     folder: str,
-    metric: tuple[str, ...] = metric_option(
+    metric: tuple[str, ...] = options.metric_option(
         "What to show, as ndcg@10; macro recall and nDCG otherwise."
     ),
     last: int | None = option("Show the last N runs.  [default: all]", "N"),
-    outputs: Any = saving(plot="Draw the metrics from run to run, as .png, .svg or .pdf."),
+    outputs: Any = options.saving(plot="Draw the metrics from run to run, as .png, .svg or .pdf."),
 ) -> None:
     """Show the metrics of the results saved in FOLDER, the oldest first, and what changed.
 
@@ -330,21 +303,11 @@ def history(
     from krag_eval.results.history import History
 
     found = History.of(folder, metric or None, last=last)
-    if outputs.format == "table":
-        click.echo(f"{page_of(found).text(terminal_width())}\n")
-        print_signature(found.runs[-1].result.signature)
-    forms: Forms = {
-        "json": found.to_dict,
-        "csv": lambda: _in_words(found.table),
-        "markdown": lambda: _in_words(found.table),
-    }
-    write_files(
+    made = [one.isoformat(timespec="seconds") for one in found.table["made"]]
+    output.emit(
         outputs,
-        lambda: forms,
-        {"plot": (partial(write_plot, found.plot), _("the metrics from run to run"))},
+        lambda: replace(page_of(found), signature=output.signed(found.runs[-1].result.signature)),
+        found.to_dict,
+        lambda: found.table.assign(made=made),
+        {"plot": (partial(output.write_plot, found.plot), _("the metrics from run to run"))},
     )
-
-
-def _in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a history's table with its times as texts."""
-    return table.assign(made=[one.isoformat(timespec="seconds") for one in table["made"]])

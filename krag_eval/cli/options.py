@@ -6,8 +6,8 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from dataclasses import Field, dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from click.core import ParameterSource
@@ -17,8 +17,8 @@ from krag_eval._options import PLAN_OPTIONS, Cut, Option, PlanOptions, Sampling,
 from krag_eval._text import name_and_settings
 from krag_eval.cli import help as helping
 from krag_eval.cli.output import STREAMED, checked_outputs, printing_beside
-from krag_eval.cli.shell import warnings_as
-from krag_eval.errors import Advice, InvalidInput
+from krag_eval.cli.shell import warnings_below
+from krag_eval.errors import Advice, InvalidInput, Refusal
 from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
     Cutoff,
@@ -38,7 +38,7 @@ Options: TypeAlias = dict[str, Any]
 
 
 def command(
-    short_help: str, typed: str = "", name: str | None = None
+    short_help: str, typed: str = "", reads: Sequence[str] = ()
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a command of a function: its parameters are arguments and, by their defaults, options.
 
@@ -47,7 +47,7 @@ def command(
     Args:
         short_help: What the list of commands says.
         typed: An example.
-        name: The name, if not the function's.
+        reads: The options that name files to read; arguments do.
     """
 
     def made(function: Callable[..., Any]) -> click.Command:
@@ -62,21 +62,23 @@ def command(
             else:
                 parameters.append(click.Argument([one.name], **_ARGUMENTS.get(one.name, {})))
 
+        arguments = [one.name or "" for one in parameters if isinstance(one, click.Argument)]
+
         @functools.wraps(function)
         def run(**values: Any) -> Any:
-            files = [one.name or "" for one in parameters if isinstance(one, click.Argument)]
-            files += getattr(bundles.get("outputs"), "reads", ())
-            sources = [(name, one) for name in files for one in _files(values[name])]
+            sources = []
+            for name in (*arguments, *reads):
+                named = values[name] or ()
+                sources += [(name, one) for one in ([named] if isinstance(named, str) else named)]
             for name, bundle in bundles.items():
                 values[name] = {one: values.pop(one) for one in bundle}
-            outputs = None
             if "outputs" in bundles:
-                outputs = values["outputs"] = checked_outputs(values["outputs"], sources)
-            with printing_beside(outputs or {}), warnings_as():
+                values["outputs"] = checked_outputs(values["outputs"], sources)
+            with printing_beside(values.get("outputs", {})), warnings_below():
                 return function(**values)
 
         return helping.Command(
-            name or function.__name__,
+            function.__name__,
             callback=run,
             params=parameters,
             help=function.__doc__,
@@ -85,11 +87,6 @@ def command(
         )
 
     return made
-
-
-def _files(named: Any) -> Sequence[str]:
-    """Return the names of files that an argument holds: one, several or none."""
-    return (named,) if isinstance(named, str) else named or ()
 
 
 def _option(name: str, declaration: Any, annotation: str = "") -> click.Parameter:
@@ -123,10 +120,6 @@ _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-# Between names, and not between the parameters of one.
-_BETWEEN_NAMES = re.compile(r",(?![^(]*\))")
-
-
 def metric_option(help: str, metavar: str = "METRIC@K") -> Any:
     """Declare ``--metric``, which may be repeated, or name several with commas."""
     return option(
@@ -134,7 +127,10 @@ def metric_option(help: str, metavar: str = "METRIC@K") -> Any:
         metavar,
         several=True,
         typed=lambda typed: tuple(
-            one.strip() for several in typed for one in _BETWEEN_NAMES.split(several)
+            # Between names, and not between the parameters of one.
+            one.strip()
+            for several in typed
+            for one in re.split(r",(?![^(]*\))", several)
         ),
     )
 
@@ -164,51 +160,32 @@ def one_cutoff_option(help: str) -> Any:
     )
 
 
-def matcher_option(default: str) -> Any:
-    """Declare ``--matcher``, with a default of its own."""
-    return replace(declared(PlanOptions)["matcher"], default=default)
-
-
-class Saving(dict[str, Option]):
-    """What a command prints and writes; ``reads`` are its options that name files to read."""
-
-    reads: tuple[str, ...] = ()
-
-
-def saving(
-    reads: tuple[str, ...] = (), *, formats: str = "", report: bool = False, **files: Any
-) -> Any:
+def saving(formats: Sequence[str] = (), *, report: bool = False, **files: str) -> Any:
     """Declare what a command prints and writes.
 
     Args:
-        reads: Its options that name files to read.
-        formats: More values of ``--format``, with blanks between.
+        formats: More values of ``--format``.
         report: Whether it writes an HTML report.
         files: The help of options that name a file to write.
     """
-    made = Saving({"format": _format(formats)})
-    made.reads = reads
-    for name, help in files.items():
-        made[name] = Option(help=_streamed(help) if name in STREAMED else help, metavar="OUT")
+    help = N_(
+        "How to print what is printed. Other than as a table, nothing else is on standard output."
+    )
+    if formats:
+        help = N_(
+            "How to print what is printed: also as annotations of GitHub Actions, or as a Code "
+            "Quality report of GitLab."
+        )
+    choices = ("table", "json", "csv", "markdown", *formats)
+    made = {"format": Option(help=help, choices=choices, default="table")}
+    for name, told in files.items():
+        made[name] = Option(help=_streamed(told) if name in STREAMED else told, metavar="OUT")
     if report:
         made["report"] = Option(help=N_("Write an HTML report."), metavar="OUT")
         made["report_language"] = Option(
             help=N_("Language of the report.  [default: that of --lang]"), choices=LANGUAGES
         )
     return made
-
-
-def _format(more: str) -> Option:
-    help = N_(
-        "How to print what is printed. Other than as a table, nothing else is on standard output."
-    )
-    if more:
-        help = N_(
-            "How to print what is printed: also as annotations of GitHub Actions, or as a Code "
-            "Quality report of GitLab."
-        )
-    choices = ("table", "json", "csv", "markdown", *more.split())
-    return Option(help=help, choices=choices, default="table")
 
 
 def _streamed(help: str) -> Callable[[], str]:
@@ -327,21 +304,108 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def settled(
-    k: tuple[Cutoff, ...], typed: Mapping[str, Any]
-) -> tuple[tuple[Cutoff, ...], dict[str, Any]]:
-    """Return the cutoffs, budgets among them, and the settings of an evaluator that were typed.
+@dataclass(frozen=True)
+class Evaluation:
+    """How a file is to be evaluated, as it was typed.
 
-    Raises:
-        InvalidInput: If the options about cutoffs do not fit together, or the matcher does not
-            know ``--union``.
+    Attributes:
+        k: The cutoffs, budgets among them.
+        settings: The options of an evaluator and of a reader that were typed.
+        metrics: The metrics to compute; the default ones if not given.
+        averages: The averages to print, by their keys; all of them if not given.
     """
-    settings = dict(typed)
-    settings.pop("k", None)
-    budget, length = settings.pop("budget", None), settings.pop("length", "words")
-    if settings.pop("union", False):
-        settings["matcher"] = _with_union(settings.get("matcher", "coverage"))
-    return settled_cutoffs(k, budget, length)[0], settings
+
+    k: tuple[Cutoff, ...]
+    settings: Mapping[str, Any]
+    metrics: tuple[str, ...] | None = None
+    averages: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], k: tuple[Cutoff, ...] = ()) -> Evaluation:
+        """Settle what was typed of the options of a command, at their cutoffs or others.
+
+        Raises:
+            InvalidInput: If the options about cutoffs do not fit together, or the matcher does not
+                know ``--union``.
+        """
+        k, settings = k or options["k"], given(options)
+        settings.pop("k", None)
+        budget, length = settings.pop("budget", None), settings.pop("length", "words")
+        if settings.pop("union", False):
+            settings["matcher"] = _with_union(settings.get("matcher", "coverage"))
+        return cls(settled_cutoffs(k, budget, length)[0], settings)
+
+    def plan(self, argument: str = "metrics") -> PartitionPlan:
+        """Refuse what no evaluation takes, before a long file is read.
+
+        Args:
+            argument: The argument that the metrics come from.
+
+        Returns:
+            The plan, whose summary of no queries knows the averages there will be.
+        """
+        from krag_eval.evaluator import PartitionPlan
+
+        typed = {name: self.settings[name] for name in PLAN_OPTIONS if name in self.settings}
+        if "matcher" not in typed:
+            typed.pop("threshold", None)  # the file may name a matcher that takes it
+        try:
+            return PartitionPlan.of(self.k, metrics=self.metrics, **typed)
+        except Refusal as error:
+            if error.argument != "metrics":
+                raise
+            raise InvalidInput(argument, error.problem, error.fix) from None
+
+    def computing(self, argument: str, averages: Iterable[str]) -> Evaluation:
+        """Compute what averages that were named need, such as ``"rbp@10"``, too.
+
+        Args:
+            argument: The argument they came in.
+            averages: Averages with their cutoffs; a name that is no metric's is refused later.
+
+        >>> Evaluation((5,), {}).computing("floors", ["ndcg@10", "recall@5"]).metrics
+        >>> named = ["rbp@5", "rbp(p=0.8)@10", "mrr@5"]
+        >>> Evaluation((5,), {}).computing("floors", named).metrics[-2:]
+        ('rank', 'rbp(p=0.8)')
+        """
+        known = (*self.plan().metrics,)
+        named = (_metric_of(parse_metric(one, argument)[0], argument) for one in averages)
+        metrics = (*dict.fromkeys([*known, *(one.name for one in named if one)]),)
+        if metrics == known:
+            return self
+        made = replace(self, metrics=metrics)
+        made.plan(argument)
+        return made
+
+    def only(self, typed: Sequence[str]) -> Evaluation:
+        """Compute and print what ``--metric`` names alone.
+
+        Args:
+            typed: Each a metric, ``recall``, or an average, ``macro_recall``; with a cutoff,
+                ``recall@5``, or without. Cutoffs that were named with all of the metrics stand
+                alone, unless other options ask for some.
+
+        Raises:
+            InvalidInput: If something is no metric or no cutoff, or is not computed.
+        """
+        from krag_eval.scoring.metrics import averages_of, resolved_average, unknown_average
+
+        named = {one: parse_metric(one, "metric") for one in typed if "@" in one}
+        alone = len(named) == len(set(typed)) and not given(dict.fromkeys(("k", "budget")))
+        k = tuple(dict.fromkeys([*(() if alone else self.k), *(at for _, at in named.values())]))
+        made, metrics, averages = replace(self, k=k), list[str](), list[str]()
+        for name in (named[one][0] if one in named else one for one in typed):
+            if (metric := _metric_of(name)) is None:
+                usual = made.plan()
+                there = [*usual.nothing().summary.averages(k[0]), *usual.metrics]
+                raise unknown_average("metric", name, there)
+            metrics.append(metric.name)
+            alone_plan = replace(made, metrics=(metric.name,)).plan("metric")
+            known = alone_plan.nothing().summary.averages(k[0])
+            is_average = name in averages_of([metric])
+            averages += [resolved_average("metric", name, known)] if is_average else known
+        unique = (tuple(dict.fromkeys(some)) for some in (metrics, averages))
+        return Evaluation(k, self.settings, *unique)
 
 
 def _with_union(matcher: str) -> str:
@@ -361,103 +425,7 @@ def _with_union(matcher: str) -> str:
     return f"{name}({','.join(f'{key}={value}' for key, value in settings.items())})"
 
 
-def metrics_of(
-    argument: str, averages: Iterable[str], settings: Mapping[str, Any]
-) -> tuple[str, ...] | None:
-    """Return the metrics to compute for averages that were named, such as ``"rbp@10"``.
-
-    Args:
-        argument: The argument they came in.
-        averages: Averages with their cutoffs; a name that is no metric's is refused later.
-        settings: The options that were typed.
-
-    Returns:
-        The default metrics and those named; ``None`` if the default ones are enough.
-
-    Raises:
-        InvalidInput: If one counts words, which the matcher does not know.
-
-    >>> metrics_of("floors", ["ndcg@10", "recall@5"], {})
-    >>> metrics_of("floors", ["rbp@5", "rbp(p=0.8)@10", "mrr@5"], {})[-2:]
-    ('rank', 'rbp(p=0.8)')
-    """
-    from krag_eval.scoring.metrics import built_in, installed, words_unknown
-    from krag_eval.scoring.relevance import aspects_unknown
-
-    names = [parse_metric(one, argument)[0] for one in averages]
-    named = [built_in(one, argument) or installed(one, argument) for one in names]
-    by_default = checked_plan(DEFAULT_CUTOFFS, settings).metrics
-    more = {one.name: one for one in named if one and one.name not in by_default}
-    for name, metric in more.items():
-        if metric.needs_words:
-            raise words_unknown(argument, name)
-        if metric.needs_aspects and "aspect_recall" not in by_default:
-            raise aspects_unknown(argument, name)
-    return (*by_default, *more) if more else None
-
-
-class Chosen(NamedTuple):
-    """What ``--metric`` asks for.
-
-    Attributes:
-        k: The cutoffs, those named among them.
-        metrics: The metrics to compute.
-        averages: The averages to print, by their keys.
-    """
-
-    k: tuple[Cutoff, ...]
-    metrics: tuple[str, ...]
-    averages: tuple[str, ...]
-
-    def with_metrics_of(self, averages: Iterable[str]) -> tuple[str, ...]:
-        """Return the metrics to compute where these averages are wanted too."""
-        more = (_metric_of(one) for one in averages)
-        return tuple(dict.fromkeys([*self.metrics, *(one.name for one in more if one)]))
-
-
-def chosen_averages(
-    typed: Sequence[str], k: tuple[Cutoff, ...], settings: Mapping[str, Any]
-) -> Chosen:
-    """Return what ``--metric`` asks for: metrics, or averages of them, and perhaps cutoffs.
-
-    Args:
-        typed: Each a metric, ``recall``, or an average, ``macro_recall``; with a cutoff,
-            ``recall@5``, or without.
-        k: The cutoffs that other options ask for; without any, those that were named with all of
-            the metrics stand alone.
-        settings: The options that were typed.
-
-    Raises:
-        InvalidInput: If something is no metric or no cutoff, or is not computed.
-    """
-    from krag_eval.scoring.metrics import (
-        averages_of,
-        resolved_average,
-        unknown_average,
-        words_unknown,
-    )
-
-    named = {one: parse_metric(one, "metric") for one in typed if "@" in one}
-    alone = len(named) == len(set(typed)) and not given(dict.fromkeys(("k", "budget")))
-    k = tuple(dict.fromkeys([*(() if alone else k), *(at for _, at in named.values())]))
-    usual = checked_plan(k, settings)
-    metrics: list[str] = []
-    averages: list[str] = []
-    for name in (named[one][0] if one in named else one for one in typed):
-        metric = _metric_of(name)
-        if metric is None:
-            there = [*usual.nothing().summary.averages(k[0]), *usual.metrics]
-            raise unknown_average("metric", name, there)
-        if metric.needs_words and metric.name not in usual.metrics:
-            raise words_unknown("metric", metric.name)
-        metrics.append(metric.name)
-        known = checked_plan(k, settings, [metric.name]).nothing().summary.averages(k[0])
-        is_average = name in averages_of([metric])
-        averages += [resolved_average("metric", name, known)] if is_average else known
-    return Chosen(k, tuple(dict.fromkeys(metrics)), tuple(dict.fromkeys(averages)))
-
-
-def _metric_of(name: str) -> Metric | None:
+def _metric_of(name: str, argument: str = "metric") -> Metric | None:
     """Return the metric of that name, or of which it names an average; it may be installed.
 
     >>> [one and one.name for one in map(_metric_of, ("rbp", "micro_f1", "found_rate", "recal"))]
@@ -466,25 +434,4 @@ def _metric_of(name: str) -> Metric | None:
     from krag_eval.scoring.metrics import METRICS, averages_of, built_in, installed
 
     ours = (one for one in METRICS.values() if name in averages_of([one]))
-    return built_in(name, "metric") or next(ours, None) or installed(name, "metric")
-
-
-def checked_plan(
-    k: Sequence[Cutoff], settings: Mapping[str, Any], metrics: Sequence[str] | None = None
-) -> PartitionPlan:
-    """Refuse settings that no evaluation takes, before a long file is read.
-
-    Args:
-        k: The cutoffs.
-        settings: The options that were typed.
-        metrics: The metrics to compute; the default ones if not given.
-
-    Returns:
-        The plan, whose summary of no queries knows the averages there will be.
-    """
-    from krag_eval.evaluator import PartitionPlan
-
-    typed = {name: settings[name] for name in PLAN_OPTIONS if name in settings}
-    if "matcher" not in typed:
-        typed.pop("threshold", None)  # the file may name a matcher that takes it
-    return PartitionPlan.of(k, metrics=metrics, **typed)
+    return built_in(name, argument) or next(ours, None) or installed(name, argument)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,55 +16,86 @@ from krag_eval.cli.shell import printable
 from krag_eval.errors import DatasetError, Place, Refusal
 
 if TYPE_CHECKING:
+    from krag_eval.cli.options import Evaluation
     from krag_eval.datasets import Dataset
     from krag_eval.datasets.audit import Audit
     from krag_eval.documents import DocumentLike
     from krag_eval.results.result import EvaluationResult
-    from krag_eval.scoring.cutoffs import Cutoff
 
 _CELLS = ("cells", "delimiter")
 _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", *_CELLS)
 
 
 def evaluated_file(
-    file: str,
-    k: Sequence[Cutoff],
-    settings: Mapping[str, Any],
-    metrics: Sequence[str] | None = None,
-    otherwise: Mapping[str, Any] = MappingProxyType({}),
+    file: str, asked: Evaluation, otherwise: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Dataset, EvaluationResult]:
     """Read a file of queries, ``-`` for JSON lines from standard input, and evaluate it.
 
     Args:
         file: Its name.
-        k: The cutoffs.
-        settings: The options that were typed.
-        metrics: The metrics to compute; the default ones if not given.
+        asked: How.
         otherwise: Options for what was neither typed nor told by the file.
 
     Raises:
         DatasetError: If the file cannot be used; an error about a query names its line.
     """
-    from krag_eval.datasets.vocabularies import N_SAID
+    fields = {name: one for name, one in asked.settings.items() if name in _FIELDS}
+    options = {name: one for name, one in asked.settings.items() if name not in _FIELDS}
+    if _is_lines(file) and not any(name in fields for name in _CELLS):
+        from krag_eval.datasets import read_jsonl
 
-    dataset = _read(file, {name: settings[name] for name in _FIELDS if name in settings})
-    options = {name: value for name, value in settings.items() if name not in _FIELDS}
+        dataset = read_jsonl(source_of(file), **fields)
+    else:
+        # A name that is the option's own default may be another in a table.
+        roles = {name.removesuffix("_field"): field for name, field in fields.items()}
+        dataset = _loaded(file, {role: name for role, name in roles.items() if name != role})
     if otherwise:
         options = {**otherwise, **dataset.defaults, **options}
+    with _placed(dataset):
+        result = dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
+    return dataset, result
+
+
+def audited_file(
+    file: str, index: str | None, fields: Mapping[str, Any], settings: Mapping[str, Any]
+) -> tuple[Dataset, Audit]:
+    """Read questions and their ground truth, ``-`` for standard input, and audit them.
+
+    Args:
+        file: Its name.
+        index: The name of the file of chunks; ``-`` for standard input.
+        fields: The columns that were named, ``question`` and ``actual``.
+        settings: The options of the audit.
+
+    Raises:
+        DatasetError: If a file cannot be used; an error about a query names its line.
+    """
+    from krag_eval.datasets.audit import audit
+
+    dataset = _loaded(file, fields)
+    chunks = None if index is None else chunks_of(index)
+    with _placed(dataset):
+        return dataset, audit(dataset, chunks, **settings)
+
+
+@contextmanager
+def _placed(dataset: Dataset) -> Iterator[None]:
+    """Name the lines of a file that are refused, and say at the end how its columns were read."""
+    from krag_eval.datasets.vocabularies import N_SAID
+
     try:
-        result = dataset.evaluator(**options).evaluate(k, metrics=metrics)
+        yield
     except Refusal as error:
         if error.argument not in ("actual_docs", "predicted_docs"):
             raise
         raise error.at(place_of(dataset, error.query)) from error
+    n_columns = N_SAID if dataset.vocabulary else 0
     # How columns of our own names were read goes without saying.
-    if dataset.vocabulary not in ("", "krag_eval"):
-        notes = "; ".join(dataset.notes[:N_SAID])
+    if n_columns and dataset.vocabulary != "krag_eval":
+        notes = "; ".join(dataset.notes[:n_columns])
         click.echo(printable(f"{dataset.source}: {notes}."), err=True)
-    # Said each time of the same file, so that a line of it is enough.
-    for note in dataset.notes[N_SAID:] if dataset.vocabulary else dataset.notes:
+    for note in dataset.notes[n_columns:]:
         click.echo(f"{printable(dataset.source)}: {printable(note)}", err=True)
-    return dataset, result
 
 
 def saved_result(file: str, *, need_rows: bool = True) -> EvaluationResult:
@@ -91,18 +123,15 @@ def is_saved(file: str) -> bool:
     return Path(file).suffix == ".json"
 
 
-def _read(file: str, fields: Mapping[str, Any]) -> Dataset:
-    """Read JSON lines by their reader; a table by the names of its columns."""
-    from krag_eval.datasets import load_dataset, read_jsonl
+def _loaded(file: str, named: Mapping[str, Any]) -> Dataset:
+    from krag_eval.datasets import load_dataset
 
-    source = sys.stdin if file == "-" else file
-    lines = _is_lines(file)
-    if lines and not any(name in fields for name in _CELLS):
-        return read_jsonl(source, **fields)
-    # A name that is the option's own default may be another in a table.
-    roles = {name.removesuffix("_field"): field for name, field in fields.items()}
-    named: dict[str, Any] = {role: name for role, name in roles.items() if name != role}
-    return load_dataset(source, format="jsonl" if lines else None, **named)
+    return load_dataset(source_of(file), format="jsonl" if _is_lines(file) else None, **named)
+
+
+def source_of(file: str) -> Any:
+    """Return what to read: a file by its name, ``-`` for standard input."""
+    return sys.stdin if file == "-" else file
 
 
 def _is_lines(file: str) -> bool:
@@ -113,53 +142,16 @@ def _is_lines(file: str) -> bool:
     return kind is None or kind.name == "jsonl"
 
 
-def audited_file(
-    file: str, index: str | None, fields: Mapping[str, Any], settings: Mapping[str, Any]
-) -> tuple[Dataset, Audit]:
-    """Read questions and their ground truth, ``-`` for standard input, and audit them.
-
-    Args:
-        file: Its name.
-        index: The name of the file of chunks; ``-`` for standard input.
-        fields: The columns that were named, ``question`` and ``actual``.
-        settings: The options of the audit.
-
-    Raises:
-        DatasetError: If a file cannot be used; an error about a query names its line.
-    """
-    from krag_eval.datasets import load_dataset
-    from krag_eval.datasets.audit import audit
-    from krag_eval.datasets.vocabularies import N_SAID
-
-    source = sys.stdin if file == "-" else file
-    dataset = load_dataset(source, format="jsonl" if _is_lines(file) else None, **fields)
-    chunks = None if index is None else chunks_of(index)
-    try:
-        found = audit(dataset, chunks, **settings)
-    except Refusal as error:
-        if error.argument != "actual_docs":
-            raise
-        raise error.at(place_of(dataset, error.query)) from error
-    notes = dataset.notes[: 0 if dataset.vocabulary in ("", "krag_eval") else N_SAID]
-    if "cells" in fields:
-        notes = dataset.notes
-    if notes:
-        click.echo(printable(f"{dataset.source}: {'; '.join(notes)}."), err=True)
-    return dataset, found
-
-
 def chunks_of(index: str) -> list[DocumentLike]:
     """Read the chunks of an index, ``-`` for standard input."""
     from krag_eval.datasets.loading import read_chunks
 
-    return read_chunks(sys.stdin if index == "-" else index)
+    return read_chunks(source_of(index))
 
 
 def place_of(dataset: Dataset, query: int | None) -> Place:
     """Return the place of a query in its file, or the file."""
-    if query is None:
-        return Place(dataset.source)
-    if dataset.lines:
+    if query is not None and dataset.lines:
         return Place(dataset.source, dataset.lines[query])
     return Place(dataset.source, row=query)
 

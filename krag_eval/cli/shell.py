@@ -18,27 +18,30 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextvars import ContextVar
 from enum import IntEnum
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, Any, TextIO, TypeAlias, cast
+from typing import Any, TextIO, cast
 
 import click
 
 from krag_eval._language import N_, SPOKEN, _, speaking
 from krag_eval.cli.help import Command
-from krag_eval.errors import Advice, KragEvalWarning, Refusal, clipped, one_line, sentence
+from krag_eval.errors import (
+    Advice,
+    InvalidInput,
+    KragEvalWarning,
+    Refusal,
+    clipped,
+    one_line,
+)
 
 _NO_VERDICT = 2
 _INTERRUPTED = 130
 _STDOUT_CLOSED = 141
 # Commands that read what another one saved: advice may name its options too.
 _SAVED_BY = {"compare": "evaluate", "gate": "evaluate", "plan": "evaluate"}
-
-# Where a context keeps the warnings to print.
-_HELD = f"{__name__}.held"
-
-Parameters: TypeAlias = Mapping[str, click.Parameter]
 
 
 class Verdict(IntEnum):
@@ -95,29 +98,32 @@ class Shell(Command, click.Group):
         with _lasting_streams() as stdout, speaking(None):
             try:
                 answer = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
-                code = _code_of(answer, stdout)
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+                code = _STDOUT_CLOSED if stdout is not None and stdout.is_closed else 0
+                if isinstance(answer, Verdict):
+                    code = int(answer)
             except BaseException as error:
                 SPOKEN.set("en")  # as all errors are
-                code, failure = _explained(self._guessed(error, args)), error
+                code, failure = _explained(error), error
         raise SystemExit(code) from failure
 
-    def _guessed(self, error: BaseException, args: Sequence[str] | None) -> BaseException:
-        """Return an error; that of a word which is nothing here, with what was probably meant."""
-        if isinstance(error, Refusal):
-            return click.ClickException(self.worded(error, None))
-        typed = sys.argv[1:] if args is None else list(args)
-        if isinstance(error, click.UsageError) and error.ctx and error.ctx.command is not self:
-            return _with_advice(error, error.ctx, typed)
-        is_ours = isinstance(error, click.UsageError) and error.ctx and error.ctx.command is self
-        if not is_ours or not typed or typed[0].startswith("-") or typed[0] in self.commands:
-            return error
-        problem = f"there is no command {clipped(typed[0])}"
-        if Path(typed[0]).suffix or os.path.exists(typed[0]):
-            meant = f"to evaluate a file, type 'krag-eval evaluate {typed[0]}'"
-        else:
-            near = difflib.get_close_matches(typed[0].lower(), self.commands, n=3)
-            meant = f"did you mean {' or '.join(near)}?" if near else "krag-eval --help lists them"
-        return click.ClickException(sentence(problem, meant))
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command by its name.
+
+        Raises:
+            InvalidInput: If there is none, with what was probably meant.
+        """
+        name = args[0]
+        if name in self.commands or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = difflib.get_close_matches(name.lower(), self.commands, n=3)
+        meant = f"did you mean {' or '.join(near)}?" if near else "krag-eval --help lists them"
+        if Path(name).suffix or os.path.exists(name):
+            meant = f"to evaluate a file, type 'krag-eval evaluate {name}'"
+        raise InvalidInput("", f"there is no command {clipped(name)}", meant)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a refusal is worded with the options of that command.
@@ -126,8 +132,12 @@ class Shell(Command, click.Group):
             click.ClickException: If input is refused, or a pipe broke that is none of our streams,
                 for which click would exit with 1.
         """
+        typed = [*ctx.args]
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            with speaking("en"):  # as all errors are
+                raise _advised(error, typed) from None
         except BrokenPipeError as error:
             raise click.ClickException(str(error)) from error
         except Refusal as error:
@@ -156,55 +166,37 @@ class Shell(Command, click.Group):
 
 # What is typed for an option out of habit -> what it is called here, where a command has it.
 _HABITS = {
-    "--out": "--json",
-    "--output": "--json",
-    "-o": "--json",
+    **dict.fromkeys(("--out", "--output", "-o"), "--json"),
+    **dict.fromkeys(("--k", "--topk", "--top-k"), "-k"),
     "--model": "--matcher",
-    "--k": "-k",
-    "--topk": "-k",
-    "--top-k": "-k",
     "-f": "--format",
     "-M": "-m",
 }
 _CUTOFF = re.compile("[0-9]+[wct]?|all")
 
 
-def _with_advice(
-    error: click.UsageError, context: click.Context, typed: Sequence[str]
-) -> click.UsageError:
-    """Return a refusal of click's with what was probably meant, or what is missing, if known."""
-    parameters = context.command.params
+def _advised(error: click.UsageError, typed: Sequence[str]) -> click.UsageError:
+    """Add to a refusal of click's what was probably meant, or what is missing, if known."""
+    command, advice = error.ctx.command if error.ctx else click.Command(""), None
+    problem = error.format_message()
     if isinstance(error, click.NoSuchOption):
         meant = _HABITS.get(error.option_name)
-        if any(meant in one.opts for one in parameters):
-            problem = f"No such option {error.option_name!r}. Did you mean {meant!r}?"
-            return click.UsageError(problem, context)
+        if any(meant in one.opts for one in command.params):
+            problem, advice = f"No such option {error.option_name!r}.", f"Did you mean {meant!r}?"
     elif isinstance(error, click.MissingParameter):
-        if isinstance(error.param, click.Option) and error.param.help:
-            return click.UsageError(f"{error.format_message()} {error.param.help}", context)
+        advice = getattr(error.param, "help", None)
     elif type(error) is click.UsageError:  # words that are left over
-        advice = _on_words_left(context, typed)
-        return click.UsageError(sentence(error.message, advice), context) if advice else error
-    return error
+        after = typed[typed.index("-k") + 1 :] if "-k" in typed else []
+        cutoffs = [*takewhile(_CUTOFF.fullmatch, after)]
+        files = [one for one in typed if os.path.isfile(one)]
+        if len(cutoffs) > 1:
+            advice = f"Write -k {','.join(cutoffs)}."
+        elif command.name == "evaluate" and len(files) > 1:
+            advice = f"To compare files, type 'krag-eval compare {shlex.join(files)}'."
+    return click.UsageError(f"{problem} {advice}", error.ctx) if advice else error
 
 
-def _on_words_left(context: click.Context, typed: Sequence[str]) -> str:
-    """Say how several cutoffs are typed, or which command takes several files, if that was it.
-
-    >>> _on_words_left(click.Context(click.Command("evaluate")), ["-k", "1", "5", "a.jsonl"])
-    'write -k 1,5'
-    """
-    after = typed[typed.index("-k") + 1 :] if "-k" in typed else []
-    cutoffs = [*takewhile(_CUTOFF.fullmatch, after)]
-    if len(cutoffs) > 1:
-        return f"write -k {','.join(cutoffs)}"
-    files = [one for one in typed if os.path.isfile(one)]
-    if context.command.name == "evaluate" and len(files) > 1:
-        return f"it takes one file; to compare them, type 'krag-eval compare {shlex.join(files)}'"
-    return ""
-
-
-def _subject(error: Refusal, parameters: Parameters) -> str:
+def _subject(error: Refusal, parameters: Mapping[str, click.Parameter]) -> str:
     """Return what the shell calls the argument that an error is about."""
     if error.place is None and error.argument in parameters:
         return _typed(parameters[error.argument])
@@ -240,15 +232,6 @@ def _typed(parameter: click.Parameter) -> str:
     return (parameter.metavar or (parameter.name or "").upper()).split()[0].removesuffix("...")
 
 
-def _code_of(answer: object, stdout: _LastingStream | None) -> int:
-    """Return the exit code of a command that went through."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
-    if isinstance(answer, Verdict):
-        return int(answer)
-    return _STDOUT_CLOSED if stdout is not None and stdout.is_closed else 0
-
-
 def _explained(error: BaseException) -> int:
     """Say on standard error why there is no verdict, and return the exit code."""
     if isinstance(error, click.Abort | SystemExit) and error.__context__ is not None:
@@ -259,9 +242,11 @@ def _explained(error: BaseException) -> int:
         return _INTERRUPTED
     if isinstance(error, SystemExit):  # as after the completion of a word
         return _NO_VERDICT if error.code else 0
-    if isinstance(error, click.ClickException | OSError):
+    if isinstance(error, click.ClickException | OSError | Refusal):
         if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
-            click.echo(_how_to_call(error), err=True)
+            called = cast(click.Context, error.ctx)
+            example = called.command.epilog
+            click.echo("\n".join(filter(None, [called.get_usage(), example])), err=True)
         click.echo(f"krag-eval: error: {printable(_problem(error))}", err=True)
         for note in _notes(error):
             click.echo(printable(note), err=True)
@@ -273,61 +258,56 @@ def _explained(error: BaseException) -> int:
     return _NO_VERDICT
 
 
+# How a warning of the moment begins.
+_PREFIX: ContextVar[str] = ContextVar("krag_eval_warning")
+
+
 @contextmanager
 def warnings_as(kind: str = N_("warning"), name: str = "") -> Iterator[None]:
+    """Begin each of our warnings with a kind, "warning" or "note", and the name it is about."""
+    token = _PREFIX.set(_(kind) + (f": {name}" if name else ""))
+    try:
+        yield
+    finally:
+        _PREFIX.reset(token)
+
+
+@contextmanager
+def warnings_below() -> Iterator[None]:
     """Print each of our own warnings as one line, below what is printed within; leave others be.
 
-    Above a table it would be out of sight. Within another such block, the outer one prints it.
-
-    Args:
-        kind: How the line begins: "warning" or "note".
-        name: What it is about; ``""`` if that goes without saying.
+    Above a table it would be out of sight.
     """
-    prefix = _(kind) + (f": {name}" if name else "")
     context = click.get_current_context()
     shell = cast(Shell, context.find_root().command)
-    held = context.meta.get(_HELD)
-    lines: list[str] = [] if held is None else held
-    with warnings.catch_warnings():
+    lines: list[str] = []
+    with warnings.catch_warnings(), warnings_as():
         warnings.simplefilter("always", KragEvalWarning)
         show_others = warnings.showwarning
 
         def show(message: Warning | str, *where: Any, **others: Any) -> None:
             if isinstance(message, KragEvalWarning):
-                said = shell.worded(message, context.command.name)
-                line = f"{prefix}: {printable(said)}"
+                said = printable(shell.worded(message, context.command.name))
+                lines.append(f"{_PREFIX.get()}: {said}")
                 if message.at_once:
-                    click.echo(line, err=True)
-                else:
-                    lines.append(line)
+                    click.echo(lines.pop(), err=True)
             else:
                 show_others(message, *where, **others)
 
         warnings.showwarning = show
-        context.meta[_HELD] = lines
         try:
             yield
         finally:
-            if held is None:
-                del context.meta[_HELD]
-                for line in lines:
-                    click.echo(line, err=True)
+            for line in lines:
+                click.echo(line, err=True)
 
 
-def _how_to_call(error: click.UsageError) -> str:
-    """Return the usage of the command that was called and, where its help has one, an example."""
-    if error.ctx is None:
-        return ""
-    example = error.ctx.command.epilog
-    return "\n".join([error.ctx.get_usage(), *([example] if example else [])])
-
-
-def _problem(error: click.ClickException | OSError) -> str:
+def _problem(error: click.ClickException | OSError | Refusal) -> str:
     if isinstance(error, click.UsageError) and error.ctx:
         return f"{error.format_message()} (see {error.ctx.command_path} --help)"
     if isinstance(error, click.ClickException):
         return error.format_message()
-    if error.strerror and error.filename:
+    if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
     return str(error)
 
@@ -338,89 +318,55 @@ def _notes(error: BaseException) -> list[str]:
     return [note for note in getattr(noted, "__notes__", ()) if "\n" not in note]
 
 
-class _LastingStream(io.RawIOBase):
+class _LastingStream(io.FileIO):
     """The bytes of a standard stream; once its reader is gone, what is written is dropped.
 
     So ``krag-eval gate … | head -1`` ends with the code of its verdict, and every file asked for is
     written.
     """
 
-    def __init__(self, stream: IO[bytes], name: str, *, must_be_written: bool) -> None:
-        self._stream = getattr(stream, "raw", stream)
-        self._name = name
-        self._must_be_written = must_be_written
-        self._is_lost = False
-        self.is_closed = False
+    is_lost = False
+    is_closed = False
 
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def fileno(self) -> int:
-        """Return the descriptor of the stream."""
-        return int(self._stream.fileno())
-
-    def isatty(self) -> bool:
-        """Return whether it is a terminal."""
-        return bool(self._stream.isatty())
-
-    def write(self, data: Any) -> int | None:
+    def write(self, data: Any) -> int:
         """Write, unless an earlier attempt failed.
 
         Raises:
-            OSError: If it cannot be written, as to a full disk, naming the stream.
+            OSError: If it cannot be written, as to a full disk, naming standard output.
         """
-        if self._is_lost:
+        if self.is_lost:
             return len(data)
         try:
-            return cast("int | None", self._stream.write(data))
+            return super().write(data)
         except OSError as error:
-            self._is_lost = True
+            self.is_lost = True
             self.is_closed = isinstance(error, BrokenPipeError)
-            self._point_nowhere()
-            if self.is_closed or not self._must_be_written:
+            if self.is_closed or self.fileno() != 1:
                 return len(data)
-            raise OSError(error.errno, error.strerror, self._name) from error
-
-    def _point_nowhere(self) -> None:
-        """Direct what is still buffered for this stream to the null device."""
-        with suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.fileno())
-            os.close(nowhere)
+            raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 @contextmanager
 def _lasting_streams() -> Iterator[_LastingStream | None]:
     """Replace the standard streams by ones that outlast their reader; yield standard output."""
+    raw: dict[str, _LastingStream] = {}
     with ExitStack() as stack:
-        stdout = _lasting(sys.stdout, "standard output", must_be_written=True)
-        stderr = _lasting(sys.stderr, "standard error", must_be_written=False)
-        for stream, redirect in ((stdout, redirect_stdout), (stderr, redirect_stderr)):
-            if stream is not None:
-                text, _ = stream
+        for name, redirect in (("stdout", redirect_stdout), ("stderr", redirect_stderr)):
+            stream = getattr(sys, name)
+            # It may be closed, or none of the system's.
+            with suppress(AttributeError, OSError, ValueError):
+                _flush(stream)
+                raw[name] = _LastingStream(stream.fileno(), "wb", closefd=False)
+                text = io.TextIOWrapper(
+                    io.BufferedWriter(raw[name]),
+                    encoding=stream.encoding,
+                    # A question in a script the terminal cannot show is escaped, not a crash.
+                    errors="backslashreplace",
+                    line_buffering=stream.line_buffering,
+                )
                 stack.enter_context(redirect(text))
                 stack.callback(_flush, text)
-        yield None if stdout is None else stdout[1]
-
-
-def _lasting(
-    stream: TextIO | None, name: str, *, must_be_written: bool
-) -> tuple[TextIO, _LastingStream] | None:
-    """Return a stream that outlasts its reader; ``None`` if there are no bytes to write to."""
-    binary = getattr(stream, "buffer", None)
-    if stream is None or binary is None:
-        return None
-    _flush(stream)
-    raw = _LastingStream(binary, name, must_be_written=must_be_written)
-    text = io.TextIOWrapper(
-        io.BufferedWriter(raw),
-        encoding=stream.encoding,
-        # A question in a script the terminal cannot show is escaped, not a crash.
-        errors="backslashreplace",
-        line_buffering=getattr(stream, "line_buffering", False),
-    )
-    return text, raw
+        yield raw.get("stdout")
 
 
 def _flush(stream: TextIO) -> None:

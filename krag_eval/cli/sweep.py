@@ -14,21 +14,16 @@ from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from krag_eval._language import _
 from krag_eval._options import EVALUATOR_OPTIONS, Cut, Sampling, check_options, declared, option
-from krag_eval.cli import output
-from krag_eval.cli.options import command, saving
-from krag_eval.cli.output import Forms, Outputs, print_wrapped
+from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import printable
 from krag_eval.errors import Advice, DatasetError, Place, clipped
 from krag_eval.presenting import page_of
-
-if TYPE_CHECKING:
-    from krag_eval.retrievers.sweep import Sweep
 
 # What a file holds beside the arguments of sweep() that a file can spell.
 _NEEDED = ("corpus", "questions", "splitters", "retrievers")
@@ -41,10 +36,9 @@ _EXAMPLE = 'bm25 = "my_rag:make_bm25", or with arguments {call = "my_rag:make_bm
 # Packages whose public functions a file may name, unless they write files.
 _PUBLIC = ("langchain_text_splitters", "bm25s", "krag_eval")
 _WRITING = ("evaluate_file",)
-_ALLOW = "allow_module"
 
 
-@command(
+@options.command(
     "Try splitters with retrievers on the same questions.",
     "krag-eval sweep sweep.toml --folder kept --plot pareto.png",
 )
@@ -65,7 +59,7 @@ def sweep(
     allow_module: tuple[str, ...] = option(
         "Let FILE name functions of this module or package, too. Repeatable.", "NAME"
     ),
-    outputs: Any = saving(
+    outputs: Any = options.saving(
         csv="Save the table, a row per cell.",
         plot="Draw quality against context, as .png, .svg or .pdf.",
         report=True,
@@ -79,41 +73,51 @@ def sweep(
     sweep in Python may stand there too; paths are seen from FILE.
     """
     from krag_eval import sweep as swept
+    from krag_eval.plotting import pareto_points
+    from krag_eval.presenting.sweep import reused
+    from krag_eval.report import write_report
 
     with _importing_beside(file):
-        arguments = _Reader(file, allow_module).arguments(_read(file))
+        arguments = _Reader(file, allow_module).arguments()
         typed = {"folder": folder, "timeout": timeout}
         arguments |= {name: one for name, one in typed.items() if one is not None}
         found = swept(**arguments, n_jobs=n_jobs)
-    if outputs.format == "table":
-        _print_sweep(found)
-    else:
-        from krag_eval.presenting.sweep import reused
-
+    if outputs.format != "table":
         for line in reused(found):
             click.echo(printable(line), err=True)
-    _write(outputs, found)
-
-
-# The file.
-
-
-def _read(file: str) -> dict[str, Any]:
-    """Return what the file says, its names checked."""
-    try:
-        with open(file, "rb") as opened:
-            settings = tomllib.load(opened)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Place(file).error(f"is no TOML: {error}") from error
-    missing = [name for name in _NEEDED if name not in settings]
-    if missing:
-        raise Place(file).error(f"has no {missing[0]!r}", f"it needs {', '.join(_NEEDED)}")
-    known = (*_NEEDED, *_SETTINGS)
-    for name in settings:
-        if name not in known:
-            problem = f"has {clipped(name)}, which is none of {', '.join(known)}"
-            raise Place(file).error(problem, "put what a function takes beside its call")
-    return settings
+    table, choice = found.table.reset_index(), found.choice
+    numbers = ("value", "held_out", "n_chosen_by", "n_held_out", "overrated", "shift")
+    told = None if choice is None else {
+        "cell": choice.name,
+        "metric": choice.metric,
+        **output.or_none({name: getattr(choice, name) for name in numbers}),
+    }  # fmt: skip
+    compared = found.comparison
+    output.emit(
+        outputs,
+        lambda: page_of(found),
+        lambda: {
+            "metric": found.metric,
+            "baseline": found.baseline,
+            "reused": found.n_reused,
+            "asked": found.n_asked,
+            "cells": output.records_of(table),
+            "choice": told,
+            "differences": [] if compared is None else output.records_of(compared.table),
+        },
+        lambda: table,
+        {
+            "csv": (partial(output.write_csv, table), _("the table of cells")),
+            "plot": (
+                partial(output.write_plot, lambda ax: pareto_points(found, ax=ax)),
+                _("quality against context"),
+            ),
+            "report": (
+                partial(write_report, found, language=outputs.language),
+                _("an HTML report"),
+            ),
+        },
+    )
 
 
 @dataclass(frozen=True)
@@ -123,38 +127,52 @@ class _Reader:
     file: str
     allowed: Sequence[str] = ()
 
-    def arguments(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Return the arguments of sweep(), with files read and functions imported."""
-        arguments = {name: value for name, value in settings.items() if name not in _NEEDED}
-        arguments["corpus"] = self._corpus(settings["corpus"])
-        arguments["questions"] = self._questions(settings["questions"])
-        for name in ("splitters", "retrievers"):
-            arguments[name] = self._functions(name, settings[name])
-        if isinstance(arguments.get("folder"), str):
-            arguments["folder"] = Path(self.file).parent / arguments["folder"]
-        if arguments.get("budget") is False:  # TOML has no word for nothing
-            arguments["budget"] = None
-        return arguments
+        try:
+            with open(self.file, "rb") as opened:
+                settings = tomllib.load(opened)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise self._refused(f"is no TOML: {error}") from error
+        needed, known = ", ".join(_NEEDED), (*_NEEDED, *_SETTINGS)
+        for name in _NEEDED:
+            if name not in settings:
+                raise self._refused(f"has no {name!r}", f"it needs {needed}")
+        for name in settings:
+            if name not in known:
+                problem = f"has {clipped(name)}, which is none of {', '.join(known)}"
+                raise self._refused(problem, "put what a function takes beside its call")
+        settings["corpus"] = self._corpus(settings["corpus"])
+        settings["questions"] = self._questions(settings["questions"])
+        for argument in ("splitters", "retrievers"):
+            if not isinstance(named := settings[argument], dict):
+                raise self._wrong(argument, f"must be a table of functions, as {_EXAMPLE}", named)
+            settings[argument] = {
+                name: self._function(f"{argument}.{name}", one, 1) for name, one in named.items()
+            }
+        if isinstance(settings.get("folder"), str):
+            settings["folder"] = Path(self.file).parent / settings["folder"]
+        if settings.get("budget") is False:  # TOML has no word for nothing
+            settings["budget"] = None
+        return settings
 
     def _corpus(self, named: object) -> list[Any]:
         """Read texts, each file one document, and JSONL, each line one."""
-        from krag_eval.cli.reading import chunks_of
-
         if isinstance(named, dict):
             found = self._function("corpus", named)()
             if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
-                raise self._refused("corpus", "must call what returns a list of texts", found)
+                raise self._wrong("corpus", "must call what returns a list of texts", found)
             # Not list(…), which Ctrl-C does not end where there is no end.
             return [one for one in found]  # noqa: C416
         paths = [named] if isinstance(named, str) else named
         if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):
             allowed = 'must be the path of a file, a list of paths, or {call = "module:function"}'
-            raise self._refused("corpus", allowed, named)
+            raise self._wrong("corpus", allowed, named)
         documents: list[Any] = []
         for path in paths:
             there = os.path.join(os.path.dirname(self.file), path)
             if path.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-                documents += chunks_of(there)
+                documents += reading.chunks_of(there)
             else:
                 documents.append(_text(there))
         return documents
@@ -167,15 +185,10 @@ class _Reader:
         settings = {"file": named} if isinstance(named, str) else named
         if not isinstance(settings, dict) or not isinstance(settings.get("file"), str):
             allowed = 'must be the path of a file, {file = "…", actual = "…"} or {call = "…"}'
-            raise self._refused("questions", allowed, named)
-        options = {name: value for name, value in settings.items() if name != "file"}
-        check_options(load_dataset, options)
-        return load_dataset(os.path.join(os.path.dirname(self.file), settings["file"]), **options)
-
-    def _functions(self, argument: str, named: object) -> dict[str, Callable[..., Any]]:
-        if not isinstance(named, dict):
-            raise self._refused(argument, f"must be a table of functions, as {_EXAMPLE}", named)
-        return {name: self._function(f"{argument}.{name}", one, 1) for name, one in named.items()}
+            raise self._wrong("questions", allowed, named)
+        how = {name: value for name, value in settings.items() if name != "file"}
+        check_options(load_dataset, how)
+        return load_dataset(os.path.join(os.path.dirname(self.file), settings["file"]), **how)
 
     def _function(self, argument: str, named: object, n_given: int = 0) -> Callable[..., Any]:
         """Import a function, and bind the arguments that stand beside it.
@@ -186,74 +199,72 @@ class _Reader:
         call = settings.get("call") if isinstance(settings, dict) else None
         module, colon, name = call.partition(":") if isinstance(call, str) else ("", "", "")
         if not isinstance(settings, dict) or not (module and colon and name):
-            raise self._refused(argument, f"must name a function, as {_EXAMPLE}", named)
-        self._check_module(argument, module)
+            raise self._wrong(argument, f"must name a function, as {_EXAMPLE}", named)
+        is_allowed = any(_is_of(one, module) for one in self.allowed)
+        if not is_allowed and module not in _PUBLIC:
+            self._check_module(argument, module)
         try:
-            found = self._imported(argument, module, name)
+            found = self._imported(argument, module, name, is_allowed=is_allowed)
         except (ModuleNotFoundError, AttributeError) as error:
             if isinstance(error, ModuleNotFoundError) and not _is_of(error.name, module):
                 raise  # what the module itself imports
-            raise Place(self.file).error(
-                f"{argument} names {clipped(call)}, and there is no such function ({error})",
-                "the module must be beside the file, or installed",
-            ) from error
-        if not callable(found):
-            raise self._refused(argument, "must name a function", found)
+            problem = f"{argument} names {clipped(call)}, and there is no such function ({error})"
+            fix = "the module must be beside the file, or installed"
+            raise self._refused(problem, fix) from error
         arguments = {key: value for key, value in settings.items() if key != "call"}
-        _check_takes(self.file, argument, found, n_given, arguments)
+        try:
+            inspect.signature(found).bind(*[None] * n_given, **arguments)
+        except ValueError:  # some that are written in C have none
+            pass
+        except TypeError as error:  # before anything is cut or asked
+            problem = f"{argument} names {clipped(call)}, which cannot be called so: {error}"
+            raise self._refused(problem) from error
         return partial(found, **arguments) if arguments else found
 
     def _check_module(self, argument: str, module: str) -> None:
-        """Refuse a module that is no file beside, and was not allowed, before its code is run."""
-        if any(_is_of(one, module) for one in self.allowed) or module in _PUBLIC:
-            return
+        """Refuse a module that is no file beside, before its code is run."""
         folder = Path(os.path.abspath(self.file)).parent
-        beside = folder / f"{module}.py" if module.isidentifier() else None
-        if beside is None or not beside.is_file():
-            raise Place(self.file).error(
-                f"{argument} names the module {clipped(module)}, and there is no {module}.py "
-                "beside it",
-                Advice(
-                    "if you trust the file, {} lets it name functions there", **{_ALLOW: module}
-                ),
+        beside = folder / f"{module}.py"
+        if not module.isidentifier() or not beside.is_file():
+            problem = f"{argument} names the module {clipped(module)}, and there is no {module}.py "
+            fix = Advice(
+                "if you trust the file, {} lets it name functions there", allow_module=module
             )
+            raise self._refused(f"{problem}beside it", fix)
         if os.path.realpath(folder) != os.path.dirname(os.path.realpath(beside)):
             problem = f"{argument} names {beside.name}, which is a link to another folder"
-            raise Place(self.file).error(problem, "put the file itself there")
+            raise self._refused(problem, "put the file itself there")
         found = None if module in sys.stdlib_module_names else _origin(module)
         if found is None or not os.path.samefile(found, beside):
             problem = f"{argument} names {beside.name}, and Python knows another {clipped(module)}"
-            raise Place(self.file).error(problem, "rename the file")
+            raise self._refused(problem, "rename the file")
 
-    def _imported(self, argument: str, module: str, name: str) -> Any:
+    def _imported(self, argument: str, module: str, name: str, *, is_allowed: bool) -> Any:
         """Return what a module has by a name, if it is its own."""
         found: Any = import_module(module)
-        allowed = any(_is_of(one, module) for one in self.allowed)
+        called = f"{argument} names {clipped(f'{module}:{name}')}"
         for part in name.split("."):
             found = getattr(found, part)
-            if allowed or module in _PUBLIC:
+            if is_allowed or module in _PUBLIC:
                 own = _is_own(found, module)
             else:
                 own = part == name and _is_defined(found, module)
             if part.startswith("_") or not own:
                 where = getattr(found, "__module__", None) or type(found).__module__
-                raise Place(self.file).error(
-                    f"{argument} names {clipped(f'{module}:{name}')}, and {part} is not its own "
-                    f"({clipped(where)})",
-                    "name a function that the file itself defines",
-                )
-        if module in _PUBLIC and not allowed:
+                problem = f"{called}, and {part} is not its own ({clipped(where)})"
+                raise self._refused(problem, "name a function that the file itself defines")
+        if module in _PUBLIC and not is_allowed:
             public = getattr(sys.modules[module], "__all__", ())
             if name not in public or name in _WRITING or not isinstance(found, FunctionType):
-                raise Place(self.file).error(
-                    f"{argument} names {clipped(f'{module}:{name}')}, which is none of its public "
-                    "functions",
-                    Advice("if you trust the file, {} lets it", **{_ALLOW: module}),
-                )
+                fix = Advice("if you trust the file, {} lets it", allow_module=module)
+                raise self._refused(f"{called}, which is none of its public functions", fix)
         return found
 
-    def _refused(self, argument: str, allowed: str, came: object) -> DatasetError:
-        return Place(self.file).error(f"{argument} {allowed}, got {clipped(came)}")
+    def _wrong(self, argument: str, allowed: str, came: object) -> DatasetError:
+        return self._refused(f"{argument} {allowed}, got {clipped(came)}")
+
+    def _refused(self, problem: str, fix: str | Advice = "") -> DatasetError:
+        return Place(self.file).error(problem, fix)
 
 
 def _text(path: str) -> dict[str, Any]:
@@ -324,26 +335,6 @@ def _is_of(missing: str | None, module: str) -> bool:
     return f"{module}.".startswith(f"{missing}.")
 
 
-def _check_takes(
-    file: str,
-    argument: str,
-    function: Callable[..., Any],
-    n_given: int,
-    arguments: Mapping[str, Any],
-) -> None:
-    """Refuse arguments that a function does not take, or lacks, before anything is cut or asked."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some that are written in C have none
-        return
-    try:
-        signature.bind(*[None] * n_given, **arguments)
-    except TypeError as error:
-        taken = ", ".join(signature.parameters) or "nothing"
-        problem = f"{argument} names a function that cannot be called so: {error}"
-        raise Place(file).error(problem, f"it takes {taken}") from error
-
-
 @contextmanager
 def _importing_beside(file: str) -> Iterator[None]:
     """Find modules beside the file meanwhile, after all others: none is taken for another."""
@@ -357,67 +348,3 @@ def _importing_beside(file: str) -> Iterator[None]:
         for name in sys.modules.keys() - known:  # another file may have one of that name
             if os.path.dirname(getattr(sys.modules[name], "__file__", None) or "") == folder:
                 del sys.modules[name]
-
-
-# What is printed.
-
-
-def _print_sweep(found: Sweep) -> None:
-    """Print what there is of each cell, a column per cell, and what it says."""
-    page = page_of(found)
-    for table in page.tables:
-        click.echo(f"{table.text(output.terminal_width())}\n")
-    for line in page.notes:
-        print_wrapped(printable(line))
-    click.echo()
-    for line in "\n".join(page.sentences).splitlines():
-        print_wrapped(printable(line))
-
-
-def _forms(found: Sweep) -> Forms:
-    table, choice = found.table.reset_index(), found.choice
-    numbers = ("value", "held_out", "n_chosen_by", "n_held_out", "overrated", "shift")
-    told = None if choice is None else {
-        "cell": choice.name,
-        "metric": choice.metric,
-        **output.or_none({name: getattr(choice, name) for name in numbers}),
-    }  # fmt: skip
-    return {
-        "json": lambda: {
-            "metric": found.metric,
-            "baseline": found.baseline,
-            "reused": found.n_reused,
-            "asked": found.n_asked,
-            "cells": output.records_of(table),
-            "choice": told,
-            "differences": []
-            if found.comparison is None
-            else output.records_of(found.comparison.table),
-        },
-        "csv": lambda: table,
-        "markdown": lambda: table,
-    }
-
-
-def _write(outputs: Outputs, found: Sweep) -> None:
-    from krag_eval.plotting import pareto_points
-    from krag_eval.report import write_report
-
-    output.write_files(
-        outputs,
-        partial(_forms, found),
-        {
-            "csv": (
-                partial(output.write_table, found.table.reset_index()),
-                _("the table of cells"),
-            ),
-            "plot": (
-                partial(output.write_plot, lambda ax: pareto_points(found, ax=ax)),
-                _("quality against context"),
-            ),
-            "report": (
-                partial(write_report, found, language=outputs.language),
-                _("an HTML report"),
-            ),
-        },
-    )

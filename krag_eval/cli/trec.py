@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from krag_eval._language import _, ngettext
 from krag_eval._options import option
-from krag_eval.cli.options import Options, command, cutoffs_option, saving
-from krag_eval.cli.output import (
-    Forms,
-    Outputs,
-    Target,
-    markdown_of,
-    print_signature,
-    print_table,
-    rows_of,
-    write_csv,
-    write_files,
-    write_json,
-)
-from krag_eval.cli.reading import names_of_files
+from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import printable, warnings_as
 from krag_eval.errors import InvalidInput, muted
+from krag_eval.presenting import Page, Table
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 
 if TYPE_CHECKING:
@@ -59,7 +44,7 @@ _LONGEST_RUN = 40
 
 
 #: How judgements are read.
-_READING: Options = {
+_READING: options.Options = {
     "missing": option(
         "Topics of QRELS that a run lacks: count them as 0 (trec_eval -c), or leave them out.",
         choices=("zero", "skip"),
@@ -79,25 +64,25 @@ _READING: Options = {
 }
 
 
-@command(
+@options.command(
     "Evaluate TREC runs; the numbers are trec_eval's.",
     "krag-eval trec judgements.qrels bm25.run -k 10",
 )
 def trec(
     qrels: str,
     runs: tuple[str, ...],
-    k: tuple[Cutoff, ...] = cutoffs_option(
+    k: tuple[Cutoff, ...] = options.cutoffs_option(
         (5, 10, 100),
         "Cut off after the first K documents. Several: -k 5,10; what needs no cutoff is always "
         "shown.",
     ),
-    reading: Any = _READING,
+    how: Any = _READING,
     unjudged: str = option(
         "Documents that QRELS does not judge: wrong, or as if not retrieved (trec_eval -J).",
         choices=("wrong", "leave_out"),
         default="wrong",
     ),
-    outputs: Any = saving(
+    outputs: Any = options.saving(
         json="Save the result of a single run.", csv="Save one row per run, topic and cutoff."
     ),
 ) -> None:
@@ -107,112 +92,79 @@ def trec(
     score tag". Documents are ordered by score, then by id, both descending; ranks are ignored.
     The numbers are trec_eval's, under its names and ours.
     """
+    import pandas as pd
+
     from krag_eval.datasets.trec import read_qrels
 
-    _check_names(runs, outputs)
-    cutoffs = [*_checked_cutoffs(k), None]
-    judged = read_qrels(_source(qrels))
-    results = {
-        name: _evaluated(judged, run, cutoffs, reading, unjudged)
-        for name, run in zip(names_of_files(runs), runs, strict=True)
-    }
-    if outputs.format == "table":
-        _print_runs(results, judged.name)
-    _write(outputs, results)
-
-
-def _check_names(runs: Sequence[str], outputs: Outputs) -> None:
     if len(set(runs)) < len(runs):
         raise InvalidInput("runs", f": each run is named once, got {', '.join(runs)}")
     if "json" in outputs and len(runs) > 1:
-        raise InvalidInput(
-            "json",
-            f": holds the result of one run, got {len(runs)} runs",
-            "save each by a command of its own, or all of them by --csv",
-        )
-
-
-def _checked_cutoffs(k: Sequence[Cutoff]) -> list[int]:
+        problem = f": holds the result of one run, got {len(runs)} runs"
+        raise InvalidInput("json", problem, "save each by a command of its own, or all by --csv")
     for one in k:
         if isinstance(one, Budget):
             problem = f": {one} is a budget, and TREC's files name documents without their texts"
             raise InvalidInput("k", problem, "cut off after a number of documents")
-    return [one for one in k if isinstance(one, int)]
-
-
-def _source(name: str) -> Any:
-    return sys.stdin if name == "-" else name
-
-
-def _evaluated(
-    qrels: Qrels, name: str, cutoffs: Sequence[Cutoff], reading: Mapping[str, Any], unjudged: str
-) -> EvaluationResult:
-    from krag_eval.datasets.trec import judged_dataset, read_run
-    from krag_eval.results.rows import RowsInMemory
-
-    run = read_run(_source(name))
-    options: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
-    dataset = judged_dataset(qrels, run, judged=bool(options), **reading)
-    with warnings_as(name=printable(name)):
-        result = dataset.evaluator(**options).evaluate(cutoffs)
-    if reading["relevance_level"] > 1:
-        # trec_eval's nDCG disregards the level: every positive grade gains.
-        with muted():  # said already
-            graded = judged_dataset(
-                qrels, run, judged=bool(options), **{**reading, "relevance_level": 1}
-            )
-            ndcg = graded.evaluator(**options).evaluate(cutoffs, metrics=["ndcg"]).tables
-        tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
-        rows = RowsInMemory(result.labels, tables, result.counted, result.rows.digests)
-        result = replace(result, rows=rows)
-    said = {name: str(value) for name, value in reading.items() if value != _UNSAID[name]}
-    return replace(result, settings={**result.settings, **said})
-
-
-def _forms(results: Mapping[str, EvaluationResult]) -> Forms:
-    import pandas as pd
-
-    several = list(results.values())
-    rows = pd.DataFrame(_rows(several), columns=["trec_eval", "krag_eval", *results], dtype=object)
-    return {
-        "json": lambda: {
-            "runs": {
-                name: dict(zip(rows["trec_eval"], rows[name], strict=True)) for name in results
-            },
-            "signature": dict(zip(results, _signatures(several), strict=True)),
-        },
-        "csv": lambda: rows,
-        "markdown": lambda: markdown_of(rows, results),
+    judged = read_qrels(reading.source_of(qrels))
+    cutoffs = [*(one for one in k if one is not None), None]
+    results = {
+        name: _evaluated(judged, run, cutoffs, how, unjudged)
+        for name, run in zip(reading.names_of_files(runs), runs, strict=True)
     }
-
-
-def _write(outputs: Outputs, results: Mapping[str, EvaluationResult]) -> None:
-    write_files(
+    several = [*results.values()]
+    cells = [*_count_rows(several), *_measure_rows(several)]
+    header = ["trec_eval", "krag_eval", *results]
+    rows = pd.DataFrame(cells, columns=header, dtype=object)
+    signatures = dict(zip(results, _signatures(several), strict=True))
+    output.emit(
         outputs,
-        partial(_forms, results),
+        lambda: Page(
+            _counted(several, printable(judged.name)),
+            [Table.of_cells([printable(one, _LONGEST_RUN) for one in header], cells, names=2)],
+            signature="\n".join(map(output.signed, dict.fromkeys(signatures.values()))),
+        ),
+        lambda: {
+            "runs": rows.set_index("trec_eval")[[*results]].to_dict(),
+            "signature": signatures,
+        },
+        lambda: rows,
         {
-            "json": (partial(write_json, next(iter(results.values()))), _("the result")),
-            "csv": (
-                lambda target: _write_csv(results, target),
-                _("one row per run, query and cutoff"),
-            ),
+            "json": (partial(output.write_json, several[0]), _("the result")),
+            "csv": (partial(_write_csv, results), _("one row per run, query and cutoff")),
         },
     )
 
 
-def _write_csv(results: Mapping[str, EvaluationResult], target: Target) -> None:
+def _evaluated(
+    qrels: Qrels, name: str, cutoffs: Sequence[Cutoff], how: Mapping[str, Any], unjudged: str
+) -> EvaluationResult:
+    from krag_eval.datasets.trec import judged_dataset, read_run
+    from krag_eval.results.rows import RowsInMemory
+
+    run = read_run(reading.source_of(name))
+    judging: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
+    dataset = judged_dataset(qrels, run, judged=bool(judging), **how)
+    with warnings_as(name=printable(name)):
+        result = dataset.evaluator(**judging).evaluate(cutoffs)
+    if how["relevance_level"] > 1:
+        # trec_eval's nDCG disregards the level: every positive grade gains.
+        with muted():  # said already
+            graded = judged_dataset(
+                qrels, run, judged=bool(judging), **{**how, "relevance_level": 1}
+            )
+            ndcg = graded.evaluator(**judging).evaluate(cutoffs, metrics=["ndcg"]).tables
+        tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
+        rows = RowsInMemory(result.labels, tables, result.counted, result.rows.digests)
+        result = replace(result, rows=rows)
+    said = {name: str(value) for name, value in how.items() if value != _UNSAID[name]}
+    return replace(result, settings={**result.settings, **said})
+
+
+def _write_csv(results: Mapping[str, EvaluationResult], target: output.Target) -> None:
     import pandas as pd
 
-    rows = pd.concat([rows_of(result).assign(run=run) for run, result in results.items()])
-    write_csv(rows[["run", *(name for name in rows.columns if name != "run")]], target)
-
-
-def _print_runs(results: Mapping[str, EvaluationResult], judged: str) -> None:
-    click.echo(_counted(results, printable(judged)) + "\n")
-    header = ["trec_eval", "krag_eval", *(printable(name, _LONGEST_RUN) for name in results)]
-    print_table(header, _rows(list(results.values())), names=2)
-    for signature in dict.fromkeys(_signatures(list(results.values()))):
-        print_signature(signature)
+    rows = pd.concat([output.rows_of(result).assign(run=run) for run, result in results.items()])
+    output.write_csv(rows[["run", *(name for name in rows.columns if name != "run")]], target)
 
 
 def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:
@@ -225,16 +177,11 @@ def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:
         yield replace(result, settings=settings).signature
 
 
-def _counted(results: Mapping[str, EvaluationResult], judged: str) -> str:
-    numbers = sorted({result.n_queries for result in results.values()})
+def _counted(results: Sequence[EvaluationResult], judged: str) -> str:
+    numbers = sorted({result.n_queries for result in results})
     n = str(numbers[0]) if len(numbers) == 1 else _("{} to {}").format(numbers[0], numbers[-1])
     told = ngettext("{n} topic of {qrels}", "{n} topics of {qrels}", numbers[-1])
     return told.format(n=n, qrels=judged)
-
-
-def _rows(results: Sequence[EvaluationResult]) -> list[list[Any]]:
-    """Return the measures, by trec_eval's name and by ours, with their numbers in each run."""
-    return [*_count_rows(results), *_measure_rows(results)]
 
 
 def _count_rows(results: Sequence[EvaluationResult]) -> Iterator[list[Any]]:

@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from krag_eval._text import isolated, width_of
+from krag_eval._text import isolated, visible, width_of
 from krag_eval.presenting.table import Column, Table, for_markdown
 
 __all__ = ["Column", "Page", "Table", "page_of", "presents"]
@@ -47,19 +47,12 @@ class Page:
     def text(self, width: int | None = None) -> str:
         """Return it as lines, for a terminal of so many columns if that is known."""
         between = "\n" if width is None else "\n\n"
-        title, lines, *titles = (
-            "\n".join(line if width is None else wrapped(line, width) for line in several if line)
-            for several in (
-                self.title.split("\n"),
-                [*self.told, self.signature],
-                *([table.title] for table in self.tables),
-            )
-        )
         tables = [
-            f"{above}\n{table.text(width)}".lstrip("\n")
-            for above, table in zip(titles, self.tables, strict=True)
+            f"{_lines([one.title], width)}\n{one.text(width)}".lstrip("\n") for one in self.tables
         ]
-        shown = between.join(filter(None, [title, *tables, lines]))
+        # A signature fills the terminal, so that it is copied whole where there is room.
+        said = f"{_lines(self.told, width)}\n{wrapped(self.signature, width)}".strip("\n")
+        shown = between.join(filter(None, [_lines(self.title.split("\n"), width), *tables, said]))
         return "\n".join(isolated(line.rstrip()) for line in shown.split("\n"))
 
     def html(self) -> str:
@@ -89,26 +82,36 @@ class Page:
 
 # Stands for a space where no line may be broken.
 _TOGETHER = "\ue000"
+# Columns of a sentence: longer lines are hard to read.
+_WIDEST = 100
 
 
-def wrapped(line: str, width: int) -> str:
-    """Break a line to so many columns between its parts, or its words.
+def _lines(told: Sequence[str], width: int | None) -> str:
+    """Return lines; for a terminal broken to so many columns, with nothing in them that acts."""
+    if width is None:
+        return "\n".join(filter(None, told))
+    parts = [visible(part) for line in told for part in line.split("\n") if part]
+    return "\n".join(wrapped(part, min(width, _WIDEST)) for part in parts)
+
+
+def wrapped(line: str, width: int | None) -> str:
+    """Break a line to so many columns, if that is known, between its parts, or its words.
 
     >>> print(wrapped("matcher=text | k=5,10 | criteria=all", 20))
     matcher=text |
       k=5,10 |
       criteria=all
     """
+    if width is None or width_of(line) <= width:
+        return line
     from rich.console import Console
     from rich.text import Text
 
     parts = line.split(" | ")
     if len(parts) > 1:
         line = f"{_TOGETHER}| ".join(part.replace(" ", _TOGETHER) for part in parts)
-    if width_of(line) > width:
-        lines = Text(line).wrap(Console(width=width), width - 2, overflow="fold")
-        line = "\n  ".join(one.plain.rstrip() for one in lines)
-    return line.replace(_TOGETHER, " ")
+    lines = Text(line).wrap(Console(width=width), width - 2, overflow="fold")
+    return "\n  ".join(one.plain.rstrip() for one in lines).replace(_TOGETHER, " ")
 
 
 @singledispatch

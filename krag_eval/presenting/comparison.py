@@ -66,9 +66,10 @@ def _range(metric: str, row: dict[str, Any]) -> str:
 def _table(comparison: Comparison) -> Table:
     columns = [Column("a", "a"), Column("b", "b"), Column(_("metric"), "metric")]
     columns += difference_columns(comparison.level)
-    columns.insert(-2, Column("p", lambda row: numbers.p_value(row.p_permutation)))
-    columns.insert(-1, Column(_("p (t-test)"), lambda row: numbers.p_value(row.p_t)))
-    columns.insert(-1, Column("d_z", "effect_size"))
+    # A terminal shows what the decision rests on: the corrected p, and how many queries moved.
+    columns.insert(-2, Column("p", lambda row: numbers.p_value(row.p_permutation), True))
+    columns.insert(-1, Column(_("p (t-test)"), lambda row: numbers.p_value(row.p_t), True))
+    columns.insert(-1, Column("d_z", "effect_size", True))
     return Table(comparison.differences, columns, names=3)
 
 
@@ -81,7 +82,7 @@ def difference_columns(level: float) -> list[Column]:
         Column(interval_of(level), lambda row: numbers.span(row.ci_low, row.ci_high)),
         Column("p (Holm)", lambda row: numbers.p_value(row.p_holm)),
         Column(
-            _("wins / ties / losses of b"), lambda row: f"{row.wins} / {row.ties} / {row.losses}"
+            _("wins / ties /\nlosses of b"), lambda row: f"{row.wins} / {row.ties} / {row.losses}"
         ),
     ]
 

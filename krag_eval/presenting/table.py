@@ -46,10 +46,12 @@ class Column(NamedTuple):
         heading: The heading, in the language of the moment; a terminal shows it in lines as it is.
         of: The name of a row's attribute or entry, or a function of the row. Numbers are rounded,
             ``None`` and NaN are a dash; a tuple is several lines.
+        detail: Whether a terminal leaves it out, where columns are few.
     """
 
     heading: str
     of: str | Callable[[Any], object]
+    detail: bool = False
 
     def cell(self, row: Any) -> str:
         """Return what a row shows in this column."""
@@ -110,6 +112,9 @@ class Table:
             width: The columns of the terminal. Values that do not fit beside the others are then
                 continued below, after the names again, and a rule stands below the header.
         """
+        if width is not None and any(one.detail for one in self.columns):
+            kept = [one for one in self.columns if not one.detail]
+            return dataclasses.replace(self, columns=kept).text(width)
         from rich import box, cells, console
         from rich.table import Table as Grid
 

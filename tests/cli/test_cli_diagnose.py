@@ -78,7 +78,7 @@ def test_the_guide_shows_what_is_printed(
     assert found is not None
     result = run(*found[1].split())
     assert result.exit_code == 0
-    assert result.stdout.partition("\nsignature: ")[0] == found[2]
+    assert result.stdout.partition("signature: ")[0] == found[2]
 
 
 def test_outputs_are_those_of_python(rows: Path, chunks: Path, tmp_path: Path) -> None:

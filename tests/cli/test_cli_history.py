@@ -75,7 +75,7 @@ def test_other_forms(folder: Path) -> None:
     assert len(rows) == 6
     assert rows[0]["made"] == "2026-01-01T00:00:00+00:00"
     assert rows[2]["changed"] == "criteria from partial to all"
-    assert run("history", folder, "--format", "markdown").stdout.startswith("| run | made |")
+    assert run("history", folder, "--format", "markdown").stdout.startswith("| run | made (UTC) |")
 
 
 def test_the_picture(folder: Path, tmp_path: Path) -> None:

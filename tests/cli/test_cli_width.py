@@ -15,8 +15,8 @@ import pytest
 from cli_runs import ENVIRONMENT, SAMPLE, run
 
 from krag_eval._text import width_of
-from krag_eval.cli.output import print_table
 from krag_eval.datasets import read_jsonl
+from krag_eval.presenting import Table
 
 NAMES = ("hit_rate", "mrr", "map", "ndcg", "mean_rank")
 SWEEP = """
@@ -185,21 +185,19 @@ def test_there_are_at_least_60_columns(sample: Path, columns: int) -> None:
     assert 40 < widest <= (100 if columns == 0 else 60)
 
 
-def test_columns_that_do_not_fit_are_continued(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_that_do_not_fit_are_continued() -> None:
     """After the names again: of columns of 6 or 7, 2 apart, 11 fit beside the name, then 9."""
     header = ["name", *(f"v{i}" for i in range(20))]
-    print_table(header, [["a", *(f"{i}.0000" for i in range(20))]])
-    printed = capsys.readouterr().out
+    printed = Table.of_cells(header, [["a", *(f"{i}.0000" for i in range(20))]]).text(100)
     assert printed.count("name") == 2
     assert re.findall(r"\d+\.0000", printed) == [f"{i}.0000" for i in range(20)]
     assert max(map(len, printed.splitlines())) <= 100
 
 
-def test_a_long_name_is_continued_below(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_name_is_continued_below() -> None:
     """Rather than cut."""
     name = "".join(f"{i:03d}" for i in range(60))
-    print_table(["name", "value"], [[name, "0.5000"]])
-    printed = capsys.readouterr().out
+    printed = Table.of_cells(["name", "value"], [[name, "0.5000"]]).text(100)
     assert "".join(re.findall(r"^\d+", printed, re.MULTILINE)) == name
     assert "0.5000" in printed
 
