@@ -252,7 +252,8 @@ class Pairs(NamedTuple):
         parts = [none, *parts]
         pieces = [part.pieces for part in parts if part.pieces is not None]
         columns = zip(*(part[:3] for part in parts), strict=True)
-        return cls(*map(np.concatenate, columns), Pieces.joined(pieces) if pieces else None)
+        item, rank, similarity = map(np.concatenate, columns)
+        return cls(item, rank, similarity, Pieces.joined(pieces) if pieces else None)
 
     def after(self, n_items: int) -> Pairs:
         """Return these pairs as they are numbered after so many items."""
@@ -351,9 +352,8 @@ class Units:
         found = []
         first_item = first_alternative = first_predicted = 0
         any_blank = bool(self.blank.any())
-        shapes = (self.n_items, self.n_alternatives, self.n_predicted)
-        shapes = zip(*(one.tolist() for one in shapes), strict=True)
-        for query, (n_items, n_alternatives, n_predicted) in enumerate(shapes):
+        shape = (self.n_items, self.n_alternatives, self.n_predicted)
+        for query, (n_items, n_alternatives, n_predicted) in enumerate(np.stack(shape, 1).tolist()):
             actual = self.alternatives[first_alternative : first_alternative + n_alternatives]
             predicted = self.predicted[first_predicted : first_predicted + n_predicted]
             sizes = self.item_sizes[first_item : first_item + n_items]
@@ -378,8 +378,8 @@ class Units:
                 raise InvalidInput("matcher", problem)
             if n_alternatives > n_items:
                 block = np.maximum.reduceat(block, np.cumsum(sizes) - sizes, axis=0)
-            items, columns = np.nonzero(block)
-            found.append(Pairs(items + first_item, columns + 1, block[items, columns]))
+            at = np.nonzero(block)
+            found.append(Pairs(at[0] + first_item, at[1] + 1, block[at]))
             first_item += n_items
             first_alternative += n_alternatives
             first_predicted += n_predicted

@@ -174,7 +174,7 @@ def in_thread(timeout: float | None, call: Callable[[], T]) -> T:
     if timeout is None:
         return call()
     until = time.monotonic() + timeout
-    work = Threads().submit(contextvars.copy_context().run, call)
+    work: Future[T] = Threads().submit(contextvars.copy_context().run, call)
     try:
         while not work.done():
             left = until - time.monotonic()
