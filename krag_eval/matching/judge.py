@@ -189,10 +189,8 @@ class JudgeMatcher(base.Matcher):
         """Return what tells this judge from another, and which pairs it is asked about."""
         settings: dict[str, object] = dict(self._identity)
         settings["judge"] = self._identity["judge"] + self._mark
-        gate = self.candidates
-        if gate is not None:
-            at = f">={float(gate.threshold)!r}" if gate.takes_threshold else ""
-            settings["candidates"] = f"{gate.signature}{at}"
+        if self.candidates is not None:
+            settings["candidates"] = base.signature_at_threshold(self.candidates)
         return settings
 
     def similarity(
