@@ -61,11 +61,11 @@ def relevance_of(queries: Sequence[Query], threshold: float = THRESHOLD) -> Rele
     pairs = [
         (number, rank, similarity)
         for number, (_, item) in enumerate(items)
-        for rank, similarity in item.similarity.items()
+        for rank, similarity in sorted(item.similarity.items())
     ]
     item, rank, similarity = zip(*pairs, strict=True) if pairs else ((), (), ())
     return Relevance.from_matches(
-        Matches.sorted(
+        Matches(
             np.array(item, np.int64),
             np.array(rank, np.int64),
             np.array(similarity, np.float64),

@@ -23,28 +23,19 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from itertools import chain
 from numbers import Real
+from operator import is_
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval import errors
+from krag_eval import documents, errors
 from krag_eval._language import N_, _
 from krag_eval._text import name_and_settings
-from krag_eval.documents import (
-    DocumentLike,
-    Lists,
-    QuerySet,
-    Reading,
-    as_document,
-    is_blank,
-    read_everything,
-    read_text,
-    text_of,
-)
+from krag_eval.documents import DocumentLike, Lists, QuerySet, Reading
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped
 from krag_eval.matching import joins
-from krag_eval.matching.identity import attributes, is_bound, mark_of, without_secrets, words_of
+from krag_eval.matching.identity import attributes, held_by, mark_of, without_secrets, words_of
 from krag_eval.matching.parallel import in_processes, n_processes
 
 if TYPE_CHECKING:
@@ -115,7 +106,7 @@ class Matcher(ABC):
     #: Whether it knows which words of the ground truth a document holds, for token metrics.
     counts_words: ClassVar[bool] = False
     #: What it looks at in a document, if it has no ``prepare``.
-    _reads: ClassVar[Any] = staticmethod(read_everything)
+    _reads: ClassVar[Any] = staticmethod(documents.read_everything)
     #: What to try when nothing matched at all, in English.
     _advice: ClassVar[Fix] = ""
     #: Whether documents count together, so that no pair alone tells what was found.
@@ -197,7 +188,10 @@ class Matcher(ABC):
         if constructor < known:  # it has arguments that an inherited ``settings`` cannot know
             arguments, complete = _arguments(self, settings)
             settings = {**settings, **arguments}
-        return _signature(self.name or type(self).__name__, settings, complete=complete)
+        shown = [f"{key}={_spelled(value)}" for key, value in settings.items()]
+        shown += [] if complete else [SETTINGS_UNKNOWN]
+        name = self.name or type(self).__name__
+        return f"{name}({','.join(shown)})" if shown else name
 
     @property
     def advice(self) -> Fix:
@@ -217,7 +211,7 @@ class Matcher(ABC):
         The function holds neither the matcher nor a model.
         """
         reads: Reading = self._reads
-        return reads if getattr(self, "prepare", None) is None else read_text
+        return reads if getattr(self, "prepare", None) is None else documents.read_text
 
     def _for_ground_truth(self, texts: Sequence[str]) -> Matcher:
         """Return what decides about a query: itself, unless that depends on the ground truth.
@@ -281,7 +275,7 @@ class Matcher(ABC):
         prepare = getattr(self, "prepare", None)
         prepared = values
         if prepare is not None:
-            prepared = [None if is_blank(text) else prepare(text) for text in values]
+            prepared = [None if documents.is_blank(text) else prepare(text) for text in values]
 
         def score(*positions: joins.IntArray, **asked: str) -> joins.FloatArray:
             sides = ([prepared[unit] for unit in side.tolist()] for side in positions)
@@ -309,13 +303,12 @@ def questions_of(queries: QuerySet, signature: str) -> list[str]:
     Raises:
         InvalidInput: If a query has a number for a label, as it has where none was given.
     """
-    questions = [label for label in queries.labels if isinstance(label, str)]
-    if len(questions) < len(queries.labels):
-        first = next(i for i, label in enumerate(queries.labels) if not isinstance(label, str))
-        problem = f"must be the questions, as the matcher {signature} looks at them, got a number"
-        fix = Advice("pass the question of each query by {}", queries=...)
-        raise InvalidInput("queries", problem, fix, query=first)
-    return questions
+    for query, label in enumerate(queries.labels):
+        if not isinstance(label, str):
+            problem = f"must be the questions, as the matcher {signature} looks at them"
+            fix = Advice("pass the question of each query by {}", queries=...)
+            raise InvalidInput("queries", f"{problem}, got a number", fix, query=query)
+    return list(map(str, queries.labels))
 
 
 class _FunctionMatcher(Matcher):
@@ -331,7 +324,7 @@ class _FunctionMatcher(Matcher):
         self.threshold = errors.number("threshold", threshold, 0, 1)
         own = str(getattr(function, "__name__", type(function).__name__))
         # A name that was given stands for the code, and not for values that are bound to it.
-        told = name is not None and isinstance(function, FunctionType) and not is_bound(function)
+        told = name is not None and isinstance(function, FunctionType) and not held_by(function)
         self.name = name or own
         self._mark = "" if told else mark_of(function)
 
@@ -342,7 +335,9 @@ class _FunctionMatcher(Matcher):
 
     def similarity(self, actual: Any, predicted: Any) -> float:
         """Return what the function says; strings and dicts reach it as documents."""
-        return self._number(self.function(as_document(actual), as_document(predicted)))
+        return self._number(
+            self.function(documents.as_document(actual), documents.as_document(predicted))
+        )
 
 
 class TextMatcher(Matcher):
@@ -357,7 +352,7 @@ class TextMatcher(Matcher):
     #: Tokenizing matchers turn it off: their tokenizer decides about normalisation.
     normalize: ClassVar[bool] = True
 
-    _reads: ClassVar[Any] = staticmethod(read_text)
+    _reads: ClassVar[Any] = staticmethod(documents.read_text)
 
     def read(self, texts: Sequence[str]) -> Any:
         """Return what :meth:`block_scorer` is given in place of the texts: a list, one per text.
@@ -391,8 +386,8 @@ class TextMatcher(Matcher):
             actual: The ground-truth document: a LangChain ``Document``, a string or a dict.
             predicted: The predicted document, likewise.
         """
-        texts = [text_of(actual, "actual"), text_of(predicted, "predicted")]
-        if any(map(is_blank, texts)):
+        texts = [documents.text_of(actual, "actual"), documents.text_of(predicted, "predicted")]
+        if any(map(documents.is_blank, texts)):
             return 0.0
         if self.normalize:
             texts = [unicodedata.normalize("NFC", text) for text in texts]
@@ -429,9 +424,9 @@ class KeyMatcher(Matcher):
         ``where`` names the document in error messages.
         """
 
-    def keys(self, documents: Sequence[Any], where: str) -> Sequence[Hashable]:
+    def keys(self, several: Sequence[Any], where: str) -> Sequence[Hashable]:
         """Return the keys of several documents; override it to read them in bulk."""
-        return [self.key(document, f"{where}[{i}]") for i, document in enumerate(documents)]
+        return [self.key(document, f"{where}[{i}]") for i, document in enumerate(several)]
 
     def own_keys(self, texts: Sequence[str]) -> bool:
         """Tell whether all of these texts, none of them blank, are their own keys, unread."""
@@ -464,8 +459,8 @@ class KeyMatcher(Matcher):
 
     def _keys(self, lists: Lists, name: str) -> Iterator[list[Hashable]]:
         """Yield, per query, the keys of its documents."""
-        for query, documents in enumerate(lists):
-            yield list(self.keys(documents, f"{name}[{query}]"))
+        for query, several in enumerate(lists):
+            yield list(self.keys(several, f"{name}[{query}]"))
 
     def _alternative_keys(self, queries: QuerySet) -> Iterator[list[list[Hashable]]]:
         """Yield, per query, the keys of the alternatives of each of its items."""
@@ -478,12 +473,6 @@ def _score_part(matcher: Matcher, part: tuple[int, joins.Units]) -> joins.Pairs:
     """Score one run of queries; what other processes do."""
     n_items_before, units = part
     return matcher._pairs(units).after(n_items_before)
-
-
-def _signature(name: str, settings: Mapping[str, object], *, complete: bool) -> str:
-    shown = [f"{key}={_spelled(value)}" for key, value in settings.items()]
-    shown += [] if complete else [SETTINGS_UNKNOWN]
-    return f"{name}({','.join(shown)})" if shown else name
 
 
 def _spelled(value: object) -> str:
@@ -550,6 +539,8 @@ class _CombinedMatcher(Matcher):
     takes_threshold: ClassVar[bool] = False
     _advice = N_("Match by each part alone to see which one finds nothing.")
     _sign: ClassVar[str]
+    #: Which of the parts' similarities counts.
+    _choose: ClassVar[np.ufunc]
 
     def __init__(self, *parts: Matcher) -> None:
         for part in parts:
@@ -562,8 +553,8 @@ class _CombinedMatcher(Matcher):
             chain.from_iterable(p.parts if type(p) is type(self) else (p,) for p in parts)
         )
         if len(self.parts) < 2:
-            problem = f": {self._sign} needs at least two matchers, got {len(parts)}"
-            raise InvalidInput("matcher", problem)
+            what = f": {self._sign} needs at least two matchers, got {len(parts)}"
+            raise InvalidInput("matcher", what)
         for part in self.parts:
             if part.union:
                 problem = f": {self._sign} decides about pairs, and for {part.signature} documents "
@@ -586,19 +577,12 @@ class _CombinedMatcher(Matcher):
     @property
     def signature(self) -> str:
         """The parts' signatures, each with its threshold if it has one to choose."""
-        parts = (
-            f"{part.signature}>={float(part.threshold)!r}"
-            if part.takes_threshold
-            else part.signature
-            for part in self.parts
-        )
-        return f"({self._sign.join(parts)})"
+        return f"({self._sign.join(map(signature_at_threshold, self.parts))})"
 
     def _for_ground_truth(self, texts: Sequence[str]) -> Matcher:
         """Return the same with each part as it decides about a query."""
         parts = [part._for_ground_truth(texts) for part in self.parts]
-        alike = all(one is part for one, part in zip(parts, self.parts, strict=True))
-        return self if alike else type(self)(*parts)
+        return self if all(map(is_, parts, self.parts)) else type(self)(*parts)
 
     def similarity(self, actual: DocumentLike, predicted: DocumentLike) -> float:
         """Return the similarity of one pair, in [0, 1]; 0.5 and above is a match.
@@ -621,7 +605,10 @@ class _CombinedMatcher(Matcher):
             for part, matches in zip(self.parts, found, strict=True)
         ]
         n_ranks = max(int(queries.n_predicted.max(initial=0)), 1)
-        pair, similarity = self._join([m.item * n_ranks + m.rank - 1 for m in found], scaled)
+        pairs = np.concatenate([m.item * n_ranks + m.rank - 1 for m in found])
+        pair, similarity, n_parts = _grouped(pairs, np.concatenate(scaled), self._choose)
+        if self._choose is np.minimum:  # where a part found nothing, 0 is the least
+            pair, similarity = pair[n_parts == len(found)], similarity[n_parts == len(found)]
         item_of = np.repeat(np.arange(len(queries.n_alternatives)), queries.n_alternatives)
         pair, similarity, _ = _grouped(
             item_of[pair // n_ranks] * n_ranks + pair % n_ranks, similarity, np.maximum
@@ -633,12 +620,6 @@ class _CombinedMatcher(Matcher):
             similarity[kept],
             _same_as([matches.same_as for matches in found], queries),
         )
-
-    @abstractmethod
-    def _join(
-        self, pairs: Sequence[joins.IntArray], similarities: Sequence[joins.FloatArray]
-    ) -> tuple[joins.IntArray, joins.FloatArray]:
-        """Return the pairs of the whole from those of the parts, sorted, each once."""
 
 
 class AndMatcher(_CombinedMatcher):
@@ -667,15 +648,7 @@ class AndMatcher(_CombinedMatcher):
     """
 
     _sign: ClassVar[str] = "&"
-
-    def _join(
-        self, pairs: Sequence[joins.IntArray], similarities: Sequence[joins.FloatArray]
-    ) -> tuple[joins.IntArray, joins.FloatArray]:
-        pair, least, n_parts = _grouped(
-            np.concatenate(pairs), np.concatenate(similarities), np.minimum
-        )
-        everywhere = n_parts == len(self.parts)
-        return pair[everywhere], least[everywhere]
+    _choose: ClassVar[np.ufunc] = np.minimum
 
 
 class OrMatcher(_CombinedMatcher):
@@ -700,11 +673,13 @@ class OrMatcher(_CombinedMatcher):
     """
 
     _sign: ClassVar[str] = "|"
+    _choose: ClassVar[np.ufunc] = np.maximum
 
-    def _join(
-        self, pairs: Sequence[joins.IntArray], similarities: Sequence[joins.FloatArray]
-    ) -> tuple[joins.IntArray, joins.FloatArray]:
-        return _grouped(np.concatenate(pairs), np.concatenate(similarities), np.maximum)[:2]
+
+def signature_at_threshold(matcher: Matcher) -> str:
+    """Return the signature of a matcher, with its threshold if it has one to choose."""
+    at = f">={float(matcher.threshold)!r}" if matcher.takes_threshold else ""
+    return matcher.signature + at
 
 
 def _read_by_all(readings: Sequence[Reading], document: DocumentLike) -> list[Any]:
@@ -852,11 +827,7 @@ def _installed(name: str, spelled: str) -> Any:
     if made_by := _IN_PYTHON.get(name.lower().removesuffix("matcher").removesuffix("s")):
         problem = f": {clipped(spelled)} is made in Python, since it takes more than a name can say"
         raise InvalidInput("matcher", problem, f"pass matcher=krag_eval.{made_by}")
-    refused = errors.unknown("matcher", spelled, (*MATCHER_NAMES, *sorted(installed.names)))
-    if name in import_module("krag_eval.matching.tokenizers").TOKENIZER_NAMES:
-        fix = Advice("pass {}", matcher=f"coverage(tokenizer={name})")
-        refused = InvalidInput("matcher", f"{refused.problem}, which is a tokenizer", fix)
-    raise refused
+    raise errors.unknown("matcher", spelled, (*MATCHER_NAMES, *sorted(installed.names)))
 
 
 def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -> dict[str, Any]:
@@ -876,14 +847,14 @@ def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -
 
 
 def _value(setting: str, value: str, annotation: str) -> Any:
+    be = "a number"
     if "bool" in annotation:
-        flags = {"yes": True, "true": True, "no": False, "false": False}
+        flags, be = {"yes": True, "true": True, "no": False, "false": False}, "yes or no"
         if value in flags:
             return flags[value]
-        raise InvalidInput("matcher", f": {setting} must be yes or no, got {clipped(value)}")
-    for kind in (int, float):
-        if kind.__name__ in annotation:
-            with suppress(ValueError):
-                return kind(value)
-            raise InvalidInput("matcher", f": {setting} must be a number, got {clipped(value)}")
-    return value
+    elif "int" in annotation or "float" in annotation:
+        with suppress(ValueError):
+            return (int if "int" in annotation else float)(value)
+    else:
+        return value
+    raise InvalidInput("matcher", f": {setting} must be {be}, got {clipped(value)}")

@@ -187,7 +187,8 @@ class CoverageMatcher(TextMatcher):
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
         tokens = numbered(chosen.tokenizer, texts)
-        return _Read.of(tokens, chosen.min_run, _numbers_of(texts) if self.numbers else None)
+        run = np.full(len(tokens), chosen.min_run)
+        return _Read(tokens, run, _numbers_of(texts) if self.numbers else None)
 
     def prepared(self, units: Units) -> Units:
         """Tokenise each text once, or once in each way in which queries ask for it."""
@@ -343,11 +344,6 @@ class _Read:
     tokens: TokenNumbers
     min_run: IntArray
     numbers: list[frozenset[str]] | None
-
-    @classmethod
-    def of(cls, tokens: TokenNumbers, min_run: int, numbers: list[frozenset[str]] | None) -> _Read:
-        """Return them with runs of one length."""
-        return cls(tokens, np.full(len(tokens), min_run), numbers)
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections import OrderedDict
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -88,14 +90,20 @@ class EmbeddingMatcher(TextMatcher):
         timeout: float | None = None,
         cache: MutableMapping[str, Sequence[float]] | None = None,
     ) -> None:
-        self._source = source = _checked_source(embeddings)
-        made = source.make if isinstance(source, MadeOnce) else source
+        made: Any = embeddings
+        is_maker = callable(made) and not (
+            hasattr(made, "embed_documents") or isinstance(made, type)
+        )
+        self._source = MadeOnce(made) if is_maker else _checked_embeddings(made)
         # LangChain's cache wraps a model; the vectors are those of the model inside.
         self._mark = mark_of(getattr(made, "underlying_embeddings", made))
         self.threshold = number("threshold", threshold, 0, 1)
         self.batch_size = whole("batch_size", batch_size, 1)
         self.timeout = check_timeout(timeout)
-        self.cache = _checked_cache(cache)
+        if cache is not None and not (hasattr(cache, "get") and hasattr(cache, "update")):
+            fix = "For a LangChain store, wrap the embeddings in CacheBackedEmbeddings instead"
+            raise must("cache", "be a dict or something like it", cache, fix, InvalidType)
+        self.cache = cache
 
     _advice = N_(
         "Cosines of different models are on different scales: look at the similarities of "
@@ -142,23 +150,21 @@ class EmbeddingMatcher(TextMatcher):
 
     def _vectors(self, texts: list[str]) -> list[FloatArray]:
         """Return one vector per text, from the cache or else from the model."""
-        cache: MutableMapping[str, Sequence[float]] = {} if self.cache is None else self.cache
+        known = {} if self.cache is None else {text: self.cache.get(text) for text in texts}
         found = {
             text: _checked_vector(text, vector, "the cache")
-            for text in texts
-            if (vector := cache.get(text)) is not None
+            for text, vector in known.items()
+            if vector is not None
         }
-        lengths = set(map(len, found.values()))
-        self._check_lengths(lengths)
+        self._check_lengths(found.values())
         missing = [text for text in texts if text not in found]
         for start in range(0, len(missing), self.batch_size):
             batch = missing[start : start + self.batch_size]
-            vectors = self._embedded(batch)
-            found.update(zip(batch, vectors, strict=True))
-            lengths.update(map(len, vectors))
-            self._check_lengths(lengths)
+            new = dict(zip(batch, self._embedded(batch), strict=True))
+            self._check_lengths([*new.values(), *islice(found.values(), 1)])
+            found |= new
             if self.cache is not None:
-                self.cache.update(zip(batch, (vector.tolist() for vector in vectors), strict=True))
+                self.cache.update({text: vector.tolist() for text, vector in new.items()})
         return [found[text] for text in texts]
 
     def _embedded(self, batch: list[str]) -> list[FloatArray]:
@@ -172,14 +178,12 @@ class EmbeddingMatcher(TextMatcher):
             for text, vector in zip(batch, vectors, strict=True)
         ]
 
-    def _check_lengths(self, lengths: set[int]) -> None:
-        if len(lengths) > 1:
-            found = ", ".join(map(str, sorted(lengths)))
-            problem = (
-                f": {self._model} and the cache returned vectors of different lengths ({found})"
-            )
+    def _check_lengths(self, vectors: Iterable[FloatArray]) -> None:
+        lengths = ", ".join(map(str, sorted({*map(len, vectors)})))
+        if "," in lengths:
+            who = f": {self._model} and the cache returned vectors of different lengths ({lengths})"
             fix = "A cache belongs to one model; pass another model a cache of its own"
-            raise InvalidInput("embeddings", problem, fix)
+            raise InvalidInput("embeddings", who, fix)
 
     @property
     def _model(self) -> str:
@@ -200,29 +204,13 @@ def _directions(vectors: list[FloatArray]) -> FloatArray:
 
 def _checked_vector(text: str, vector: Any, source: str) -> FloatArray:
     """Return a vector as an array, refusing what has no direction."""
-    try:
+    with suppress(TypeError, ValueError):
         array = real_numbers(vector)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.ndim != 1 or not len(array):
-        problem = "no list of real numbers"
-    elif not np.isfinite(array).all():
-        problem = "a vector with NaN or infinity"
-    elif not array.any():
-        problem = "a vector of zeros"
-    else:
-        return array
-    told = f": {source} returned {problem} for the text {clipped(text)}"
+        if array.ndim == 1 and np.isfinite(array).all() and array.any():
+            return array
+    told = f": {source} returned {clipped(vector)} for the text {clipped(text)}"
     fix = "a cosine needs a vector of finite numbers that are not all 0"
     raise InvalidInput("embeddings", told, fix)
-
-
-def _checked_source(embeddings: Any) -> Embeddings | MadeOnce:
-    """Return embeddings, or what makes them."""
-    is_model = hasattr(embeddings, "embed_documents") or isinstance(embeddings, type)
-    if callable(embeddings) and not is_model:
-        return MadeOnce(embeddings)
-    return _checked_embeddings(embeddings)
 
 
 def _checked_embeddings(embeddings: Any) -> Embeddings:
@@ -235,17 +223,6 @@ def _checked_embeddings(embeddings: Any) -> Embeddings:
     return model
 
 
-def _checked_cache(cache: Any) -> MutableMapping[str, Sequence[float]] | None:
-    if cache is not None and not (hasattr(cache, "get") and hasattr(cache, "update")):
-        fix = "For a LangChain store, wrap the embeddings in CacheBackedEmbeddings instead"
-        raise must("cache", "be a dict or something like it", cache, fix, InvalidType)
-    checked: MutableMapping[str, Sequence[float]] | None = cache
-    return checked
-
-
-# Several matchers of one evaluation may each have their own; those of the past make room.
-_MOST_KEPT = 4
-_kept: OrderedDict[str, Any] = OrderedDict()
 _lock = ForkLock()
 
 
@@ -265,7 +242,7 @@ class MadeOnce:
     True
     """
 
-    make: Callable[[], Any]
+    make: Callable[[], Any] = field(compare=False)
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -276,9 +253,10 @@ class MadeOnce:
     def get(self) -> Any:
         """Return the model; the first to ask in a process makes it, and the others wait."""
         with _lock:
-            if self.identity not in _kept:
-                _kept[self.identity] = self.make()
-            _kept.move_to_end(self.identity)
-            while len(_kept) > _MOST_KEPT:
-                _kept.popitem(last=False)
-            return _kept[self.identity]
+            return _made(self)
+
+
+# Several matchers of one evaluation may each have their own; those of the past make room.
+@lru_cache(maxsize=4)
+def _made(model: MadeOnce) -> Any:
+    return model.make()

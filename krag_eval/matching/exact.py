@@ -13,7 +13,7 @@ import numpy as np
 from krag_eval import documents
 from krag_eval._language import N_
 from krag_eval.documents import DocumentLike, Reading
-from krag_eval.errors import Advice, InvalidInput, InvalidType, boolean, must
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, Refusal, boolean, must
 from krag_eval.matching.base import KeyMatcher, TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
 
@@ -197,8 +197,7 @@ class IdMatcher(KeyMatcher):
         identity = documents.id_of(document)
         if not identity:
             fix = Advice("Give it one, or match on text with {}", matcher="text")
-            problem = "has no id, and the id matcher needs one on every document"
-            raise InvalidInput(problem=problem, fix=fix, **_named(where))
+            raise _refused(where, "has no id, and the id matcher needs one on every document", fix)
         return identity
 
     def own_keys(self, texts: Sequence[str]) -> bool:
@@ -266,20 +265,14 @@ def _metadata_value(metadata: Mapping[str, Any], key: str, where: str) -> Any:
     place: Any = metadata
     for part in [key] if key in metadata else key.split("."):
         if not isinstance(place, Mapping) or part not in place:
-            problem = (
-                f"has no metadata {key!r}, which MetadataMatcher compares; there are {_keys(place)}"
-            )
-            raise InvalidInput(problem=problem, **_named(where))
+            there = sorted(map(str, place)) if isinstance(place, Mapping) else "no keys"
+            problem = f"has no metadata {key!r}, which MetadataMatcher compares; there are {there}"
+            raise _refused(where, problem)
         place = place[part]
     if _is_missing(place):
         problem = f"has metadata {key!r} for MetadataMatcher to compare, but its value is {place!r}"
-        fix = "give it a value, or leave the document out"
-        raise InvalidInput(problem=problem, fix=fix, **_named(where))
+        raise _refused(where, problem, "give it a value, or leave the document out")
     return place
-
-
-def _keys(metadata: Any) -> str:
-    return str(sorted(map(str, metadata))) if isinstance(metadata, Mapping) else "no keys"
 
 
 def _is_missing(value: Any) -> bool:
@@ -296,23 +289,23 @@ def _hashable(value: Any, key: str, where: str) -> Hashable:
     try:
         hash(value)
     except TypeError:
-        problem = (
-            f": metadata {key!r} must be hashable to be compared, got a {type(value).__name__}"
-        )
-        raise InvalidType(problem=problem, **_named(where)) from None
+        be = f": metadata {key!r} must be hashable to be compared, got a {type(value).__name__}"
+        raise _refused(where, be, kind=InvalidType) from None
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
 
-def _named(where: str) -> dict[str, Any]:
-    """Return how an error names a document, from its place in the lists.
+def _refused(
+    where: str, problem: str, fix: Fix = "", kind: type[Refusal] = InvalidInput
+) -> Refusal:
+    """Return the refusal of a document, named by its place in the lists.
 
-    >>> _named("actual_docs[3][1]"), _named("document")
-    ({'argument': 'actual_docs', 'query': 3, 'within': '[1]'}, {'argument': 'document'})
+    >>> str(_refused("actual_docs[3][1]", "is none")), _refused("document", "is none").argument
+    ('actual_docs[3][1] is none.', 'document')
     """
     place = _PLACE.fullmatch(where)
     if place is None:
-        return {"argument": where}
-    return {"argument": place[1], "query": int(place[2]), "within": place[3]}
+        return kind(where, problem, fix)
+    return kind(place[1], problem, fix, query=int(place[2]), within=place[3])
 
 
 def _changed_folding(matcher: ExactTextMatcher | ContainsMatcher) -> dict[str, object]:
@@ -351,9 +344,8 @@ def _occurs(text: str, needle: str) -> bool:
         if start < 0:
             return False
         end = start + len(needle)
-        if not (_joined(text[start - 1 : start], needle[0])) and not (
-            _joined(needle[-1], text[end : end + 1])
-        ):
+        before, after = text[start - 1 : start], text[end : end + 1]
+        if not (_joined(before, needle[0]) or _joined(needle[-1], after)):
             return True
         start = text.find(needle, start + 1)
     # In "ababab…" a long needle of the kind occurs everywhere, and each look costs its length.

@@ -27,6 +27,7 @@ import types
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
+from copy import copy
 from decimal import Decimal
 from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec, resolve_name
@@ -145,11 +146,6 @@ def digest_of(*things: Any) -> tuple[str, bool]:
     return hashlib.sha256(told.encode("ascii")).hexdigest(), telling.complete
 
 
-def is_bound(function: types.FunctionType) -> bool:
-    """Tell whether a function holds values from where it was made."""
-    return bool(function.__closure__ or function.__defaults__ or function.__kwdefaults__)
-
-
 def bound_values(function: Any) -> dict[str, Any]:
     """Return the plain values that are bound to a function: by partial, a closure or a default."""
     bound: dict[Any, Any] = {}
@@ -159,14 +155,9 @@ def bound_values(function: Any) -> dict[str, Any]:
     function = getattr(function, "__func__", function)
     if isinstance(function, types.FunctionType):
         written = _written(_found(function))
-        bound = {
-            name: one for name, one in _held_by(function).items() if name not in written
-        } | bound
-    return {
-        str(name): value
-        for name, value in bound.items()
-        if isinstance(value, (str, *_PLAIN)) and not is_secret(str(name), value)
-    }
+        bound = {n: one for n, one in held_by(function).items() if n not in written} | bound
+    plain = {str(name): one for name, one in bound.items() if isinstance(one, (str, *_PLAIN))}
+    return {name: one for name, one in plain.items() if not is_secret(name, one)}
 
 
 def same(ours: str, theirs: str) -> bool | None:
@@ -252,31 +243,24 @@ def _is_importable(function: Any) -> bool:
 
 def _is_own(thing: Any) -> bool:
     """Tell whether a function, a class or a module is the user's, neither installed nor ours."""
-    module = getattr(
-        thing, "__name__" if isinstance(thing, types.ModuleType) else "__module__", None
-    )
-    file = getattr(sys.modules.get(module or ""), "__file__", None)
-    if isinstance(
-        code := getattr(thing, "__code__", None), types.CodeType
-    ):  # of a class it is another
-        file = code.co_filename
-    return _is_own_file(module or "builtins", file)
+    by = "__name__" if isinstance(thing, types.ModuleType) else "__module__"
+    module = getattr(thing, by, None) or "builtins"
+    code = getattr(thing, "__code__", None)  # of a class it is something else
+    return _is_own_module(module, code.co_filename if isinstance(code, types.CodeType) else None)
 
 
-def _is_own_file(module: str, file: str | None) -> bool:
+def _is_own_module(module: str, file: str | None = None) -> bool:
     package = module.partition(".")[0]
     if package == "krag_eval" or (package != "__main__" and package in sys.stdlib_module_names):
         return False
+    if file is None and module in sys.modules:
+        file = getattr(sys.modules[module], "__file__", None)
+    elif file is None:
+        with suppress(ValueError, ImportError):
+            spec = find_spec(package)
+            places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+            file = next(filter(None, places), None)
     return not {"site-packages", "dist-packages"} & {*re.split(r"[\\/]", file or "")}
-
-
-def _is_own_package(module: str) -> bool:
-    """Tell whether a module that is not loaded is the user's, or cannot be found."""
-    spec = None
-    with suppress(ValueError, ImportError):
-        spec = find_spec(module.partition(".")[0])
-    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
-    return _is_own_file(module, next(filter(None, places), None))
 
 
 class _Telling:
@@ -327,22 +311,18 @@ class _Telling:
                 if not is_secret(name, value)]  # fmt: skip
         return sorted(told, key=json.dumps)
 
-    def _if_known(self, value: Any) -> Any:
-        """Return what a value is; ``None`` if it cannot be told, and that does not matter."""
-        before, n_told, self.complete = self.complete, len(self._told), True
-        told = self.of(value)
-        data = isinstance(value, list | Set | Mapping) or _is_numpy(value, "ndarray")
-        if not (self.complete or data or self._left < 0):
-            while len(self._told) > n_told:
-                self._told.popitem()
-            told, self.complete = None, True
-        self.complete &= before
-        return told
-
     def _derived(self, values: Iterable[tuple[str, Any]]) -> list[Any]:
-        """Return what values are that follow from others, as far as they can be told."""
-        told = [[name, self._if_known(one)] for name, one in sorted(values, key=_by_name)
-                if not is_secret(name, one)]  # fmt: skip
+        """Return what values are that follow from others, but for what cannot be told of them."""
+        told = []
+        for name, value in sorted(values, key=_by_name):
+            inner = copy(self)
+            inner.complete, inner._told = True, {}
+            one = None if is_secret(name, value) else inner.of(value)
+            self._left = inner._left
+            data = isinstance(value, list | Set | Mapping) or _is_numpy(value, "ndarray")
+            if inner.complete or data or self._left < 0:
+                self.complete &= inner.complete
+                told.append([name, one])
         return [one for one in told if one[1] is not None]
 
     def _unknown(self, value: Any) -> Any:
@@ -353,14 +333,14 @@ class _Telling:
         found = _found(function) if _is_own(function) else None
         if found is not None:
             return [_tree(found), self._used(function, found)]
-        bound = self.named(_held_by(function).items())
+        bound = self.named(held_by(function).items())
         return self._unknown(function) if _is_own(function) else [_qualified(function), bound]
 
     def _used(self, function: types.FunctionType, node: ast.AST) -> list[Any]:
         """Return the values that a function uses and does not change."""
         written, names, space = _written(node), _names(function.__code__), function.__globals__
         loaded = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-        used = {**_held_by(function), **{name: space[name] for name in loaded & names & {*space}}}
+        used = {**held_by(function), **{name: space[name] for name in loaded & names & {*space}}}
         used = {name: one for name, one in used.items() if name not in written}
         for name, one in self._imported(node, space):
             self.complete &= used.setdefault(name, one) is one  # now this, now that
@@ -380,7 +360,7 @@ class _Telling:
                 path = resolve_name(path, space.get("__package__") or "")
             module = sys.modules.get(path)
             if module is None or not _is_own(module):
-                self.complete &= module is not None or not _is_own_package(path)
+                self.complete &= module is not None or not _is_own_module(path)
             elif isinstance(one, ast.Import):
                 yield name, module if alias.asname else sys.modules[name]
             else:
@@ -419,14 +399,9 @@ class _Telling:
         return found
 
     def _class(self, kind: type) -> Any:
-        changed = set[str]().union(
-            *(_written_to_self(one, kind.__name__) for one in _methods(kind))
-        )
-        values = {
-            name: one
-            for name, one in vars(kind).items()
-            if name not in changed and _is_value(name, one)
-        }
+        values = {name: one for name, one in vars(kind).items() if _is_value(name, one)}
+        for name in chain(*(_written_to_self(one, kind.__name__) for one in _methods(kind))):
+            values.pop(name, None)
         if issubclass(kind, enum.Enum):
             values = {name: one for name, one in values.items() if _is_own(one)}
             values |= {name: one.value for name, one in kind.__members__.items()}
@@ -543,7 +518,7 @@ def _shortened(value: Any) -> str:
     return hashlib.sha256(value).hexdigest()
 
 
-def _held_by(function: types.FunctionType) -> dict[str, Any]:
+def held_by(function: types.FunctionType) -> dict[str, Any]:
     """Return the values of a function's defaults and its closure, of which a cell may be empty."""
     code, given = function.__code__, function.__defaults__ or ()
     last = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]

@@ -59,14 +59,6 @@ class Matches:
     def __len__(self) -> int:
         return len(self.item)
 
-    @classmethod
-    def sorted(
-        cls, item: IntArray, rank: IntArray, similarity: FloatArray, same_as: IntArray
-    ) -> Matches:
-        """Build matches from pairs in any order."""
-        order = np.lexsort((rank, item))
-        return cls(item[order], rank[order], similarity[order], same_as)
-
 
 class KeyJoin:
     """Collects the pairs of equal keys, one query after the other; ``None`` equals nothing.
@@ -178,21 +170,36 @@ class Pieces:
     span_start: IntArray
     span_stop: IntArray
 
+    def taken(self, alternatives: Any, documents: Any, added: Any, spans: Any) -> Pieces:
+        """Return some rows of each kind, by masks or slices."""
+        rows = {"alternative": alternatives, "document": documents, "added": added, "span": spans}
+        names = [one.name for one in fields(self)]
+        return Pieces(**{one: getattr(self, one)[rows[one.partition("_")[0]]] for one in names})
+
+    def after(self, n_items: int, n_alternatives: int = 0) -> Pieces:
+        """Return these pieces as they are numbered after so many other items and alternatives."""
+        return replace(
+            self,
+            alternative_item=self.alternative_item + n_items,
+            added_alternative=self.added_alternative + n_alternatives,
+            span_alternative=self.span_alternative + n_alternatives,
+        )
+
     def of_items(self, kept: BoolArray) -> Pieces:
         """Return those of some items, numbered anew.
 
         Args:
             kept: Whether to keep each item; shape (items,).
         """
-        alternatives = kept[self.alternative_item]
-        item, number = np.cumsum(kept) - 1, np.cumsum(alternatives) - 1
-        added = alternatives[self.added_alternative]
-        spans = alternatives[self.span_alternative]
+        of_kept = kept[self.alternative_item]
+        item, number = np.cumsum(kept) - 1, np.cumsum(of_kept) - 1
+        added, spans = of_kept[self.added_alternative], of_kept[self.span_alternative]
         return replace(
-            self,
-            alternative_item=item[self.alternative_item[alternatives]],
-            alternative_tokens=self.alternative_tokens[alternatives],
-        )._taken(added, spans, number)
+            self.taken(of_kept, slice(None), added, spans),
+            alternative_item=item[self.alternative_item[of_kept]],
+            added_alternative=number[self.added_alternative[added]],
+            span_alternative=number[self.span_alternative[spans]],
+        )
 
     def between(self, first: int, last: int, documents: slice) -> Pieces:
         """Return those of the items from one to another, as if there were no others.
@@ -202,21 +209,11 @@ class Pieces:
             last: The one after the last.
             documents: The predicted documents of their queries.
         """
-        start, stop = np.searchsorted(self.alternative_item, [first, last]).tolist()
-        added = slice(*np.searchsorted(self.added_alternative, [start, stop]).tolist())
-        spans = slice(*np.searchsorted(self.span_alternative, [start, stop]).tolist())
-        return Pieces(
-            alternative_item=self.alternative_item[start:stop] - first,
-            alternative_tokens=self.alternative_tokens[start:stop],
-            document_tokens=self.document_tokens[documents],
-            added_alternative=self.added_alternative[added] - start,
-            added_rank=self.added_rank[added],
-            added_tokens=self.added_tokens[added],
-            span_alternative=self.span_alternative[spans] - start,
-            span_rank=self.span_rank[spans],
-            span_start=self.span_start[spans],
-            span_stop=self.span_stop[spans],
-        )
+        of_items = slice(*np.searchsorted(self.alternative_item, [first, last]).tolist())
+        bounds = [of_items.start, of_items.stop]
+        added = slice(*np.searchsorted(self.added_alternative, bounds).tolist())
+        spans = slice(*np.searchsorted(self.span_alternative, bounds).tolist())
+        return self.taken(of_items, documents, added, spans).after(-first, -of_items.start)
 
     def within(self, last_rank: IntArray, seen: BoolArray) -> Pieces:
         """Return what some first documents of each query hold.
@@ -225,44 +222,16 @@ class Pieces:
             last_rank: The last rank of them, by alternative; shape (alternatives,).
             seen: Whether a document is among them; shape (documents,).
         """
-        return replace(self, document_tokens=self.document_tokens[seen])._taken(
-            self.added_rank <= last_rank[self.added_alternative],
-            self.span_rank <= last_rank[self.span_alternative],
-            np.arange(len(last_rank)),
-        )
-
-    def _taken(self, added: BoolArray, spans: BoolArray, number: IntArray) -> Pieces:
-        """Return some additions and spans, their alternatives numbered anew."""
-        return replace(
-            self,
-            added_alternative=number[self.added_alternative[added]],
-            added_rank=self.added_rank[added],
-            added_tokens=self.added_tokens[added],
-            span_alternative=number[self.span_alternative[spans]],
-            span_rank=self.span_rank[spans],
-            span_start=self.span_start[spans],
-            span_stop=self.span_stop[spans],
-        )
-
-    def after(self, n_items: int) -> Pieces:
-        """Return these pieces as their items are numbered after so many others."""
-        return replace(self, alternative_item=self.alternative_item + n_items)
+        added = self.added_rank <= last_rank[self.added_alternative]
+        spans = self.span_rank <= last_rank[self.span_alternative]
+        return self.taken(slice(None), seen, added, spans)
 
     @classmethod
     def joined(cls, parts: Sequence[Pieces]) -> Pieces:
         """Return the pieces of consecutive runs of queries, whose items are numbered already."""
         before = np.cumsum([0, *(len(part.alternative_item) for part in parts)]).tolist()
-        numbered = [
-            replace(
-                part,
-                added_alternative=part.added_alternative + n,
-                span_alternative=part.span_alternative + n,
-            )
-            for part, n in zip(parts, before, strict=False)
-        ]
-        return cls(
-            *(np.concatenate([getattr(part, one.name) for part in numbered]) for one in fields(cls))
-        )
+        parts = [part.after(0, n) for part, n in zip(parts, before, strict=False)]
+        return cls(*(np.concatenate([getattr(p, one.name) for p in parts]) for one in fields(cls)))
 
 
 class Pairs(NamedTuple):
@@ -277,9 +246,14 @@ class Pairs(NamedTuple):
     pieces: Pieces | None = None
 
     @classmethod
-    def none(cls) -> Pairs:
-        """Return no pairs."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    def joined(cls, parts: Iterable[Pairs]) -> Pairs:
+        """Return the pairs of consecutive runs of items."""
+        none = cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+        parts = [none, *parts]
+        pieces = [part.pieces for part in parts if part.pieces is not None]
+        columns = zip(*(part[:3] for part in parts), strict=True)
+        item, rank, similarity = map(np.concatenate, columns)
+        return cls(item, rank, similarity, Pieces.joined(pieces) if pieces else None)
 
     def after(self, n_items: int) -> Pairs:
         """Return these pairs as they are numbered after so many items."""
@@ -326,44 +300,29 @@ class Units:
     @classmethod
     def of_texts(cls, queries: QuerySet, *, normalize: bool = True) -> Units:
         """Number the distinct texts; NFC and NFD spellings are one text if ``normalize``."""
-        alternatives, sizes = _flat_alternatives(queries)
-        actual = _texts(alternatives, "actual_docs", normalize)
-        predicted = _texts(queries.predicted.elements, "predicted_docs", normalize)
+        documents, sizes = _flat_alternatives(queries)
+        actual = _texts(documents, "actual_docs", normalize)
+        found = _texts(queries.predicted.elements, "predicted_docs", normalize)
         numbers: dict[str, int] = {}
-        positions = [_numbered(texts, numbers) for texts in (actual, predicted)]
+        alternatives, predicted = (_numbered(texts, numbers) for texts in (actual, found))
         # Two spellings of one text are one item, even where the tokenizer gets to see both.
         composed = (unicodedata.normalize("NFC", text) for text in actual)
-        identity = positions[0] if normalize else _numbered(list(composed), {})
+        identity = alternatives if normalize else _numbered(composed, {})
         values = list(numbers)
-        return cls(
-            values=values,
-            blank=np.fromiter(map(is_blank, values), np.bool_, len(values)),
-            alternatives=positions[0],
-            item_sizes=sizes,
-            identity=identity,
-            predicted=positions[1],
-            n_items=queries.n_items,
-            n_predicted=queries.n_predicted,
-        )
+        blank = np.fromiter(map(is_blank, values), np.bool_, len(values))
+        shape = queries.n_items, queries.n_predicted
+        return cls(values, blank, alternatives, sizes, identity, predicted, *shape)
 
     @classmethod
     def of_documents(cls, queries: QuerySet) -> Units:
         """Number the documents themselves, as LangChain documents."""
-        alternatives, sizes = _flat_alternatives(queries)
-        predicted = queries.predicted.elements
-        numbers: dict[Hashable, int] = {}
-        identity = [numbers.setdefault(content_key(d), len(numbers)) for d in alternatives]
-        values = [as_document(document) for document in chain(alternatives, predicted)]
-        return cls(
-            values=values,
-            blank=np.zeros(len(values), np.bool_),
-            alternatives=np.arange(len(alternatives)),
-            item_sizes=sizes,
-            identity=np.array(identity, np.int64),
-            predicted=np.arange(len(alternatives), len(values)),
-            n_items=queries.n_items,
-            n_predicted=queries.n_predicted,
-        )
+        actual, sizes = _flat_alternatives(queries)
+        identity = _numbered(map(content_key, actual), {})
+        values = [as_document(one) for one in chain(actual, queries.predicted.elements)]
+        blank = np.zeros(len(values), np.bool_)
+        alternatives, predicted = np.split(np.arange(len(values)), [len(actual)])
+        shape = queries.n_items, queries.n_predicted
+        return cls(values, blank, alternatives, sizes, identity, predicted, *shape)
 
     @classmethod
     def of_pair(cls, values: Any) -> Units:
@@ -373,40 +332,58 @@ class Units:
     @classmethod
     def of_block(cls, values: Any, actual: IntArray, predicted: IntArray) -> Units:
         """Return the units of one query, given by their positions among the values."""
-        return cls(
-            values=values,
-            blank=np.zeros(len(values), np.bool_),
-            alternatives=actual,
-            item_sizes=np.ones(len(actual), np.int64),
-            identity=actual,
-            predicted=predicted,
-            n_items=np.array([len(actual)]),
-            n_predicted=np.array([len(predicted)]),
-        )
+        blank, sizes = np.zeros(len(values), np.bool_), np.ones(len(actual), np.int64)
+        shape = np.array([len(actual)]), np.array([len(predicted)])
+        return cls(values, blank, actual, sizes, actual, predicted, *shape)
 
-    def matches(self, pairs: Iterable[Pairs]) -> Matches:
+    def matches(self, parts: Iterable[Pairs]) -> Matches:
         """Return the matches of all queries from the pairs of each part, in order."""
-        parts = [Pairs.none(), *pairs]
-        pieces = [part.pieces for part in parts if part.pieces is not None]
         # Queries, items and ranks were walked through in order: nothing is left to sort.
-        item, rank, similarity = (
-            np.concatenate(column) for column in zip(*(part[:3] for part in parts), strict=True)
-        )
-        joined = Pieces.joined(pieces) if pieces else None
-        return Matches(item, rank, similarity, self._same_as(), joined)
+        item, rank, similarity, pieces = Pairs.joined(parts)
+        return Matches(item, rank, similarity, self._same_as(), pieces)
 
     def pairs(self, score: BlockScorer, name: str) -> Pairs:
-        """Score the pairs within each query and return those above 0."""
-        blocks = [
-            _positive(score_items, first_item)
-            for score_items, first_item in self._blocks(score, name)
-            if score_items.size
-        ]
-        item, rank, similarity = (
-            np.concatenate(column)
-            for column in zip(*(pairs[:3] for pairs in (Pairs.none(), *blocks)), strict=True)
-        )
-        return Pairs(item, rank, similarity)
+        """Score the pairs within each query and return those above 0.
+
+        Raises:
+            InvalidInput: If a query has more pairs than can be scored, or a similarity is none.
+        """
+        self.check_sizes()
+        found = []
+        first_item = first_alternative = first_predicted = 0
+        any_blank = bool(self.blank.any())
+        shape = (self.n_items, self.n_alternatives, self.n_predicted)
+        for query, (n_items, n_alternatives, n_predicted) in enumerate(np.stack(shape, 1).tolist()):
+            actual = self.alternatives[first_alternative : first_alternative + n_alternatives]
+            predicted = self.predicted[first_predicted : first_predicted + n_predicted]
+            sizes = self.item_sizes[first_item : first_item + n_items]
+            asked = score
+            if self.questions is not None:
+                asked = partial(score, question=self.questions[query])
+            if any_blank:
+                rows, columns = ~self.blank[actual], ~self.blank[predicted]
+                block = np.zeros((n_alternatives, n_predicted))
+                block[np.ix_(rows, columns)] = _score(asked, actual[rows], predicted[columns], name)
+            else:
+                block = _score(asked, actual, predicted, name)
+            # Written so that NaN fails it too. Two extremes are cheaper than a mask of every block.
+            if not (block.min(initial=0.0) >= 0.0 and block.max(initial=0.0) <= 1.0):
+                row, rank = np.argwhere(~((block >= 0.0) & (block <= 1.0)))[0].tolist()
+                item = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
+                number = query + self.first_query
+                problem = (
+                    f"{name}: a similarity must be a number from 0 to 1, got {block[row, rank]} "
+                    f"for actual_docs[{number}][{item}] and predicted_docs[{number}][{rank}]"
+                )
+                raise InvalidInput("matcher", problem)
+            if n_alternatives > n_items:
+                block = np.maximum.reduceat(block, np.cumsum(sizes) - sizes, axis=0)
+            at = np.nonzero(block)
+            found.append(Pairs(at[0] + first_item, at[1] + 1, block[at]))
+            first_item += n_items
+            first_alternative += n_alternatives
+            first_predicted += n_predicted
+        return Pairs.joined(found)
 
     def parts(self, n: int) -> Iterator[tuple[int, Units]]:
         """Yield these units in some ``n`` runs of queries with about as many pairs each.
@@ -455,48 +432,13 @@ class Units:
         Raises:
             InvalidInput: If there is one.
         """
-        sizes = self.n_alternatives, self.n_predicted
-        too_many = np.flatnonzero(sizes[0].astype(np.float64) * sizes[1] > _MOST_PAIRS)
-        for query in too_many[:1].tolist():
-            _check_size(self.first_query + query, *(int(size[query]) for size in sizes))
-
-    def _blocks(self, score: BlockScorer, name: str) -> Iterator[tuple[FloatArray, int]]:
-        """Yield, per query, the similarities (items, predicted) and its first item's number."""
-        first_item = first_alternative = first_predicted = 0
-        score_block = self._score_without_blanks if self.blank.any() else _score
-        has_alternatives = len(self.alternatives) > len(self.item_sizes)
-        shapes = zip(self.n_items.tolist(), self.n_predicted.tolist(), strict=True)
-        for query, (n_items, n_predicted) in enumerate(shapes, self.first_query):
-            sizes = self.item_sizes[first_item : first_item + n_items]
-            n_alternatives = int(sizes.sum()) if has_alternatives else n_items
-            actual = self.alternatives[first_alternative : first_alternative + n_alternatives]
-            predicted = self.predicted[first_predicted : first_predicted + n_predicted]
-            _check_size(query, n_alternatives, n_predicted)
-            asked = score
-            if self.questions is not None:
-                asked = partial(score, question=self.questions[query - self.first_query])
-            block = score_block(asked, actual, predicted, name)
-            if (wrong := _out_of_range(block)) is not None:
-                item = int(np.searchsorted(np.cumsum(sizes), wrong[0], side="right"))
-                place = f"actual_docs[{query}][{item}] and predicted_docs[{query}][{wrong[1]}]"
-                problem = (
-                    f"{name}: a similarity must be a number from 0 to 1, got {block[wrong]} for "
-                )
-                raise InvalidInput("matcher", problem + place)
-            if n_alternatives > n_items:
-                block = np.maximum.reduceat(block, np.cumsum(sizes) - sizes, axis=0)
-            yield block, first_item
-            first_item += n_items
-            first_alternative += n_alternatives
-            first_predicted += n_predicted
-
-    def _score_without_blanks(
-        self, score: BlockScorer, actual: IntArray, predicted: IntArray, name: str
-    ) -> FloatArray:
-        rows, columns = ~self.blank[actual], ~self.blank[predicted]
-        block = np.zeros((len(actual), len(predicted)))
-        block[np.ix_(rows, columns)] = _score(score, actual[rows], predicted[columns], name)
-        return block
+        pairs = self.n_alternatives.astype(np.float64) * self.n_predicted
+        for query in np.flatnonzero(pairs > _MOST_PAIRS)[:1].tolist():
+            number = self.first_query + query
+            most = f"{pairs[query]:,.0f} pairs, and {_MOST_PAIRS:,} of one query are the most"
+            problem = f"and predicted_docs[{number}] make {most}"
+            fix = "Leave out repeated ground truth, and cut what was predicted at the largest k"
+            raise InvalidInput("actual_docs", problem, fix, query=number)
 
     def _same_as(self) -> IntArray:
         """Return the first item of its query that says the same as each item."""
@@ -552,11 +494,9 @@ def _flat_alternatives(queries: QuerySet) -> tuple[list[Any], IntArray]:
     return list(chain.from_iterable(items)), sizes
 
 
-def _numbered(texts: Sequence[str], numbers: dict[str, int]) -> IntArray:
-    """Return the number of each text, giving new texts the next ones."""
-    return np.fromiter(
-        (numbers.setdefault(text, len(numbers)) for text in texts), np.int64, len(texts)
-    )
+def _numbered(values: Iterable[Hashable], numbers: dict[Any, int]) -> IntArray:
+    """Return the number of each value, giving new ones the next numbers."""
+    return np.fromiter((numbers.setdefault(one, len(numbers)) for one in values), np.int64)
 
 
 def _texts(documents: Iterable[Any], name: str, normalize: bool) -> list[str]:
@@ -571,11 +511,6 @@ def _taken(values: Any, units: IntArray) -> Any:
     return values.take(units)
 
 
-def _positive(block: FloatArray, first_item: int) -> Pairs:
-    rows, columns = np.nonzero(block)
-    return Pairs(rows + first_item, columns + 1, block[rows, columns])
-
-
 def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str) -> FloatArray:
     wanted = (len(actual), len(predicted))
     if 0 in wanted:
@@ -587,19 +522,15 @@ def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str)
         if len(truths) < len(actual) or len(found) < len(predicted):
             # A million copies of one text are scored as one.
             return _score(score, truths, found, name)[np.ix_(rows, columns)]
-    scores = _as_numbers(score(actual, predicted), name)
+    try:
+        scores = real_numbers(score(actual, predicted))
+    except (TypeError, ValueError) as error:
+        problem = f"{name}: similarities must be a rectangular array of numbers: {error}"
+        raise InvalidInput("matcher", problem) from error
     if scores.shape != wanted:
         problem = f"{name}: similarities must have the shape {wanted}, got {scores.shape}"
         raise InvalidInput("matcher", problem)
     return scores
-
-
-def _check_size(query: int, n_actual: int, n_predicted: int) -> None:
-    if n_actual * n_predicted > _MOST_PAIRS:
-        pairs = f"{n_actual * n_predicted:,} pairs, and {_MOST_PAIRS:,} of one query are the most"
-        problem = f"and predicted_docs[{query}] make {pairs}"
-        fix = "Leave out repeated ground truth, and cut the predicted documents at the largest k"
-        raise InvalidInput("actual_docs", problem, fix, query=query)
 
 
 def real_numbers(values: Any) -> FloatArray:
@@ -620,20 +551,3 @@ def real_numbers(values: Any) -> FloatArray:
             if isinstance(one, str | bytes) or np.iscomplexobj(one):
                 raise InvalidType("numbers", f"must be real, got {clipped(one)}")
     return np.asarray(given, dtype=np.float64)
-
-
-def _as_numbers(scores: Any, name: str) -> FloatArray:
-    try:
-        return real_numbers(scores)
-    except (TypeError, ValueError) as error:
-        problem = f"{name}: similarities must be a rectangular array of numbers: {error}"
-        raise InvalidInput("matcher", problem) from error
-
-
-def _out_of_range(block: FloatArray) -> tuple[int, int] | None:
-    """Return the first place that holds no number from 0 to 1, if any."""
-    # Written so that NaN fails it too. Two extremes are cheaper than a mask of every block.
-    if block.min(initial=0.0) >= 0.0 and block.max(initial=0.0) <= 1.0:
-        return None
-    row, column = np.argwhere(~((block >= 0.0) & (block <= 1.0)))[0].tolist()
-    return row, column

@@ -27,7 +27,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 
 from krag_eval import errors
-from krag_eval._io import Bar, bar_of, check_progress
+from krag_eval._io import bar_of, check_progress
 from krag_eval.documents import DocumentLike, QuerySet, read_text
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped
 from krag_eval.matching import base, identity, joins, timeouts
@@ -189,10 +189,8 @@ class JudgeMatcher(base.Matcher):
         """Return what tells this judge from another, and which pairs it is asked about."""
         settings: dict[str, object] = dict(self._identity)
         settings["judge"] = self._identity["judge"] + self._mark
-        gate = self.candidates
-        if gate is not None:
-            at = f">={float(gate.threshold)!r}" if gate.takes_threshold else ""
-            settings["candidates"] = f"{gate.signature}{at}"
+        if self.candidates is not None:
+            settings["candidates"] = base.signature_at_threshold(self.candidates)
         return settings
 
     def similarity(
@@ -269,56 +267,112 @@ class JudgeMatcher(base.Matcher):
 
     def _have_judged(self, pairs: Mapping[bytes, _Pair]) -> None:
         """Ask for the judgements that are not known, and keep each as it comes."""
-        with self._file() as file:
-            missing = [key for key in pairs if key not in self._known]
-            if file is not None:
-                self._known.update(file.read(missing))
-                missing = [key for key in missing if key not in self._known]
+        with closing(_File(self.cache, thorough=not self._looked_through)) as file:
+            self._looked_through = True
+            self._write({}, file)  # what could not be written before
+            wanted = [key for key in pairs if key not in self._known]
+            self._known.update(file.read(wanted))
+            missing = [key for key in wanted if key not in self._known]
             self._count(kept=len(pairs) - len(missing))
             size = self.batch_size or 1
             batches = [missing[i : i + size] for i in range(0, len(missing), size)]
             if self.max_calls is not None and len(batches) > self.max_calls:
-                raise InvalidInput(
-                    "max_calls",
+                problem = (
                     f": {len(batches):,} calls are needed for {len(missing):,} pairs that were not "
-                    f"judged yet, and {self.max_calls:,} are allowed",
-                    Advice("judge fewer pairs, with {} or a smaller k, or allow more",
-                           candidates="coverage(min_run=1)"),
-                )  # fmt: skip
+                    f"judged yet, and {self.max_calls:,} are allowed"
+                )
+                fix = "judge fewer pairs, with {} or a smaller k, or allow more"
+                advice = Advice(fix, candidates="coverage(min_run=1)")
+                raise InvalidInput("max_calls", problem, advice)
             if batches:
                 self._ask(batches, pairs, file)
 
-    @contextmanager
-    def _file(self) -> Iterator[_File | None]:
-        """Open the cache, if there is one, and write what could not be written before."""
-        if self.cache is None:
-            yield None
-            return
-        with closing(_File(self.cache, thorough=not self._looked_through)) as file:
-            self._looked_through = True
-            self._write({}, file)
-            yield file
-
     def _ask(
-        self, batches: Sequence[list[bytes]], pairs: Mapping[bytes, _Pair], file: _File | None
+        self, batches: Sequence[list[bytes]], pairs: Mapping[bytes, _Pair], file: _File
     ) -> None:
+        """Make all calls, so many at a time, unless one of them fails."""
         bar = bar_of(self.progress, total=len(batches), done=0, title="judging", unit="call")
-        session = _Session(self, iter(batches), pairs, file, bar)
+        left, stopped = iter(batches), threading.Event()
+        failures: list[BaseException] = []
+
+        async def work() -> None:
+            for batch in left:  # shared: each takes the next
+                if stopped.is_set():
+                    return
+                asked = [pairs[key] for key in batch]
+                try:
+                    judged = await self._judged(asked)
+                except BaseException as error:  # sys.exit in a judge would end the loop as well
+                    stopped.set()
+                    self._count(failed=1)
+                    failures.append(error if failures else self._noted(error, asked))
+                    return
+                try:
+                    self._write(dict(zip(batch, judged, strict=True)), file)
+                except Exception as error:  # a full disk is no failure of the judge
+                    stopped.set()
+                    failures.append(error)
+                if bar is not None:
+                    bar.update()
+
+        async def session() -> None:
+            await asyncio.gather(*(work() for _ in range(self.max_concurrency)))
+
         try:
-            timeouts.in_loop(self.timeout, session.run, session.stop)
+            timeouts.in_loop(self.timeout, session, stopped.set)
         finally:
             if bar is not None:
                 bar.close()
-        if session.failure is not None:
-            raise session.failure
+        if failures:
+            raise failures[0]
 
-    def _write(self, judged: Mapping[bytes, float], file: _File | None) -> None:
+    async def _judged(self, pairs: Sequence[_Pair]) -> list[float]:
+        """Return the similarities of the pairs of one call."""
+        self._count(calls=1)
+        answer = await timeouts.within(self.timeout, self._answer(pairs))
+        key = self.output_key
+        if self.batch_size is None:
+            answer = [answer]
+        elif isinstance(answer, Mapping) and key is not None:
+            answer, key = _under(answer, key, pairs[0]), None
+        no_list = isinstance(answer, str | bytes | Mapping | Set)
+        if no_list or not hasattr(answer, "__len__") or len(answer) != len(pairs):
+            raise _no_judgement(answer, pairs[0], f"a list of {len(pairs)} judgements")
+        return [_number(one, key, pair) for one, pair in zip(answer, pairs, strict=True)]
+
+    async def _answer(self, pairs: Sequence[_Pair]) -> Any:
+        """Ask about the pairs of one call."""
+        columns: Sequence[Any] = pairs[0].texts
+        if self.batch_size is not None:
+            columns = [[one.texts[i] for one in pairs] for i in range(len(columns))]
+        if isinstance(self.judge, Runnable):
+            given = dict(zip(_TEXTS, columns, strict=True))
+            return await self.judge.ainvoke(given, {"callbacks": [_Usage(self._count)]})
+        judge: Any = self.judge
+        if any(map(inspect.iscoroutinefunction, (judge, getattr(judge, "__call__", None)))):  # noqa: B004
+            return await judge(*columns)
+        answer = await asyncio.to_thread(_called, judge, *columns)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def _noted(self, error: BaseException, pairs: Sequence[_Pair]) -> BaseException:
+        """Return what to raise of a failure, with a note on what it was about."""
+        if isinstance(error, asyncio.CancelledError):  # of the judge's own making
+            error, cause = RuntimeError("the judge was cancelled"), error
+            error.__cause__ = cause
+        among = "" if len(pairs) == 1 else f"one of {len(pairs)} pairs, the first of them "
+        where = "this matcher" if self.cache is None else "the cache"
+        error.add_note(
+            f"The judge failed on {among}{pairs[0]}. What was judged before is kept in "
+            f"{where}: evaluating again asks only for the rest."
+        )
+        return error
+
+    def _write(self, judged: Mapping[bytes, float], file: _File) -> None:
         self._known.update(judged)
         self._count(judged=len(judged))
-        if file is not None:
-            self._unwritten.update(judged)  # what a lock or a full disk stops is written later
-            file.keep(self._unwritten)
-            self._unwritten = {}
+        self._unwritten.update(judged)  # what a lock or a full disk stops is written later
+        file.keep(self._unwritten)
+        self._unwritten = {}
 
     def _count(self, **more: int) -> None:
         with _lock:
@@ -342,133 +396,33 @@ class _Pair(NamedTuple):
         )
 
 
-@dataclass
-class _Session:
-    """The calls of one evaluation, so many at a time.
-
-    Attributes:
-        matcher: Whose judge is asked.
-        batches: The keys of the pairs of each call.
-        pairs: The pairs, by their keys.
-        file: Where judgements are kept.
-        bar: What shows how far it has come.
-        stopped: Whether no other call begins.
-        failure: What is raised in the end.
-    """
-
-    matcher: JudgeMatcher
-    batches: Iterator[list[bytes]]
-    pairs: Mapping[bytes, _Pair]
-    file: _File | None
-    bar: Bar | None
-    stopped: bool = False
-    failure: BaseException | None = None
-
-    async def run(self) -> None:
-        """Make all calls, unless one of them fails."""
-        await asyncio.gather(*(self._work() for _ in range(self.matcher.max_concurrency)))
-
-    def stop(self) -> None:
-        """Begin no other call."""
-        self.stopped = True
-
-    async def _work(self) -> None:
-        for batch in self.batches:  # shared: each takes the next
-            if self.stopped:
-                return
-            await self._judge(batch)
-
-    async def _judge(self, batch: list[bytes]) -> None:
-        pairs = [self.pairs[key] for key in batch]
-        self.matcher._count(calls=1)
-        try:
-            answer = await timeouts.within(self.matcher.timeout, self._answer(pairs))
-            judged = dict(zip(batch, self._numbers(answer, pairs), strict=True))
-        except BaseException as error:  # sys.exit in a judge would end the loop as well
-            self._fail(error, pairs)
-            return
-        try:
-            self.matcher._write(judged, self.file)
-        except Exception as error:  # a full disk is no failure of the judge
-            self.failure, self.stopped = self.failure or error, True
-        if self.bar is not None:
-            self.bar.update()
-
-    def _fail(self, error: BaseException, pairs: Sequence[_Pair]) -> None:
-        self.stopped = True
-        self.matcher._count(failed=1)
-        if self.failure is None:
-            self.failure = error
-            if isinstance(error, asyncio.CancelledError):  # of the judge's own making
-                self.failure = RuntimeError("the judge was cancelled")
-                self.failure.__cause__ = error
-            among = "" if len(pairs) == 1 else f"one of {len(pairs)} pairs, the first of them "
-            where = "the cache" if self.file is not None else "this matcher"
-            self.failure.add_note(
-                f"The judge failed on {among}{pairs[0]}. What was judged before is kept in "
-                f"{where}: evaluating again asks only for the rest."
-            )
-
-    async def _answer(self, pairs: Sequence[_Pair]) -> Any:
-        """Ask about the pairs of one call."""
-        judge = self.matcher.judge
-        columns: Sequence[Any] = pairs[0].texts
-        if self.matcher.batch_size is not None:
-            columns = [[one.texts[i] for one in pairs] for i in range(len(columns))]
-        if isinstance(judge, Runnable):
-            given = dict(zip(_TEXTS, columns, strict=True))
-            return await judge.ainvoke(given, {"callbacks": [_Usage(self.matcher._count)]})
-        if _is_async(judge):
-            return await judge(*columns)
-        answer = await asyncio.to_thread(_called, judge, *columns)
-        return await answer if isinstance(answer, Awaitable) else answer
-
-    def _numbers(self, answer: Any, pairs: Sequence[_Pair]) -> list[float]:
-        """Return the similarity of each pair, from what the judge returned."""
-        several = self.matcher.batch_size is not None
-        key = self.matcher.output_key
-        if several and isinstance(answer, Mapping) and key is not None:
-            answer, key = _under(answer, key, pairs[0]), None
-        answers = answer if several else [answer]
-        no_list = isinstance(answers, str | bytes | Mapping | Set)
-        if no_list or not hasattr(answers, "__len__") or len(answers) != len(pairs):
-            raise _no_judgement(answers, pairs[0], f"a list of {len(pairs)} judgements")
-        return [_number(one, key, pair) for one, pair in zip(answers, pairs, strict=True)]
-
-
 def _under(answer: Any, key: str, pair: _Pair) -> Any:
     """Return a field of a structured output."""
     if isinstance(answer, Mapping) and "parsed" in answer and key not in answer:
         if answer["parsed"] is None:  # LangChain's include_raw=True
             raise _no_judgement(answer.get("parsing_error"), pair, "an output that can be parsed")
         answer = answer["parsed"]
-    if isinstance(answer, Mapping) and key in answer:
-        return answer[key]
-    if not isinstance(answer, Mapping) and hasattr(answer, key):
-        return getattr(answer, key)
-    raise _no_judgement(answer, pair, f"an output with {key!r}")
+    found = answer.get(key, ...) if isinstance(answer, Mapping) else getattr(answer, key, ...)
+    if found is ...:
+        raise _no_judgement(answer, pair, f"an output with {key!r}")
+    return found
 
 
 def _number(answer: Any, key: str | None, pair: _Pair) -> float:
     value = answer if key is None else _under(answer, key, pair)
-    try:
-        if isinstance(value, str | bytes) or np.ndim(value):
-            raise TypeError
-        found = float(joins.real_numbers(value))
-    except (TypeError, ValueError):
-        raise _no_judgement(value, pair, "True, False or a number from 0 to 1") from None
+    found = -1.0
+    with suppress(TypeError, ValueError):
+        if not (isinstance(value, str | bytes) or np.ndim(value)):
+            found = float(joins.real_numbers(value))
     if not 0.0 <= found <= 1.0:
-        raise _no_judgement(value, pair, "a number from 0 to 1")
+        raise _no_judgement(value, pair, "True, False or a number from 0 to 1")
     return found
 
 
 def _no_judgement(came: Any, pair: _Pair, due: str) -> InvalidInput:
     structured = not isinstance(came, str | bytes | float | int) and came is not None
-    return InvalidInput(
-        "judge",
-        f"must return {due}, got {clipped(came)} for {pair}",
-        Advice("name the field that holds it by {}", output_key=...) if structured else "",
-    )
+    fix = Advice("name the field that holds it by {}", output_key=...) if structured else ""
+    return InvalidInput("judge", f"must return {due}, got {clipped(came)} for {pair}", fix)
 
 
 def _called(judge: Callable[..., Any], *columns: Any) -> Any:
@@ -477,12 +431,6 @@ def _called(judge: Callable[..., Any], *columns: Any) -> Any:
         return judge(*columns)
     except StopIteration as error:
         raise RuntimeError("the judge raised StopIteration") from error
-
-
-def _is_async(judge: Any) -> bool:
-    return inspect.iscoroutinefunction(judge) or inspect.iscoroutinefunction(
-        getattr(judge, "__call__", None)  # noqa: B004
-    )
 
 
 def _checked_gate(candidates: Any) -> base.Matcher:
@@ -505,14 +453,14 @@ def _checked_judge(judge: Any) -> Any:
     if isinstance(judge, type) or not callable(judge):
         what = f"be a function ({', '.join(_TEXTS)}) -> True, False or a number, or a Runnable"
         raise errors.must("judge", what, judge, "pass an instance of a class", InvalidType)
-    parameters: Any = None
-    with suppress(ValueError):  # of some that are written in C nothing is known
-        parameters = inspect.signature(judge)
     given: dict[str, Any] = {}
+    parameters: Any = "something else"
     with suppress(TypeError):
-        given = (
-            parameters.bind(*_TEXTS).arguments if parameters else {name: name for name in _TEXTS}
-        )
+        try:
+            parameters = inspect.signature(judge)
+            given = parameters.bind(*_TEXTS).arguments
+        except ValueError:  # of some that are written in C nothing is known
+            return judge
     if not given or any(given.get(name, name) != name for name in _TEXTS):
         problem = f"is called with {', '.join(_TEXTS)}, in this order, and takes {parameters}"
         raise InvalidInput("judge", problem, "wrap it into a function that does")
@@ -587,26 +535,27 @@ class _Usage(BaseCallbackHandler):
 
 
 class _File:
-    """Judgements in a SQLite file, each there for good once it is written.
+    """Judgements in a SQLite file, each there for good once it is written; or in none.
 
     With a write-ahead log, readers and one writer at a time go on side by side, and a process that
     is killed leaves all that it committed (SQLite, "Write-Ahead Logging").
 
     Args:
-        path: The file; it is made if there is none.
+        path: The file; it is made if there is none. ``None`` keeps nothing.
         thorough: Whether to look at all of its pages.
 
     Raises:
         InvalidInput: If it is anything else than a whole file of judgements; it is left as it is.
     """
 
-    def __init__(self, path: str, *, thorough: bool) -> None:
+    def __init__(self, path: str | None, *, thorough: bool) -> None:
         self.path = path
         with self._told():
             # Judgements arrive in another thread, one at a time.
             self._opened = sqlite3.connect(
-                path, _SECONDS_FOR_OTHERS, isolation_level="IMMEDIATE", check_same_thread=False
-            )
+                path or ":memory:", _SECONDS_FOR_OTHERS, isolation_level="IMMEDIATE",
+                check_same_thread=False,
+            )  # fmt: skip
         try:
             with self._told():
                 self._check(thorough=thorough)
@@ -628,10 +577,10 @@ class _File:
         except (sqlite3.Error, OSError) as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise self._unusable("is locked by another process", _LOCKED) from error
-            if code == sqlite3.SQLITE_CORRUPT:
-                raise self._unusable(f"is damaged ({error})", _CUT) from error
-            raise self._unusable(f"cannot be used: {error}", _MENDED) from error
+                fix = "wait for that process and run again: what is in the file stays there"
+                raise self._unusable("is locked by another process", fix) from error
+            fix = _CUT if code == sqlite3.SQLITE_CORRUPT else "name a file that can be written"
+            raise self._unusable(f"cannot be used: {error}", fix) from error
 
     def _check(self, *, thorough: bool) -> None:
         """Make the table in a new file; refuse one that holds other things, or is not whole."""
@@ -646,9 +595,7 @@ class _File:
             problem = "is a SQLite file of something else, so it is left as it is"
             raise self._unusable(problem, "name another file")
         if found != [("table", "judgements", _SCHEMA)]:
-            there = ", ".join(f"{kind} {name}" for kind, name, _ in found) or "nothing"
-            problem = f"was changed: it holds {there}, and not the table of judgements alone"
-            raise self._unusable(problem, _CUT)
+            raise self._unusable("holds other things than the table of judgements", _CUT)
         if thorough:
             (state,) = self._opened.execute("PRAGMA quick_check(1)").fetchone()
             if state != "ok":
@@ -687,8 +634,4 @@ _SCHEMA = "CREATE TABLE judgements (key BLOB PRIMARY KEY, similarity REAL NOT NU
 _CUT = (
     "it is left as it is: put a copy of it back, save what is in it with 'sqlite3 FILE .recover', "
     "or move it away to have all judged anew"
-)
-_MENDED = "let this user read and write it, or name another file"
-_LOCKED = (
-    "wait until that process is done, or end it, and run again: what is in the file stays there"
 )

@@ -16,10 +16,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from itertools import chain, count, islice, takewhile
 from numbers import Integral
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,18 +55,9 @@ def check_n_jobs(n_jobs: object) -> int | None:
     return int(n_jobs)
 
 
-@dataclass(frozen=True)
-class _Team:
-    """The processes that work for one evaluator."""
-
-    size: int
-    name: str
-
-
-_ALONE = _Team(1, "")
-
-# Set for as long as one evaluator matches, and seen by that thread alone.
-_team: ContextVar[_Team] = ContextVar("krag_eval_processes", default=_ALONE)
+# How many processes work for one evaluator, and what they are called: set for as long as it
+# matches, and seen by that thread alone.
+_team: ContextVar[tuple[int, str]] = ContextVar("krag_eval_processes", default=(1, ""))
 
 
 # Threads take turns: joblib ends a thread's team at work when another one wants its own.
@@ -83,7 +73,7 @@ def processes(n_jobs: int | None, team: str = "") -> Iterator[None]:
     """
     size = _effective(n_jobs)
     with _turns if size > 1 else nullcontext():
-        token = _team.set(_Team(size, team))
+        token = _team.set((size, team))
         try:
             yield
         finally:
@@ -97,7 +87,7 @@ def n_processes() -> int:
     ...     n_processes()
     1
     """
-    return _team.get().size
+    return _team.get()[0]
 
 
 def in_processes(
@@ -120,9 +110,9 @@ def in_processes(
     """
     from joblib import Parallel, delayed
 
-    team = _team.get()
+    size, team = _team.get()
     parts = iter(parts)
-    first = [*islice(parts, team.size)]
+    first = [*islice(parts, size)]
     if len(first) < 2:  # there is nothing to divide
         yield from (work(shared, part) for part in first)
         return
@@ -132,17 +122,17 @@ def in_processes(
     answers = Parallel(
         n_jobs=len(first),
         return_as="generator",
-        pre_dispatch=team.size + 1,
+        pre_dispatch=size + 1,
         # By name: neither a fork, which other threads may have left in any state, nor threads,
         # which share one interpreter, will do.
         backend="loky",
         # Another team's processes would be ended at work: loky takes a model they have to load,
         # having done without, for a leak of memory.
         initializer=_join,
-        initargs=(team.name, os.getpid()),
+        initargs=(team, os.getpid()),
     )(jobs)
     try:
-        yield from _results(answers, name)
+        yield from _results(answers)
     except Exception:
         # What has begun is waited for: joblib would end the processes instead, and the next one
         # who asks for them may find them ending.
@@ -156,99 +146,54 @@ def in_processes(
             answers.close()
 
 
-def _results(answers: Iterable[_Answer[Result]], name: str) -> Iterator[Result]:
-    given: set[_Notice] = set()
+def _results(answers: Iterable[_Answer]) -> Iterator[Any]:
+    given = set()
     for answer in answers:
-        for notice in answer.notices:
+        for notice, fix in answer.notices:
             if notice not in given:
-                notice.give()
                 given.add(notice)
-        if answer.failure is not None:
-            raise answer.failure.as_error(name)
+                text, category, *where = notice
+                if category is KragEvalWarning:
+                    warn(text, fix)
+                else:
+                    warnings.warn_explicit(text, category, *where)
+        if answer.error is not None:
+            raise _unpickled_error(answer.error)
         yield answer.result
 
 
-@dataclass(frozen=True)
-class _Sent:
+class _Sent(NamedTuple):
     """Something pickled once, for all parts; an array, because joblib shares large ones."""
 
     number: int
+    name: str
     pickled: NDArray[np.uint8]
     language: Language  # of warnings; only the variable comes to other processes by itself
 
 
-@dataclass(frozen=True)
-class _Notice:
-    """A warning given in another process."""
+class _Answer(NamedTuple):
+    """What came of one part: a result or a pickled error, and the warnings given on the way.
 
-    text: str
-    category: type[Warning]
-    filename: str
-    line: int
-    fix: Fix = field(default="", compare=False)  # the text tells which it is
+    A warning is its text, category, file and line, which tell which it is, and its advice.
+    """
 
-    @classmethod
-    def of(cls, caught: warnings.WarningMessage) -> _Notice:
-        """Return what can be sent of a warning."""
-        message, where = caught.message, (caught.category, caught.filename, caught.lineno)
-        if isinstance(message, KragEvalWarning):
-            return cls(message.problem, *where, message.fix)
-        return cls(str(message), *where)
-
-    def give(self) -> None:
-        """Warn here, as there."""
-        if self.category is KragEvalWarning:
-            warn(self.text, self.fix)
-        else:
-            warnings.warn_explicit(self.text, self.category, self.filename, self.line)
+    result: Any
+    error: bytes | None
+    notices: list[tuple[tuple[Any, ...], Fix]]
 
 
-@dataclass(frozen=True)
-class _Failure:
-    """An error raised in another process."""
-
-    pickled: bytes | None
-    described: str
-    traceback: str
-    #: The work had not begun: what it needs could not be made from what was sent.
-    on_arrival: bool
-
-    def as_error(self, name: str) -> Exception:
-        """Return the error to raise here."""
-        error = _unpickled_error(self.pickled)
-        if self.on_arrival:
-            error = _cannot_be_sent(name, self.described)
-        elif error is None:
-            error = RuntimeError(self.described)
-        error.add_note(f"Raised in another process (n_jobs), there:\n{self.traceback}")
-        return error
+# What this process was sent last, under its number; a model in it is loaded once.
+_held: dict[int, Any] = {}
 
 
-@dataclass
-class _Answer(Generic[Result]):
-    """What came of one part."""
-
-    result: Any = None
-    failure: _Failure | None = None
-    notices: list[_Notice] = field(default_factory=list)
-
-
-class _Held:
-    """What this process was sent last; a model in it is loaded once."""
-
-    number: int | None = None
-    value: Any = None
-
-    def get(self, sent: _Sent) -> Any:
-        """Return what was sent."""
-        if self.number != sent.number:
-            self.number = self.value = None  # two models may not fit beside each other
-            self.value = pickle.loads(sent.pickled.data)
-            self.number = sent.number
-        return self.value
-
-
-_held = _Held()
+def _received(sent: _Sent) -> Any:
+    if sent.number not in _held:
+        _held.clear()  # two models may not fit beside each other
+        try:
+            _held[sent.number] = pickle.loads(sent.pickled.data)
+        except Exception as error:
+            raise _cannot_be_sent(sent.name, error) from error
+    return _held[sent.number]
 
 
 def _join(team: str, parent: int) -> None:
@@ -267,44 +212,42 @@ def _end_after(parent: int) -> None:
     os._exit(1)
 
 
-def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answer[Result]:
+def _answer(work: Callable[[Any, Any], Any], sent: _Sent, part: Any) -> _Answer:
     """Do one part of the work; runs in another process."""
-    answer: _Answer[Result] = _Answer()
-    arrived = False
+    result, failure = None, None
     with speaking(sent.language), warnings.catch_warnings(record=True) as caught, bars(False):
         warnings.simplefilter("default")
         try:
-            shared = _held.get(sent)
-            arrived = True
-            answer.result = work(shared, part)
+            result = work(_received(sent), part)
         except Exception as error:
-            answer.failure = _failure(error, on_arrival=not arrived)
-    answer.notices = [*map(_Notice.of, caught)]
-    return answer
+            failure = _pickled_error(error)
+    return _Answer(result, failure, [*map(_notice, caught)])
 
 
-def _failure(error: Exception, *, on_arrival: bool) -> _Failure:
-    described = f"{type(error).__name__}: {error}"
-    text = "".join(traceback.format_exception(error))
-    return _Failure(_pickled_error(error), described, text, on_arrival)
+def _notice(caught: warnings.WarningMessage) -> tuple[tuple[Any, ...], Fix]:
+    message, where = caught.message, (caught.category, caught.filename, caught.lineno)
+    if isinstance(message, KragEvalWarning):
+        return (message.problem, *where), message.fix
+    return (str(message), *where), ""
 
 
-def _pickled_error(error: Exception) -> bytes | None:
+def _pickled_error(error: Exception) -> bytes:
     """Pickle an error with what may be needed to make it without calling its class."""
-    kind = type(error)
-    for content in (error, (kind, error.args, vars(error)), (kind, (str(error),), {})):
+    kind, text = type(error), "".join(traceback.format_exception(error))
+    note = f"Raised in another process (n_jobs), there:\n{text}"
+    error.add_note(note)
+    bare = (str(error),), {"__notes__": [note]}
+    for content in (error, (kind, error.args, vars(error)), (kind, *bare)):
         # Its class may want other arguments than it hands on, or it may hold what no process can
         # give away.
         with suppress(Exception):
             pickled = _pickled(content)
             if str(_unpickled_error(pickled)) == str(error):
                 return pickled
-    return None
+    return pickle.dumps((RuntimeError, (f"{kind.__name__}: {error}",), bare[1]))
 
 
-def _unpickled_error(pickled: bytes | None) -> Exception | None:
-    if pickled is None:
-        return None
+def _unpickled_error(pickled: bytes) -> Exception:
     content = pickle.loads(pickled)
     if not isinstance(content, tuple):
         return content  # type: ignore[no-any-return]
@@ -325,12 +268,12 @@ def _sent(shared: object, name: str) -> _Sent:
     try:
         pickled = np.frombuffer(_pickled(shared), np.uint8)
     except Exception as error:  # whatever an object's own way of being pickled raises
-        reason = f"{type(error).__name__}: {error}"
-        raise _cannot_be_sent(name, reason) from error
-    return _Sent(next(_numbers), pickled, language())
+        raise _cannot_be_sent(name, error) from error
+    return _Sent(next(_numbers), name, pickled, language())
 
 
-def _cannot_be_sent(name: str, reason: str) -> InvalidType:
+def _cannot_be_sent(name: str, error: Exception) -> InvalidType:
+    reason = f"{type(error).__name__}: {error}"
     fix = (
         "Leave it out, or let the matcher make what cannot be pickled (a model, a connection, a "
         "lock) when it is first used instead of in its constructor"

@@ -50,25 +50,13 @@ class Spans(NamedTuple):
     start: IntArray
     stop: IntArray
 
-    @property
-    def sizes(self) -> IntArray:
-        """Tokens of each; shape (spans,)."""
-        return self.stop - self.start
-
-    def compact(self) -> Spans:
-        """Return them in half the room."""
-        return Spans(*map(_compact, self))
-
-    def sorted(self) -> Spans:
-        """Return them by truth, document and start."""
-        order = np.lexsort((self.start, self.document, self.truth))
-        return Spans(*(column[order] for column in self))
-
-    @classmethod
-    def joined(cls, parts: list[Spans]) -> Spans:
-        """Return all of them, in this order."""
-        empty: Any = np.empty(0, np.int32)
-        return cls(*map(np.concatenate, zip(cls(*[empty] * 4), *parts, strict=True)))
+    def of_pairs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return truth, document and number of tokens of each pair."""
+        begins = np.ones(len(self.truth), np.bool_)
+        begins[1:] = (np.diff(self.truth) != 0) | (np.diff(self.document) != 0)
+        start, sizes = np.flatnonzero(begins), self.stop - self.start
+        tokens = np.add.reduceat(sizes, start) if len(start) else start
+        return self.truth[start], self.document[start], tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,15 +157,13 @@ class SharedRuns:
 
     def own(self) -> IntArray:
         """Return how many tokens of the document are shared; shape (pairs,)."""
-        start = _beginnings(self.of_document)
-        return np.add.reduceat(self.of_document.sizes, start) if len(start) else start
+        return self.of_document.of_pairs()[2]
 
     def held_together(self) -> IntArray:
         """Return how many tokens of the ground truth the documents hold together; (members,)."""
-        sizes = self.sizes[self.truths.unit()]
-        found = np.flatnonzero(self.is_held)
-        truth = np.searchsorted(np.cumsum(sizes), found, side="right")
-        return np.asarray(np.bincount(truth, minlength=len(sizes)), np.int64)
+        truth, _, tokens = self._added()
+        counts = np.bincount(truth, tokens, minlength=len(self.truths.key))
+        return np.asarray(counts, np.int64)
 
     def pairs(self, units: Units, similarity: FloatArray) -> Pairs:
         """Return similarities, given for the pairs that share a run, by item and rank."""
@@ -230,13 +216,6 @@ class SharedRuns:
         return key // step, key % step, tokens
 
 
-def _beginnings(spans: Spans) -> IntArray:
-    """Return where the spans of each pair begin."""
-    begins = np.ones(len(spans.truth), np.bool_)
-    begins[1:] = (np.diff(spans.truth) != 0) | (np.diff(spans.document) != 0)
-    return np.flatnonzero(begins)
-
-
 def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> SharedRuns:
     """Find the runs of tokens that a query's ground-truth texts share with its documents.
 
@@ -249,69 +228,58 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> 
     documents = OnceEach.among(units.n_predicted, units.predicted, len(tokens))
     sizes = tokens.sizes[truths.unit()]
     run = np.minimum(sizes, np.broadcast_to(min_run, len(tokens))[truths.unit()])
-    held, spans = _Held.of_nothing(sizes), []
+    begin, first_rank = np.cumsum(sizes) - sizes, np.full(int(sizes.sum()), _NOWHERE, np.int32)
+    # Of the ground truth is kept what follows from spans: a long text may share thousands with each
+    # of thousands of documents.
+    held, spans = [[np.empty(0, np.int64)] * 3], [[np.empty(0, np.int32)] * 4]
     for length in np.unique(run[run > 0]).tolist():
         wanted = np.flatnonzero(run == length)
         for part in _slices(sizes[wanted], _LOOKED_UP):
             for truth, document in _joined(tokens, truths, wanted[part], documents, length):
                 for batch in _batches(truth, document.once()):
-                    held.add(_merged(*batch, length, 0), documents)
+                    found = _merged(*batch, length, 0)
+                    held.append([*found.of_pairs()])
+                    _note_ranks(found, begin, documents, first_rank)
                 batches = _batches(truth.once(), document)
-                spans += [_merged(*batch, length, 1).compact() for batch in batches]
+                spans += [[*map(_compact, _merged(*batch, length, 1))] for batch in batches]
+    truth, document, tokens_held = _sorted(held, 2)
     return SharedRuns(
         truths,
         documents,
         tokens.sizes,
-        *held.pairs(),
-        held.first_rank,
-        Spans.joined(spans).sorted(),
+        truth,
+        document,
+        tokens_held,
+        first_rank,
+        Spans(*_sorted(spans, 3)),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """What documents hold of the ground truth, added up as it is found.
+def _sorted(parts: list[list[Any]], n_keys: int) -> list[Any]:
+    """Return columns of all parts, sorted by the first ones."""
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.lexsort(columns[:n_keys][::-1])
+    return [column[order] for column in columns]
 
-    Kept is what follows from the spans, not the spans: a long text may share thousands with each of
-    thousands of documents.
 
-    Attributes:
-        begin: Where the tokens of each ground-truth text begin in ``first_rank``; shape (members,).
+def _note_ranks(
+    spans: Spans, begin: IntArray, documents: OnceEach, first_rank: NDArray[np.int32]
+) -> None:
+    """Lower the first rank of each token that spans of the ground truth hold.
+
+    Args:
+        spans: What documents hold.
+        begin: Where the tokens of each ground-truth text begin in ``first_rank``.
+        documents: The documents.
         first_rank: The first rank of a document that holds a token; shape (tokens,).
-        parts: Ground truth, document and tokens held, for the pairs found so far.
     """
-
-    begin: IntArray
-    first_rank: NDArray[np.int32]
-    parts: list[tuple[IntArray, IntArray, IntArray]]
-
-    @classmethod
-    def of_nothing(cls, sizes: IntArray) -> _Held:
-        """Return what is held before anything is found, given the tokens of each text."""
-        first_rank = np.full(int(sizes.sum()), _NOWHERE, np.int32)
-        return cls(np.cumsum(sizes) - sizes, first_rank, [])
-
-    def add(self, spans: Spans, documents: OnceEach) -> None:
-        """Add the spans of some pairs, all of each together."""
-        start = _beginnings(spans)
-        held = np.add.reduceat(spans.sizes, start) if len(start) else start
-        self.parts.append((spans.truth[start], spans.document[start], held))
-        # Of a document that comes back more than once, the first occurrence.
-        first = documents.occurrences[documents.of_member[spans.document]]
-        rank = documents.number(first, spans.document).astype(np.int32)
-        for part in _slices(spans.sizes, _BLOCK):
-            sizes = spans.sizes[part]
-            token = _ranges(self.begin[spans.truth[part]] + spans.start[part], sizes)
-            np.minimum.at(self.first_rank, token, np.repeat(rank[part], sizes))
-
-    def pairs(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return ground truth, document and tokens held, by pair, in order."""
-        nothing = np.empty(0, np.int64)
-        truth, document, held = map(
-            np.concatenate, zip((nothing, nothing, nothing), *self.parts, strict=True)
-        )
-        order = np.lexsort((document, truth))
-        return truth[order], document[order], held[order]
+    # Of a document that comes back more than once, the first occurrence.
+    first = documents.occurrences[documents.of_member[spans.document]]
+    rank = documents.number(first, spans.document).astype(np.int32)
+    sizes = spans.stop - spans.start
+    for part in _slices(sizes, _BLOCK):
+        token = _ranges(begin[spans.truth[part]] + spans.start[part], sizes[part])
+        np.minimum.at(first_rank, token, np.repeat(rank[part], sizes[part]))
 
 
 def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: int) -> BoolArray:
@@ -705,18 +673,13 @@ class _WantedRuns:
             amount = np.concatenate([np.zeros_like(likely), amount[inside]])
             fits = place <= len(flat) - self.length
             place, amount = place[fits], amount[fits]
-            run = self._numbers(flat, place, amount, hashes[place] ^ _mixed(amount))
-            place, run = place[run >= 0], run[run >= 0]
+            run = np.searchsorted(self.hashes, hashes[place] ^ _mixed(amount))
+            run = np.minimum(run, len(self.hashes) - 1)
+            there = self._alike(flat, place, amount, run)
+            place, run = place[there], run[there]
             text = np.searchsorted(begin, place, side="right") - 1
             parts.append(_Places(*map(_compact, (texts[part][text], place - begin[text], run))))
         return _Places(*map(np.concatenate, zip(*parts, strict=True)))
-
-    def _numbers(
-        self, flat: TokenArray, place: IntArray, amount: IntArray, hashes: HashArray
-    ) -> IntArray:
-        """Return which run begins at each place, -1 for none."""
-        run = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        return np.where(self._alike(flat, place, amount, run), run, -1)
 
     def _alike(
         self, flat: TokenArray, place: IntArray, amount: IntArray, run: IntArray

@@ -169,11 +169,11 @@ class RougeMatcher(TextMatcher):
         """Return what the user's scorer says of every pair."""
         scorer: Any = self.scorer
         similarities = [
-            getattr(scorer.score(texts[truth], texts[found])[self.rouge_type], self.statistic)
+            [getattr(scorer.score(texts[truth], texts[found])[self.rouge_type], self.statistic)
+             for found in predicted.tolist()]
             for truth in actual.tolist()
-            for found in predicted.tolist()
-        ]
-        return np.array(similarities, np.float64).reshape(len(actual), len(predicted))
+        ]  # fmt: skip
+        return np.array(similarities, np.float64)
 
     _advice = Advice(
         N_(
@@ -186,8 +186,7 @@ class RougeMatcher(TextMatcher):
     def announce(self, units: Units) -> None:
         """Warn of texts whose longest common subsequences take minutes; refuse longer ones."""
         if self.rouge_type == "rougeL" and self.scorer is None:
-            lengths = _lengths(units.values)
-            waiting.check_waits(units, lengths, _SUBSEQUENCES, self.max_cells)
+            waiting.check_waits(units, units.values.sizes, _SUBSEQUENCES, self.max_cells)
 
     def _warn_of_short_texts(self, tokens: TokenNumbers) -> None:
         size = _GRAM_SIZES[self.rouge_type]
@@ -201,28 +200,13 @@ class RougeMatcher(TextMatcher):
             warn_of(told.format("{}", size=size, rouge=self.rouge_type), int(short))
 
 
-def _lengths(texts: TokenNumbers | Sequence[str]) -> IntArray:
-    """Return the number of tokens per text, or of words where they have not been read yet."""
-    if isinstance(texts, TokenNumbers):
-        return texts.sizes
-    return np.array([text.count(" ") + 1 for text in texts], np.int64)
-
-
 def _fmeasure(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> FloatArray:
     # The operations of rouge-score in its order; 2 * shared / (actual + predicted) differs in the
     # last digit.
-    precision, recall = _precision(shared, actual, predicted), _recall(shared, actual, predicted)
+    precision, recall = shared / predicted, shared / actual
     total = precision + recall
     total[total == 0.0] = 1.0
     return 2 * precision * recall / total
-
-
-def _recall(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> FloatArray:
-    return shared / actual
-
-
-def _precision(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> FloatArray:
-    return shared / predicted
 
 
 _SUBSEQUENCES = waiting.Comparison(
@@ -241,7 +225,11 @@ _SUBSEQUENCES = waiting.Comparison(
     ),
 )
 
-_STATISTICS = {"fmeasure": _fmeasure, "recall": _recall, "precision": _precision}
+_STATISTICS: dict[str, Callable[..., FloatArray]] = {
+    "fmeasure": _fmeasure,
+    "recall": lambda shared, actual, predicted: shared / actual,
+    "precision": lambda shared, actual, predicted: shared / predicted,
+}
 
 
 def _bigrams(tokens: TokenNumbers) -> TokenNumbers:

@@ -6,17 +6,17 @@ Whoever waits here is woken by Ctrl-C, and no thread of these keeps the process 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures.thread
 import contextvars
 import ctypes
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent import futures
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from krag_eval.errors import Advice, InvalidInput, number
@@ -53,12 +53,12 @@ def no_answer(timeout: float) -> TimeoutError:
 
 
 class _Work(Future[Any]):
-    """Work for a thread. Cancelled when it has begun, it is lost, and its thread with it."""
+    """A call for a thread. Cancelled when it has begun, it is lost, and its thread with it."""
 
-    def __init__(self, do: Callable[[], Any]) -> None:
+    def __init__(self, call: Callable[[], Any]) -> None:
         super().__init__()
         self.is_lost = False
-        self._do = do
+        self._call = call
         self._thread: int | None = None
         self._guard = threading.Lock()
 
@@ -72,18 +72,19 @@ class _Work(Future[Any]):
                 _end(self._thread)
         return False
 
-    def run(self) -> None:
-        if not self.set_running_or_notify_cancel():
-            return
-        self._thread = threading.get_ident()
-        try:
-            answer = self._do()
-        except BaseException as error:
-            self.set_exception(error)
-        else:
-            self.set_result(answer)
-        with self._guard:
-            self._thread = None
+    def run(self, then: Callable[[], object]) -> None:
+        """Make the call in this thread, unless it was cancelled before."""
+        if self.set_running_or_notify_cancel():
+            self._thread = threading.get_ident()
+            try:
+                answer = self._call()
+            except BaseException as error:
+                self.set_exception(error)
+            else:
+                self.set_result(answer)
+            with self._guard:
+                self._thread = None
+        then()
 
 
 _lost: list[_Work] = []
@@ -107,7 +108,7 @@ def _let_go() -> None:
     LangChain's chains and LangGraph's agents make pools. Their threads are daemons, as those that
     made them are, and concurrent.futures waits for them all the same.
     """
-    pooled = getattr(concurrent.futures.thread, "_threads_queues", {})
+    pooled = getattr(futures.thread, "_threads_queues", {})
     with suppress(RuntimeError):  # one was added right now
         for thread in [one for one in pooled if one.daemon] if any_lost() else ():
             pooled.pop(thread, None)
@@ -117,41 +118,15 @@ with suppress(AttributeError):  # runs before that of concurrent.futures, which 
     threading._register_atexit(_let_go)  # type: ignore[attr-defined]
 
 
-class _Thread(threading.Thread):
-    def __init__(
-        self, queue: SimpleQueue[_Work | None], idle: threading.Semaphore, name: str
-    ) -> None:
-        super().__init__(name=name, daemon=True)
-        self._queue, self._idle = queue, idle
-        self.work: _Work | None = None
-
-    @property
-    def is_lost(self) -> bool:
-        work = self.work
-        return work is not None and work.is_lost
-
-    def run(self) -> None:
-        while not self.is_lost:
-            self.work = None
-            try:
-                self.work = self._queue.get_nowait()
-            except Empty:
-                self._idle.release()
-                self.work = self._queue.get()
-            if self.work is None:
-                return
-            self.work.run()
-
-
 class Threads(ThreadPoolExecutor):
-    """A pool whose threads end with the process, whatever they are at.
+    """Makes each call in a thread of its own, which ends with the process, whatever it is at.
 
-    A call that is cancelled when it has begun is lost: its thread counts no more, nobody waits for
-    it, and its place is free for another.
+    A call that is cancelled when it has begun is lost: nobody waits for it, and its place is free
+    for another.
 
     Args:
-        most: How many may work at a time.
-        name: How the threads' names begin.
+        most: How many calls may be under way at a time.
+        name: The threads' name.
     """
 
     # ThreadPoolExecutor in name alone, which event loops ask for: at the end of the process it
@@ -159,36 +134,35 @@ class Threads(ThreadPoolExecutor):
     def __init__(self, most: int = _MOST_THREADS, name: str = "krag_eval") -> None:
         super().__init__(most, name)
         self._most, self._name = most, name
-        self._given: SimpleQueue[_Work | None] = SimpleQueue()
-        self._idle = threading.Semaphore(0)
-        self._crew: list[_Thread] = []
+        self._given: deque[_Work] = deque()
+        self._at_work: list[_Work] = []
         self._guard = threading.Lock()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Let a thread call a function; one that is lost is replaced."""
+        """Let a thread call a function, as soon as there is room."""
         work = _Work(partial(fn, *args, **kwargs))
-        self._given.put(work)
-        if not self._idle.acquire(blocking=False):
-            with self._guard:
-                self._crew = [one for one in self._crew if one.is_alive()]
-                if len(self._crew) - self.n_lost < self._most:
-                    self._crew.append(_Thread(self._given, self._idle, self._name))
-                    self._crew[-1].start()
+        self._given.append(work)
+        self._begin()
         return work
+
+    def _begin(self) -> None:
+        with self._guard:
+            self._at_work = [one for one in self._at_work if not one.done()]
+            while self._given and len(self._at_work) - self.n_lost < self._most:
+                self._at_work.append(work := self._given.popleft())
+                run = partial(work.run, self._begin)
+                threading.Thread(target=run, name=self._name, daemon=True).start()
 
     @property
     def n_lost(self) -> int:
         """How many threads are at a call that was given up."""
-        return sum(one.is_lost and one.is_alive() for one in self._crew)
+        return sum(one.is_lost and not one.done() for one in self._at_work)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the threads end after their work, and wait for those that are not lost."""
-        crew = self._crew
-        for _ in crew:
-            self._given.put(None)
-        for one in crew if wait else ():
-            while one.is_alive() and not one.is_lost:
-                one.join(BETWEEN_LOOKS)
+        """Wait for all calls that are not lost."""
+        for one in [*self._at_work, *self._given] if wait else ():
+            while not (one.done() or one.is_lost):
+                futures.wait([one], BETWEEN_LOOKS)
 
 
 def in_thread(timeout: float | None, call: Callable[[], T]) -> T:
@@ -200,23 +174,23 @@ def in_thread(timeout: float | None, call: Callable[[], T]) -> T:
     if timeout is None:
         return call()
     until = time.monotonic() + timeout
-    threads = Threads(1)
-    work = threads.submit(contextvars.copy_context().run, call)
+    work: Future[T] = Threads().submit(contextvars.copy_context().run, call)
     try:
         while not work.done():
             left = until - time.monotonic()
             if left <= 0:
                 raise no_answer(timeout)
-            wait([work], min(left, BETWEEN_LOOKS))
-        answer: T = work.result()
-        return answer
+            futures.wait([work], min(left, BETWEEN_LOOKS))
+        return work.result()
     finally:
         work.cancel()
-        threads.shutdown(wait=False)
 
 
 class Behind:
     """What an event loop leaves behind: calls that were cancelled and go on all the same.
+
+    Attributes:
+        tasks: The calls that :func:`within` was left with.
 
     Args:
         loop: The loop. If it has no pool of threads yet, it gets one of these, since at the end of
@@ -224,7 +198,7 @@ class Behind:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._tasks: list[asyncio.Task[Any]] = []
+        self.tasks: list[asyncio.Task[Any]] = []
         if getattr(loop, "_default_executor", "unknown") is None:
             loop.set_default_executor(Threads(n_threads(), "asyncio"))
         pool = getattr(loop, "_default_executor", None)
@@ -235,11 +209,7 @@ class Behind:
     def n_lost(self) -> int:
         """How many calls go on by now."""
         in_threads = self._pool.n_lost - self._n_before
-        return in_threads + sum(not one.done() for one in self._tasks)
-
-    async def within(self, timeout: float | None, call: Coroutine[Any, Any, T]) -> T:
-        """Do as :func:`within`, and remember a call that goes on."""
-        return await within(timeout, call, self._tasks)
+        return in_threads + sum(not one.done() for one in self.tasks)
 
 
 async def within(
@@ -257,11 +227,11 @@ async def within(
     """
     task = asyncio.create_task(outcome(call))
     if timeout is None:
-        return (await task)()
+        return (await task).result()
     try:
         await asyncio.wait([task], timeout=timeout)
         if task.done():
-            return task.result()()
+            return task.result().result()
         task.cancel()
         await asyncio.wait([task], timeout=GRACE)
         if left is not None and not task.done():
@@ -271,20 +241,17 @@ async def within(
         task.cancel()
 
 
-async def outcome(call: Coroutine[Any, Any, T]) -> Callable[[], T]:
-    """Await a call; return what returns its answer, or raises what it raised.
+async def outcome(call: Coroutine[Any, Any, T]) -> Future[T]:
+    """Await a call; return what holds its answer, or what it raised.
 
     To let sys.exit out of a task would end its loop as well.
     """
+    done: Future[T] = Future()
     try:
-        answer = await call
+        done.set_result(await call)
     except (SystemExit, KeyboardInterrupt) as error:
-        return partial(_raised, error)
-    return lambda: answer
-
-
-def _raised(error: BaseException) -> Any:
-    raise error
+        done.set_exception(error)
+    return done
 
 
 def n_threads() -> int:
@@ -320,17 +287,17 @@ def in_loop(
     try:
         heard, beat = time.monotonic(), _beat(loop)
         while not under_way.done():
-            wait([under_way], BETWEEN_LOOKS)
+            futures.wait([under_way], BETWEEN_LOOKS)
             if beat.done():
                 heard, beat = time.monotonic(), _beat(loop)
             elif timeout is not None and time.monotonic() - heard > timeout + GRACE:
                 held_up = "a call waits without awaiting, and holds up all others"
                 raise TimeoutError(f"{no_answer(timeout)}: {held_up}")
-        return under_way.result()()
+        return under_way.result().result()
     except BaseException:
         stop()
         try:
-            wait([under_way], GRACE)
+            futures.wait([under_way], GRACE)
         finally:
             if not under_way.done():
                 under_way.cancel()
@@ -338,7 +305,7 @@ def in_loop(
         raise
 
 
-async def _deeper(work: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], T]:
+async def _deeper(work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
     _level.set(_level.get() + 1)
     return await outcome(work())
 
@@ -364,7 +331,7 @@ def _lasting_loop() -> tuple[tuple[int, int], asyncio.AbstractEventLoop]:
 def _leave(key: tuple[int, int], loop: asyncio.AbstractEventLoop) -> None:
     """Give up a loop if it is held up; the next call gets another."""
     beat = _beat(loop)
-    wait([beat], BETWEEN_LOOKS)
+    futures.wait([beat], BETWEEN_LOOKS)
     with _loops_guard:
         if not beat.done() and _loops.get(key) is loop:
             del _loops[key]

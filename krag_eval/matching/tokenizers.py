@@ -384,14 +384,13 @@ class KiwiTokenizer:
 
     def _tokens(self, morphemes: Iterable[Any]) -> list[str]:
         words = [(m.form.lower(), m.tag) for m in morphemes if _LETTER_OR_DIGIT.search(m.form)]
-        kept = [form for form, tag in words if self._keeps(tag)]
-        return kept or [form for form, _ in words]
-
-    def _keeps(self, tag: str) -> bool:
+        kept = words
         if self.keep is not None:
-            return tag.startswith(tuple(self.keep))
-        stopped = _GRAMMAR if self.stop_tags is None else tuple(self.stop_tags)
-        return self.particles or not tag.startswith(stopped)
+            kept = [one for one in words if one[1].startswith(tuple(self.keep))]
+        elif not self.particles:
+            stopped = _GRAMMAR if self.stop_tags is None else tuple(self.stop_tags)
+            kept = [one for one in words if not one[1].startswith(stopped)]
+        return [form for form, _ in kept or words]
 
 
 def has_words(text: str) -> bool:
@@ -550,10 +549,8 @@ def _checked(
     pairs: Iterable[tuple[Any, Any]] = itertools.zip_longest(answers, texts, fillvalue=_MISSING)
     for tokens, text in pairs:
         if tokens is _MISSING or text is _MISSING:
-            problem = (
-                f"{name}: tokenize_all must give one list of tokens for each of {len(texts)} texts"
-            )
-            raise InvalidInput("tokenizer", problem)
+            be = f"tokenize_all must give one list of tokens for each of {len(texts)} texts"
+            raise InvalidInput("tokenizer", f"{name}: {be}")
         if not ours:
             listed = isinstance(tokens, Sequence) and not isinstance(tokens, (str, bytes))
             if not listed or not all(isinstance(token, str) for token in tokens):
@@ -563,14 +560,9 @@ def _checked(
             # equal that of every other such text.
             tokens = list(tokens) if any(tokens) and not _is_blank(text) else []
         if not tokens and has_words(text):
-            problem = (
-                f"{name} yields no token for {clipped(text)}, which holds letters or digits, so "
-            )
-            raise InvalidInput(
-                "tokenizer",
-                f"{problem}the text could never match",
-                "use the tokenizer 'unicode', or 'kiwi' for Korean morphemes, or 'letters'",
-            )
+            lost = f"{clipped(text)}, which holds letters or digits, so the text could never match"
+            fix = "use the tokenizer 'unicode', or 'kiwi' for Korean morphemes, or 'letters'"
+            raise InvalidInput("tokenizer", f"{name} yields no token for {lost}", fix)
         yield tokens
 
 
@@ -673,18 +665,15 @@ class _SharedKiwi:
 
     def analyse(self, text: str) -> Iterable[Any]:
         """Return the morphemes of one text."""
-        morphemes: Iterable[Any] = self._get().tokenize(text)
-        return morphemes
+        return self._get().tokenize(text)  # type: ignore[no-any-return]
 
     def analyse_all(self, texts: Iterable[str]) -> Iterable[Iterable[Any]]:
         """Return the morphemes of each text."""
         kiwi = self._get()
-        if self._loaded_by != os.getpid():
-            # Kiwi's threads do not survive a fork, and a batch would wait for them for ever. One
-            # by one the inherited model works, and the child is spared loading its own.
-            return map(self.analyse, texts)
-        morphemes: Iterable[Iterable[Any]] = kiwi.tokenize(texts)
-        return morphemes
+        # Kiwi's threads do not survive a fork, and a batch would wait for them for ever. One by one
+        # the inherited model works, and the child is spared loading its own.
+        one_by_one = self._loaded_by != os.getpid()
+        return map(self.analyse, texts) if one_by_one else kiwi.tokenize(texts)
 
     def _get(self) -> Any:
         with self._lock:
@@ -702,12 +691,8 @@ class _SharedKiwi:
 
 #: The model takes some 500 MB, so all that need morphemes share this one.
 shared_kiwi = _SharedKiwi()
-
-
-@cache
-def _kiwi_with(words: tuple[tuple[str, str, float], ...]) -> _SharedKiwi:
-    """Return the Kiwi that knows some words, the same one for the same words."""
-    return _SharedKiwi(words)
+# The Kiwi that knows some words, the same one for the same words.
+_kiwi_with = cache(_SharedKiwi)
 
 
 def _check_kiwipiepy() -> None:

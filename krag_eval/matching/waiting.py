@@ -7,8 +7,7 @@ in blocks so that Ctrl-C is answered meanwhile.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import bar_of
-from krag_eval._language import _, speaking
+from krag_eval._language import _
 from krag_eval.errors import Advice, InvalidInput, warn
 from krag_eval.matching.base import in_language
 from krag_eval.matching.joins import FloatArray, IntArray, Units
@@ -90,8 +89,8 @@ def check_waits(units: Units, lengths: IntArray, comparison: Comparison, max_cel
             side[end[query] - counts[query] : end[query]]
             for (side, counts), end in zip(sides, ends, strict=True)
         ]
-        if too_long:
-            _check_pairs(units, query, [sizes[one] for one in texts], comparison, max_cells)
+        if comparison.cells(*(float(sizes[one].max(initial=0)) for one in texts)) > max_cells:
+            raise _refused(units, query, [sizes[one] for one in texts], comparison, max_cells)
         # A text that occurs twice in a query is compared once.
         truths, found = (sizes[np.unique(one)] for one in texts)
         seconds = comparison.seconds(truths, found)
@@ -118,32 +117,22 @@ def check_waits(units: Units, lengths: IntArray, comparison: Comparison, max_cel
         warn(problem, in_language(comparison.advice), at_once=True)
 
 
-def _check_pairs(
-    units: Units,
-    query: int,
-    sizes: list[FloatArray],
-    comparison: Comparison,
-    max_cells: int,
-) -> None:
-    """Refuse the longest pair of a query if its table has too many cells."""
-    truths, found = sizes
-    lengths = float(truths.max(initial=0)), float(found.max(initial=0))
-    if comparison.cells(*lengths) <= max_cells:
-        return
+def _refused(
+    units: Units, query: int, sizes: list[FloatArray], comparison: Comparison, max_cells: int
+) -> InvalidInput:
+    """Return the refusal of the longest pair of a query."""
+    (item_of, rank), lengths = map(np.argmax, sizes), [float(one.max()) for one in sizes]
     first_item = int(units.n_items[:query].sum())
     ends = np.cumsum(units.item_sizes[first_item : first_item + units.n_items[query]])
-    item = int(np.searchsorted(ends, truths.argmax(), side="right"))
-    with speaking("en"):
-        time = _spelled(comparison.seconds(*(np.array([length]) for length in lengths)))
+    item = int(np.searchsorted(ends, item_of, side="right"))
     problem = (
-        f"and the predicted document at rank {found.argmax() + 1} of its query have "
-        f"{lengths[0]:,.0f} and {lengths[1]:,.0f} {comparison.of}, which {comparison.name} fills "
-        f"{comparison.cells(*lengths):.2g} cells for in about {time} of one core, and "
-        f"max_cells={max_cells:.4g} is the most"
+        f"and the predicted document at rank {rank + 1} of its query have {lengths[0]:,.0f} and "
+        f"{lengths[1]:,.0f} {comparison.of}, for which {comparison.name} fills "
+        f"{comparison.cells(*lengths):.2g} cells, and max_cells={max_cells:.4g} is the most"
     )
     fix = f"{comparison.advice.text}. To wait all the same, give the matcher a larger max_cells"
     advice = Advice(fix, *comparison.advice.settings)
-    raise InvalidInput("actual_docs", problem, advice, query=query, within=f"[{item}]")
+    return InvalidInput("actual_docs", problem, advice, query=query, within=f"[{item}]")
 
 
 def in_blocks(
@@ -172,36 +161,26 @@ def in_blocks(
     """
     scores = np.empty((len(actual), len(predicted)))
     rows = range(len(actual))
-    with _bar(sum(float(row[row > at_once].sum()) for row in map(cells, rows))) as advance:
+    total = int(sum(row[row > at_once].sum() for row in map(cells, rows)))
+    bar = None
+    if total:
+        title = "comparing long texts"
+        bar = bar_of(None, total=total, done=0, title=title, unit="cell", passing=True)
+    try:
         for row in rows:
             work = cells(row).astype(np.float64)
-            long = work > at_once
-            for group in _groups(np.flatnonzero(~long), work, at_once):
-                scores[row, group] = together(actual[row : row + 1], predicted[group])[0]
-            for column in np.flatnonzero(long).tolist():
+            long = np.flatnonzero(work > at_once)
+            short = np.flatnonzero(work <= at_once)
+            group = np.cumsum(work[short]) // at_once
+            for run in np.split(short, np.flatnonzero(np.diff(group)) + 1) if len(short) else ():
+                scores[row, run] = together(actual[row : row + 1], predicted[run])[0]
+            for column in long.tolist():
                 pair = int(actual[row]), int(predicted[column])
-                scores[row, column] = alone(*pair, advance)
-    return scores
-
-
-def _groups(columns: IntArray, work: FloatArray, at_once: float) -> Iterator[IntArray]:
-    """Yield runs of columns with not much more than ``at_once`` cells each."""
-    group = np.cumsum(work[columns]) // at_once
-    return (run for run in np.split(columns, np.flatnonzero(np.diff(group)) + 1) if len(run))
-
-
-@contextmanager
-def _bar(cells: float) -> Iterator[Advance]:
-    """Show how far long pairs have come, if there are any; yield what moves it."""
-    bar = None
-    if cells:
-        title = "comparing long texts"
-        bar = bar_of(None, total=int(cells), done=0, title=title, unit="cell", passing=True)
-    try:
-        yield (lambda done: None) if bar is None else bar.update
+                scores[row, column] = alone(*pair, bar.update if bar else lambda cells: None)
     finally:
         if bar is not None:
             bar.close()
+    return scores
 
 
 def _spelled(seconds: float) -> str:

@@ -300,7 +300,7 @@ class Round:
                 # A loop at rest hears of Ctrl-C when it wakes, in notebooks too.
                 await asyncio.wait(workers, timeout=timeouts.BETWEEN_LOOKS)
             for one in workers:
-                one.result()()
+                one.result().result()
         finally:
             self.stop()
             for one in workers:
@@ -324,7 +324,8 @@ class Round:
         while (next_one := self._next()) is not None:
             start = perf_counter()
             try:
-                hand_over = await behind.within(self._timeout, self._asked_soon(*next_one))
+                call = self._asked_soon(*next_one)
+                hand_over = await timeouts.within(self._timeout, call, behind.tasks)
             except TimeoutError as error:
                 self._answers.fail(next_one[0], error, perf_counter() - start)
                 self._stop_if_lost(behind.n_lost)

@@ -435,15 +435,9 @@ class Relevance:
         added = start[pieces.added_alternative] + pieces.added_rank - 1
         spans = start[pieces.span_alternative] + pieces.span_rank - 1
         return replace(
-            pieces,
-            document_tokens=pieces.document_tokens[kept],
-            added_alternative=pieces.added_alternative[kept[added]],
+            pieces.taken(slice(None), kept, kept[added], kept[spans]),
             added_rank=new_rank[added[kept[added]]],
-            added_tokens=pieces.added_tokens[kept[added]],
-            span_alternative=pieces.span_alternative[kept[spans]],
             span_rank=new_rank[spans[kept[spans]]],
-            span_start=pieces.span_start[kept[spans]],
-            span_stop=pieces.span_stop[kept[spans]],
         )
 
     def _queries_of(self, kept: NDArray[np.bool_]) -> QuerySet | None:

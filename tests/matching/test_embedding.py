@@ -173,27 +173,18 @@ def test_a_full_cache_needs_no_provider() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "message"),
+    "bad",
     [
-        ([0.0, 0.0], r"Table\.embed_documents returned a vector of zeros for the text 'b'"),
-        ([1.0, float("nan")], "returned a vector with NaN or infinity for the text 'b'"),
-        ([1.0, None], "returned a vector with NaN or infinity for the text 'b'"),
-        ([1.0, float("inf")], "returned a vector with NaN or infinity for the text 'b'"),
-        ([], "returned no list of real numbers for the text 'b'"),
-        (1.0, "returned no list of real numbers"),
-        (["x"], "returned no list of real numbers"),
-        (["0.5"], "returned no list of real numbers"),
-        ([1 + 0j], "returned no list of real numbers"),
-        (np.array([0.5 + 1j]), "returned no list of real numbers"),
-        ([[1.0], [1.0]], "returned no list of real numbers"),
-        ([1.0, 2.0, 3.0], r"returned vectors of different lengths \(2, 3\)"),
+        *([0.0, 0.0], [1.0, float("nan")], [1.0, None], [1.0, float("inf")], [], 1.0, ["x"]),
+        *(["0.5"], [1 + 0j], np.array([0.5 + 1j]), [[1.0], [1.0]], [1.0, 2.0, 3.0]),
     ],
 )
-def test_what_is_no_direction_is_refused_and_not_cached(bad: Any, message: str) -> None:
+def test_what_is_no_direction_is_refused_and_not_cached(bad: Any) -> None:
     cache: dict[str, Sequence[float]] = {}
     matcher = EmbeddingMatcher(Table({"a": [3.0, 4.0], "b": bad}), 0.7, batch_size=1, cache=cache)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InvalidInput, match=r"Table\.embed_documents") as caught:
         matcher.similarity("a", "b")
+    assert caught.value.argument == "embeddings"
     assert cache == {"a": [3.0, 4.0]}
 
 
@@ -209,7 +200,7 @@ def test_the_wrong_number_of_vectors_is_refused() -> None:
 def test_a_cache_of_another_model_is_refused() -> None:
     with pytest.raises(ValueError, match=r"different lengths \(2, 3\). A cache belongs to one"):
         EmbeddingMatcher(Table(VECTORS), 0.7, cache={"b": [1, 2, 3]}).similarity("a", "b")
-    with pytest.raises(ValueError, match="the cache returned a vector of zeros for the text 'b'"):
+    with pytest.raises(ValueError, match=r"the cache returned \[0, 0\] for the text 'b'"):
         EmbeddingMatcher(Table(VECTORS), 0.7, cache={"b": [0, 0]}).similarity("a", "b")
 
 

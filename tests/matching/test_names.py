@@ -108,15 +108,6 @@ def test_an_unknown_name_is_refused_with_the_nearest(came, meant):
     assert info.value.fix == f"did you mean {meant!r}?"
 
 
-@pytest.mark.parametrize("came", ["kiwi", "character(x=1)"])
-def test_the_name_of_a_tokenizer_is_refused_with_how_to_use_it(came):
-    """It belongs to a matcher."""
-    with pytest.raises(InvalidInput) as info:
-        resolve_matcher(came)
-    name = came.partition("(")[0]
-    assert info.value.fix.settings == (("matcher", f"coverage(tokenizer={name})"),)
-
-
 @pytest.mark.parametrize("came", ["", "bm25"])
 def test_a_name_like_no_other_is_refused_without_a_guess(came):
     """The list is all there is to say."""
