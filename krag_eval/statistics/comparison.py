@@ -336,7 +336,7 @@ def _shared_labels(labels: Mapping[str, Sequence[str | int]], on: On) -> Sequenc
         InvalidInput: If what is common was asked for, and labels do not tell queries apart or
             there is none.
     """
-    unpaired = {name: why for name, own in labels.items() if (why := _why_not_paired(own))}
+    unpaired = {name: why for name, own in labels.items() if (why := why_not_paired(own))}
     order, *others = labels.values()
     shared = {*order}.intersection(*others)
     if on == "all":
@@ -353,7 +353,7 @@ def _shared_labels(labels: Mapping[str, Sequence[str | int]], on: On) -> Sequenc
     return [one for one in order if one in shared]
 
 
-def _why_not_paired(labels: Sequence[str | int]) -> str:
+def why_not_paired(labels: Sequence[str | int]) -> str:
     """Say why labels cannot tell what two results have in common; nothing if they can."""
     if list(labels) == list(range(len(labels))):
         return "has no labels of its queries, only their positions"
@@ -892,11 +892,7 @@ def differing(first: EvaluationResult, other: EvaluationResult) -> tuple[list[st
 
     Settings that comparable results may differ in are left out.
     """
-    names = [name for name in {**first.settings, **other.settings} if name not in MAY_DIFFER]
-    pairs = [(name, first.settings.get(name, "?"), other.settings.get(name, "?")) for name in names]
-    settings = [
-        f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if same(ours, theirs) is False
-    ]
+    settings = differing_settings(first.settings, other.settings)
     if set(first.k) != set(other.k):
         ours, theirs = (",".join(map(spelled, result.k)) for result in (first, other))
         settings.append(f"k: {ours} vs {theirs}")
@@ -904,6 +900,18 @@ def differing(first: EvaluationResult, other: EvaluationResult) -> tuple[list[st
     if first.labels == other.labels:
         measured += _differing_ground_truth(first, other)
     return settings, measured
+
+
+def differing_settings(
+    ours: Mapping[str, str], theirs: Mapping[str, str], ignored: Sequence[str] = MAY_DIFFER
+) -> list[str]:
+    """Say in which settings two results differ."""
+    pairs = {name: (ours.get(name, "?"), theirs.get(name, "?")) for name in {**ours, **theirs}}
+    return [
+        f"{name}: {our} vs {their}"
+        for name, (our, their) in pairs.items()
+        if name not in ignored and same(our, their) is False
+    ]
 
 
 def brought_together(
@@ -927,7 +935,7 @@ def _remedy(results: Mapping[str, EvaluationResult], settings: Sequence[str]) ->
     """Say what to do about two results that cannot be compared, as they differ in settings."""
     first, other = (result.labels for result in results.values())
     in_settings = [one for one in settings if not one.startswith("queries: ")]
-    can_be_told = not any(_why_not_paired(labels) for labels in (first, other))
+    can_be_told = not any(why_not_paired(labels) for labels in (first, other))
     if not in_settings and can_be_told and {*first} != {*other}:
         told = "Evaluate both over the same queries, or compare those that both have with {}"
         return Advice(told, on="common")

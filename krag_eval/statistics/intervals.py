@@ -29,7 +29,7 @@ from krag_eval.errors import (
     whole,
 )
 from krag_eval.results.evidence import no_lengths
-from krag_eval.results.rows import RowsInFile
+from krag_eval.results.rows import Rows, RowsInFile
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import (
     Budget,
@@ -322,7 +322,9 @@ class QuerySums:
         return int(self.columns[:, means].sum(axis=0).min(initial=len(self.columns)))
 
 
-def tags_of(results: Sequence[EvaluationResult], tag: str, argument: str) -> Sequence[Tag] | None:
+def tags_of(
+    results: Sequence[EvaluationResult | Rows], tag: str, argument: str
+) -> Sequence[Tag] | None:
     """Return the value of a tag for each query that all results have; ``None`` without the tag.
 
     Raises:
@@ -359,7 +361,7 @@ class Clusters:
     n_untagged: int = 0
 
     @classmethod
-    def of(cls, results: Sequence[EvaluationResult], tag: object) -> Clusters:
+    def of(cls, results: Sequence[EvaluationResult | Rows], tag: object) -> Clusters:
         """Read the clusters of queries that all results have, and warn if they are few.
 
         Raises:
@@ -381,7 +383,7 @@ class Clusters:
         return found
 
     @classmethod
-    def found(cls, results: Sequence[EvaluationResult], tag: str) -> Clusters | None:
+    def found(cls, results: Sequence[EvaluationResult | Rows], tag: str) -> Clusters | None:
         """Return the clusters, numbered as they come; ``None`` if no result has the tag."""
         values = tags_of(results, tag, "clusters")
         if values is None:
