@@ -736,19 +736,12 @@ class EvaluationResult(Shown):
         0  chat  20    0.5   1.0
         1  wiki  20    1.0   0.5
         """
+        from krag_eval.statistics.intervals import check_sampling
         from krag_eval.statistics.slices import slices
 
         self._warn_of_failed()
-        return slices(
-            self,
-            tag,
-            self.evaluated_cutoff(k),
-            metrics,
-            level=level,
-            n_resamples=n_resamples,
-            seed=seed,
-            diagnosis=diagnosis,
-        )
+        sampling = check_sampling(level, n_resamples, seed)
+        return slices(self, tag, self.evaluated_cutoff(k), metrics, sampling, diagnosis)
 
     def predicts(
         self,
@@ -912,26 +905,12 @@ class EvaluationResult(Shown):
         failed: macro_recall@5 is 0.5000, below the floor of 0.8
         passed: mrr@5 is 1.0000, at or above the floor of 1
         """
-        from krag_eval.statistics.gates import check
+        from krag_eval.statistics.gates import Terms, check
+        from krag_eval.statistics.intervals import check_sampling
 
-        sampling = {
-            "level": level,
-            "n_resamples": n_resamples,
-            "seed": seed,
-            "clusters": clusters,
-        }
-        return check(
-            self,
-            floors,
-            baseline=baseline,
-            metric=metric,
-            max_drop=max_drop,
-            on=on,
-            by=by,
-            strict=strict,
-            allow_failures=allow_failures,
-            sampling=sampling,
-        )
+        sampling = check_sampling(level, n_resamples, seed)
+        terms = Terms(sampling, max_drop, on, by, clusters, strict, allow_failures)
+        return check(self, floors, baseline, metric, terms)
 
     @spoken
     def plot(

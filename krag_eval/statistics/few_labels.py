@@ -348,10 +348,10 @@ def _check_settings(given: _Given) -> None:
     human, judge = given[_HUMAN][0], given[_JUDGE][0]
     for argument, systems in given.items():
         for place, one in enumerate(systems):
-            other, ignored = (human, _OF_THE_RUN) if argument == _HUMAN else (judge, _OF_THE_RUN)
-            if one is judge and place == 0:
-                other, ignored = human, (*_OF_THE_RUN, *_OF_THE_LABELS)
-            differing = differing_settings(*map(_settings, (other, one)), ignored)
+            is_first_judge = argument == _JUDGE and place == 0
+            other = human if argument == _HUMAN or is_first_judge else judge
+            ignored = (*_OF_THE_RUN, *(_OF_THE_LABELS if is_first_judge else ()))
+            differing = differing_settings(_settings(other), _settings(one), ignored)
             if differing:
                 told = "; ".join(differing)
                 problem = f"was evaluated with other settings than the others: {told}"
@@ -449,11 +449,11 @@ def _check_lists(
     same_matcher = {"matcher", "threshold"} <= same
     # The same ground truth finds the same in the same lists, but for what a judge says another day.
     in_full = np.zeros(len(labels), np.bool_)
-    if same_matcher and _JUDGE not in one.settings.get("matcher", _JUDGE):
-        if ours.truth is not None and theirs.truth is not None:
-            in_full = ours.truth == theirs.truth
-    for k in ours.counts.keys() & theirs.counts.keys():
-        if "length" in same or not isinstance(k, Budget):
+    is_certain = same_matcher and _JUDGE not in one.settings.get("matcher", _JUDGE)
+    if is_certain and ours.truth is not None and theirs.truth is not None:
+        in_full = ours.truth == theirs.truth
+    for k in ours.counts:
+        if k in theirs.counts and ("length" in same or not isinstance(k, Budget)):
             differs = ours.counts[k] != theirs.counts[k]
             differs[~in_full, 1:] = False
             _refuse_another_run(argument, "number of documents", than, labels, differs.any(axis=1))

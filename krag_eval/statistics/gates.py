@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from krag_eval import errors
 from krag_eval._doors import Shown
@@ -19,9 +19,17 @@ from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, told
 from krag_eval.results.latency import told_failed
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
-from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
+from krag_eval.scoring.metrics import REJECTION_RATE
 from krag_eval.scoring.parts import Summary
-from krag_eval.statistics.comparison import Comparison, On, compared, named_tag, told_left_out
+from krag_eval.statistics.comparison import (
+    Comparison,
+    On,
+    checked_metric,
+    compared,
+    named_tag,
+    told_left_out,
+)
+from krag_eval.statistics.intervals import Sampling
 from krag_eval.statistics.paired import Difference, corrected
 
 if TYPE_CHECKING:
@@ -166,34 +174,43 @@ def parse_floor(text: str) -> tuple[str, float]:
         raise InvalidInput("floors", problem) from None
 
 
+class Terms(NamedTuple):
+    """What a gate allows, and how it tests; see ``EvaluationResult.check``."""
+
+    sampling: Sampling
+    max_drop: float | None = None
+    on: On = "all"
+    by: str | None = None
+    clusters: str | None = None
+    strict: bool = False
+    allow_failures: int = 0
+
+
 def check(
     result: EvaluationResult,
-    floors: Mapping[str, float] | Iterable[str] | None = None,
-    *,
-    baseline: EvaluationResult | None = None,
-    metric: str | Iterable[str] | None = None,
-    max_drop: float | None = None,
-    on: On = "all",
-    by: str | None = None,
-    strict: bool = False,
-    allow_failures: int = 0,
-    sampling: Mapping[str, Any],
+    floors: Mapping[str, float] | Iterable[str] | None,
+    baseline: EvaluationResult | None,
+    metric: str | Iterable[str] | None,
+    terms: Terms,
 ) -> GateReport:
-    """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
-    errors.boolean("strict", strict)
-    failed = allowed_failures({"new": result}, allow_failures)
+    """Check a result; see ``EvaluationResult.check``."""
+    errors.boolean("strict", terms.strict)
+    failed = allowed_failures({"new": result}, terms)
     gates = floor_gates(result, floors)
     if baseline is not None:
         if not isinstance(baseline, type(result)):
             raise must("baseline", "be an EvaluationResult", baseline, kind=errors.InvalidType)
-        failed = allowed_failures({"baseline": baseline}, allow_failures) | failed
-        found = against(result, baseline, named_metrics(metric), max_drop, on, sampling)
-        every = settled(gates + drop_gates([found], by), strict=strict)
+        if metric is None:
+            problem = "must name what may not drop below the baseline, got none"
+            raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
+        failed = allowed_failures({"baseline": baseline}, terms) | failed
+        found = against(result, baseline, metric, terms)
+        every = settled(gates + drop_gates([found], terms.by), terms)
         return GateReport(every, found.left_out, len(found.queries), language(), failed)
-    about_baseline = {"metric": metric, "max_drop": max_drop, "by": by, "strict": strict or None}
-    about_baseline |= {"on": None if on == "all" else on, "clusters": sampling.get("clusters")}
+    unasked = Terms(terms.sampling, allow_failures=terms.allow_failures)
+    about_baseline = {"metric": metric, **terms._asdict()}
     for argument, value in about_baseline.items():
-        if value is not None:
+        if value != getattr(unasked, argument, None):
             raise InvalidInput(argument, "is about a baseline, and none was given")
     if not gates:
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
@@ -201,16 +218,14 @@ def check(
     return GateReport(tuple(gates), language=language(), failed=failed)
 
 
-def allowed_failures(
-    results: Mapping[str, EvaluationResult], allow_failures: int
-) -> dict[str, int]:
+def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> dict[str, int]:
     """Return for how many queries the retriever failed, by the name of a result.
 
     Raises:
         InvalidInput: If it failed for more than are allowed: a number that rests on them is none of
             the retriever that works.
     """
-    most = errors.whole("allow_failures", allow_failures, 0)
+    most = errors.whole("allow_failures", terms.allow_failures, 0)
     failed = {name: one.n_failed for name, one in results.items() if one.n_failed}
     for name, n in failed.items():
         if n > most:
@@ -224,10 +239,11 @@ def allowed_failures(
     return failed
 
 
-def settled(gates: Iterable[Gate], *, strict: bool) -> tuple[Gate, ...]:
+def settled(gates: Iterable[Gate], terms: Terms) -> tuple[Gate, ...]:
     """Return the conditions; if the gate is strict, none holds that is inconclusive."""
     return tuple(
-        replace(gate, passed=False) if strict and gate.is_inconclusive else gate for gate in gates
+        replace(gate, passed=gate.passed and not (terms.strict and gate.is_inconclusive))
+        for gate in gates
     )
 
 
@@ -244,30 +260,18 @@ def floor_gates(
     ]
 
 
-def named_metrics(metric: str | Iterable[str] | None) -> list[str]:
-    """Return the metrics that may not drop.
-
-    Raises:
-        InvalidInput: If there is none.
-    """
-    if metric is None:
-        problem = "must name what may not drop below the baseline, got none"
-        raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
-    return [metric] if isinstance(metric, str) else list(metric)
-
-
 def against(
     result: EvaluationResult,
     baseline: EvaluationResult,
-    metrics: Sequence[str],
-    max_drop: float | None,
-    on: On,
-    sampling: Mapping[str, Any],
+    metric: str | Iterable[str],
+    terms: Terms,
 ) -> Comparison:
     """Compare a result with a baseline, whose p are of what it may drop."""
-    allowed = 0.0 if max_drop is None else errors.number("max_drop", max_drop, 0)
+    allowed = errors.number("max_drop", terms.max_drop or 0.0, 0)
     systems = {"baseline": baseline, "new": result}
-    found = compared(systems, list(metrics), on=on, max_drop=allowed, **sampling)
+    found = compared(
+        systems, metric, terms.sampling, on=terms.on, clusters=terms.clusters, max_drop=allowed
+    )
     for row in found.differences if result.conventions.credit != "every" else ():  # can pass 1
         low, high = (row.average and row.average.range) or (0.0, math.inf)
         if allowed > high - low:  # such as 2 for 0.02: it would pass whatever comes
@@ -315,20 +319,12 @@ def checked_floors(
     Raises:
         InvalidInput: If there is no such average, or every result or none would pass.
     """
-    if not isinstance(floors, Mapping):
-        listed = [floors] if isinstance(floors, str) else floors or []
-        pairs: Iterable[tuple[str, Any]] = map(parse_floor, listed)
-    else:
-        pairs = floors.items()
+    listed = [floors] if isinstance(floors, str) else floors or []
+    pairs = listed.items() if isinstance(listed, Mapping) else map(parse_floor, listed)
     checked = []
+    more = [REJECTION_RATE.key] if rejection_rate else []
     for metric, floor in pairs:
-        key, k = parse_metric(metric, "floors")
-        if k not in summary.k:
-            problem = f": {clipped(metric)} needs the cutoff {spelled(k)}, and the result was "
-            problem += f"evaluated at {', '.join(map(spelled, summary.k))}"
-            raise InvalidInput("floors", problem, Advice("evaluate with {}", k=...))
-        known = [*summary.averages(k), *([REJECTION_RATE.key] if rejection_rate else [])]
-        key = resolved_average("floors", key, known, summary.keys)
+        key, k = checked_metric({"the result": summary}, metric, "floors", more)
         name = f"{key}@{spelled(k)}"
         if isinstance(floor, bool) or not isinstance(floor, Real):
             problem = f": {name} needs a number, got {clipped(floor)}"

@@ -21,6 +21,7 @@ from krag_eval.scoring.metrics import METRICS, metrics_of
 from krag_eval.statistics import intervals
 from krag_eval.statistics.comparison import some
 from krag_eval.statistics.few_labels import distinct, values_by_label
+from krag_eval.statistics.intervals import Sampling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,12 +127,6 @@ def from_the_best(one: Correlation) -> float:
     return math.inf if math.isnan(one.spearman) else -one.spearman
 
 
-class _Sampling(NamedTuple):
-    level: float
-    n_resamples: int
-    seed: int
-
-
 def predictions(
     result: EvaluationResult,
     scores: Any,
@@ -144,12 +139,11 @@ def predictions(
 
     See :meth:`EvaluationResult.predicts <krag_eval.EvaluationResult.predicts>`.
     """
-    intervals.check_sampling(level, n_resamples, seed)
+    sampling = intervals.check_sampling(level, n_resamples, seed)
     intervals.check_counted(result)
     scored = _scores(result, scores)
     columns = _metric_columns(result)
     intervals.warn_of_few_queries(len(scored))
-    sampling = _Sampling(float(level), int(n_resamples), int(seed))
     everywhere = _correlations(columns, scored, sampling)
     shuffled = np.random.default_rng([seed, 2]).permutation(len(scored))
     chosen_on, reported_on = np.sort(shuffled[::2]), np.sort(shuffled[1::2])
@@ -204,7 +198,7 @@ def _metric_columns(result: EvaluationResult) -> dict[str, FloatArray]:
 
 
 def _correlations(
-    columns: Mapping[str, FloatArray], scores: FloatArray, sampling: _Sampling
+    columns: Mapping[str, FloatArray], scores: FloatArray, sampling: Sampling
 ) -> tuple[Correlation, ...]:
     """Return both correlations of every metric, with intervals from the same resamples."""
     once = np.ones((1, len(scores)), np.int64)
@@ -233,7 +227,7 @@ def _best(columns: Mapping[str, FloatArray], scores: FloatArray, chosen_on: IntA
 
 
 def _held_out(
-    best: str, columns: Mapping[str, FloatArray], scores: FloatArray, sampling: _Sampling
+    best: str, columns: Mapping[str, FloatArray], scores: FloatArray, sampling: Sampling
 ) -> tuple[float, float, float, tuple[str, ...]]:
     """Return Spearman's correlation of the best with its interval, and who comes as near."""
     once = np.ones((1, len(scores)), np.int64)
@@ -260,7 +254,7 @@ _Statistic: TypeAlias = Callable[[IntArray, FloatArray, FloatArray], FloatArray]
 def _resampled(
     columns: Mapping[str, FloatArray],
     scores: FloatArray,
-    sampling: _Sampling,
+    sampling: Sampling,
     statistic: _Statistic,
 ) -> dict[str, FloatArray]:
     """Return a statistic of each metric in every resample of the queries; shape (…, resamples)."""
