@@ -127,7 +127,7 @@ def test_a_floor_works_on_a_result_read_from_a_file(tmp_path):
         ("rejection_rate@5", "floors must be one of"),
         (
             "ndcg@10",
-            "'ndcg@10' needs the cutoff 10, and the result was evaluated at 1, 5; evaluate with",
+            "'ndcg@10' needs the cutoff 10, and 'the result' was evaluated at 1, 5; evaluate with",
         ),
         ("ndcg", "must be spelled with its cutoff, such as 'ndcg@10'"),
         ("ndcg@", "floors: 'ndcg@': the cutoff must be"),

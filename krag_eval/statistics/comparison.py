@@ -581,11 +581,10 @@ class Comparison(Shown):
         """
         import pandas as pd
 
-        asked = {name: result.retrieval for name, result in self.results.items()}
         rows = {
             name: (*run.latency, len(run.failures))
-            for name, run in asked.items()
-            if run is not None
+            for name, result in self.results.items()
+            if (run := result.retrieval) is not None
         }
         columns = ["mean", "p50", "p95", "failed"]
         return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
@@ -618,28 +617,28 @@ class Comparison(Shown):
         if n is not None:
             n = whole("n", n, 1)
         values = self.per_query[self._checked_metric(metric)]
-        a, b = self._checked_pair(a, b)
-        change = paired.changes_of(values[a], values[b])
+        of_a, of_b = (values[name] for name in self._checked_pair(a, b))
+        change = paired.changes_of(of_a, of_b)
         order = np.argsort(-np.abs(change), kind="stable")[: np.count_nonzero(change)][:n]
-        columns = {"value_a": values[a], "value_b": values[b], "difference": change}
-        table = pd.DataFrame({name: column[order] for name, column in columns.items()})
-        table[["value_a", "value_b"]] = table[["value_a", "value_b"]].replace(np.inf, np.nan)
-        table.index = pd.Index([self.queries[i] for i in order.tolist()], name="query")
-        return table
+        shown = [np.where(np.isinf(one), np.nan, one) for one in (of_a, of_b)]
+        columns = dict(zip(("value_a", "value_b", "difference"), (*shown, change), strict=True))
+        index = pd.Index([self.queries[i] for i in order.tolist()], name="query")
+        return pd.DataFrame({name: one[order] for name, one in columns.items()}, index)
 
     def _checked_metric(self, metric: str | None) -> str:
-        if metric is not None:
-            metric = resolved_average("metric", metric, self.metrics)
-        return _one_of("metric", metric, self.metrics)
+        if metric is None and len(self.metrics) == 1:
+            return self.metrics[0]
+        return resolved_average("metric", metric, self.metrics)
 
     def _checked_pair(self, a: str | None, b: str | None) -> tuple[str, str]:
-        names = self.names
         if a is None and b is None and len(self.pairs) == 1:
             return self.pairs[0]
-        first, second = _one_of("a", a, names), _one_of("b", b, names)
-        if first == second:
-            raise InvalidInput("b", f"must be another system than a, got {first!r} twice")
-        return first, second
+        for argument, name in (("a", a), ("b", b)):
+            if name not in self.names:
+                raise errors.unknown(argument, name, self.names)
+        if a == b:
+            raise InvalidInput("b", f"must be another system than a, got {b!r} twice")
+        return str(a), str(b)
 
     def to_judge(
         self, n: int = 40, metric: str | None = None, a: str | None = None, b: str | None = None
@@ -817,14 +816,6 @@ def checked_metric(
             )
         key = resolved_average(argument, key, [*result.averages(k), *more], result.keys)
     return key, k
-
-
-def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:
-    if value is not None:
-        return errors.one_of(argument, value, allowed)
-    if len(allowed) > 1:
-        raise errors.unknown(argument, value, allowed)
-    return allowed[0]
 
 
 #: Settings in which comparable results may differ; their cutoffs are compared as a set.

@@ -23,7 +23,7 @@ from krag_eval._language import _
 from krag_eval.documents import DocumentLike, id_of, is_blank, read_id, read_text
 from krag_eval.errors import InvalidInput, InvalidType, clipped, must, number, warn
 from krag_eval.results.result import EvaluationResult
-from krag_eval.results.rows import Rows, RowsInMemory, rows_at
+from krag_eval.results.rows import RowsInMemory, rows_at
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS
@@ -35,7 +35,6 @@ from krag_eval.statistics.comparison import (
     why_not_paired,
 )
 from krag_eval.statistics.intervals import (
-    FEW_CLUSTERS,
     FEW_QUERIES,
     Clusters,
     QuerySums,
@@ -157,7 +156,13 @@ def debias(
         raise InvalidInput(argument, "is for results, and these are plain values", "leave it out")
     parts = _Parts.of(given, metrics, clusters)
     compared_by = _compared_by(given) if of_results else None
-    _warn_of_few(parts)
+    if parts.n_labelled < FEW_QUERIES:
+        told = _(
+            "People labelled {n} questions. With fewer than {few} the interval may miss the true "
+            "value more often than its level says."
+        )
+        advice = _("Label more, drawn at random from those asked")
+        warn(told.format(n=parts.n_labelled, few=FEW_QUERIES), advice)
     values = tuple(_debiased(parts, i, name, systems, level) for i, name in enumerate(metrics))
     _warn_of_sameness(values, given)
     n_asked = len(parts.judge[0].columns)
@@ -414,8 +419,7 @@ class _Facts(NamedTuple):
             k: np.stack([table[name][at] for name in _COUNTED], axis=1)
             for k, table in tables.items()
         }
-        digests, judged, evidence = result.rows.digests, result.rows.judged, result.evidence
-        truth = None if digests is None else np.array([digests[i].rpartition("-")[2] for i in at])
+        judged, evidence = result.rows.judged, result.evidence
         keys = None if judged is None else [[("", key) for key in judged.keys[i]] for i in at]
         texts = None
         if evidence is not None:
@@ -423,7 +427,15 @@ class _Facts(NamedTuple):
             if (known := evidence.texts) is not None:
                 are_ids = known.reading is read_id or getattr(known, "are_ids", False)
                 texts = [[_names(one, are_ids) for one in known.documents(i)] for i in at]
-        return cls(counts, texts, keys, truth)
+        return cls(counts, texts, keys, _truth(result, labels))
+
+
+def _truth(result: EvaluationResult, labels: Sequence[Any]) -> NDArray[np.str_] | None:
+    """Return what tells the ground truth of some questions; ``None`` where it is not known."""
+    if result.rows.digests is None:
+        return None
+    known = dict(zip(result.labels, result.rows.digests, strict=True))
+    return np.array([known[label].rpartition("-")[2] for label in labels])
 
 
 #: The text of a document and its id, each "" where it has none.
@@ -496,7 +508,7 @@ def _check_ground_truth(
 ) -> None:
     """Refuse labels that differ where they must be the same."""
     if one.settings.get("matcher") == other.settings.get("matcher"):
-        ours, theirs = (_Facts.of(result, labels).truth for result in (one, other))
+        ours, theirs = _truth(one, labels), _truth(other, labels)
         if ours is not None and theirs is not None:
             _refuse_another_run(argument, "ground truth", than, labels, ours != theirs)
 
@@ -529,7 +541,7 @@ class _Sample(NamedTuple):
     """
 
     argument: str
-    rows: Rows
+    rows: RowsInMemory
     averages: tuple[tuple[Average, Cutoff], ...]
     by_label: bool
 
@@ -547,7 +559,9 @@ class _Sample(NamedTuple):
             fix = "Evaluate with a label for each query: queries= in Python, its question in a file"
             raise InvalidInput(argument, f"{why}, so it is not known which people labelled", fix)
         averages = tuple((given.definitions[key], k) for key, k in metrics.values())
-        return cls(argument, given.rows, averages, True)
+        cutoffs = dict.fromkeys(k for _, k in metrics.values())
+        rows = rows_at(given.rows, range(given.n_queries), [*cutoffs])
+        return cls(argument, rows, averages, True)
 
     def at(self, labels: Sequence[Any]) -> _Sample:
         """Return some of the questions.
@@ -559,9 +573,8 @@ class _Sample(NamedTuple):
         if lacking := [label for label in labels if label not in position]:
             problem = f": lacks questions that it must hold: {some(lacking)}"
             raise InvalidInput(self.argument, problem)
-        cutoffs = dict.fromkeys(k for _, k in self.averages)
         at = [position[label] for label in labels]
-        return self._replace(rows=rows_at(self.rows, at, [*cutoffs]))
+        return self._replace(rows=rows_at(self.rows, at, [*self.rows.tables]))
 
     def sums(self) -> QuerySums:
         """Return what each question adds to the averages: nothing, where it does not count."""
@@ -672,18 +685,21 @@ class _Parts(NamedTuple):
         if rest.sum() < 2:
             be = "hold at least 2 questions that count beside the labelled ones"
             raise must(_UNLABELLED, be, int(rest.sum()))
-        human, judge, other = (
+        human, by_judge, other = (
             [replace(sums, columns=sums.columns[at]) for sums in map(_Sample.sums, samples)]
             for samples, at in ((humans, kept), (judges, kept), (others, rest))
         )
         together = [
             replace(one, columns=np.concatenate([one.columns, more.columns]))
-            for one, more in zip(judge, other, strict=True)
+            for one, more in zip(by_judge, other, strict=True)
         ]
         if tag is None:
             return cls(human, together, None)
         rows = replace(asked[0].at([*order, *left]).rows, counted=np.concatenate([kept, rest]))
-        return cls(human, together, _clusters(rows, int(kept.sum()), tag))
+        clusters = Clusters.named([rows], tag)
+        n = int(kept.sum())
+        replace(clusters, number=clusters.number[:n]).check()
+        return cls(human, together, (clusters.number[:n], clusters.number[n:]))
 
     def values(self, i: int) -> tuple[Values, Values, Values]:
         """Return an average of the labelled questions by people and by the judge, and of others."""
@@ -728,20 +744,6 @@ def _check_same_questions(asked: _Sample, judge: _Sample) -> None:
         raise InvalidInput(asked.argument, f"differs from judge for question {label}", fix)
 
 
-def _clusters(rows: Rows, n_labelled: int, tag: str) -> tuple[IntArray, IntArray]:
-    """Number the clusters of the labelled questions, which come first, and of the others.
-
-    Raises:
-        InvalidInput: If there is no such tag, or all labelled questions share its value.
-    """
-    number = Clusters.of([rows], tag).number
-    labelled, others = number[:n_labelled], number[n_labelled:]
-    if np.ptp(labelled) == 0:
-        problem = f": all labelled questions have the same {tag!r}, so clusters cannot be compared"
-        raise InvalidInput("clusters", problem, "leave it out")
-    return labelled, others
-
-
 # The numbers.
 
 
@@ -773,13 +775,13 @@ def _debiased(
     parts: _Parts, i: int, metric: str, systems: tuple[str, ...], level: float
 ) -> DebiasedValue:
     """Estimate one metric."""
-    y, f, u = parts.values(i)
-    average = parts.human[0].averages[i][0]
-    weight = _weight(y.points, f.points, u.points)
-    is_share = not systems and _is_share(parts.human[0], i, f.points, u.points)
-    bounds = score_interval_with if is_share else interval_with
+    seen = parts.values(i)
+    y, f, u = (one.points for one in seen)
+    human = parts.human[0]
+    average, weight = human.averages[i][0], _weight(y, f, u)
+    is_share = not systems and _is_share(human, i, np.concatenate([f, u]))
     ours, alone = (
-        _within(average, bool(systems), bounds(one, y, f, u, level, parts.clusters))
+        _within(average, systems, interval_with(one, seen, level, parts.clusters, is_share))
         for one in (weight, 0.0)
     )
     return DebiasedValue(
@@ -787,19 +789,22 @@ def _debiased(
         *ours,
         *alone,
         judge=_values(parts.judge, i).value,
-        correlation=_correlation(y.points, f.points),
+        correlation=_correlation(y, f),
         weight=weight,
         average=average,
-        labels_differ=float(np.ptp(y.points)) > NOTHING,
+        labels_differ=float(np.ptp(y)) > NOTHING,
     )
 
 
-def _within(average: Average, is_difference: bool, numbers: Sequence[float]) -> list[float]:
+def _within(
+    average: Average, systems: Sequence[str], numbers: tuple[float, float, float]
+) -> tuple[float, float, float]:
     """Keep numbers within what the average, or the difference of two, can be."""
-    low, high = average.range or (-math.inf, math.inf)
-    if is_difference:
-        low, high = low - high, high - low
-    return [one if math.isnan(one) else min(max(one, low), high) for one in numbers]
+    least, most = average.range or (-math.inf, math.inf)
+    if systems:
+        least, most = least - most, most - least
+    value, low, high = np.clip(numbers, least, most).tolist()
+    return value, low, high
 
 
 def _weight(y: FloatArray, f: FloatArray, u: FloatArray) -> float:
@@ -819,26 +824,40 @@ def _correlation(y: FloatArray, f: FloatArray) -> float:
 
 def interval_with(
     weight: float,
-    y: Values,
-    f: Values,
-    u: Values,
+    seen: Sequence[Values],
     level: float,
     clusters: tuple[IntArray, IntArray] | None = None,
+    is_share: bool = False,
 ) -> tuple[float, float, float]:
     """Return the estimate and its bounds where the judge counts so much.
 
+    Of zeros and ones it is Wilson's interval, of as many labels as would tell as much by
+    themselves. What a few labels did not show may be there all the same, above all that people and
+    judge differ: so both variances are taken with four made-up questions, one for each value of
+    people and either end of the judge's.
+
     Args:
         weight: λ, from 0 (people alone) to 1.
-        y: The labelled questions by people.
-        f: The same by the judge.
-        u: The others by the judge.
+        seen: The labelled questions by people, the same by the judge, and the others by the judge.
         level: How often the interval should cover the true value.
         clusters: The numbers of the clusters of both kinds of questions.
+        is_share: Whether people's labels are 0 or 1.
     """
     from scipy.special import ndtri, stdtrit
 
+    y, f, u = seen
     value = weight * u.value + (y.value - weight * f.value)
     rectified, imputed = y.points - weight * f.points, weight * u.points
+    if is_share:
+        judged = np.concatenate([f.points, u.points])
+        people = np.append(y.points, [0.0, 0.0, 1.0, 1.0])
+        judge = np.append(f.points, [judged.min(), judged.max()] * 2)
+        error = (people - weight * judge).var() / len(y.points) + imputed.var() / len(imputed)
+        effective = float(people.var() / error)
+        if clusters is not None:
+            effective /= _design_effect((rectified, imputed), clusters)
+        value = min(max(value, 0.0), 1.0)
+        return value, *wilson(value, effective, level)
     n = len(rectified) if clusters is None else len(np.unique(clusters[0]))
     tail = (1 + level) / 2
     if clusters is None:
@@ -850,47 +869,17 @@ def interval_with(
     return value, value - half, value + half
 
 
-def _is_share(human: QuerySums, i: int, f: FloatArray, u: FloatArray) -> bool:
+def _is_share(human: QuerySums, i: int, judged: FloatArray) -> bool:
     """Tell whether people's labels are zeros and ones of an average from 0 to 1.
 
     Of plain values nobody knows the range; theirs is taken to be that if no value is outside.
     """
     if human.averages[i][0] is _MEAN:
-        judged = np.concatenate([f, u])
         if np.abs(judged - 0.5).max() > 0.5 + NOTHING:
             return False
-        human = QuerySums(human.columns, human.positions, ((_SHARE, None),))
+        human = replace(human, averages=((_SHARE, None),))
     found = human.shares(i)
     return found is not None and bool(found[1].all())
-
-
-def score_interval_with(
-    weight: float,
-    y: Values,
-    f: Values,
-    u: Values,
-    level: float,
-    clusters: tuple[IntArray, IntArray] | None = None,
-) -> tuple[float, float, float]:
-    """Return the estimate and its score interval, where people's labels are 0 or 1.
-
-    It is Wilson's, of as many labels as would tell as much by themselves. What a few labels did not
-    show may be there all the same, above all that people and judge differ: so both variances are
-    taken with four made-up questions, one for each value of people and either end of the judge's.
-
-    The arguments are those of :func:`interval_with`.
-    """
-    n, value = len(y.points), weight * u.value + (y.value - weight * f.value)
-    value = min(max(value, 0.0), 1.0)
-    judged = np.concatenate([f.points, u.points])
-    people = np.append(y.points, [0.0, 0.0, 1.0, 1.0])
-    judge = np.append(f.points, [judged.min(), judged.max()] * 2)
-    imputed = weight * u.points
-    variance = (people - weight * judge).var() / n + imputed.var() / len(imputed)
-    effective = float(people.var() / variance)
-    if clusters is not None:
-        effective /= _design_effect((y.points - weight * f.points, imputed), clusters)
-    return value, *wilson(value, effective, level)
 
 
 def _design_effect(
@@ -927,24 +916,6 @@ def _clustered_variance(
 # What deserves a second look.
 
 
-def _warn_of_few(parts: _Parts) -> None:
-    if parts.n_labelled < FEW_QUERIES:
-        told = _(
-            "People labelled {n} questions. With fewer than {few} the interval may miss the true "
-            "value more often than its level says."
-        )
-        advice = _("Label more, drawn at random from those asked")
-        warn(told.format(n=parts.n_labelled, few=FEW_QUERIES), advice)
-    if parts.clusters is not None:
-        n = len(np.unique(parts.clusters[0]))
-        if n < FEW_CLUSTERS:
-            told = _(
-                "The labelled questions are of {n} clusters. With fewer than {few} the interval "
-                "may miss the true value more often than its level says."
-            )
-            warn(told.format(n=n, few=FEW_CLUSTERS), _("Label questions of more clusters"))
-
-
 def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
     certain = f"{METRICS['rank'].key}@1"  # a rank within the first 1 can only be 1
     flat = [
@@ -969,11 +940,13 @@ def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
 
 def _same_labels(human: EvaluationResult, judge: EvaluationResult) -> bool:
     """Tell whether the labels are the same: the ground truth, and what is held against it."""
-    if human.settings.get("matcher") != judge.settings.get("matcher"):
-        return False
     ours, theirs = human.rows.digests, judge.rows.digests
     # Those of verdicts tell which claims there are, and not what a judge said of them.
     if ours is None or theirs is None or "judge" in human.settings:
         return False
-    by_judge = dict(zip(judge.labels, theirs, strict=True))
-    return all(by_judge[one] == own for one, own in zip(human.labels, ours, strict=True))
+    same_matcher = human.settings.get("matcher") == judge.settings.get("matcher")
+    return (
+        same_matcher
+        and dict(zip(human.labels, ours, strict=True)).items()
+        <= dict(zip(judge.labels, theirs, strict=True)).items()
+    )

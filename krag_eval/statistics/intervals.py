@@ -367,6 +367,13 @@ class Clusters:
             InvalidType: If the tag is not text.
             InvalidInput: If no result has it, two differ in it, or all queries have one value.
         """
+        found = cls.named(results, tag)
+        found.check()
+        return found
+
+    @classmethod
+    def named(cls, results: Sequence[EvaluationResult | Rows], tag: object) -> Clusters:
+        """Read the clusters, and refuse a tag that no result has."""
         name = text("clusters", tag, "the name of a tag")
         found = cls.found(results, name)
         if found is None:
@@ -375,10 +382,6 @@ class Clusters:
                 raise unknown("clusters", name, list(known))
             problem = f": the queries have no tags, so nothing tells which share a {clipped(name)}"
             raise InvalidInput("clusters", problem, Advice("evaluate with {}", tags=...))
-        if found.n < 2:
-            problem = f"must divide the queries, and all of them have the same {clipped(name)}"
-            raise InvalidInput("clusters", problem)
-        found.warn()
         return found
 
     @classmethod
@@ -407,8 +410,11 @@ class Clusters:
         numbers = np.unique(self.number[chosen], return_inverse=True)[1]
         return replace(self, number=np.asarray(numbers, np.int64))
 
-    def warn(self) -> None:
-        """Warn, once, of too few clusters and of queries in none."""
+    def check(self) -> None:
+        """Refuse a single cluster; warn, once, of too few and of queries in none."""
+        if self.n < 2:
+            problem = f"must divide the queries, and all of them have the same {clipped(self.tag)}"
+            raise InvalidInput("clusters", problem)
         reasons = []
         if self.n < FEW_CLUSTERS:
             told = _(
@@ -417,18 +423,14 @@ class Clusters:
             )
             reasons.append(told.format(n=self.n, tag=clipped(self.tag), few=FEW_CLUSTERS))
         if self.n_untagged:
-            reasons.append(told_untagged(self.n_untagged, self.tag))
+            told = ngettext(
+                "{n} query has no {tag}; each is a cluster of its own.",
+                "{n} queries have no {tag}; each is a cluster of its own.",
+                self.n_untagged,
+            )
+            reasons.append(told.format(n=self.n_untagged, tag=clipped(self.tag)))
         if reasons:
             warn(" ".join(reasons))
-
-
-def told_untagged(n: int, tag: str) -> str:
-    """Say what becomes of queries without the tag that clusters go by."""
-    if n == 1:
-        told = _("{n} query has no {tag}; each is a cluster of its own.")
-    else:
-        told = _("{n} queries have no {tag}; each is a cluster of its own.")
-    return told.format(n=n, tag=clipped(tag))
 
 
 class Spread(NamedTuple):
@@ -829,9 +831,9 @@ def budget_to_recall(
         unit, measure = settled_length(length)
     else:  # what a budget of the result counted
         unit, measure = next((k.unit for k in result.k if isinstance(k, Budget)), "w"), None
+    query, costs, share = _costs(result, *_found(result, unit, measure))
     n = int(result.counted.sum())
     warn_of_few_queries(n)
-    query, costs, share = _costs(result, *_found(result, unit, measure))
 
     def budgets(times: IntArray) -> FloatArray:
         """Return the budget that reaches the recall, where queries count several times."""

@@ -339,7 +339,7 @@ def _of_both(a: _System, b: _System, i: int, metric: str, drawing: Drawing) -> D
 
 def _shares(
     a: _System, b: _System, i: int, drawing: Drawing, has: Sequence[FloatArray]
-) -> list[_System]:
+) -> tuple[_System, _System]:
     """Return two systems whose one average is the share of the queries with a value."""
     average, k = a.sums.averages[i]
     share = Average("share", average.column, ((DEFINED + average.column, QUERIES),))
@@ -348,7 +348,8 @@ def _shares(
         QuerySums(np.stack([one, np.ones(len(one))], axis=1), places, ((share, k),)) for one in has
     ]
     values = [[float(one.mean())] for one in has]
-    return _drawn([a.name, b.name], sums, values, [[one] for one in has], drawing)
+    ours, theirs = _drawn([a.name, b.name], sums, values, [[one] for one in has], drawing)
+    return ours, theirs
 
 
 def _wins(a: _System, b: _System, i: int) -> dict[str, Any]:
