@@ -1,7 +1,9 @@
 """Which tests run: by default those of the ``test`` extra; with ``--full`` all there are.
 
+With ``--rest``, what the defaults leave out.
+
 ``WITH_DEV`` needs packages of the ``dev`` extra, ``SLOW`` takes more than half of the time. Without
-``--full``, properties are tried on fewer examples. ``.ci/run`` runs everything.
+``--full``, properties are tried on fewer examples. ``.ci/run`` runs the defaults, then the rest.
 """
 
 from __future__ import annotations
@@ -67,8 +69,28 @@ settings.register_profile("full", deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--full``."""
+    """Add ``--full`` and ``--rest``."""
     parser.addoption("--full", action="store_true", help="also what needs the dev extra, or long")
+    parser.addoption("--rest", action="store_true", help="what --full runs beyond the defaults")
+
+
+def _all_is_collected(config: pytest.Config) -> bool:
+    return bool(config.getoption("--full") or config.getoption("--rest"))
+
+
+def _runs(item: pytest.Item, config: pytest.Config) -> bool:
+    """Tell whether a test runs: by default the quick ones; with ``--rest`` all but these.
+
+    Properties are among the rest too, since by default they are tried on few examples, and so are
+    pictures, which look for the machine's fonts.
+    """
+    if config.getoption("--full"):
+        return True
+    quick = not item.nodeid.startswith(SLOW)
+    if not config.getoption("--rest"):
+        return quick
+    again = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    return not quick or again or item.nodeid.startswith((*WITH_DEV, "tests/plotting"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -81,20 +103,18 @@ def pytest_configure(config: pytest.Config) -> None:
         own = tempfile.mkdtemp(prefix="krag-eval-tests-")
         config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
         os.environ.setdefault("MPLCONFIGDIR", own)
-    settings.load_profile("full" if config.getoption("--full") else "quick")
+    settings.load_profile("full" if _all_is_collected(config) else "quick")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what the test extra does not bring packages for, unless asked for."""
-    if config.getoption("--full"):
+    if _all_is_collected(config):
         return None
     return any(collection_path == ROOT / one for one in WITH_DEV) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes long, and say how much."""
-    if config.getoption("--full"):
-        return
-    slow = [item for item in items if item.nodeid.startswith(SLOW)]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if not item.nodeid.startswith(SLOW)]
+    """Leave out what is not to run, and say how much."""
+    left = [item for item in items if not _runs(item, config)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if _runs(item, config)]

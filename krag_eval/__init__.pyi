@@ -8,7 +8,6 @@ from . import (
     report as report,
 )
 from .calibration import (
-    Agreement as Agreement,
     Calibration as Calibration,
     agreement as agreement,
     calibrate as calibrate,
@@ -20,7 +19,6 @@ from .conventions import (
 )
 from .datasets.audit import (
     Audit as Audit,
-    Finding as Finding,
     audit as audit,
 )
 from .datasets.loading import load_dataset as load_dataset
@@ -46,19 +44,13 @@ from .matching.exact import (
     MetadataMatcher as MetadataMatcher,
 )
 from .matching.fuzzy import FuzzyMatcher as FuzzyMatcher
-from .matching.judge import (
-    JudgeCost as JudgeCost,
-    JudgeMatcher as JudgeMatcher,
-)
+from .matching.judge import JudgeMatcher as JudgeMatcher
 from .matching.rouge import RougeMatcher as RougeMatcher
 from .matching.tokenizers import KiwiTokenizer as KiwiTokenizer
 from .results.causes import Index as Index
 from .results.diagnosis import Diagnosis as Diagnosis
 from .results.explanation import Explanation as Explanation
-from .results.history import (
-    History as History,
-    HistoryRun as HistoryRun,
-)
+from .results.history import History as History
 from .results.result import EvaluationResult as EvaluationResult
 from .results.support import evaluate_support as evaluate_support
 from .retrievers.agents import (
@@ -73,12 +65,7 @@ from .retrievers.evaluating import (
     evaluate_retrievers as evaluate_retrievers,
 )
 from .retrievers.recording import RetrievalRecorder as RetrievalRecorder
-from .retrievers.sweep import (
-    Sweep as Sweep,
-    SweepCell as SweepCell,
-    SweepChoice as SweepChoice,
-    sweep as sweep,
-)
+from .retrievers.sweep import sweep as sweep
 from .scoring.metrics import (
     METRICS as METRICS,
     Metric as Metric,
@@ -88,30 +75,16 @@ from .statistics.comparison import (
     Comparison as Comparison,
     compare as compare,
 )
-from .statistics.few_labels import (
-    Debiased as Debiased,
-    DebiasedValue as DebiasedValue,
-    debias as debias,
-)
+from .statistics.few_labels import debias as debias
 from .statistics.gates import (
     GateFailedError as GateFailedError,
     GateReport as GateReport,
 )
 from .statistics.intervals import confidence_intervals as confidence_intervals
-from .statistics.judged import (
-    Judgements as Judgements,
-    ToJudge as ToJudge,
-    UnjudgedDocument as UnjudgedDocument,
-    read_judgements as read_judgements,
-)
+from .statistics.judged import read_judgements as read_judgements
 from .statistics.paired import Difference as Difference
-from .statistics.planning import (
-    QuestionPlan as QuestionPlan,
-    plan_questions as plan_questions,
-)
-from .statistics.predicting import Predictions as Predictions
+from .statistics.planning import plan_questions as plan_questions
 from .statistics.slices import (
-    Slice as Slice,
     SlicedComparison as SlicedComparison,
     Slices as Slices,
 )

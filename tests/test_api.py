@@ -6,6 +6,7 @@ what was added belongs into the changelog, what is gone or asks for more breaks 
 
 from __future__ import annotations
 
+import ast
 import difflib
 import enum
 import importlib
@@ -21,6 +22,7 @@ if __name__ == "__main__":  # before the import below, so that this tree is desc
 
 import krag_eval
 
+ROOT = Path(__file__).parents[1]
 LISTED = Path(__file__).with_name("api.txt")
 #: The public modules: what they name in ``__all__`` is for users.
 PUBLIC = (
@@ -36,7 +38,16 @@ PUBLIC = (
 
 def described() -> str:
     """Return every public name with its parameters, one line each."""
-    return "".join(f"{line}\n" for module in PUBLIC if exists(module) for line in lines_of(module))
+    lines = [line for module in PUBLIC if exists(module) for line in lines_of(module)]
+    return "".join(f"{line}\n" for line in [*lines, *lines_of_held()])
+
+
+def lines_of_held() -> Iterator[str]:
+    """Yield the classes of what results hold, which the reference lists."""
+    source = (ROOT / "docs" / "_ext" / "api_pages.py").read_text("utf-8")
+    for place in ast.literal_eval(source.partition("\nHELD = ")[2].partition("\n)\n")[0] + ")"):
+        module, _, name = f"krag_eval.{place}".rpartition(".")
+        yield from lines_about(f"{module}.{name}", getattr(importlib.import_module(module), name))
 
 
 def exists(module: str) -> bool:

@@ -19,7 +19,6 @@ from krag_eval import (
     EvaluationResult,
     KragEvalWarning,
     OfflineRetrievalEvaluator,
-    QuestionPlan,
     compare,
     plan_questions,
 )
@@ -27,6 +26,7 @@ from krag_eval._language import LANGUAGES
 from krag_eval.errors import InvalidInput, Refusal
 from krag_eval.statistics.comparison import Comparison
 from krag_eval.statistics.intervals import Spread
+from krag_eval.statistics.planning import QuestionPlan
 
 # z of 0.975 and of 0.8, as any table has them.
 Z = 1.959963985 + 0.841621234

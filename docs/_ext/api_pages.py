@@ -50,6 +50,21 @@ HELD = (
     "calibration.AgreementCounts",
     "scoring.averages.Average",
     "statistics.gates.Gate",
+    "matching.judge.JudgeCost",
+    "datasets.audit.Finding",
+    "calibration.Agreement",
+    "results.history.HistoryRun",
+    "retrievers.sweep.Sweep",
+    "retrievers.sweep.SweepCell",
+    "retrievers.sweep.SweepChoice",
+    "statistics.few_labels.Debiased",
+    "statistics.few_labels.DebiasedValue",
+    "statistics.judged.Judgements",
+    "statistics.judged.ToJudge",
+    "statistics.judged.UnjudgedDocument",
+    "statistics.planning.QuestionPlan",
+    "statistics.predicting.Predictions",
+    "statistics.slices.Slice",
 )
 
 

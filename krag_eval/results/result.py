@@ -770,11 +770,11 @@ class EvaluationResult(Shown):
             seed: The same seed gives the same halves and the same digits.
 
         Returns:
-            A :class:`~krag_eval.Predictions`: its ``.table``, ``.best``, ``.rivals`` (the metrics
-            that cannot be told from it), ``.can_rank``, ``.is_turned`` (even the best goes against
-            the scores: lower ones seem to be better) and a ``.summary()``. NaN where a metric is
-            the same for all queries; queries for which one is undefined are left out of its
-            correlation alone, and it cannot be chosen.
+            A :class:`~krag_eval.statistics.predicting.Predictions`: its ``.table``, ``.best``,
+            ``.rivals`` (the metrics that cannot be told from it), ``.can_rank``, ``.is_turned``
+            (even the best goes against the scores: lower ones seem to be better) and a
+            ``.summary()``. NaN where a metric is the same for all queries; queries for which one is
+            undefined are left out of its correlation alone, and it cannot be chosen.
 
         Raises:
             TypeError: If the scores are no numbers.

@@ -11,12 +11,12 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from krag_eval import Comparison, Difference, Slice, SlicedComparison, Slices
+from krag_eval import Comparison, Difference, SlicedComparison, Slices
 from krag_eval.errors import InvalidInput
 from krag_eval.plotting import Language, comparison_forest, slice_forest
 from krag_eval.plotting.styling import tag_name
 from krag_eval.scoring.metrics import METRICS, averages_of
-from krag_eval.statistics.slices import BUILT_IN_TAGS, DIAGNOSED
+from krag_eval.statistics.slices import BUILT_IN_TAGS, DIAGNOSED, Slice
 
 BETTER, WORSE, FAINT = "#0072b2", "#b3320f", "#767676"
 

@@ -19,10 +19,8 @@ from matplotlib.colors import to_hex, to_rgb
 
 from krag_eval import (
     History,
-    HistoryRun,
     KragEvalWarning,
     OfflineRetrievalEvaluator,
-    QuestionPlan,
     calibrate,
     compare,
     plotting,
@@ -30,10 +28,12 @@ from krag_eval import (
 )
 from krag_eval.errors import InvalidType
 from krag_eval.plotting.styling import DARK, LINES, looks_of
+from krag_eval.results.history import HistoryRun
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.retrievers.sweep import Sweep
 from krag_eval.scoring.metrics import METRICS, averages_of
 from krag_eval.statistics.intervals import Spread
+from krag_eval.statistics.planning import QuestionPlan
 
 from .plot_samples import evaluated, in_chunks
 
