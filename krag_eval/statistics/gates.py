@@ -13,9 +13,9 @@ from numbers import Real
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from krag_eval import errors
-from krag_eval._doors import Shown
-from krag_eval._language import Language, _, language, ngettext, speaking
-from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, told_apart, warn
+from krag_eval._doors import Shown, worded
+from krag_eval._language import Language, _, language, speaking
+from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, warn
 from krag_eval.results.latency import told_failed
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
@@ -34,10 +34,6 @@ from krag_eval.statistics.paired import Difference, corrected
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
-
-
-def _said(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
@@ -340,24 +336,9 @@ def checked_floors(
 
 
 def _floor_gate(name: str, value: float, floor: float, average: Average) -> Gate:
-    """Check one floor; where lower is better, it is a ceiling."""
-    if math.isnan(value):
-        return _undefined(name)
-    number, bound = told_apart(value, floor)
-    if average.lower_is_better:
-        passed = value <= floor
-        kept = _("{name} is {value}, at or below {bound}")
-        missed = _("{name} is {value}, above {bound}")
-    else:
-        passed = value >= floor
-        kept = _("{name} is {value}, at or above the floor of {bound}")
-        missed = _("{name} is {value}, below the floor of {bound}")
-    said = kept if passed else missed
-    return Gate(name, passed, said.format(name=name, value=number, bound=bound))
-
-
-def _undefined(name: str) -> Gate:
-    return Gate(name, False, _("{name} is undefined: nothing was found").format(name=name))
+    """Check one floor; where lower is better, it is a ceiling, and what is undefined fails."""
+    passed = value <= floor if average.lower_is_better else value >= floor
+    return Gate(name, passed, worded("of_floor", name, value, floor, average, passed))
 
 
 def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
@@ -371,108 +352,44 @@ def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
         argument = "by" if error.argument == "tag" else error.argument
         raise InvalidInput(argument, error.problem, error.fix) from None
     for row in rows:
-        name = one_line(row.slice or "")
-        gate = _drop_gate(row, comparison)
-        if math.isnan(row.alpha):
-            few = ngettext(
-                "{name} is of {n} query{within}, too few to check",
-                "{name} is of {n} queries{within}, too few to check",
-                row.n,
-            )
-            within = "" if comparison.clusters is None else _(" in clusters")
-            gate = Gate(row.metric, True, few.format(name=row.metric, n=row.n, within=within))
+        name, gate = one_line(row.slice or ""), _drop_gate(row, comparison)
         yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
+
+
+#: What can become of an average that may not drop.
+Fate: TypeAlias = Literal[
+    "too few", "undefined", "new", "fewer", "apart", "worse", "unsure", "of fewer", "held"
+]
 
 
 def _drop_gate(row: Difference, comparison: Comparison) -> Gate:
     """Fail a drop that is shown to be larger than allowed: the rule of the comparison."""
-    name, level, allowed = row.metric, comparison.level, comparison.max_drop
+    fate = _fate(row, comparison)
+    return Gate(
+        row.metric,
+        passed=fate not in ("undefined", "fewer", "worse"),
+        reason=worded("of_drop", fate, row, comparison),
+        is_inconclusive=fate in ("apart", "unsure", "of fewer"),
+    )
+
+
+def _fate(row: Difference, comparison: Comparison) -> Fate:
+    if math.isnan(row.alpha):  # a slice that was not tested
+        return "too few"
     if math.isnan(row.value_b):
-        return _undefined(name)
+        return "undefined"
     if math.isnan(row.value_a):
-        told = _("{name} is {value:.4f}; the baseline had none")
-        return Gate(name, True, told.format(name=name, value=row.value_b))
-    moved = _moved(row, comparison)
-    if row.shows_fewer(level):
-        told = _("{moved}: fewer of the queries have a value (p {p})")
-        return Gate(name, False, told.format(moved=moved, p=_said(row.p_share_holm)))
+        return "new"
+    if row.shows_fewer(comparison.level):
+        return "fewer"
     if math.isnan(row.difference):
-        return Gate(name, True, moved, is_inconclusive=True)
-    if row.drop > allowed + _ROUNDING:
-        shown = row.is_shown(level)
-        told = _too_far(row, comparison, moved, shown=shown)
-        return Gate(name, not shown, told, is_inconclusive=not shown)
-    if row.share_b < row.share_a:
-        told = _("{moved}: an average of fewer queries is not called as good").format(moved=moved)
-        return Gate(name, True, told, is_inconclusive=True)
-    left = _not_ruled_out(row, level)
-    said = (
-        _("these queries cannot rule out a drop of up to {}").format(_at_least(left))
-        if left > 0
-        else _("these queries rule out any drop")
-    )
-    told = _("{moved}, no worse than the allowed {allowed:g}; {left}")
-    return Gate(name, True, told.format(moved=moved, allowed=allowed, left=said))
+        return "apart"
+    if row.drop > comparison.max_drop + _ROUNDING:
+        return "worse" if row.is_shown(comparison.level) else "unsure"
+    return "of fewer" if row.share_b < row.share_a else "held"
 
 
-def _moved(row: Difference, comparison: Comparison) -> str:
-    """Say from where to where an average went, and on which queries."""
-    shares = {"n": row.n_both, "before": row.share_a, "after": row.share_b}
-    if math.isnan(row.difference):
-        return _(
-            "{name} has no query with a value in both; of all queries {before:.1%} had one, now "
-            "{after:.1%}"
-        ).format(name=row.metric, **shares)
-    told = _("{name} went from {before:.4f} to {after:.4f}")
-    moved = told.format(name=row.metric, before=row.value_a, after=row.value_b)
-    if comparison.left_out:
-        moved += _(" on the {} queries that both have").format(len(comparison.queries))
-    if math.isnan(row.share_a):
-        return moved
-    return moved + ngettext(
-        " on the {n} query where both have a value (of all queries {before:.1%} had one, now "
-        "{after:.1%})",
-        " on the {n} queries where both have a value (of all queries {before:.1%} had one, now "
-        "{after:.1%})",
-        row.n_both,
-    ).format(**shares)
-
-
-def _too_far(row: Difference, comparison: Comparison, moved: str, *, shown: bool) -> str:
-    worse, allowed = told_apart(row.drop, comparison.max_drop)
-    interval = _("{level:g} % interval of the difference {low:.4f} to {high:.4f}").format(
-        level=100 * comparison.level, low=row.ci_low, high=row.ci_high
-    )
-    known = {"moved": moved, "worse": worse, "allowed": allowed, "interval": interval}
-    known["p"] = _said(row.p_holm)
-    if shown:
-        told = _("{moved}, worse by {worse} where {allowed} is allowed (p {p}; {interval})")
-        return told.format(**known)
-    return _(
-        "{moved}, worse by {worse} where {allowed} is allowed, but that may be chance (p {p}; "
-        "{interval}); {can}"
-    ).format(**known, can=_can_show(row, comparison.max_drop, worse))
-
-
-def _can_show(row: Difference, max_drop: float, worse: str) -> str:
-    """Say what so many queries can show, and how many it takes, by the formula of plans."""
-    assert row.spread is not None  # only where there is a difference
-    n, units = row.spread.n, row.spread.n_clusters or row.spread.n
-    if units < row.fewest:
-        return ngettext(
-            "{n} query can show no drop; it takes {needed} at least",
-            "{n} queries can show no drop; it takes {needed} at least",
-            n,
-        ).format(n=n, needed=row.fewest)
-    detectable = 0.0 if math.isnan(row.detectable) else row.detectable
-    needed = max(math.ceil(n * (detectable / (row.drop - max_drop)) ** 2), row.fewest)
-    return _(
-        "{n} queries can show drops from {detectable} on, and to show one of {worse} takes about "
-        "{needed:,}"
-    ).format(n=n, detectable=_at_least(max_drop + detectable), worse=worse, needed=needed)
-
-
-def _not_ruled_out(row: Difference, level: float) -> float:
+def not_ruled_out(row: Difference, level: float) -> float:
     """Return the largest drop in the interval of the difference.
 
     Where all queries differ alike, resampling knows of no other; then queries that were not seen
@@ -486,7 +403,3 @@ def _not_ruled_out(row: Difference, level: float) -> float:
     n = row.spread.n_clusters or row.spread.n
     unseen: float = 1 - ((1 - level) / 2) ** (1 / n)
     return min(left + (high - low) * unseen, high - row.value_a if lower else row.value_a - low)
-
-
-def _at_least(value: float) -> str:
-    return f"{value:.4f}" if value >= 0.00005 else f"{value:.1g}"
