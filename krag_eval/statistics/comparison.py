@@ -185,6 +185,7 @@ def compared(
     drawing = paired.Drawing(sampling, grouped, max_drop)
     differences, values = paired.paired_differences(together, metrics, drawing, baseline)
     _warn_of_many_tests(differences, sampling)
+    pairs = (((together[row.a], together[row.b]), metrics[row.metric]) for row in differences)
     return Comparison(
         differences,
         *sampling,
@@ -197,11 +198,7 @@ def compared(
         left_out=left_out,
         clusters=clusters,
         max_drop=max_drop,
-        dependent={}
-        if clusters is not None
-        else dependent_tags(
-            ((together[row.a], together[row.b]), metrics[row.metric]) for row in differences
-        ),
+        dependent={} if clusters is not None else dependent_tags(pairs),
     )
 
 
@@ -304,13 +301,13 @@ def aligned(
     if any(set(one) != set(every[0]) for one in every):
         cutoffs = tuple(k for k in every[0] if all(k in one for one in every))
     labels = {name: result.labels for name, result in results.items()}
-    first, *others = labels.values()
-    kept = first if all(first == other for other in others) else _shared_labels(labels, on)
+    kept = _shared_labels(labels, on)
     together = {}
     for name, result in results.items():
-        position = {label: place for place, label in enumerate(result.labels)}
-        stays = kept is None or result.labels == kept
-        places = None if stays else [position[label] for label in kept or ()]
+        places = None
+        if kept is not None and labels[name] != kept:
+            position = {label: place for place, label in enumerate(labels[name])}
+            places = [position[label] for label in kept]
         together[name] = part_of(result, places, cutoffs)
     if kept is None:
         return together, {}
@@ -326,8 +323,10 @@ def _shared_labels(labels: Mapping[str, Sequence[str | int]], on: On) -> Sequenc
         InvalidInput: If what is common was asked for, and labels do not tell queries apart or
             there is none.
     """
-    unpaired = {name: why for name, own in labels.items() if (why := why_not_paired(own))}
     order, *others = labels.values()
+    if all(order == other for other in others):
+        return order
+    unpaired = {name: why for name, own in labels.items() if (why := why_not_paired(own))}
     shared = {*order}.intersection(*others)
     if on == "all":
         same = all(len(shared) == len(own) for own in labels.values())
@@ -517,13 +516,10 @@ class Comparison(Shown):
             name: self._loss(metric, one.value) for name, one in self._standings[metric].items()
         }
         least = min(losses.values())
-        if math.isinf(least):
-            return []
+        bound = -math.inf if math.isinf(least) else least + intervals.ROUNDING * abs(least)
         n_of = {name: np.isfinite(one).sum() for name, one in self.per_query[metric].items()}
-        best = [
-            name for name, loss in losses.items() if loss <= least + intervals.ROUNDING * abs(least)
-        ]
-        return [name for name in best if n_of[name] == max(n_of.values())]
+        most = max(n_of.values())
+        return [name for name, loss in losses.items() if loss <= bound and n_of[name] == most]
 
     @property
     def leaderboard(self) -> pd.DataFrame:

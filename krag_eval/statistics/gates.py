@@ -157,11 +157,8 @@ def parse_floor(text: str) -> tuple[str, float]:
     metric, at, rest = text.rpartition("@") if isinstance(text, str) else ("", "", "")
     cutoff, equals, number = rest.partition("=")
     if not equals:
-        raise InvalidInput(
-            "floors",
-            ": a floor must be written as metric@k=number, such as 'ndcg@10=0.6', "
-            f"got {clipped(text)}",
-        )
+        be = "be written as metric@k=number, such as 'ndcg@10=0.6'"
+        raise InvalidInput("floors", f": a floor must {be}, got {clipped(text)}")
     key, k = parse_metric(f"{metric}{at}{cutoff}", "floors")
     try:
         return f"{key}@{spelled(k)}", float(number)
@@ -225,13 +222,9 @@ def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> d
     failed = {name: one.n_failed for name, one in results.items() if one.n_failed}
     for name, n in failed.items():
         if n > most:
-            raise InvalidInput(
-                "allow_failures",
-                f"is {most}, and {n} of {results[name].n_queries} queries of the {name} result "
-                "failed, which count as nothing retrieved",
-                Advice("ask these again, as retry_failed() does, or allow them with {}",
-                       allow_failures=n),
-            )  # fmt: skip
+            told = f"is {most}, and {n} of {results[name].n_queries} queries of {name} failed"
+            fix = "ask these again, as retry_failed() does, or allow them with {}"
+            raise InvalidInput("allow_failures", told, Advice(fix, allow_failures=n))
     return failed
 
 
@@ -263,7 +256,7 @@ def against(
     terms: Terms,
 ) -> Comparison:
     """Compare a result with a baseline, whose p are of what it may drop."""
-    allowed = errors.number("max_drop", terms.max_drop or 0.0, 0)
+    allowed = 0.0 if terms.max_drop is None else errors.number("max_drop", terms.max_drop, 0)
     systems = {"baseline": baseline, "new": result}
     found = compared(
         systems, metric, terms.sampling, on=terms.on, clusters=terms.clusters, max_drop=allowed

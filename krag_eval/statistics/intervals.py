@@ -336,12 +336,9 @@ def tags_of(
     for other in others:
         for label, our, their in zip(results[0].labels, first, other, strict=True):
             if our != their:
-                raise InvalidInput(
-                    argument,
-                    f": the results differ in {tag!r}, first for query {clipped(label)}: "
-                    f"{clipped(our)} vs {clipped(their)}",
-                    "Tag the queries of all results alike",
-                )
+                apart = f"query {clipped(label)}: {clipped(our)} vs {clipped(their)}"
+                problem = f": the results differ in {tag!r}, first for {apart}"
+                raise InvalidInput(argument, problem, "Tag the queries of all results alike")
     return first
 
 

@@ -180,18 +180,12 @@ _NOWHERE: tuple[int | None, float] = (None, 0.0)
 def _side(name: str, result: EvaluationResult, key: str, k: Cutoff) -> _Side:
     rows = result.rows.judged
     if rows is None:
-        raise InvalidInput(
-            "results",
-            f": {name!r} has no keys of its documents, and does not know which of them somebody "
-            "looked at",
-            Advice("evaluate with {}: per query, the ids or texts that were", judged=...),
-        )
+        problem = f": {name!r} does not know which of its documents somebody looked at"
+        fix = Advice("evaluate with {}: per query, the ids or texts that were", judged=...)
+        raise InvalidInput("results", problem, fix)
     if result.settings.get("unjudged") == "leave_out":
-        raise InvalidInput(
-            "results",
-            f": {name!r} leaves out what is unjudged, so that nothing of it is left to judge",
-            Advice("evaluate with {}", unjudged="wrong"),
-        )
+        problem = f": {name!r} leaves out what is unjudged, so that nothing is left to judge"
+        raise InvalidInput("results", problem, Advice("evaluate with {}", unjudged="wrong"))
     table = result.tables[k]
     column = result.definitions[key].column
     values = np.asarray(table[column], np.float64)
@@ -238,12 +232,9 @@ def _ideal(result: EvaluationResult, key: str, k: Cutoff) -> tuple[Callable[[int
             return float((1.0 / log2(np.arange(2, n + 2))).sum())
 
         return ideal, True
-    raise InvalidInput(
-        "metric",
-        f": how far {key!r} can move is known for the means of precision, recall, RBP and, without "
-        "grades and under conventions that credit an item once, nDCG",
-        "compare one of these as well",
-    )
+    known = "means of precision, recall, RBP and, without grades and crediting items once, nDCG"
+    problem = f": how far {key!r} can move is not known, as it is of {known}"
+    raise InvalidInput("metric", problem, "compare one of these as well")
 
 
 def _warn_of_queues(key: str, k: Cutoff, results: Iterable[EvaluationResult]) -> None:

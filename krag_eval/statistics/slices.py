@@ -597,18 +597,11 @@ def _golden_lengths(result: EvaluationResult) -> Sequence[Tag]:
     """
     evidence = result.evidence
     texts = None if evidence is None else evidence.texts
-    ids = (
-        isinstance(texts, DocumentTexts)
-        and texts.reading is read_id
-        and texts.queries.texts_only[0]
-    )
-    if evidence is None or texts is None or ids:
-        raise InvalidInput(
-            "tag",
-            ": 'golden_length' looks at the texts of the ground truth, and this result does not "
-            "keep them",
-            "evaluate in memory; to save it, to_json(path, texts=True)",
-        )
+    reads_ids = isinstance(texts, DocumentTexts) and texts.reading is read_id
+    if evidence is None or texts is None or (reads_ids and texts.queries.texts_only[0]):
+        problem = ": 'golden_length' looks at texts of the ground truth, which are not kept here"
+        fix = "evaluate in memory; to save it, to_json(path, texts=True)"
+        raise InvalidInput("tag", problem, fix)
     longest: list[Tag] = [None] * result.n_queries
     for query, number in evidence.items():
         alternatives = texts.actual(query)[number - 1]
