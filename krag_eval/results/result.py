@@ -792,10 +792,11 @@ class EvaluationResult(Shown):
         >>> found.best, round(found.spearman, 3)
         ('mrr@2', 1.0)
         """
+        from krag_eval.statistics.intervals import check_sampling
         from krag_eval.statistics.predicting import predictions
 
         self._warn_of_failed()
-        return predictions(self, scores, level=level, n_resamples=n_resamples, seed=seed)
+        return predictions(self, scores, check_sampling(level, n_resamples, seed))
 
     def budget_to_recall(
         self,
@@ -837,11 +838,10 @@ class EvaluationResult(Shown):
         >>> found.value, found.unit, found.low, found.high
         (7.0, 'w', 3.0, 7.0)
         """
-        from krag_eval.statistics.intervals import budget_to_recall
+        from krag_eval.statistics.intervals import budget_to_recall, check_sampling
 
-        return budget_to_recall(
-            self, recall, length=length, level=level, n_resamples=n_resamples, seed=seed
-        )
+        sampling = check_sampling(level, n_resamples, seed)
+        return budget_to_recall(self, recall, length, sampling)
 
     @spoken
     def check(

@@ -332,14 +332,14 @@ def _shared_labels(labels: Mapping[str, Sequence[str | int]], on: On) -> Sequenc
         same = all(len(shared) == len(own) for own in labels.values())
         return order if same and not unpaired else None
     for name, why in unpaired.items():
-        raise InvalidInput(
-            "results",
-            f": {name!r} {why}, so it is not known which of its queries others have",
-            "Evaluate with a label for each query: queries= in Python, its question in a file",
-        )
+        problem = f": {name!r} {why}, so it is not known which of its queries others have"
+        raise InvalidInput("results", problem, LABEL_THEM)
     if not shared:
         raise InvalidInput("results", ": there is no query that all of them have")
     return [one for one in order if one in shared]
+
+
+LABEL_THEM = "Evaluate with a label for each query: queries= in Python, its question in a file"
 
 
 def why_not_paired(labels: Sequence[str | int]) -> str:
@@ -804,12 +804,9 @@ def checked_metric(
     key, k = parse_metric(metric, argument)
     for name, result in results.items():
         if k not in result.k:
-            raise InvalidInput(
-                argument,
-                f": {clipped(metric)} needs the cutoff {spelled(k)}, and {name!r} was evaluated at "
-                f"{', '.join(map(spelled, result.k))}",
-                Advice("evaluate with {}", k=...),
-            )
+            at = f"{name!r} was evaluated at {', '.join(map(spelled, result.k))}"
+            problem = f": {clipped(metric)} needs the cutoff {spelled(k)}, and {at}"
+            raise InvalidInput(argument, problem, Advice("evaluate with {}", k=...))
         key = resolved_average(argument, key, [*result.averages(k), *more], result.keys)
     return key, k
 
@@ -841,12 +838,10 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> EvaluationResul
     for name, other in others:
         settings, measured = differing(first, other)
         if settings or measured:
-            raise InvalidInput(
-                "results",
-                f": {first_name!r} and {name!r} cannot be compared, because they differ in "
-                f"{'; '.join([*settings, *measured])}",
-                _remedy({first_name: first, name: other}, settings),
-            )
+            why = f"because they differ in {'; '.join([*settings, *measured])}"
+            problem = f": {first_name!r} and {name!r} cannot be compared, {why}"
+            remedy = _remedy({first_name: first, name: other}, settings)
+            raise InvalidInput("results", problem, remedy)
     old = _without_digests(results)
     if old:
         told = _(
@@ -1007,12 +1002,10 @@ def check_same_metrics(
         for name, other in others:
             alike = same_metric(first, other, key)
             if alike is False:
-                raise InvalidInput(
-                    "results",
-                    f": {first_name!r} and {name!r} cannot be compared on {key}, because their "
-                    f"functions differ ({ours} vs {_marked(other, key)})",
-                    "Evaluate both with the same function, or compare another metric",
-                )
+                why = f"because their functions differ ({ours} vs {_marked(other, key)})"
+                problem = f": {first_name!r} and {name!r} cannot be compared on {key}, {why}"
+                fix = "Evaluate both with the same function, or compare another metric"
+                raise InvalidInput("results", problem, fix)
             if alike is None:
                 told = _("The metric {} of the results may be computed by different functions.")
                 warn(told.format(ours.partition("#")[0]), _(_NAME_IT))

@@ -28,6 +28,7 @@ from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS
 from krag_eval.statistics.comparison import (
+    LABEL_THEM,
     check_same_metrics,
     checked_metrics,
     differing_settings,
@@ -556,8 +557,8 @@ class _Sample(NamedTuple):
             rows = RowsInMemory(named, {None: {"value": values}}, np.ones(len(values), np.bool_))
             return cls(argument, rows, ((_MEAN, None),), labels is not None)
         if why := why_not_paired(given.labels):
-            fix = "Evaluate with a label for each query: queries= in Python, its question in a file"
-            raise InvalidInput(argument, f"{why}, so it is not known which people labelled", fix)
+            problem = f"{why}, so it is not known which people labelled"
+            raise InvalidInput(argument, problem, LABEL_THEM)
         averages = tuple((given.definitions[key], k) for key, k in metrics.values())
         cutoffs = dict.fromkeys(k for _, k in metrics.values())
         rows = rows_at(given.rows, range(given.n_queries), [*cutoffs])

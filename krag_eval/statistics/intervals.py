@@ -752,32 +752,26 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums, *, clustered: 
     """Warn, once, of intervals that look surer than they are."""
     # A mean rank at 1 can only be 1.
     certain = (table["metric"] == METRICS["rank"].key) & (table["k"] == 1)
-    reasons = []
-    if len(sums.columns) < FEW_QUERIES:
-        reasons.append(_few_queries(len(sums.columns)))
-    else:
-        n_queries = {name: sums.n_queries(i) for i, name in enumerate(table.index)}
-        few = [
-            f"{name} ({n_queries[name]})"
-            for name in table.index[~certain]
-            if 0 < n_queries[name] < FEW_QUERIES
-        ]
-        if few:
-            told = _(
-                "Fewer than {few} queries have a value, so these intervals are too narrow: {names}."
-            )
-            reasons.append(told.format(few=FEW_QUERIES, names=", ".join(few)))
+    reasons, n_queries = [], len(sums.columns)
+    n_of = {name: sums.n_queries(i) for i, name in enumerate(table.index)}
+    few = [f"{one} ({n_of[one]})" for one in table.index[~certain] if 0 < n_of[one] < FEW_QUERIES]
+    if n_queries < FEW_QUERIES:
+        reasons.append(_few_queries(n_queries))
+    elif few:
+        told = _(
+            "Fewer than {few} queries have a value, so these intervals are too narrow: {names}."
+        )
+        reasons.append(told.format(few=FEW_QUERIES, names=", ".join(few)))
     flat = table.index[(table["low"] == table["high"]) & ~certain].tolist()
-    if flat and len(sums.columns) > 1:
+    if flat and n_queries > 1:
+        told = _(
+            "All queries have the same value, so resampling cannot tell how far these averages "
+            "would move: {names}."
+        )
         if clustered:
             told = _(
                 "All clusters have the same value, so resampling cannot tell how far these "
                 "averages would move: {names}."
-            )
-        else:
-            told = _(
-                "All queries have the same value, so resampling cannot tell how far these averages "
-                "would move: {names}."
             )
         reasons.append(told.format(names=", ".join(flat)))
     if reasons:
@@ -808,13 +802,7 @@ class BudgetToRecall(Shown):
 
 
 def budget_to_recall(
-    result: EvaluationResult,
-    recall: float = 0.9,
-    *,
-    length: Any = None,
-    level: float = 0.95,
-    n_resamples: int = 2_000,
-    seed: int = 0,
+    result: EvaluationResult, recall: float, length: Any, sampling: Sampling
 ) -> BudgetToRecall:
     """Return the smallest budget at which macro recall over the full lists reaches a value.
 
@@ -822,7 +810,7 @@ def budget_to_recall(
     """
     if number("recall", recall, 0, 1) == 0:
         raise InvalidInput("recall", f"must be above 0 and at most 1, got {recall!r}")
-    check_sampling(level, n_resamples, seed)
+    level, n_resamples, seed = sampling
     check_counted(result)
     if length is not None:
         unit, measure = settled_length(length)

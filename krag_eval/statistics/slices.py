@@ -597,8 +597,12 @@ def _golden_lengths(result: EvaluationResult) -> Sequence[Tag]:
     """
     evidence = result.evidence
     texts = None if evidence is None else evidence.texts
-    reads_ids = isinstance(texts, DocumentTexts) and texts.reading is read_id
-    if evidence is None or texts is None or (reads_ids and texts.queries.texts_only[0]):
+    are_ids = (
+        isinstance(texts, DocumentTexts)
+        and texts.reading is read_id
+        and texts.queries.texts_only[0]
+    )
+    if evidence is None or texts is None or are_ids:
         problem = ": 'golden_length' looks at texts of the ground truth, which are not kept here"
         fix = "evaluate in memory; to save it, to_json(path, texts=True)"
         raise InvalidInput("tag", problem, fix)
