@@ -1,7 +1,7 @@
 """Comparison: whether one retriever is better than another on the same queries, and how surely.
 
-What may be compared is checked here, and what was found is put into words and tables; the numbers
-come from :mod:`krag_eval.statistics.paired`. pandas loads when it is needed.
+What may be compared is checked here; the numbers come from :mod:`krag_eval.statistics.paired`, the
+words from :mod:`krag_eval.presenting`. pandas loads when it is needed.
 """
 
 from __future__ import annotations
