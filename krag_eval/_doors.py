@@ -29,12 +29,6 @@ def draw(name: str, *of: object) -> Axes:
     return axes
 
 
-def worded(name: str, *of: object) -> str:
-    """Return what a function of ``presenting.gates`` says of a condition."""
-    said: str = getattr(import_module("krag_eval.presenting.gates"), name)(*of)
-    return said
-
-
 def write_report(shown: object, path: str | os.PathLike[str], **page: Any) -> None:
     """Write the page of a result."""
     import_module("krag_eval.report").write_report(shown, path, **page)

@@ -8,9 +8,8 @@ from krag_eval._language import _, ngettext, pgettext, speaking
 from krag_eval.errors import told_apart
 from krag_eval.presenting import Page, presents
 from krag_eval.presenting.numbers import p_said
-from krag_eval.scoring.averages import Average
 from krag_eval.statistics.comparison import Comparison
-from krag_eval.statistics.gates import Fate, Gate, GateReport, not_ruled_out
+from krag_eval.statistics.gates import Drop, Fate, Floor, Gate, GateReport, not_ruled_out
 from krag_eval.statistics.paired import Difference
 
 
@@ -33,10 +32,11 @@ def verdict(gate: Gate) -> str:
     return _("inconclusive") if gate.is_inconclusive else _("passed")
 
 
-def of_floor(name: str, value: float, floor: float, average: Average, passed: bool) -> str:
-    """Say how an average does by its floor, or its ceiling."""
+@presents
+def _floor(held: Floor) -> Page:
+    name, value, floor, average, passed = held
     if math.isnan(value):
-        return _("{name} is undefined: nothing was found").format(name=name)
+        return Page(sentences=[_undefined(name)])
     number, bound = told_apart(value, floor)
     if average.lower_is_better:
         kept = _("{name} is {value}, at or below {bound}")
@@ -44,10 +44,20 @@ def of_floor(name: str, value: float, floor: float, average: Average, passed: bo
     else:
         kept = _("{name} is {value}, at or above the floor of {bound}")
         missed = _("{name} is {value}, below the floor of {bound}")
-    return (kept if passed else missed).format(name=name, value=number, bound=bound)
+    said = kept if passed else missed
+    return Page(sentences=[said.format(name=name, value=number, bound=bound)])
 
 
-def of_drop(fate: Fate, row: Difference, comparison: Comparison) -> str:
+@presents
+def _drop(drop: Drop) -> Page:
+    return Page(sentences=[_of_drop(*drop)])
+
+
+def _undefined(name: str) -> str:
+    return _("{name} is undefined: nothing was found").format(name=name)
+
+
+def _of_drop(fate: Fate, row: Difference, comparison: Comparison) -> str:
     """Say what became of an average that may not drop, and how surely."""
     if fate == "too few":
         told = ngettext(
@@ -58,7 +68,7 @@ def of_drop(fate: Fate, row: Difference, comparison: Comparison) -> str:
         within = "" if comparison.clusters is None else _(" in clusters")
         return told.format(name=row.metric, n=row.n, within=within)
     if fate == "undefined":
-        return _("{name} is undefined: nothing was found").format(name=row.metric)
+        return _undefined(row.metric)
     if fate == "new":
         told = _("{name} is {value:.4f}; the baseline had none")
         return told.format(name=row.metric, value=row.value_b)

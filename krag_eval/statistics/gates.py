@@ -13,7 +13,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from krag_eval import errors
-from krag_eval._doors import Shown, worded
+from krag_eval._doors import Shown, page_of
 from krag_eval._language import Language, _, language, speaking
 from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, warn
 from krag_eval.results.latency import told_failed
@@ -328,10 +328,21 @@ def checked_floors(
     return checked
 
 
+class Floor(NamedTuple):
+    """An average and the least, or the most, that it may be."""
+
+    name: str
+    value: float
+    floor: float
+    average: Average
+    passed: bool
+
+
 def _floor_gate(name: str, value: float, floor: float, average: Average) -> Gate:
     """Check one floor; where lower is better, it is a ceiling, and what is undefined fails."""
     passed = value <= floor if average.lower_is_better else value >= floor
-    return Gate(name, passed, worded("of_floor", name, value, floor, average, passed))
+    held = Floor(name, value, floor, average, passed)
+    return Gate(name, passed, page_of(held).sentences[0])
 
 
 def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
@@ -355,13 +366,21 @@ Fate: TypeAlias = Literal[
 ]
 
 
+class Drop(NamedTuple):
+    """What became of an average that may not drop, and the difference that tells it."""
+
+    fate: Fate
+    row: Difference
+    comparison: Comparison
+
+
 def _drop_gate(row: Difference, comparison: Comparison) -> Gate:
     """Fail a drop that is shown to be larger than allowed: the rule of the comparison."""
     fate = _fate(row, comparison)
     return Gate(
         row.metric,
-        passed=fate not in ("undefined", "fewer", "worse"),
-        reason=worded("of_drop", fate, row, comparison),
+        fate not in ("undefined", "fewer", "worse"),
+        page_of(Drop(fate, row, comparison)).sentences[0],
         is_inconclusive=fate in ("apart", "unsure", "of fewer"),
     )
 
