@@ -226,7 +226,7 @@ def of_zeros_and_ones(
             y, f, u = people[:n] * 1.0, said[:n], said[n:]
             ours = debias(human=y, judge=f, unlabelled=u, level=options.level)["value"]
             parts = [Values(float(one.mean()), one) for one in (y, f, u)]
-            _, low, high = interval_with(ours.weight, *parts, options.level)
+            _, low, high = interval_with(ours.weight, parts, options.level)
             held += (
                 ours.low <= share <= ours.high,
                 low <= share <= high,

@@ -625,13 +625,13 @@ def test_differing_queries_are_refused():
     labels = [f"q{i}" for i in range(40)]
     first = result_of(RANKS, queries=labels)
     refused(
-        r"queries: 'q3' vs 'other' \(position 3, and 1 more\)",
+        "queries: 'q3', 'q4'",
         first,
         result_of(RANKS, queries=[*labels[:3], "other", "another", *labels[5:]]),
     )
     twice = [*labels[:-1], "q0"]
     refused(
-        r"order of the queries: 'q1' vs 'q38' \(position 1, and 37 more\)",
+        "order of the queries: 'q1', 'q2'",
         result_of(RANKS, queries=twice),
         result_of(RANKS, queries=twice[::-1]),
     )
@@ -642,7 +642,7 @@ def test_differing_queries_are_refused():
 def test_differing_ground_truth_is_refused():
     """The same labels with other ground truth are other queries, as far as can be seen."""
     refused(
-        r"number of ground-truth items: 1 vs 2 \(query 3\)",
+        "number of ground-truth items: 3",
         result_of(RANKS),
         result_of(RANKS, [1, 1, 1, 2] + [1] * 36),
     )
@@ -668,12 +668,12 @@ def test_other_ground_truth_of_the_same_size_is_refused_naming_the_queries():
     """The first of them, by label or by position, and how many more there are."""
     first = over(*[["a"], ["b"]] * 10)
     refused(
-        r"the ground truth of queries 1, 3, 5, 7, 9 and 5 more\.",
+        r"ground truth: 1, 3, 5, 7, 9 and 5 more\.",
         first,
         over(*[["a"], ["c"]] * 10),
     )
     one = over(["a"], ["b"], queries=["u", "v"])
-    refused("the ground truth of query 'v'", one, over(["a"], ["c"], queries=["u", "v"]))
+    refused("ground truth: 'v'", one, over(["a"], ["c"], queries=["u", "v"]))
 
 
 def test_grades_that_changed_places_are_refused():
@@ -683,12 +683,12 @@ def test_grades_that_changed_places_are_refused():
         items = [document(text, g=grade) for text, grade in zip("ab", grades, strict=True)]
         return over(items, grade_key="g")
 
-    refused("the ground truth of query 0", graded(1, 2), graded(2, 1))
+    refused("ground truth: 0", graded(1, 2), graded(2, 1))
 
 
 def test_other_alternatives_are_refused():
     """One item more or less alike."""
-    refused("the ground truth of query 0", over([AnyOf(["a", "b"])]), over([AnyOf(["a", "c"])]))
+    refused("ground truth: 0", over([AnyOf(["a", "b"])]), over([AnyOf(["a", "c"])]))
 
 
 @few_queries
@@ -724,7 +724,7 @@ def test_what_the_matcher_does_not_look_at_may_differ(first, second, matcher):
 def test_what_the_matcher_looks_at_may_not_differ(first, second, matcher):
     """An id, a page, and whatever a matcher of one's own may look at."""
     results = [over(items, matcher=matcher) for items in (first, second)]
-    refused("the ground truth of query 0", *results)
+    refused("ground truth: 0", *results)
 
 
 def test_the_same_documents_have_one_digest_under_all_settings():
@@ -826,7 +826,7 @@ def test_a_result_of_0_1_with_another_signature_is_to_be_saved_anew():
 def test_the_number_of_items_of_a_result_of_0_1_is_known():
     """As it always was."""
     old = EvaluationResult.from_json(SAVED_BY_0_1)
-    with pytest.raises(ValueError, match=r"number of ground-truth items: 2 vs 1 \(query 'hours'\)"):
+    with pytest.raises(ValueError, match="number of ground-truth items: 'hours'"):
         compare({"one": old, "two": of_today([["When?"], ["서울"], ["a"]])}, "macro_recall@3")
 
 
@@ -836,7 +836,7 @@ def test_differing_counted_queries_are_refused():
     counted = first.counted.copy()
     counted[5] = False
     refused(
-        r"counted in the averages: True vs False \(query 5\)",
+        "counted in the averages: 5",
         first,
         dataclasses.replace(first, rows=dataclasses.replace(first.rows, counted=counted)),
     )
@@ -934,13 +934,12 @@ def test_results_are_checked(results, error, match):
         ("ndcg@all", ValueError, "needs the cutoff all, and 'a' was evaluated at 10"),
         ("ndcg@x", ValueError, "metric: 'ndcg@x': the cutoff must be a whole number"),
         ([], ValueError, "metric must name at least one metric, got none"),
-        (["ndcg@10", "ndcg@010"], ValueError, "metric must not name a metric twice, got 'ndcg@10'"),
         ([3], ValueError, "must be spelled with its cutoff, .* got 3"),
         (3, TypeError, "metric must be a string such as 'ndcg@10', or several, got 3"),
     ],
 )
 def test_metrics_are_checked(metric, error, match):
-    """A metric is spelled with its cutoff, exists, was evaluated, and comes once."""
+    """A metric is spelled with its cutoff, exists and was evaluated."""
     result = result_of(RANKS)
     with pytest.raises(error, match=match):
         compare({"a": result, "b": result}, metric)
@@ -1142,7 +1141,7 @@ def test_the_ground_truth_of_paired_queries_must_be_the_same():
     a = over(*[[f"item {i}"] for i in range(40)], queries=[f"q{i}" for i in range(40)])
     items = [["new"] if i == 7 else [f"item {i}"] for i in range(45, 5, -1)]
     b = over(*items, queries=[f"q{i}" for i in range(45, 5, -1)])
-    with pytest.raises(InvalidInput, match="the ground truth of query 'q7'"):
+    with pytest.raises(InvalidInput, match="ground truth: 'q7'"):
         compare(a, b, on="common")
 
 

@@ -70,7 +70,7 @@ def test_it_is_ppi_python_with_the_normal_distribution(monkeypatch):
     assert numbers(found) == pytest.approx([0.61398214, 0.40727309, 0.82069120], abs=5e-9)
     parts = [few_labels.Values(np.mean(one), np.array(one)) for one in (PEOPLE, JUDGE, OTHERS)]
     expected = pytest.approx([0.625, 0.38420544, 0.86579456], abs=5e-9)
-    assert list(interval_with(1.0, *parts, 0.95)) == expected
+    assert list(interval_with(1.0, parts, 0.95)) == expected
 
 
 @pytest.mark.parametrize(

@@ -978,22 +978,3 @@ def test_who_asks_for_no_tag_is_told_how_a_query_gets_one() -> None:
         assert info.value.argument == "tag"
         assert "further column" in str(info.value.fix)
         assert "tags=" in str(info.value.fix)
-
-
-def test_slices_saved_before_shares_were_kept_are_read(tmp_path):
-    """What a difference has learned since is not known of them."""
-    tags = {"part": ["x"] * 20 + ["y"] * 20}
-    systems = {
-        name: OfflineRetrievalEvaluator([["a"]] * 40, lists, tags=tags).evaluate(1)
-        for name, lists in (("old", [["a"]] * 40), ("new", [["?"]] * 20 + [["a"]] * 20))
-    }
-    sliced, path = compare(systems, "mrr@1").by("part"), tmp_path / "slices.json"
-    sliced.to_json(path)
-    content = json.loads(path.read_text("utf-8"))
-    for row in content["rows"]:
-        for name in ("n_both", "share_a", "share_b", "p_share", "p_share_holm", "is_of_fewer"):
-            del row[name]
-    path.write_text(json.dumps(content), "utf-8")
-    read = SlicedComparison.from_json(path)
-    assert [row.is_shown() for row in read.rows] == [True, False]
-    assert math.isnan(read.rows[0].share_a)

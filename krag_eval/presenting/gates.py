@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from krag_eval._language import _, pgettext, speaking
+import math
+
+from krag_eval._language import _, ngettext, pgettext, speaking
+from krag_eval.errors import told_apart
 from krag_eval.presenting import Page, presents
-from krag_eval.statistics.gates import Gate, GateReport
+from krag_eval.presenting.numbers import p_said
+from krag_eval.statistics.comparison import Comparison
+from krag_eval.statistics.gates import Drop, Fate, Floor, Gate, GateReport, not_ruled_out
+from krag_eval.statistics.paired import Difference
 
 
 @presents
@@ -24,3 +30,122 @@ def verdict(gate: Gate) -> str:
     if gate.outcome == "failed":
         return pgettext("of a gate", "failed")
     return _("inconclusive") if gate.is_inconclusive else _("passed")
+
+
+@presents
+def _floor(held: Floor) -> Page:
+    name, value, floor, average, passed = held
+    if math.isnan(value):
+        return Page(sentences=[_undefined(name)])
+    number, bound = told_apart(value, floor)
+    if average.lower_is_better:
+        kept = _("{name} is {value}, at or below {bound}")
+        missed = _("{name} is {value}, above {bound}")
+    else:
+        kept = _("{name} is {value}, at or above the floor of {bound}")
+        missed = _("{name} is {value}, below the floor of {bound}")
+    said = kept if passed else missed
+    return Page(sentences=[said.format(name=name, value=number, bound=bound)])
+
+
+@presents
+def _drop(drop: Drop) -> Page:
+    return Page(sentences=[_of_drop(*drop)])
+
+
+def _undefined(name: str) -> str:
+    return _("{name} is undefined: nothing was found").format(name=name)
+
+
+def _of_drop(fate: Fate, row: Difference, comparison: Comparison) -> str:
+    """Say what became of an average that may not drop, and how surely."""
+    if fate == "too few":
+        told = ngettext(
+            "{name} is of {n} query{within}, too few to check",
+            "{name} is of {n} queries{within}, too few to check",
+            row.n,
+        )
+        within = "" if comparison.clusters is None else _(" in clusters")
+        return told.format(name=row.metric, n=row.n, within=within)
+    if fate == "undefined":
+        return _undefined(row.metric)
+    if fate == "new":
+        told = _("{name} is {value:.4f}; the baseline had none")
+        return told.format(name=row.metric, value=row.value_b)
+    moved = _moved(row, comparison)
+    if fate == "fewer":
+        told = _("{moved}: fewer of the queries have a value (p {p})")
+        return told.format(moved=moved, p=p_said(row.p_share_holm))
+    if fate in ("worse", "unsure"):
+        return _too_far(row, comparison, moved)
+    if fate == "of fewer":
+        return _("{moved}: an average of fewer queries is not called as good").format(moved=moved)
+    if fate == "apart":
+        return moved
+    left = not_ruled_out(row, comparison.level)
+    said = _("these queries rule out any drop")
+    if left > 0:
+        said = _("these queries cannot rule out a drop of up to {}").format(_at_least(left))
+    told = _("{moved}, no worse than the allowed {allowed:g}; {left}")
+    return told.format(moved=moved, allowed=comparison.max_drop, left=said)
+
+
+def _moved(row: Difference, comparison: Comparison) -> str:
+    """Say from where to where an average went, and on which queries."""
+    shares = {"n": row.n_both, "before": row.share_a, "after": row.share_b}
+    if math.isnan(row.difference):
+        return _(
+            "{name} has no query with a value in both; of all queries {before:.1%} had one, now "
+            "{after:.1%}"
+        ).format(name=row.metric, **shares)
+    told = _("{name} went from {before:.4f} to {after:.4f}")
+    moved = told.format(name=row.metric, before=row.value_a, after=row.value_b)
+    if comparison.left_out:
+        moved += _(" on the {} queries that both have").format(len(comparison.queries))
+    if math.isnan(row.share_a):
+        return moved
+    return moved + ngettext(
+        " on the {n} query where both have a value (of all queries {before:.1%} had one, now "
+        "{after:.1%})",
+        " on the {n} queries where both have a value (of all queries {before:.1%} had one, now "
+        "{after:.1%})",
+        row.n_both,
+    ).format(**shares)
+
+
+def _too_far(row: Difference, comparison: Comparison, moved: str) -> str:
+    worse, allowed = told_apart(row.drop, comparison.max_drop)
+    interval = _("{level:g} % interval of the difference {low:.4f} to {high:.4f}").format(
+        level=100 * comparison.level, low=row.ci_low, high=row.ci_high
+    )
+    known = {"moved": moved, "worse": worse, "allowed": allowed, "interval": interval}
+    known["p"] = p_said(row.p_holm)
+    if row.is_shown(comparison.level):
+        told = _("{moved}, worse by {worse} where {allowed} is allowed (p {p}; {interval})")
+        return told.format(**known)
+    return _(
+        "{moved}, worse by {worse} where {allowed} is allowed, but that may be chance (p {p}; "
+        "{interval}); {can}"
+    ).format(**known, can=_can_show(row, comparison.max_drop, worse))
+
+
+def _can_show(row: Difference, max_drop: float, worse: str) -> str:
+    """Say what so many queries can show, and how many it takes, by the formula of plans."""
+    assert row.spread is not None  # only where there is a difference
+    n, units = row.spread.n, row.spread.n_clusters or row.spread.n
+    if units < row.fewest:
+        return ngettext(
+            "{n} query can show no drop; it takes {needed} at least",
+            "{n} queries can show no drop; it takes {needed} at least",
+            n,
+        ).format(n=n, needed=row.fewest)
+    detectable = 0.0 if math.isnan(row.detectable) else row.detectable
+    needed = max(math.ceil(n * (detectable / (row.drop - max_drop)) ** 2), row.fewest)
+    return _(
+        "{n} queries can show drops from {detectable} on, and to show one of {worse} takes about "
+        "{needed:,}"
+    ).format(n=n, detectable=_at_least(max_drop + detectable), worse=worse, needed=needed)
+
+
+def _at_least(value: float) -> str:
+    return f"{value:.4f}" if value >= 0.00005 else f"{value:.1g}"

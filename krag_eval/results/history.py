@@ -45,7 +45,7 @@ from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
 from krag_eval.statistics.comparison import (
     MAY_DIFFER,
     On,
-    brought_together,
+    aligned,
     checked_metrics,
     differing,
     may_be_others,
@@ -55,6 +55,7 @@ from krag_eval.statistics.comparison import (
 )
 from krag_eval.statistics.gates import (
     GateReport,
+    Terms,
     against,
     allowed_failures,
     check,
@@ -62,8 +63,7 @@ from krag_eval.statistics.gates import (
     floor_gates,
     settled,
 )
-from krag_eval.statistics.intervals import warn_of_few_queries
-from krag_eval.statistics.paired import standings
+from krag_eval.statistics.intervals import check_sampling, standings, warn_of_few_queries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -258,7 +258,7 @@ class History(Shown):
             (name, metric): (one.low, one.high)
             for results, averages in _drawn_alike(self.runs, self.metrics)
             for metric, standing in standings(
-                results, averages, level=_LEVEL, n_resamples=_N_RESAMPLES, seed=0
+                results, averages, check_sampling(_LEVEL, _N_RESAMPLES)
             ).items()
             for name, one in standing.items()
         }
@@ -416,29 +416,30 @@ class History(Shown):
             raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
         last, language = whole("last", last, 1), language_of(language)
         metrics = _asked(result, metric)
-        failed = allowed_failures({"new": result}, allow_failures)
+        sampling = check_sampling(level, n_resamples, seed)
+        terms = Terms(
+            sampling, max_drop, on, by, clusters, boolean("strict", strict), allow_failures
+        )
+        failed = allowed_failures({"new": result}, terms)
         among = _Comparable.of(self, result, on, allow_failures)
         groups = among.groups(metrics, last)
-        sampling = {"level": level, "n_resamples": n_resamples, "seed": seed, "clusters": clusters}
         compared = []
         for names, pairs in groups:
             mean = _mean_of(pairs, result, [metrics[name][1] for name in names])
-            compared.append(against(result, mean, names, max_drop, on, sampling))
+            compared.append(against(result, mean, names, terms))
             failed |= {run.name: n for run, _, _ in pairs if (n := run.result.n_failed)}
         gates = [*floor_gates(result, floors), *drop_gates(compared, by)]
         notes = [told_left_out(len(one.queries), one.left_out)
                  for one in compared if one.left_out]  # fmt: skip
         if baseline is not None:
-            with_it = check(result, baseline=baseline, metric=list(metrics), max_drop=max_drop,
-                            on=on, by=by, allow_failures=allow_failures,
-                            sampling=sampling)  # fmt: skip
+            with_it = check(result, None, baseline, list(metrics), terms._replace(strict=False))
             said = _("{} (against the baseline)")
             gates += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
             failed |= with_it.failed
             if with_it.left_out:
                 notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out))
         return HistoryReport(
-            gates=settled(gates, strict=boolean("strict", strict)),
+            gates=settled(gates, terms),
             left_out={name: some for one in compared for name, some in one.left_out.items()},
             n_compared=min(len(one.queries) for one in compared),
             language=language,
@@ -533,7 +534,7 @@ def _apart(before: EvaluationResult, after: EvaluationResult) -> tuple[bool, lis
     if not (has_rows(before) and has_rows(after)):
         return _settings_apart(before, after), []
     with muted():
-        ours, theirs = brought_together(before, after)
+        ours, theirs = aligned({"before": before, "after": after})[0].values()
     settings, measured = differing(ours, theirs)
     same = sorted(map(str, before.labels)) == sorted(map(str, after.labels))
     what = "ground truth" if same else "questions"
@@ -737,7 +738,8 @@ def _brought_to(
     pair, n_failed = None, run.result.n_failed
     try:
         with muted():
-            theirs, ours = brought_together(result, run.result, on, _CALLED)
+            both = dict(zip(_CALLED, (result, run.result), strict=True))
+            theirs, ours = aligned(both, on)[0].values()
         apart = [one for several in differing(ours, theirs) for one in several]
         pair = run, ours, theirs
         if not apart and 2 * theirs.n_queries < result.n_queries:

@@ -736,19 +736,12 @@ class EvaluationResult(Shown):
         0  chat  20    0.5   1.0
         1  wiki  20    1.0   0.5
         """
+        from krag_eval.statistics.intervals import check_sampling
         from krag_eval.statistics.slices import slices
 
         self._warn_of_failed()
-        return slices(
-            self,
-            tag,
-            self.evaluated_cutoff(k),
-            metrics,
-            level=level,
-            n_resamples=n_resamples,
-            seed=seed,
-            diagnosis=diagnosis,
-        )
+        sampling = check_sampling(level, n_resamples, seed)
+        return slices(self, tag, self.evaluated_cutoff(k), metrics, sampling, diagnosis)
 
     def predicts(
         self,
@@ -799,10 +792,11 @@ class EvaluationResult(Shown):
         >>> found.best, round(found.spearman, 3)
         ('mrr@2', 1.0)
         """
+        from krag_eval.statistics.intervals import check_sampling
         from krag_eval.statistics.predicting import predictions
 
         self._warn_of_failed()
-        return predictions(self, scores, level=level, n_resamples=n_resamples, seed=seed)
+        return predictions(self, scores, check_sampling(level, n_resamples, seed))
 
     def budget_to_recall(
         self,
@@ -844,11 +838,10 @@ class EvaluationResult(Shown):
         >>> found.value, found.unit, found.low, found.high
         (7.0, 'w', 3.0, 7.0)
         """
-        from krag_eval.statistics.intervals import budget_to_recall
+        from krag_eval.statistics.intervals import budget_to_recall, check_sampling
 
-        return budget_to_recall(
-            self, recall, length=length, level=level, n_resamples=n_resamples, seed=seed
-        )
+        sampling = check_sampling(level, n_resamples, seed)
+        return budget_to_recall(self, recall, length, sampling)
 
     @spoken
     def check(
@@ -912,26 +905,12 @@ class EvaluationResult(Shown):
         failed: macro_recall@5 is 0.5000, below the floor of 0.8
         passed: mrr@5 is 1.0000, at or above the floor of 1
         """
-        from krag_eval.statistics.gates import check
+        from krag_eval.statistics.gates import Terms, check
+        from krag_eval.statistics.intervals import check_sampling
 
-        sampling = {
-            "level": level,
-            "n_resamples": n_resamples,
-            "seed": seed,
-            "clusters": clusters,
-        }
-        return check(
-            self,
-            floors,
-            baseline=baseline,
-            metric=metric,
-            max_drop=max_drop,
-            on=on,
-            by=by,
-            strict=strict,
-            allow_failures=allow_failures,
-            sampling=sampling,
-        )
+        sampling = check_sampling(level, n_resamples, seed)
+        terms = Terms(sampling, max_drop, on, by, clusters, strict, allow_failures)
+        return check(self, floors, baseline, metric, terms)
 
     @spoken
     def plot(

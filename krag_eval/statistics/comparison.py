@@ -1,7 +1,7 @@
 """Comparison: whether one retriever is better than another on the same queries, and how surely.
 
-What may be compared is checked here, and what was found is put into words and tables; the numbers
-come from :mod:`krag_eval.statistics.paired`. pandas loads when it is needed.
+What may be compared is checked here; the numbers come from :mod:`krag_eval.statistics.paired`, the
+words from :mod:`krag_eval.presenting`. pandas loads when it is needed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,14 @@ from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spe
 from krag_eval.scoring.metrics import mark_in, resolved_average
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics import intervals, paired
-from krag_eval.statistics.intervals import Clusters
-from krag_eval.statistics.paired import Difference, PerQuery, Standing
+from krag_eval.statistics.intervals import (
+    Clusters,
+    Sampling,
+    Standing,
+    check_sampling,
+    standings,
+)
+from krag_eval.statistics.paired import Difference, PerQuery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,77 +156,55 @@ def compare(
         if metric is not None:
             raise InvalidType("metric", f"must be given once, got {clipped(given[-1])} as well")
         *given, metric = given  # type: ignore[assignment]  # it came by position
-    return compared(
-        _checked_results(_by_name(given, names)),
-        metric,
-        baseline=baseline,
-        on=on,
-        clusters=clusters,
-        level=level,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
+    named, sampling = _by_name(given, names), check_sampling(level, n_resamples, seed)
+    return compared(named, metric, sampling, baseline=baseline, on=on, clusters=clusters)
 
 
 def compared(
     named: Mapping[str, EvaluationResult],
     asked: Any,
+    sampling: Sampling,
     *,
     baseline: str | None = None,
     on: On = "all",
     clusters: str | None = None,
-    level: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
     max_drop: float = 0.0,
 ) -> Comparison:
     """Compare results by name, as :func:`compare`; ``max_drop`` is what a gate allows."""
-    intervals.check_sampling(level, n_resamples, seed)
+    _check_results(named)
     if baseline is not None:
         errors.one_of("baseline", baseline, list(named))
     errors.one_of("on", on, get_args(On))
-    aligned, left_out = _aligned(named, on)
-    first = check_comparable(aligned)
+    together, left_out = aligned(named, on)
+    first = check_comparable(together)
     intervals.check_counted(first)
     metrics = checked_metrics(named, default_metric(first) if asked is None else asked)
-    check_same_metrics(aligned, metrics)
+    check_same_metrics(together, metrics)
     intervals.warn_of_few_queries(int(np.count_nonzero(first.counted)))
-    grouped = None if clusters is None else Clusters.of(list(aligned.values()), clusters)
-    differences, values = paired.paired_differences(
-        aligned,
-        metrics,
-        level=level,
-        n_resamples=n_resamples,
-        seed=seed,
-        baseline=baseline,
-        clusters=grouped,
-        max_drop=max_drop,
-    )
-    _warn_of_many_tests(differences, n_resamples, level)
+    grouped = None if clusters is None else Clusters.of(list(together.values()), clusters)
+    drawing = paired.Drawing(sampling, grouped, max_drop)
+    differences, values = paired.paired_differences(together, metrics, drawing, baseline)
+    _warn_of_many_tests(differences, sampling)
+    pairs = (((together[row.a], together[row.b]), metrics[row.metric]) for row in differences)
     return Comparison(
-        differences=differences,
-        level=float(level),
-        n_resamples=int(n_resamples),
-        seed=int(seed),
-        signature=_common_signature(aligned),
+        differences,
+        *sampling,
+        signature=_common_signature(together),
         queries=[q for q, counted in zip(first.labels, first.counted, strict=True) if counted],
         per_query=values,
-        compared=dict(aligned),
+        compared=dict(together),
         given=dict(named),
         baseline=baseline,
         left_out=left_out,
         clusters=clusters,
         max_drop=max_drop,
-        dependent={}
-        if clusters is not None
-        else dependent_tags(
-            ((aligned[row.a], aligned[row.b]), metrics[row.metric]) for row in differences
-        ),
+        dependent={} if clusters is not None else dependent_tags(pairs),
     )
 
 
-def _warn_of_many_tests(differences: Sequence[Difference], n_resamples: int, level: float) -> None:
+def _warn_of_many_tests(differences: Sequence[Difference], sampling: Sampling) -> None:
     """Warn where even the smallest p of random swaps would not pass Holm's correction."""
+    level, n_resamples, _seed = sampling
     n = sum(not math.isnan(p) for row in differences for p in (row.p_permutation, row.p_share))
     n_swaps = max(n_resamples, min(paired.swaps_for(n, level), paired.MOST_SWAPS))
     if n >= (1 - level) * (n_swaps + 1):
@@ -277,7 +261,7 @@ def _by_name(given: Sequence[Any], names: Sequence[str] | None) -> Mapping[str, 
         if names is not None:
             raise InvalidInput("names", "are for results without names", "leave it out")
         return results
-    listed = list(given)
+    listed = given
     if not others and not isinstance(results, EvaluationResult):
         if isinstance(results, str) or not isinstance(results, Iterable):
             be = 'map names to results, such as {"bm25": result_a, "dense": result_b}'
@@ -285,10 +269,10 @@ def _by_name(given: Sequence[Any], names: Sequence[str] | None) -> Mapping[str, 
         listed = list(results)
     if names is None:
         names = [f"system_{number}" for number in range(1, len(listed) + 1)]
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    if isinstance(names, str):
         raise must("names", "be a list of names", names, kind=InvalidType)
     called = [errors.text("names", name, "texts that are not empty") for name in names]
-    if len(set(called)) != len(listed) or len(called) != len(listed):
+    if not len(set(called)) == len(called) == len(listed):
         raise must("names", f"be one for each of {len(listed)} results, none twice", called)
     return dict(zip(called, listed, strict=True))
 
@@ -302,31 +286,34 @@ _NO_COLUMNS = ("slice", "n", "average", "spread", "detectable", "alpha", "is_of_
 _LeftOut: TypeAlias = Mapping[str, list[str | int]]
 
 
-def _aligned(
-    results: Mapping[str, EvaluationResult], on: On
+def aligned(
+    results: Mapping[str, EvaluationResult], on: On = "all"
 ) -> tuple[Mapping[str, EvaluationResult], _LeftOut]:
     """Bring results to the same queries, in the order of the first, and to the cutoffs all have.
 
     What cannot be brought together is left as it is, for :func:`check_comparable` to refuse; a
     result that needs nothing is left alone.
+
+    Raises:
+        InvalidInput: If one has no per-query rows, or nothing is common that was asked for.
     """
     every, cutoffs = [one.k for one in results.values()], tuple[Cutoff, ...]()
     if any(set(one) != set(every[0]) for one in every):
         cutoffs = tuple(k for k in every[0] if all(k in one for one in every))
     labels = {name: result.labels for name, result in results.items()}
-    first, *others = labels.values()
-    kept = first if all(first == other for other in others) else _shared_labels(labels, on)
-    aligned = {}
+    kept = _shared_labels(labels, on)
+    together = {}
     for name, result in results.items():
-        position = {label: place for place, label in enumerate(result.labels)}
-        stays = kept is None or result.labels == kept
-        places = None if stays else [position[label] for label in kept or ()]
-        aligned[name] = part_of(result, places, cutoffs)
+        places = None
+        if kept is not None and labels[name] != kept:
+            position = {label: place for place, label in enumerate(labels[name])}
+            places = [position[label] for label in kept]
+        together[name] = part_of(result, places, cutoffs)
     if kept is None:
-        return aligned, {}
+        return together, {}
     among = set(kept)
     left_out = {name: [one for one in own if one not in among] for name, own in labels.items()}
-    return aligned, {name: missing for name, missing in left_out.items() if missing}
+    return together, {name: missing for name, missing in left_out.items() if missing}
 
 
 def _shared_labels(labels: Mapping[str, Sequence[str | int]], on: On) -> Sequence[str | int] | None:
@@ -336,29 +323,31 @@ def _shared_labels(labels: Mapping[str, Sequence[str | int]], on: On) -> Sequenc
         InvalidInput: If what is common was asked for, and labels do not tell queries apart or
             there is none.
     """
-    unpaired = {name: why for name, own in labels.items() if (why := _why_not_paired(own))}
     order, *others = labels.values()
+    if all(order == other for other in others):
+        return order
+    unpaired = {name: why for name, own in labels.items() if (why := why_not_paired(own))}
     shared = {*order}.intersection(*others)
     if on == "all":
         same = all(len(shared) == len(own) for own in labels.values())
         return order if same and not unpaired else None
     for name, why in unpaired.items():
-        raise InvalidInput(
-            "results",
-            f": {name!r} {why}, so it is not known which of its queries others have",
-            "Evaluate with a label for each query: queries= in Python, its question in a file",
-        )
+        problem = f": {name!r} {why}, so it is not known which of its queries others have"
+        raise InvalidInput("results", problem, LABEL_THEM)
     if not shared:
         raise InvalidInput("results", ": there is no query that all of them have")
     return [one for one in order if one in shared]
 
 
-def _why_not_paired(labels: Sequence[str | int]) -> str:
+LABEL_THEM = "Evaluate with a label for each query: queries= in Python, its question in a file"
+
+
+def why_not_paired(labels: Sequence[str | int]) -> str:
     """Say why labels cannot tell what two results have in common; nothing if they can."""
     if list(labels) == list(range(len(labels))):
         return "has no labels of its queries, only their positions"
     repeated = [label for label, n in Counter(labels).items() if n > 1]
-    return f"has {_named(repeated)} more than once" if repeated else ""
+    return f"has {some(repeated)} more than once" if repeated else ""
 
 
 def part_of(
@@ -500,13 +489,11 @@ class Comparison(Shown):
     @cached_property
     def _standings(self) -> Mapping[str, Mapping[str, Standing]]:
         """Metric -> system -> its average and interval, the best on the first metric first."""
-        found = paired.standings(
+        found = standings(
             self.compared,
             checked_metrics(self.compared, self.metrics),
-            level=self.level,
-            n_resamples=self.n_resamples,
-            seed=self.seed,
-            clusters=self.grouping,
+            Sampling(self.level, self.n_resamples, self.seed),
+            self.grouping,
         )
         first = self.metrics[0]
         order = sorted(found[first], key=lambda name: self._loss(first, found[first][name].value))
@@ -529,13 +516,10 @@ class Comparison(Shown):
             name: self._loss(metric, one.value) for name, one in self._standings[metric].items()
         }
         least = min(losses.values())
-        if math.isinf(least):
-            return []
+        bound = -math.inf if math.isinf(least) else least + intervals.ROUNDING * abs(least)
         n_of = {name: np.isfinite(one).sum() for name, one in self.per_query[metric].items()}
-        best = [
-            name for name, loss in losses.items() if loss <= least + intervals.ROUNDING * abs(least)
-        ]
-        return [name for name in best if n_of[name] == max(n_of.values())]
+        most = max(n_of.values())
+        return [name for name, loss in losses.items() if loss <= bound and n_of[name] == most]
 
     @property
     def leaderboard(self) -> pd.DataFrame:
@@ -593,11 +577,10 @@ class Comparison(Shown):
         """
         import pandas as pd
 
-        asked = {name: result.retrieval for name, result in self.results.items()}
         rows = {
             name: (*run.latency, len(run.failures))
-            for name, run in asked.items()
-            if run is not None
+            for name, result in self.results.items()
+            if (run := result.retrieval) is not None
         }
         columns = ["mean", "p50", "p95", "failed"]
         return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
@@ -630,28 +613,28 @@ class Comparison(Shown):
         if n is not None:
             n = whole("n", n, 1)
         values = self.per_query[self._checked_metric(metric)]
-        a, b = self._checked_pair(a, b)
-        change = paired.changes_of(values[a], values[b])
+        of_a, of_b = (values[name] for name in self._checked_pair(a, b))
+        change = paired.changes_of(of_a, of_b)
         order = np.argsort(-np.abs(change), kind="stable")[: np.count_nonzero(change)][:n]
-        columns = {"value_a": values[a], "value_b": values[b], "difference": change}
-        table = pd.DataFrame({name: column[order] for name, column in columns.items()})
-        table[["value_a", "value_b"]] = table[["value_a", "value_b"]].replace(np.inf, np.nan)
-        table.index = pd.Index([self.queries[i] for i in order.tolist()], name="query")
-        return table
+        shown = [np.where(np.isinf(one), np.nan, one) for one in (of_a, of_b)]
+        columns = dict(zip(("value_a", "value_b", "difference"), (*shown, change), strict=True))
+        index = pd.Index([self.queries[i] for i in order.tolist()], name="query")
+        return pd.DataFrame({name: one[order] for name, one in columns.items()}, index)
 
     def _checked_metric(self, metric: str | None) -> str:
-        if metric is not None:
-            metric = resolved_average("metric", metric, self.metrics)
-        return _one_of("metric", metric, self.metrics)
+        if metric is None and len(self.metrics) == 1:
+            return self.metrics[0]
+        return resolved_average("metric", metric, self.metrics)
 
     def _checked_pair(self, a: str | None, b: str | None) -> tuple[str, str]:
-        names = self.names
         if a is None and b is None and len(self.pairs) == 1:
             return self.pairs[0]
-        first, second = _one_of("a", a, names), _one_of("b", b, names)
-        if first == second:
-            raise InvalidInput("b", f"must be another system than a, got {first!r} twice")
-        return first, second
+        for argument, name in (("a", a), ("b", b)):
+            if name not in self.names:
+                raise errors.unknown(argument, name, self.names)
+        if a == b:
+            raise InvalidInput("b", f"must be another system than a, got {b!r} twice")
+        return str(a), str(b)
 
     def to_judge(
         self, n: int = 40, metric: str | None = None, a: str | None = None, b: str | None = None
@@ -788,59 +771,44 @@ class Comparison(Shown):
 
 
 def checked_metrics(
-    results: Mapping[str, EvaluationResult | Summary], metric: object
+    results: Mapping[str, EvaluationResult | Summary], metric: object, argument: str = "metric"
 ) -> dict[str, tuple[str, Cutoff]]:
     """Return the metrics asked for: spelling -> (key, cutoff).
 
     Args:
         results: Name -> result, or a summary of no queries, which knows what there will be.
         metric: An average at a cutoff, or several.
+        argument: The argument it came in.
 
     Raises:
         TypeError: If it is neither.
         ValueError: If a result has no such average.
     """
     if not isinstance(metric, Iterable):
-        problem = f"must be a string such as 'ndcg@10', or several, got {metric!r}"
-        raise InvalidType("metric", problem)
-    metrics: dict[str, tuple[str, Cutoff]] = {}
-    for one in [metric] if isinstance(metric, str) else metric:
-        key, k = _checked_metric(results, one)
-        name = f"{key}@{spelled(k)}"
-        if name in metrics:
-            raise InvalidInput("metric", f"must not name a metric twice, got {name!r} twice")
-        metrics[name] = key, k
-    if not metrics:
-        raise InvalidInput("metric", "must name at least one metric, got none")
-    return metrics
+        be = "be a string such as 'ndcg@10', or several"
+        raise must(argument, be, metric, kind=InvalidType)
+    listed = [metric] if isinstance(metric, str) else metric
+    found = [checked_metric(results, one, argument) for one in listed]
+    if not found:
+        raise InvalidInput(argument, "must name at least one metric, got none")
+    return {f"{key}@{spelled(k)}": (key, k) for key, k in found}
 
 
-def _checked_metric(
-    results: Mapping[str, EvaluationResult | Summary], metric: object
+def checked_metric(
+    results: Mapping[str, EvaluationResult | Summary],
+    metric: object,
+    argument: str,
+    more: Iterable[str] = (),
 ) -> tuple[str, Cutoff]:
-    key, k = parse_metric(metric)
+    """Return the key and the cutoff of an average that all results have, or of ``more``."""
+    key, k = parse_metric(metric, argument)
     for name, result in results.items():
         if k not in result.k:
-            raise InvalidInput(
-                "metric",
-                f": {metric!r} needs the cutoff {spelled(k)}, and {name!r} was evaluated at "
-                f"{', '.join(map(spelled, result.k))}",
-                Advice("evaluate with {}", k=...),
-            )
-        try:
-            key = resolved_average("metric", key, result.averages(k), result.keys)
-        except InvalidInput as error:
-            within = f" of {name!r}"
-            raise InvalidInput("metric", error.problem, error.fix, within=within) from None
+            at = f"{name!r} was evaluated at {', '.join(map(spelled, result.k))}"
+            problem = f": {clipped(metric)} needs the cutoff {spelled(k)}, and {at}"
+            raise InvalidInput(argument, problem, Advice("evaluate with {}", k=...))
+        key = resolved_average(argument, key, [*result.averages(k), *more], result.keys)
     return key, k
-
-
-def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:
-    if value is not None:
-        return errors.one_of(argument, value, allowed)
-    if len(allowed) > 1:
-        raise errors.unknown(argument, value, allowed)
-    return allowed[0]
 
 
 #: Settings in which comparable results may differ; their cutoffs are compared as a set.
@@ -865,16 +833,15 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> EvaluationResul
         KragEvalWarning: If something is unknown: the ground truth of a result of 0.1.0, the
             settings of a matcher of one's own; or if versions differ.
     """
-    (first_name, first), *others = _checked_results(results).items()
+    _check_results(results)
+    (first_name, first), *others = results.items()
     for name, other in others:
         settings, measured = differing(first, other)
         if settings or measured:
-            raise InvalidInput(
-                "results",
-                f": {first_name!r} and {name!r} cannot be compared, because they differ in "
-                f"{'; '.join([*settings, *measured])}",
-                _remedy({first_name: first, name: other}, settings),
-            )
+            why = f"because they differ in {'; '.join([*settings, *measured])}"
+            problem = f": {first_name!r} and {name!r} cannot be compared, {why}"
+            remedy = _remedy({first_name: first, name: other}, settings)
+            raise InvalidInput("results", problem, remedy)
     old = _without_digests(results)
     if old:
         told = _(
@@ -890,44 +857,65 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> EvaluationResul
 def differing(first: EvaluationResult, other: EvaluationResult) -> tuple[list[str], list[str]]:
     """Say in which settings two results differ, and in what they were measured on.
 
-    Settings that comparable results may differ in are left out.
+    Settings that comparable results may differ in are left out; what is measured is told with the
+    queries that it differs for.
     """
-    names = [name for name in {**first.settings, **other.settings} if name not in MAY_DIFFER]
-    pairs = [(name, first.settings.get(name, "?"), other.settings.get(name, "?")) for name in names]
-    settings = [
-        f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if same(ours, theirs) is False
-    ]
+    settings = differing_settings(first.settings, other.settings)
     if set(first.k) != set(other.k):
         ours, theirs = (",".join(map(spelled, result.k)) for result in (first, other))
         settings.append(f"k: {ours} vs {theirs}")
-    measured = _differing_queries(first, other)
-    if first.labels == other.labels:
-        measured += _differing_ground_truth(first, other)
+    if first.n_queries != other.n_queries:
+        return settings or [f"queries: {first.n_queries} vs {other.n_queries}"], []
+    both: tuple[Mapping[str, Sequence[Any]], ...]
+    if first.labels != other.labels:
+        reordered = sorted(map(repr, first.labels)) == sorted(map(repr, other.labels))
+        both = tuple(
+            {"order of the queries" if reordered else "queries": one.labels}
+            for one in (first, other)
+        )
+    else:
+        both = _measured_on(first), _measured_on(other)
+    measured, matchers = [], [one.settings.get("matcher", "") for one in (first, other)]
+    for what, ours_of in both[0].items():
+        rows = zip(first.labels, ours_of, both[1].get(what, ours_of), strict=True)
+        places = [label for label, our, their in rows if our != their]
+        if places and (what != "ground truth" or same(*matchers) is not False):
+            measured.append(f"{what}: {some(places)}")
     return settings, measured
 
 
-def brought_together(
-    first: EvaluationResult,
-    other: EvaluationResult,
-    on: On = "all",
-    names: tuple[str, str] = ("first", "other"),
-) -> tuple[EvaluationResult, EvaluationResult]:
-    """Return two results on the queries and cutoffs that :func:`compare` would compare them on.
+def _measured_on(result: EvaluationResult) -> dict[str, Sequence[Any]]:
+    """Return what must be the same for each query, by what it is, as far as it is known."""
+    table, rows = next(iter(result.tables.values())), result.rows
+    found: dict[str, Sequence[Any]] = {
+        "counted in the averages": result.counted.tolist(),
+        "number of ground-truth items": table["ground_truth"].tolist(),
+    }
+    if rows.judged is not None:
+        found["which documents were looked at"] = rows.judged.digests
+    if rows.digests is not None:
+        # The last part is of what the matcher looks at.
+        found["ground truth"] = [one.rpartition("-")[2] for one in rows.digests]
+    return found
 
-    Errors call them by their names.
 
-    Raises:
-        InvalidInput: If one has no per-query rows, or nothing is common that was asked for.
-    """
-    aligned, _ = _aligned(dict(zip(names, (first, other), strict=True)), on)
-    return aligned[names[0]], aligned[names[1]]
+def differing_settings(
+    ours: Mapping[str, str], theirs: Mapping[str, str], ignored: Sequence[str] = MAY_DIFFER
+) -> list[str]:
+    """Say in which settings two results differ."""
+    pairs = {name: (ours.get(name, "?"), theirs.get(name, "?")) for name in {**ours, **theirs}}
+    return [
+        f"{name}: {our} vs {their}"
+        for name, (our, their) in pairs.items()
+        if name not in ignored and same(our, their) is False
+    ]
 
 
 def _remedy(results: Mapping[str, EvaluationResult], settings: Sequence[str]) -> Fix:
     """Say what to do about two results that cannot be compared, as they differ in settings."""
     first, other = (result.labels for result in results.values())
     in_settings = [one for one in settings if not one.startswith("queries: ")]
-    can_be_told = not any(_why_not_paired(labels) for labels in (first, other))
+    can_be_told = not any(why_not_paired(labels) for labels in (first, other))
     if not in_settings and can_be_told and {*first} != {*other}:
         told = "Evaluate both over the same queries, or compare those that both have with {}"
         return Advice(told, on="common")
@@ -936,7 +924,7 @@ def _remedy(results: Mapping[str, EvaluationResult], settings: Sequence[str]) ->
     return f"Evaluate both over the same queries with the same settings{old}"
 
 
-def _checked_results(results: Mapping[str, EvaluationResult]) -> Mapping[str, EvaluationResult]:
+def _check_results(results: Mapping[str, EvaluationResult]) -> None:
     for name, result in results.items():
         if not isinstance(name, str):
             raise InvalidType("results", f": a name must be a string, got {name!r}")
@@ -945,49 +933,6 @@ def _checked_results(results: Mapping[str, EvaluationResult]) -> Mapping[str, Ev
             raise InvalidType("results", problem)
     if len(results) < 2:
         raise must("results", "hold at least two results to compare", len(results))
-    return results
-
-
-def _differing_queries(first: EvaluationResult, other: EvaluationResult) -> list[str]:
-    if first.n_queries != other.n_queries:
-        known = first.settings.get("queries") != other.settings.get("queries")
-        return [] if known else [f"queries: {first.n_queries} vs {other.n_queries}"]
-    if first.labels == other.labels:
-        return _first_difference("counted in the averages", first, first.counted, other.counted)
-    reordered = sorted(map(repr, first.labels)) == sorted(map(repr, other.labels))
-    what = "order of the queries" if reordered else "queries"
-    return _first_difference(what, None, first.labels, other.labels)
-
-
-def _differing_ground_truth(first: EvaluationResult, other: EvaluationResult) -> list[str]:
-    """Say where the same queries have other ground truth, as far as it is known."""
-    n_items = [next(iter(one.tables.values()))["ground_truth"] for one in (first, other)]
-    differing = _first_difference("number of ground-truth items", first, *n_items)
-    differing += _differing_judged(first, other)
-    ours, theirs = first.rows.digests, other.rows.digests
-    if ours is None or theirs is None:
-        return differing
-    rows = zip(first.labels, ours, theirs, strict=True)
-    # The last part is of what their matcher looks at, and it is the same matcher.
-    places = [label for label, *both in rows if len({one.rpartition("-")[2] for one in both}) > 1]
-    matchers = [one.settings.get("matcher", "") for one in (first, other)]
-    if places and same(*matchers) is not False:
-        differing.append(f"the ground truth of {_named(places)}")
-    return differing
-
-
-def _differing_judged(first: EvaluationResult, other: EvaluationResult) -> list[str]:
-    """Say for which queries other documents were looked at, where both know."""
-    ours, theirs = first.rows.judged, other.rows.judged
-    if ours is None or theirs is None:
-        return []
-    rows = zip(first.labels, ours.digests, theirs.digests, strict=True)
-    places = [label for label, our, their in rows if our != their]
-    return [f"which documents were looked at for {_named(places)}"] if places else []
-
-
-def _named(labels: Sequence[str | int]) -> str:
-    return f"{'query' if len(labels) == 1 else 'queries'} {some(labels)}"
 
 
 def named_tag(tag: str) -> str:
@@ -999,24 +944,6 @@ def some(labels: Sequence[str | int], n: int = _NAMED, more: str = " and {} more
     """Name the first few labels, and say how many more there are."""
     named = ", ".join(map(clipped, labels[:n]))
     return named + more.format(len(labels) - n) if len(labels) > n else named
-
-
-def _first_difference(
-    what: str, labelled: EvaluationResult | None, ours: Iterable[Any], theirs: Iterable[Any]
-) -> list[str]:
-    """Word where two columns differ first, and in how many places more, if they do.
-
-    Queries go by the labels of a result, or by their positions.
-    """
-    pairs = list(zip(*(np.asarray(one, object).tolist() for one in (ours, theirs)), strict=True))
-    places = [at for at, (our, their) in enumerate(pairs) if our != their]
-    if not places:
-        return []
-    at = places[0]
-    our, their = map(clipped, pairs[at])
-    place = f"position {at}" if labelled is None else f"query {clipped(labelled.labels[at])}"
-    others = f", and {len(places) - 1} more" if len(places) > 1 else ""
-    return [f"{what}: {our} vs {their} ({place}{others})"]
 
 
 def _without_digests(results: Mapping[str, EvaluationResult]) -> str:
@@ -1075,12 +1002,10 @@ def check_same_metrics(
         for name, other in others:
             alike = same_metric(first, other, key)
             if alike is False:
-                raise InvalidInput(
-                    "results",
-                    f": {first_name!r} and {name!r} cannot be compared on {key}, because their "
-                    f"functions differ ({ours} vs {_marked(other, key)})",
-                    "Evaluate both with the same function, or compare another metric",
-                )
+                why = f"because their functions differ ({ours} vs {_marked(other, key)})"
+                problem = f": {first_name!r} and {name!r} cannot be compared on {key}, {why}"
+                fix = "Evaluate both with the same function, or compare another metric"
+                raise InvalidInput("results", problem, fix)
             if alike is None:
                 told = _("The metric {} of the results may be computed by different functions.")
                 warn(told.format(ours.partition("#")[0]), _(_NAME_IT))
@@ -1103,14 +1028,12 @@ def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
     if len(set(versions.values())) == 1:
         return
     named = ", ".join(f"{name!r}: {version}" for name, version in versions.items())
-    numbers = {_numbers_since(version) for version in versions.values()}
-    if len(numbers) > 1:
+    told = _("The results were made by different versions of krag_eval ({}).")
+    if len(set(map(_numbers_since, versions.values()))) > 1:
         told = _(
             "The results were made by different versions of krag_eval ({}), between which reported "
             "numbers changed."
         )
-    else:
-        told = _("The results were made by different versions of krag_eval ({}).")
     advice = _(
         "See 'changes in reported numbers' in the documentation, or evaluate all with one version"
     )

@@ -21,18 +21,24 @@ from krag_eval import errors
 from krag_eval._doors import Shown
 from krag_eval._language import _
 from krag_eval.documents import DocumentLike, id_of, is_blank, read_id, read_text
-from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, must, number, warn
-from krag_eval.matching.identity import same
+from krag_eval.errors import InvalidInput, InvalidType, clipped, must, number, warn
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.rows import RowsInMemory, rows_at
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS
-from krag_eval.statistics.comparison import check_same_metrics, checked_metrics, some
+from krag_eval.statistics.comparison import (
+    LABEL_THEM,
+    check_same_metrics,
+    checked_metrics,
+    differing_settings,
+    some,
+    why_not_paired,
+)
 from krag_eval.statistics.intervals import (
-    FEW_CLUSTERS,
     FEW_QUERIES,
+    Clusters,
     QuerySums,
-    told_untagged,
     wilson,
 )
 
@@ -149,15 +155,19 @@ def debias(
     elif metric is not None or clusters is not None:
         argument = "clusters" if metric is None else "metric"
         raise InvalidInput(argument, "is for results, and these are plain values", "leave it out")
-    if clusters is not None:
-        errors.text("clusters", clusters, "the name of a tag")
     parts = _Parts.of(given, metrics, clusters)
     compared_by = _compared_by(given) if of_results else None
-    _warn_of_few(parts)
+    if parts.n_labelled < FEW_QUERIES:
+        told = _(
+            "People labelled {n} questions. With fewer than {few} the interval may miss the true "
+            "value more often than its level says."
+        )
+        advice = _("Label more, drawn at random from those asked")
+        warn(told.format(n=parts.n_labelled, few=FEW_QUERIES), advice)
     values = tuple(_debiased(parts, i, name, systems, level) for i, name in enumerate(metrics))
     _warn_of_sameness(values, given)
-    counts = parts.n_labelled, parts.n_asked
-    return Debiased(values, float(level), *counts, systems, clusters, compared_by)
+    n_asked = len(parts.judge[0].columns)
+    return Debiased(values, float(level), parts.n_labelled, n_asked, systems, clusters, compared_by)
 
 
 @dataclass(frozen=True)
@@ -282,17 +292,15 @@ class Debiased(Shown):
 
 def _by_system(given: Mapping[str, Any]) -> tuple[_Given, tuple[str, ...]]:
     """Return what each argument holds, per system; and the two systems, none for one alone."""
-    named = {argument: value for argument, value in given.items() if _names_systems(value)}
-    if not named:
+    systems = next((tuple(one) for one in given.values() if _names_systems(one)), ())
+    if not systems:
         return {argument: [value] for argument, value in given.items()}, ()
-    systems = tuple(next(iter(named.values())))
     for argument, value in given.items():
-        if argument not in named:
+        if not isinstance(value, Mapping):
             problem = f"must name the systems as well, {systems!r}, got {type(value).__name__}"
             raise InvalidType(argument, problem)
         if len(value) != 2 or set(value) != set(systems):
-            allowed = "must name the same two systems in each place"
-            raise InvalidInput(argument, f"{allowed}, got {clipped(list(value))}")
+            raise must(argument, "name the same two systems in each place", list(value))
     return {name: [value[one] for one in systems] for name, value in given.items()}, systems
 
 
@@ -307,12 +315,13 @@ def _is_number(value: object) -> bool:
 
 def _are_results(given: _Given) -> bool:
     """Tell results from plain values, which do not mix."""
-    every = [(argument, one) for argument, systems in given.items() for one in systems]
-    of_results = isinstance(every[0][1], EvaluationResult)
-    for argument, one in every:
-        if isinstance(one, EvaluationResult) != of_results:
-            allowed = "an EvaluationResult" if of_results else "one value per question"
-            raise InvalidType(argument, f"must be {allowed}, as human is, got {type(one).__name__}")
+    of_results = isinstance(given[_HUMAN][0], EvaluationResult)
+    for argument, systems in given.items():
+        for one in systems:
+            if isinstance(one, EvaluationResult) != of_results:
+                be = "an EvaluationResult" if of_results else "one value per question"
+                problem = f"must be {be}, as human is, got {type(one).__name__}"
+                raise InvalidType(argument, problem)
     return of_results
 
 
@@ -325,51 +334,40 @@ def _metrics(given: _Given, metric: object) -> dict[str, tuple[str, Cutoff]]:
     }
     if metric is not None:
         chosen = checked_metrics(results, metric)
-        check_same_metrics(results, chosen)
-        return chosen
-    first, *others = results.values()
-    shared = {
-        f"{key}@{spelled(k)}": (key, k)
-        for k in first.k
-        if all(k in other.k for other in others)
-        for key in first.averages(k)
-        if all(key in other.averages(k) for other in others)
-    }
-    if not shared:
+    else:
+        first, *others = results.values()
+        chosen = {
+            f"{key}@{spelled(k)}": (key, k)
+            for k in first.k
+            for key in first.averages(k)
+            if all(k in other.k and key in other.averages(k) for other in others)
+        }
+    if not chosen:
         problem = ": there is no average at a cutoff that all of the results have"
         raise InvalidInput(_JUDGE, problem, "Evaluate all with the same k")
-    check_same_metrics(results, shared)
-    return shared
+    check_same_metrics(results, chosen)
+    return chosen
 
 
 def _check_settings(given: _Given) -> None:
     """Refuse results of other rules; the kind of documents may differ between people and judge."""
-    (human, *humans), judge = given[_HUMAN], given[_JUDGE][0]
-    for one in humans:
-        _refuse_other_settings(_HUMAN, one, human, _OF_THE_RUN)
-    _refuse_other_settings(_JUDGE, judge, human, (*_OF_THE_RUN, *_OF_THE_LABELS))
-    for argument in (_JUDGE, _UNLABELLED):
-        for one in given[argument]:
-            _refuse_other_settings(argument, one, judge, _OF_THE_RUN)
+    human, judge = given[_HUMAN][0], given[_JUDGE][0]
+    for argument, systems in given.items():
+        for place, one in enumerate(systems):
+            is_first_judge = argument == _JUDGE and place == 0
+            other = human if argument == _HUMAN or is_first_judge else judge
+            ignored = (*_OF_THE_RUN, *(_OF_THE_LABELS if is_first_judge else ()))
+            differing = differing_settings(_settings(other), _settings(one), ignored)
+            if differing:
+                told = "; ".join(differing)
+                problem = f"was evaluated with other settings than the others: {told}"
+                raise InvalidInput(argument, problem, "Evaluate all with the same settings")
 
 
-def _refuse_other_settings(
-    argument: str, one: EvaluationResult, other: EvaluationResult, ignored: Sequence[str]
-) -> None:
-    # How many queries lack ground truth may differ.
-    ours, theirs = (
-        {name: value.partition("(")[0] if name == "no_ground_truth" else value
-         for name, value in result.settings.items()}
-        for result in (one, other)
-    )  # fmt: skip
-    differing = [
-        f"{name}: {theirs.get(name, '?')} vs {ours.get(name, '?')}"
-        for name in {**theirs, **ours}
-        if name not in ignored and same(ours.get(name, "?"), theirs.get(name, "?")) is False
-    ]
-    if differing:
-        problem = f"was evaluated with other settings than the others: {'; '.join(differing)}"
-        raise InvalidInput(argument, problem, "Evaluate all with the same settings")
+def _settings(result: EvaluationResult) -> dict[str, str]:
+    """Return the settings; how many queries lack ground truth may differ."""
+    policy = result.settings.get("no_ground_truth", "").partition("(")[0]
+    return {**result.settings, "no_ground_truth": policy}
 
 
 # Whether people and judge saw the same lists.
@@ -382,17 +380,16 @@ def _compared_by(given: _Given) -> Literal["documents", "counts"]:
         InvalidInput: If labelled questions have other documents, or other ground truth where it
             must be the same.
     """
-    seen = []
-    for human, judge, asked in zip(*(given[argument] for argument in given), strict=True):
-        seen.append(_check_lists(_JUDGE, human, judge, human.labels))
+    labels, seen = given[_HUMAN][0].labels, []
+    for human, judge, asked in zip(*given.values(), strict=True):
+        seen.append(_check_lists(_JUDGE, human, judge, labels))
         if asked is not judge:
-            seen.append(_check_lists(_UNLABELLED, judge, asked, human.labels))
-            _check_ground_truth(_UNLABELLED, _JUDGE, judge, asked, human.labels)
+            seen.append(_check_lists(_UNLABELLED, judge, asked, labels))
+            _check_ground_truth(_UNLABELLED, _JUDGE, judge, asked, labels)
     for argument in (_HUMAN, _JUDGE):
         first, *others = given[argument]
         # Verdicts are on the claims of an answer, and each system gives its own.
         for other in others if "judge" not in first.settings else ():
-            labels = given[_HUMAN][0].labels
             _check_ground_truth(argument, "the first system", first, other, labels)
     return "documents" if all(seen) else "counts"
 
@@ -401,46 +398,45 @@ class _Facts(NamedTuple):
     """What is known of the lists and of the ground truth of some questions; ``None`` where not.
 
     Attributes:
-        listed: Number of documents, whatever the cutoff.
-        counts: Within each cutoff, the numbers of all documents, of relevant ones and of covered
-            items; none where unjudged documents are left out.
-        keys: What the documents are known by, where it is known what was looked at.
+        counts: What is counted in a list, whatever the cutoff (``""``) and within each one: how
+            many documents and, of these, relevant ones and covered items.
         texts: Texts and ids of the documents.
+        keys: What the documents are known by, where it is known what was looked at.
         truth: What tells the ground truth from another one.
     """
 
-    listed: list[int] | None
-    counts: dict[Cutoff, list[tuple[int, ...]]]
-    keys: list[list[_Names]] | None
+    counts: dict[Cutoff | Literal[""], IntArray]
     texts: list[list[_Names]] | None
-    truth: list[str] | None
+    keys: list[list[_Names]] | None
+    truth: NDArray[np.str_] | None
 
     @classmethod
     def of(cls, result: EvaluationResult, labels: Sequence[Any]) -> _Facts:
         position = {label: place for place, label in enumerate(result.labels)}
         at = [position[label] for label in labels]
+        # Where unjudged documents are left out, others are counted.
         tables = {} if result.settings.get("unjudged") == "leave_out" else result.tables
-        counts = {
-            k: [tuple(int(table[name][i]) for name in _COUNTED) for i in at]
+        counts: dict[Cutoff | Literal[""], IntArray] = {
+            k: np.stack([table[name][at] for name in _COUNTED], axis=1)
             for k, table in tables.items()
         }
-        digests, judged, evidence = result.rows.digests, result.rows.judged, result.evidence
-        truth = None if digests is None else [digests[i].rpartition("-")[2] for i in at]
+        judged, evidence = result.rows.judged, result.evidence
         keys = None if judged is None else [[("", key) for key in judged.keys[i]] for i in at]
-        if evidence is None:
-            return cls(None, counts, keys, None, truth)
-        listed = evidence.relevance.n_retrieved[at].tolist()
-        if evidence.texts is None:
-            return cls(listed, counts, keys, None, truth)
-        texts = evidence.texts
-        are_ids = texts.reading is read_id or getattr(texts, "are_ids", False)
-        names = [[_names(one, are_ids) for one in texts.documents(i)] for i in at]
-        return cls(listed, counts, keys, names, truth)
+        texts = None
+        if evidence is not None:
+            counts[""] = evidence.relevance.n_retrieved[at][:, np.newaxis]
+            if (known := evidence.texts) is not None:
+                are_ids = known.reading is read_id or getattr(known, "are_ids", False)
+                texts = [[_names(one, are_ids) for one in known.documents(i)] for i in at]
+        return cls(counts, texts, keys, _truth(result, labels))
 
-    def seen(self, k: Cutoff, in_full: Sequence[bool]) -> list[tuple[int, ...]]:
-        """Return what was counted within a cutoff: of some questions all, of others the length."""
-        pairs = zip(self.counts[k], in_full, strict=True)
-        return [counts if full else counts[:1] for counts, full in pairs]
+
+def _truth(result: EvaluationResult, labels: Sequence[Any]) -> NDArray[np.str_] | None:
+    """Return what tells the ground truth of some questions; ``None`` where it is not known."""
+    if result.rows.digests is None:
+        return None
+    known = dict(zip(result.labels, result.rows.digests, strict=True))
+    return np.array([known[label].rpartition("-")[2] for label in labels])
 
 
 #: The text of a document and its id, each "" where it has none.
@@ -464,20 +460,16 @@ def _check_lists(
     than = _HUMAN if argument == _JUDGE else _JUDGE
     same = {name for name in _OF_THE_LABELS if one.settings.get(name) == other.settings.get(name)}
     same_matcher = {"matcher", "threshold"} <= same
-
-    def check(what: str, our: Sequence[Any] | None, their: Sequence[Any] | None) -> None:
-        _refuse_differing(argument, what, than, labels, our, their)
-
-    check("number of documents", ours.listed, theirs.listed)
     # The same ground truth finds the same in the same lists, but for what a judge says another day.
+    in_full = np.zeros(len(labels), np.bool_)
     is_certain = same_matcher and _JUDGE not in one.settings.get("matcher", _JUDGE)
-    in_full = [False] * len(labels)
     if is_certain and ours.truth is not None and theirs.truth is not None:
-        in_full = [a == b for a, b in zip(ours.truth, theirs.truth, strict=True)]
+        in_full = ours.truth == theirs.truth
     for k in ours.counts:
         if k in theirs.counts and ("length" in same or not isinstance(k, Budget)):
-            what = f"number of documents at {spelled(k)}, of all or of relevant ones,"
-            check(what, ours.seen(k, in_full), theirs.seen(k, in_full))
+            differs = ours.counts[k] != theirs.counts[k]
+            differs[~in_full, 1:] = False
+            _refuse_another_run(argument, "number of documents", than, labels, differs.any(axis=1))
     compared = []
     # Texts and ids of two matchers can be compared; a key is what one of them looks at, and so is
     # a text where the other side has an id alone.
@@ -487,7 +479,8 @@ def _check_lists(
     ):
         if our is not None and their is not None:
             alike = list(map(_are_alike, our, their))
-            check("list of documents", [one not in differ for one in alike], [True] * len(labels))
+            differs = np.array([one in differ for one in alike])
+            _refuse_another_run(argument, "list of documents", than, labels, differs)
             compared.append(all(alike))
     return any(compared)
 
@@ -516,21 +509,16 @@ def _check_ground_truth(
 ) -> None:
     """Refuse labels that differ where they must be the same."""
     if one.settings.get("matcher") == other.settings.get("matcher"):
-        ours, theirs = (_Facts.of(result, labels).truth for result in (one, other))
-        _refuse_differing(argument, "ground truth", than, labels, ours, theirs)
+        ours, theirs = _truth(one, labels), _truth(other, labels)
+        if ours is not None and theirs is not None:
+            _refuse_another_run(argument, "ground truth", than, labels, ours != theirs)
 
 
-def _refuse_differing(
-    argument: str,
-    what: str,
-    than: str,
-    labels: Sequence[Any],
-    ours: Sequence[object] | None,
-    theirs: Sequence[object] | None,
+def _refuse_another_run(
+    argument: str, what: str, than: str, labels: Sequence[Any], differs: BoolArray
 ) -> None:
-    """Refuse an argument for the questions in which two columns differ, if both are known."""
-    rows = zip(labels, ours or (), theirs or (), strict=False)
-    places = [label for label, our, their in rows if our != their]
+    """Refuse an argument for the questions in which it differs from another one."""
+    places = [label for label, one in zip(labels, differs.tolist(), strict=True) if one]
     if places:
         problem = f"is of another run than {than}: the {what} differs for {some(places)}"
         raise InvalidInput(argument, problem, "Evaluate the same lists under both ground truths")
@@ -538,98 +526,74 @@ def _refuse_differing(
 
 # From results and plain values to numbers per question.
 
+# Plain values may be anything; whether they can be shares is left to themselves.
+_MEAN = Average("value", "value", (("value", QUERIES),))
+_SHARE = replace(_MEAN, range=(0.0, 1.0))
 
-@dataclass(frozen=True)
-class _Sample:
-    """What one argument says of one system.
+
+class _Sample(NamedTuple):
+    """What one argument says of one system; plain values are rows of one column.
 
     Attributes:
         argument: Its name.
-        labels: One per question, each another; ``None`` where only positions tell them apart.
-        counted: Whether a question counts in the averages; shape (questions,).
-        sums: What the averages are made of, 0 where a question does not count.
-        tags: Name -> one value per question.
+        rows: One row per question; the labels are mere positions, unless it is by label.
+        averages: The averages, each with its cutoff.
+        by_label: Whether labels tell the questions apart.
     """
 
     argument: str
-    labels: list[Any] | None
-    counted: BoolArray
-    sums: QuerySums
-    tags: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    rows: RowsInMemory
+    averages: tuple[tuple[Average, Cutoff], ...]
+    by_label: bool
 
-    @property
-    def n(self) -> int:
-        return len(self.counted)
+    @classmethod
+    def of(
+        cls, argument: str, given: Any, metrics: Mapping[str, tuple[str, Cutoff]], by_label: bool
+    ) -> _Sample:
+        """Take apart a result or plain values; by label, if all of them have labels."""
+        if not isinstance(given, EvaluationResult):
+            labels, values = values_by_label(argument, given, by_label=by_label)
+            named = [*range(len(values))] if labels is None else labels
+            rows = RowsInMemory(named, {None: {"value": values}}, np.ones(len(values), np.bool_))
+            return cls(argument, rows, ((_MEAN, None),), labels is not None)
+        if why := why_not_paired(given.labels):
+            problem = f"{why}, so it is not known which people labelled"
+            raise InvalidInput(argument, problem, LABEL_THEM)
+        averages = tuple((given.definitions[key], k) for key, k in metrics.values())
+        cutoffs = dict.fromkeys(k for _, k in metrics.values())
+        rows = rows_at(given.rows, range(given.n_queries), [*cutoffs])
+        return cls(argument, rows, averages, True)
 
-    def at(self, places: IntArray) -> QuerySums:
-        """Return the sums of some of the questions."""
-        return replace(self.sums, columns=self.sums.columns[places])
-
-    def places(self, labels: Sequence[Any]) -> IntArray:
-        """Return where questions stand.
+    def at(self, labels: Sequence[Any]) -> _Sample:
+        """Return some of the questions.
 
         Raises:
             InvalidInput: If one is not there.
         """
-        position = {label: place for place, label in enumerate(self.labels or ())}
+        position = {label: place for place, label in enumerate(self.rows.labels)}
         if lacking := [label for label in labels if label not in position]:
-            raise InvalidInput(
-                self.argument, f": lacks questions that it must hold: {some(lacking)}"
-            )
-        return np.array([position[label] for label in labels], np.int64)
+            problem = f": lacks questions that it must hold: {some(lacking)}"
+            raise InvalidInput(self.argument, problem)
+        at = [position[label] for label in labels]
+        return self._replace(rows=rows_at(self.rows, at, [*self.rows.tables]))
 
+    def sums(self) -> QuerySums:
+        """Return what each question adds to the averages: nothing, where it does not count."""
+        places = dict.fromkeys((name, k) for average, k in self.averages for name in average.sums)
+        columns = np.stack([self._column(*place) for place in places], axis=1)
+        return QuerySums(columns, {place: i for i, place in enumerate(places)}, self.averages)
 
-def _has_labels(value: object) -> bool:
-    """Tell results, mappings and Series from lists and arrays."""
-    return isinstance(value, EvaluationResult | Mapping) or _is_series(value)
+    def _column(self, name: str, k: Cutoff) -> FloatArray:
+        counted, table = self.rows.counted, self.rows.tables[k]
+        if name == QUERIES:
+            return np.asarray(counted, np.float64)
+        values = np.asarray(table[name.removeprefix(DEFINED)], np.float64)
+        defined = counted & ~np.isnan(values)
+        return np.where(defined, 1.0 if name.startswith(DEFINED) else values, 0.0)
 
 
 def _is_series(value: object) -> bool:
     return hasattr(value, "index") and hasattr(value, "to_list")
-
-
-def _sample(
-    argument: str, value: Any, metrics: Mapping[str, tuple[str, Cutoff]], *, by_label: bool
-) -> _Sample:
-    """Take apart a result, or plain values; by label, if all of them have labels."""
-    if not isinstance(value, EvaluationResult):
-        return _sample_of_values(argument, value, by_label=by_label)
-    averages = tuple((value.definitions[key], k) for key, k in metrics.values())
-    places = dict.fromkeys((name, k) for average, k in averages for name in average.sums)
-    columns = np.stack([_column(value, *place) for place in places], axis=1)
-    sums = QuerySums(columns, {place: i for i, place in enumerate(places)}, averages)
-    labels = value.labels
-    if labels == list(range(len(labels))):
-        raise InvalidInput(
-            argument,
-            "has no labels of its queries, only their positions, so it is not known which of them "
-            "people labelled",
-            "Evaluate with a label for each query: queries= in Python, its question in a file",
-        )
-    return _Sample(argument, distinct(argument, labels), value.counted, sums, value.tags)
-
-
-def _column(result: EvaluationResult, name: str, k: Cutoff) -> FloatArray:
-    """Return what a query adds to one of the sums: nothing, where it does not count."""
-    if name == QUERIES:
-        return np.asarray(result.counted, np.float64)
-    if name.startswith(DEFINED):
-        defined = ~np.isnan(result.tables[k][name.removeprefix(DEFINED)])
-        return np.asarray(result.counted & defined, np.float64)
-    values = np.asarray(result.tables[k][name], np.float64)
-    return np.where(result.counted & ~np.isnan(values), values, 0.0)
-
-
-# Plain values may be anything; whether they can be shares is left to themselves.
-_MEAN = Average("value", "value", (("value", QUERIES),))
-_SHARE = Average("value", "value", (("value", QUERIES),), range=(0.0, 1.0))
-
-
-def _sample_of_values(argument: str, given: Any, *, by_label: bool) -> _Sample:
-    labels, values = values_by_label(argument, given, by_label=by_label)
-    columns = np.stack([values, np.ones(len(values))], axis=1)
-    sums = QuerySums(columns, {("value", None): 0, (QUERIES, None): 1}, ((_MEAN, None),))
-    return _Sample(argument, labels, np.ones(len(values), np.bool_), sums)
 
 
 def values_by_label(
@@ -668,28 +632,24 @@ def values_by_label(
 
 def distinct(argument: str, labels: list[Any]) -> list[Any]:
     """Return labels that tell questions apart, or refuse them."""
-    repeated = [label for label, n in Counter(labels).items() if n > 1]
-    if repeated:
+    if repeated := [label for label, n in Counter(labels).items() if n > 1]:
         problem = f"must have a label of its own for each question, got {some(repeated)} again"
         raise InvalidInput(argument, problem)
     return labels
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The questions people labelled, as both see them, and the others, as the judge does.
+class _Parts(NamedTuple):
+    """What people say of the questions they labelled, and the judge of all of them.
 
     Attributes:
         human: Per system, the labelled questions by people.
-        judge: The same questions, in the same order, by the judge.
-        others: The questions people did not label, by the judge.
+        judge: All questions by the judge, the labelled ones first and in the same order.
         clusters: The number of the cluster of each labelled question, and of each other one;
             ``None`` if questions count as independent.
     """
 
     human: list[QuerySums]
     judge: list[QuerySums]
-    others: list[QuerySums]
     clusters: tuple[IntArray, IntArray] | None
 
     @classmethod
@@ -701,121 +661,88 @@ class _Parts:
         Raises:
             InvalidInput: If a labelled question is missing somewhere, or there are too few.
         """
-        labelled_all = all(map(_has_labels, chain.from_iterable(given.values())))
-        samples = {
-            argument: [_sample(argument, one, metrics, by_label=labelled_all) for one in systems]
+        by_label = all(
+            isinstance(one, EvaluationResult | Mapping) or _is_series(one)
+            for one in chain.from_iterable(given.values())
+        )
+        humans, judges, asked = (
+            [_Sample.of(argument, one, metrics, by_label) for one in systems]
             for argument, systems in given.items()
-        }
-        humans, judges, others = _placed(samples)
-        kept = np.any([one.counted[at] for one, at in humans + judges], axis=0)
-        left = np.any([one.counted[at] for one, at in others], axis=0)
-        for argument, counted, least in ((_HUMAN, kept, _FEWEST_LABELS), (_UNLABELLED, left, 2)):
-            if counted.sum() < least:
-                be = f"hold at least {least} questions that count"
-                be += " beside the labelled ones" if argument == _UNLABELLED else ""
-                fix = "Label more, drawn at random from those asked"
-                raise must(argument, be, int(counted.sum()), fix if argument == _HUMAN else "")
-        human, judge = ([one.at(at[kept]) for one, at in some] for some in (humans, judges))
-        clusters = None
-        if tag is not None:
-            (first, at), (unlabelled, left_at) = humans[0], others[0]
-            clusters = _clusters(tag, [(first, at[kept]), (unlabelled, left_at[left])])
-        return cls(human, judge, [one.at(at[left]) for one, at in others], clusters)
+        )
+        _check_sizes(humans, judges, asked)
+        order = humans[0].rows.labels
+        among = set(order) if humans[0].by_label else set()
+        left = [one for one in asked[0].rows.labels if one not in among]
+        humans, judges = ([one.at(order) for one in some] for some in (humans, judges))
+        if among:
+            for one, judge in zip(asked, judges, strict=True):
+                _check_same_questions(one.at(order), judge)
+        others = [one.at(left) for one in asked]
+        kept = np.any([one.rows.counted for one in humans + judges], axis=0)
+        rest = np.any([one.rows.counted for one in others], axis=0)
+        if kept.sum() < _FEWEST_LABELS:
+            be = f"hold at least {_FEWEST_LABELS} questions that count"
+            raise must(_HUMAN, be, int(kept.sum()), "Label more, at random from those asked")
+        if rest.sum() < 2:
+            be = "hold at least 2 questions that count beside the labelled ones"
+            raise must(_UNLABELLED, be, int(rest.sum()))
+        human, by_judge, other = (
+            [replace(sums, columns=sums.columns[at]) for sums in map(_Sample.sums, samples)]
+            for samples, at in ((humans, kept), (judges, kept), (others, rest))
+        )
+        together = [
+            replace(one, columns=np.concatenate([one.columns, more.columns]))
+            for one, more in zip(by_judge, other, strict=True)
+        ]
+        if tag is None:
+            return cls(human, together, None)
+        rows = replace(asked[0].at([*order, *left]).rows, counted=np.concatenate([kept, rest]))
+        clusters = Clusters.named([rows], tag)
+        n = int(kept.sum())
+        replace(clusters, number=clusters.number[:n]).check()
+        return cls(human, together, (clusters.number[:n], clusters.number[n:]))
+
+    def values(self, i: int) -> tuple[Values, Values, Values]:
+        """Return an average of the labelled questions by people and by the judge, and of others."""
+        n = self.n_labelled
+        by_judge = (
+            [replace(one, columns=one.columns[part]) for one in self.judge]
+            for part in (slice(n), slice(n, None))
+        )
+        labelled, others = (_values(one, i) for one in by_judge)
+        return _values(self.human, i), labelled, others
 
     @property
     def n_labelled(self) -> int:
         return len(self.human[0].columns)
 
-    @property
-    def n_asked(self) -> int:
-        return self.n_labelled + len(self.others[0].columns)
 
-
-_Places: TypeAlias = list[tuple[_Sample, IntArray]]
-
-
-def _placed(samples: Mapping[str, Sequence[_Sample]]) -> tuple[_Places, _Places, _Places]:
-    """Return, by system, where the labelled questions stand by people and by the judge, and others.
-
-    Raises:
-        InvalidInput: If a labelled question is missing somewhere, or labels do not fit together.
-    """
-    humans, judges, asked = ([*samples[name]] for name in (_HUMAN, _JUDGE, _UNLABELLED))
-    order = humans[0].labels
+def _check_sizes(
+    humans: Sequence[_Sample], judges: Sequence[_Sample], asked: Sequence[_Sample]
+) -> None:
+    """Refuse what has labels beside what has none, and lists of other lengths."""
+    first = humans[0]
     for one in (*humans, *judges, *asked):
-        if (one.labels is None) != (order is None):
-            be = "have no labels" if order is None else "be by label"
+        if one.by_label != first.by_label:
+            be = "be by label" if first.by_label else "have no labels"
             raise InvalidInput(one.argument, f"must {be}, as human is")
-    alike = (judges, humans + judges) if order is None else (humans, humans)
-    for several, others in (alike, (asked, asked)):
-        if len(sizes := {one.n for one in others}) > 1:
+    alike = (humans, asked) if first.by_label else ([*humans, *judges], asked)
+    for several in alike:
+        if len(sizes := {len(one.rows.labels) for one in several}) > 1:
             be = "hold the same questions in each place"
-            raise must(several[0].argument, be, sorted(sizes))
-    if order is None:
-        ours, theirs, rest = ([(o, np.arange(o.n)) for o in some] for some in samples.values())
-        return ours, theirs, rest
-    among = set(order)
-    left = [label for label in asked[0].labels or () if label not in among]
-    for one, judge in zip(asked, judges, strict=True):
-        _check_same_questions(one, judge, order)
-    return (
-        [(one, one.places(order)) for one in humans],
-        [(one, one.places(order)) for one in judges],
-        [(one, one.places(left)) for one in asked],
-    )
+            raise must(several[-1].argument, be, sorted(sizes))
 
 
-def _check_same_questions(asked: _Sample, judge: _Sample, order: Sequence[Any]) -> None:
+def _check_same_questions(asked: _Sample, judge: _Sample) -> None:
     """Refuse plain values of which the judge's two disagree; of results, more is known.
 
-    Raises:
-        InvalidInput: If so: they are of another run, or their rows were numbered anew and are other
-            questions.
+    They are of another run, or their rows were numbered anew and are other questions.
     """
-    places = asked.places(order)
-    if asked.sums.averages[0][0] is not _MEAN:
-        return
-    theirs = judge.sums.columns[judge.places(order)]
-    differs = np.flatnonzero((asked.sums.columns[places] != theirs).any(axis=1))
-    if len(differs):
-        problem = f"differs from judge for question {clipped(order[int(differs[0])])}"
+    differs = (asked.sums().columns != judge.sums().columns).any(axis=1)
+    if asked.averages[0][0] is _MEAN and differs.any():
+        label = clipped(judge.rows.labels[int(differs.argmax())])
         fix = "give each question one label everywhere, or pass lists, those of the others alone"
-        raise InvalidInput(asked.argument, problem, fix)
-
-
-def _clusters(tag: str, samples: Sequence[tuple[_Sample, IntArray]]) -> tuple[IntArray, IntArray]:
-    """Number the clusters of the labelled questions and of the others.
-
-    As in :class:`~krag_eval.statistics.intervals.Clusters`, a question without a value is like no
-    other, with a warning; and ``True`` is not 1.
-
-    Raises:
-        InvalidInput: If there is no such tag, or all labelled questions share its value.
-    """
-    number: dict[Any, int] = {}
-    codes = []
-    n_untagged = 0
-    for sample, places in samples:
-        if tag not in sample.tags:
-            if sample.tags:
-                raise errors.unknown(
-                    "clusters", tag, list(sample.tags), f"a tag of {sample.argument}"
-                )
-            problem = f"must be a tag of the queries, and those of {sample.argument} have none"
-            raise InvalidInput("clusters", problem, Advice("evaluate with {}", tags=...))
-        values = [sample.tags[tag][place] for place in places.tolist()]
-        keys = [
-            (sample.argument, i) if value is None else (isinstance(value, bool), value)
-            for i, value in enumerate(values)
-        ]
-        n_untagged += values.count(None)
-        codes.append(np.array([number.setdefault(one, len(number)) for one in keys], np.int64))
-    if len(set(codes[0].tolist())) < 2:
-        problem = f": all labelled questions have the same {tag!r}, so clusters cannot be compared"
-        raise InvalidInput("clusters", problem, "leave it out")
-    if n_untagged:
-        warn(told_untagged(n_untagged, tag))
-    return codes[0], codes[1]
+        raise InvalidInput(asked.argument, f"differs from judge for question {label}", fix)
 
 
 # The numbers.
@@ -849,44 +776,36 @@ def _debiased(
     parts: _Parts, i: int, metric: str, systems: tuple[str, ...], level: float
 ) -> DebiasedValue:
     """Estimate one metric."""
-    y, f, u = (_values(one, i) for one in (parts.human, parts.judge, parts.others))
-    average = parts.human[0].averages[i][0]
-    weight = _weight(y.points, f.points, u.points)
-    is_share = not systems and _is_share(parts.human[0], i, f.points, u.points)
-    bounds = score_interval_with if is_share else interval_with
-    value, low, high = _within(
-        average, bool(systems), bounds(weight, y, f, u, level, parts.clusters)
+    seen = parts.values(i)
+    y, f, u = (one.points for one in seen)
+    human = parts.human[0]
+    average, weight = human.averages[i][0], _weight(y, f, u)
+    is_share = not systems and _is_share(human, i, np.concatenate([f, u]))
+    ours, alone = (
+        _within(average, systems, interval_with(one, seen, level, parts.clusters, is_share))
+        for one in (weight, 0.0)
     )
-    human = _within(average, bool(systems), bounds(0.0, y, f, u, level, parts.clusters))
     return DebiasedValue(
-        metric=metric,
-        value=value,
-        low=low,
-        high=high,
-        human=human[0],
-        human_low=human[1],
-        human_high=human[2],
-        judge=_values(_together(parts.judge, parts.others), i).value,
-        correlation=_correlation(y.points, f.points),
+        metric,
+        *ours,
+        *alone,
+        judge=_values(parts.judge, i).value,
+        correlation=_correlation(y, f),
         weight=weight,
         average=average,
-        labels_differ=float(np.ptp(y.points)) > NOTHING,
+        labels_differ=float(np.ptp(y)) > NOTHING,
     )
 
 
-def _together(judge: Sequence[QuerySums], others: Sequence[QuerySums]) -> list[QuerySums]:
-    return [
-        replace(one, columns=np.concatenate([one.columns, other.columns]))
-        for one, other in zip(judge, others, strict=True)
-    ]
-
-
-def _within(average: Average, is_difference: bool, numbers: Sequence[float]) -> list[float]:
+def _within(
+    average: Average, systems: Sequence[str], numbers: tuple[float, float, float]
+) -> tuple[float, float, float]:
     """Keep numbers within what the average, or the difference of two, can be."""
-    low, high = average.range or (-math.inf, math.inf)
-    if is_difference:
-        low, high = low - high, high - low
-    return [one if math.isnan(one) else min(max(one, low), high) for one in numbers]
+    least, most = average.range or (-math.inf, math.inf)
+    if systems:
+        least, most = least - most, most - least
+    value, low, high = np.clip(numbers, least, most).tolist()
+    return value, low, high
 
 
 def _weight(y: FloatArray, f: FloatArray, u: FloatArray) -> float:
@@ -906,26 +825,40 @@ def _correlation(y: FloatArray, f: FloatArray) -> float:
 
 def interval_with(
     weight: float,
-    y: Values,
-    f: Values,
-    u: Values,
+    seen: Sequence[Values],
     level: float,
     clusters: tuple[IntArray, IntArray] | None = None,
+    is_share: bool = False,
 ) -> tuple[float, float, float]:
     """Return the estimate and its bounds where the judge counts so much.
 
+    Of zeros and ones it is Wilson's interval, of as many labels as would tell as much by
+    themselves. What a few labels did not show may be there all the same, above all that people and
+    judge differ: so both variances are taken with four made-up questions, one for each value of
+    people and either end of the judge's.
+
     Args:
         weight: λ, from 0 (people alone) to 1.
-        y: The labelled questions by people.
-        f: The same by the judge.
-        u: The others by the judge.
+        seen: The labelled questions by people, the same by the judge, and the others by the judge.
         level: How often the interval should cover the true value.
         clusters: The numbers of the clusters of both kinds of questions.
+        is_share: Whether people's labels are 0 or 1.
     """
     from scipy.special import ndtri, stdtrit
 
+    y, f, u = seen
     value = weight * u.value + (y.value - weight * f.value)
     rectified, imputed = y.points - weight * f.points, weight * u.points
+    if is_share:
+        judged = np.concatenate([f.points, u.points])
+        people = np.append(y.points, [0.0, 0.0, 1.0, 1.0])
+        judge = np.append(f.points, [judged.min(), judged.max()] * 2)
+        error = (people - weight * judge).var() / len(y.points) + imputed.var() / len(imputed)
+        effective = float(people.var() / error)
+        if clusters is not None:
+            effective /= _design_effect((rectified, imputed), clusters)
+        value = min(max(value, 0.0), 1.0)
+        return value, *wilson(value, effective, level)
     n = len(rectified) if clusters is None else len(np.unique(clusters[0]))
     tail = (1 + level) / 2
     if clusters is None:
@@ -937,47 +870,17 @@ def interval_with(
     return value, value - half, value + half
 
 
-def _is_share(human: QuerySums, i: int, f: FloatArray, u: FloatArray) -> bool:
+def _is_share(human: QuerySums, i: int, judged: FloatArray) -> bool:
     """Tell whether people's labels are zeros and ones of an average from 0 to 1.
 
     Of plain values nobody knows the range; theirs is taken to be that if no value is outside.
     """
     if human.averages[i][0] is _MEAN:
-        judged = np.concatenate([f, u])
         if np.abs(judged - 0.5).max() > 0.5 + NOTHING:
             return False
-        human = QuerySums(human.columns, human.positions, ((_SHARE, None),))
+        human = replace(human, averages=((_SHARE, None),))
     found = human.shares(i)
     return found is not None and bool(found[1].all())
-
-
-def score_interval_with(
-    weight: float,
-    y: Values,
-    f: Values,
-    u: Values,
-    level: float,
-    clusters: tuple[IntArray, IntArray] | None = None,
-) -> tuple[float, float, float]:
-    """Return the estimate and its score interval, where people's labels are 0 or 1.
-
-    It is Wilson's, of as many labels as would tell as much by themselves. What a few labels did not
-    show may be there all the same, above all that people and judge differ: so both variances are
-    taken with four made-up questions, one for each value of people and either end of the judge's.
-
-    The arguments are those of :func:`interval_with`.
-    """
-    n, value = len(y.points), weight * u.value + (y.value - weight * f.value)
-    value = min(max(value, 0.0), 1.0)
-    judged = np.concatenate([f.points, u.points])
-    people = np.append(y.points, [0.0, 0.0, 1.0, 1.0])
-    judge = np.append(f.points, [judged.min(), judged.max()] * 2)
-    imputed = weight * u.points
-    variance = (people - weight * judge).var() / n + imputed.var() / len(imputed)
-    effective = float(people.var() / variance)
-    if clusters is not None:
-        effective /= _design_effect((y.points - weight * f.points, imputed), clusters)
-    return value, *wilson(value, effective, level)
 
 
 def _design_effect(
@@ -1014,24 +917,6 @@ def _clustered_variance(
 # What deserves a second look.
 
 
-def _warn_of_few(parts: _Parts) -> None:
-    if parts.n_labelled < FEW_QUERIES:
-        told = _(
-            "People labelled {n} questions. With fewer than {few} the interval may miss the true "
-            "value more often than its level says."
-        )
-        advice = _("Label more, drawn at random from those asked")
-        warn(told.format(n=parts.n_labelled, few=FEW_QUERIES), advice)
-    if parts.clusters is not None:
-        n = len(np.unique(parts.clusters[0]))
-        if n < FEW_CLUSTERS:
-            told = _(
-                "The labelled questions are of {n} clusters. With fewer than {few} the interval "
-                "may miss the true value more often than its level says."
-            )
-            warn(told.format(n=n, few=FEW_CLUSTERS), _("Label questions of more clusters"))
-
-
 def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
     certain = f"{METRICS['rank'].key}@1"  # a rank within the first 1 can only be 1
     flat = [
@@ -1056,11 +941,13 @@ def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
 
 def _same_labels(human: EvaluationResult, judge: EvaluationResult) -> bool:
     """Tell whether the labels are the same: the ground truth, and what is held against it."""
-    if human.settings.get("matcher") != judge.settings.get("matcher"):
-        return False
     ours, theirs = human.rows.digests, judge.rows.digests
     # Those of verdicts tell which claims there are, and not what a judge said of them.
     if ours is None or theirs is None or "judge" in human.settings:
         return False
-    by_judge = dict(zip(judge.labels, theirs, strict=True))
-    return all(by_judge[one] == own for one, own in zip(human.labels, ours, strict=True))
+    same_matcher = human.settings.get("matcher") == judge.settings.get("matcher")
+    return (
+        same_matcher
+        and dict(zip(human.labels, ours, strict=True)).items()
+        <= dict(zip(judge.labels, theirs, strict=True)).items()
+    )

@@ -10,26 +10,30 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from krag_eval import errors
-from krag_eval._doors import Shown
-from krag_eval._language import Language, _, language, ngettext, speaking
-from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, told_apart, warn
+from krag_eval._doors import Shown, page_of
+from krag_eval._language import Language, _, language, speaking
+from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, warn
 from krag_eval.results.latency import told_failed
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
-from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
+from krag_eval.scoring.metrics import REJECTION_RATE
 from krag_eval.scoring.parts import Summary
-from krag_eval.statistics.comparison import Comparison, On, compared, named_tag, told_left_out
+from krag_eval.statistics.comparison import (
+    Comparison,
+    On,
+    checked_metric,
+    compared,
+    named_tag,
+    told_left_out,
+)
+from krag_eval.statistics.intervals import Sampling
 from krag_eval.statistics.paired import Difference, corrected
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
-
-
-def _said(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
@@ -153,11 +157,8 @@ def parse_floor(text: str) -> tuple[str, float]:
     metric, at, rest = text.rpartition("@") if isinstance(text, str) else ("", "", "")
     cutoff, equals, number = rest.partition("=")
     if not equals:
-        raise InvalidInput(
-            "floors",
-            ": a floor must be written as metric@k=number, such as 'ndcg@10=0.6', "
-            f"got {clipped(text)}",
-        )
+        be = "be written as metric@k=number, such as 'ndcg@10=0.6'"
+        raise InvalidInput("floors", f": a floor must {be}, got {clipped(text)}")
     key, k = parse_metric(f"{metric}{at}{cutoff}", "floors")
     try:
         return f"{key}@{spelled(k)}", float(number)
@@ -166,34 +167,43 @@ def parse_floor(text: str) -> tuple[str, float]:
         raise InvalidInput("floors", problem) from None
 
 
+class Terms(NamedTuple):
+    """What a gate allows, and how it tests; see ``EvaluationResult.check``."""
+
+    sampling: Sampling
+    max_drop: float | None = None
+    on: On = "all"
+    by: str | None = None
+    clusters: str | None = None
+    strict: bool = False
+    allow_failures: int = 0
+
+
 def check(
     result: EvaluationResult,
-    floors: Mapping[str, float] | Iterable[str] | None = None,
-    *,
-    baseline: EvaluationResult | None = None,
-    metric: str | Iterable[str] | None = None,
-    max_drop: float | None = None,
-    on: On = "all",
-    by: str | None = None,
-    strict: bool = False,
-    allow_failures: int = 0,
-    sampling: Mapping[str, Any],
+    floors: Mapping[str, float] | Iterable[str] | None,
+    baseline: EvaluationResult | None,
+    metric: str | Iterable[str] | None,
+    terms: Terms,
 ) -> GateReport:
-    """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
-    errors.boolean("strict", strict)
-    failed = allowed_failures({"new": result}, allow_failures)
+    """Check a result; see ``EvaluationResult.check``."""
+    errors.boolean("strict", terms.strict)
+    failed = allowed_failures({"new": result}, terms)
     gates = floor_gates(result, floors)
     if baseline is not None:
         if not isinstance(baseline, type(result)):
             raise must("baseline", "be an EvaluationResult", baseline, kind=errors.InvalidType)
-        failed = allowed_failures({"baseline": baseline}, allow_failures) | failed
-        found = against(result, baseline, named_metrics(metric), max_drop, on, sampling)
-        every = settled(gates + drop_gates([found], by), strict=strict)
+        if metric is None:
+            problem = "must name what may not drop below the baseline, got none"
+            raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
+        failed = allowed_failures({"baseline": baseline}, terms) | failed
+        found = against(result, baseline, metric, terms)
+        every = settled(gates + drop_gates([found], terms.by), terms)
         return GateReport(every, found.left_out, len(found.queries), language(), failed)
-    about_baseline = {"metric": metric, "max_drop": max_drop, "by": by, "strict": strict or None}
-    about_baseline |= {"on": None if on == "all" else on, "clusters": sampling.get("clusters")}
+    unasked = Terms(terms.sampling, allow_failures=terms.allow_failures)
+    about_baseline = {"metric": metric, **terms._asdict()}
     for argument, value in about_baseline.items():
-        if value is not None:
+        if value != getattr(unasked, argument, None):
             raise InvalidInput(argument, "is about a baseline, and none was given")
     if not gates:
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
@@ -201,33 +211,28 @@ def check(
     return GateReport(tuple(gates), language=language(), failed=failed)
 
 
-def allowed_failures(
-    results: Mapping[str, EvaluationResult], allow_failures: int
-) -> dict[str, int]:
+def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> dict[str, int]:
     """Return for how many queries the retriever failed, by the name of a result.
 
     Raises:
         InvalidInput: If it failed for more than are allowed: a number that rests on them is none of
             the retriever that works.
     """
-    most = errors.whole("allow_failures", allow_failures, 0)
+    most = errors.whole("allow_failures", terms.allow_failures, 0)
     failed = {name: one.n_failed for name, one in results.items() if one.n_failed}
     for name, n in failed.items():
         if n > most:
-            raise InvalidInput(
-                "allow_failures",
-                f"is {most}, and {n} of {results[name].n_queries} queries of the {name} result "
-                "failed, which count as nothing retrieved",
-                Advice("ask these again, as retry_failed() does, or allow them with {}",
-                       allow_failures=n),
-            )  # fmt: skip
+            told = f"is {most}, and {n} of {results[name].n_queries} queries of {name} failed"
+            fix = "ask these again, as retry_failed() does, or allow them with {}"
+            raise InvalidInput("allow_failures", told, Advice(fix, allow_failures=n))
     return failed
 
 
-def settled(gates: Iterable[Gate], *, strict: bool) -> tuple[Gate, ...]:
+def settled(gates: Iterable[Gate], terms: Terms) -> tuple[Gate, ...]:
     """Return the conditions; if the gate is strict, none holds that is inconclusive."""
     return tuple(
-        replace(gate, passed=False) if strict and gate.is_inconclusive else gate for gate in gates
+        replace(gate, passed=gate.passed and not (terms.strict and gate.is_inconclusive))
+        for gate in gates
     )
 
 
@@ -244,30 +249,18 @@ def floor_gates(
     ]
 
 
-def named_metrics(metric: str | Iterable[str] | None) -> list[str]:
-    """Return the metrics that may not drop.
-
-    Raises:
-        InvalidInput: If there is none.
-    """
-    if metric is None:
-        problem = "must name what may not drop below the baseline, got none"
-        raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
-    return [metric] if isinstance(metric, str) else list(metric)
-
-
 def against(
     result: EvaluationResult,
     baseline: EvaluationResult,
-    metrics: Sequence[str],
-    max_drop: float | None,
-    on: On,
-    sampling: Mapping[str, Any],
+    metric: str | Iterable[str],
+    terms: Terms,
 ) -> Comparison:
     """Compare a result with a baseline, whose p are of what it may drop."""
-    allowed = 0.0 if max_drop is None else errors.number("max_drop", max_drop, 0)
+    allowed = 0.0 if terms.max_drop is None else errors.number("max_drop", terms.max_drop, 0)
     systems = {"baseline": baseline, "new": result}
-    found = compared(systems, list(metrics), on=on, max_drop=allowed, **sampling)
+    found = compared(
+        systems, metric, terms.sampling, on=terms.on, clusters=terms.clusters, max_drop=allowed
+    )
     for row in found.differences if result.conventions.credit != "every" else ():  # can pass 1
         low, high = (row.average and row.average.range) or (0.0, math.inf)
         if allowed > high - low:  # such as 2 for 0.02: it would pass whatever comes
@@ -315,20 +308,12 @@ def checked_floors(
     Raises:
         InvalidInput: If there is no such average, or every result or none would pass.
     """
-    if not isinstance(floors, Mapping):
-        listed = [floors] if isinstance(floors, str) else floors or []
-        pairs: Iterable[tuple[str, Any]] = map(parse_floor, listed)
-    else:
-        pairs = floors.items()
+    listed = [floors] if isinstance(floors, str) else floors or []
+    pairs = listed.items() if isinstance(listed, Mapping) else map(parse_floor, listed)
     checked = []
+    more = [REJECTION_RATE.key] if rejection_rate else []
     for metric, floor in pairs:
-        key, k = parse_metric(metric, "floors")
-        if k not in summary.k:
-            problem = f": {clipped(metric)} needs the cutoff {spelled(k)}, and the result was "
-            problem += f"evaluated at {', '.join(map(spelled, summary.k))}"
-            raise InvalidInput("floors", problem, Advice("evaluate with {}", k=...))
-        known = [*summary.averages(k), *([REJECTION_RATE.key] if rejection_rate else [])]
-        key = resolved_average("floors", key, known, summary.keys)
+        key, k = checked_metric({"the result": summary}, metric, "floors", more)
         name = f"{key}@{spelled(k)}"
         if isinstance(floor, bool) or not isinstance(floor, Real):
             problem = f": {name} needs a number, got {clipped(floor)}"
@@ -343,25 +328,21 @@ def checked_floors(
     return checked
 
 
+class Floor(NamedTuple):
+    """An average and the least, or the most, that it may be."""
+
+    name: str
+    value: float
+    floor: float
+    average: Average
+    passed: bool
+
+
 def _floor_gate(name: str, value: float, floor: float, average: Average) -> Gate:
-    """Check one floor; where lower is better, it is a ceiling."""
-    if math.isnan(value):
-        return _undefined(name)
-    number, bound = told_apart(value, floor)
-    if average.lower_is_better:
-        passed = value <= floor
-        kept = _("{name} is {value}, at or below {bound}")
-        missed = _("{name} is {value}, above {bound}")
-    else:
-        passed = value >= floor
-        kept = _("{name} is {value}, at or above the floor of {bound}")
-        missed = _("{name} is {value}, below the floor of {bound}")
-    said = kept if passed else missed
-    return Gate(name, passed, said.format(name=name, value=number, bound=bound))
-
-
-def _undefined(name: str) -> Gate:
-    return Gate(name, False, _("{name} is undefined: nothing was found").format(name=name))
+    """Check one floor; where lower is better, it is a ceiling, and what is undefined fails."""
+    passed = value <= floor if average.lower_is_better else value >= floor
+    held = Floor(name, value, floor, average, passed)
+    return Gate(name, passed, page_of(held).sentences[0])
 
 
 def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
@@ -375,108 +356,52 @@ def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
         argument = "by" if error.argument == "tag" else error.argument
         raise InvalidInput(argument, error.problem, error.fix) from None
     for row in rows:
-        name = one_line(row.slice or "")
-        gate = _drop_gate(row, comparison)
-        if math.isnan(row.alpha):
-            few = ngettext(
-                "{name} is of {n} query{within}, too few to check",
-                "{name} is of {n} queries{within}, too few to check",
-                row.n,
-            )
-            within = "" if comparison.clusters is None else _(" in clusters")
-            gate = Gate(row.metric, True, few.format(name=row.metric, n=row.n, within=within))
+        name, gate = one_line(row.slice or ""), _drop_gate(row, comparison)
         yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
+
+
+#: What can become of an average that may not drop.
+Fate: TypeAlias = Literal[
+    "too few", "undefined", "new", "fewer", "apart", "worse", "unsure", "of fewer", "held"
+]
+
+
+class Drop(NamedTuple):
+    """What became of an average that may not drop, and the difference that tells it."""
+
+    fate: Fate
+    row: Difference
+    comparison: Comparison
 
 
 def _drop_gate(row: Difference, comparison: Comparison) -> Gate:
     """Fail a drop that is shown to be larger than allowed: the rule of the comparison."""
-    name, level, allowed = row.metric, comparison.level, comparison.max_drop
+    fate = _fate(row, comparison)
+    return Gate(
+        row.metric,
+        fate not in ("undefined", "fewer", "worse"),
+        page_of(Drop(fate, row, comparison)).sentences[0],
+        is_inconclusive=fate in ("apart", "unsure", "of fewer"),
+    )
+
+
+def _fate(row: Difference, comparison: Comparison) -> Fate:
+    if math.isnan(row.alpha):  # a slice that was not tested
+        return "too few"
     if math.isnan(row.value_b):
-        return _undefined(name)
+        return "undefined"
     if math.isnan(row.value_a):
-        told = _("{name} is {value:.4f}; the baseline had none")
-        return Gate(name, True, told.format(name=name, value=row.value_b))
-    moved = _moved(row, comparison)
-    if row.shows_fewer(level):
-        told = _("{moved}: fewer of the queries have a value (p {p})")
-        return Gate(name, False, told.format(moved=moved, p=_said(row.p_share_holm)))
+        return "new"
+    if row.shows_fewer(comparison.level):
+        return "fewer"
     if math.isnan(row.difference):
-        return Gate(name, True, moved, is_inconclusive=True)
-    if row.drop > allowed + _ROUNDING:
-        shown = row.is_shown(level)
-        told = _too_far(row, comparison, moved, shown=shown)
-        return Gate(name, not shown, told, is_inconclusive=not shown)
-    if row.share_b < row.share_a:
-        told = _("{moved}: an average of fewer queries is not called as good").format(moved=moved)
-        return Gate(name, True, told, is_inconclusive=True)
-    left = _not_ruled_out(row, level)
-    said = (
-        _("these queries cannot rule out a drop of up to {}").format(_at_least(left))
-        if left > 0
-        else _("these queries rule out any drop")
-    )
-    told = _("{moved}, no worse than the allowed {allowed:g}; {left}")
-    return Gate(name, True, told.format(moved=moved, allowed=allowed, left=said))
+        return "apart"
+    if row.drop > comparison.max_drop + _ROUNDING:
+        return "worse" if row.is_shown(comparison.level) else "unsure"
+    return "of fewer" if row.share_b < row.share_a else "held"
 
 
-def _moved(row: Difference, comparison: Comparison) -> str:
-    """Say from where to where an average went, and on which queries."""
-    shares = {"n": row.n_both, "before": row.share_a, "after": row.share_b}
-    if math.isnan(row.difference):
-        return _(
-            "{name} has no query with a value in both; of all queries {before:.1%} had one, now "
-            "{after:.1%}"
-        ).format(name=row.metric, **shares)
-    told = _("{name} went from {before:.4f} to {after:.4f}")
-    moved = told.format(name=row.metric, before=row.value_a, after=row.value_b)
-    if comparison.left_out:
-        moved += _(" on the {} queries that both have").format(len(comparison.queries))
-    if math.isnan(row.share_a):
-        return moved
-    return moved + ngettext(
-        " on the {n} query where both have a value (of all queries {before:.1%} had one, now "
-        "{after:.1%})",
-        " on the {n} queries where both have a value (of all queries {before:.1%} had one, now "
-        "{after:.1%})",
-        row.n_both,
-    ).format(**shares)
-
-
-def _too_far(row: Difference, comparison: Comparison, moved: str, *, shown: bool) -> str:
-    worse, allowed = told_apart(row.drop, comparison.max_drop)
-    interval = _("{level:g} % interval of the difference {low:.4f} to {high:.4f}").format(
-        level=100 * comparison.level, low=row.ci_low, high=row.ci_high
-    )
-    known = {"moved": moved, "worse": worse, "allowed": allowed, "interval": interval}
-    known["p"] = _said(row.p_holm)
-    if shown:
-        told = _("{moved}, worse by {worse} where {allowed} is allowed (p {p}; {interval})")
-        return told.format(**known)
-    return _(
-        "{moved}, worse by {worse} where {allowed} is allowed, but that may be chance (p {p}; "
-        "{interval}); {can}"
-    ).format(**known, can=_can_show(row, comparison.max_drop, worse))
-
-
-def _can_show(row: Difference, max_drop: float, worse: str) -> str:
-    """Say what so many queries can show, and how many it takes, by the formula of plans."""
-    assert row.spread is not None  # only where there is a difference
-    n, units = row.spread.n, row.spread.n_clusters or row.spread.n
-    if units < row.fewest:
-        return ngettext(
-            "{n} query can show no drop; it takes {needed} at least",
-            "{n} queries can show no drop; it takes {needed} at least",
-            n,
-        ).format(n=n, needed=row.fewest)
-    detectable = 0.0 if math.isnan(row.detectable) else row.detectable
-    needed = max(math.ceil(n * (detectable / (row.drop - max_drop)) ** 2), row.fewest)
-    return _(
-        "{n} queries can show drops from {detectable} on, and to show one of {worse} takes about "
-        "{needed:,}"
-    ).format(n=n, detectable=_at_least(max_drop + detectable), worse=worse, needed=needed)
-
-
-def _not_ruled_out(row: Difference, level: float) -> float:
+def not_ruled_out(row: Difference, level: float) -> float:
     """Return the largest drop in the interval of the difference.
 
     Where all queries differ alike, resampling knows of no other; then queries that were not seen
@@ -490,7 +415,3 @@ def _not_ruled_out(row: Difference, level: float) -> float:
     n = row.spread.n_clusters or row.spread.n
     unseen: float = 1 - ((1 - level) / 2) ** (1 / n)
     return min(left + (high - low) * unseen, high - row.value_a if lower else row.value_a - low)
-
-
-def _at_least(value: float) -> str:
-    return f"{value:.4f}" if value >= 0.00005 else f"{value:.1g}"

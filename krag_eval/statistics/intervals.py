@@ -29,7 +29,7 @@ from krag_eval.errors import (
     whole,
 )
 from krag_eval.results.evidence import no_lengths
-from krag_eval.results.rows import RowsInFile
+from krag_eval.results.rows import Rows, RowsInFile
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import (
     Budget,
@@ -141,32 +141,23 @@ def confidence_intervals(
     """
     import pandas as pd
 
-    check_sampling(level, n_resamples, seed)
+    sampling = check_sampling(level, n_resamples, seed)
     one_of("method", method, ("BCa", "percentile"))
     check_counted(result)
-    rows = [(key, k, value) for k in result.k for key, value in result.averages(k).items()]
-    sums = QuerySums.of(result, [(result.definitions[key], k) for key, k, _ in rows])
+    metrics = {f"{key}@{spelled(k)}": (key, k) for k in result.k for key in result.averages(k)}
     grouped = None if clusters is None else Clusters.of([result], clusters)
-    units = sums.grouped(grouped)
-    resampled = units.all_averages(resampled_sums(units.columns, n_resamples, seed))
-    left_out = units.leave_one_out() if method == "BCa" else None
-    bounds = [
-        interval_of(
-            (sums, i), value, level,
-            resampled[:, i], None if left_out is None else left_out[:, i], grouped,
-        )
-        for i, (_, _, value) in enumerate(rows)
-    ]  # fmt: skip
+    found = standings({"": result}, metrics, sampling, grouped, method)
     table = pd.DataFrame(
         [
-            (key, k if isinstance(k, int) else spelled(k), value, low, high)
-            for (key, k, value), (low, high) in zip(rows, bounds, strict=True)
+            (key, k if isinstance(k, int) else spelled(k), *found[name][""])
+            for name, (key, k) in metrics.items()
         ],
         columns=["metric", "k", "value", "low", "high"],
-        index=pd.Index([f"{key}@{spelled(k)}" for key, k, _ in rows], name="average"),
+        index=pd.Index(list(metrics), name="average"),
     )
+    (sums,) = sums_of({"": result}, metrics)
     if grouped is not None:
-        spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(rows))]
+        spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(metrics))]
         table["standard_error"] = [one.standard_error for one in spreads]
         table["design_effect"] = [one.design_effect for one in spreads]
     for told in result.summary.told_failed():
@@ -175,8 +166,16 @@ def confidence_intervals(
     return table
 
 
-def check_sampling(level: object, n_resamples: object, seed: object) -> None:
-    """Refuse arguments that no interval or test can be made from.
+class Sampling(NamedTuple):
+    """How to resample, and the level of intervals."""
+
+    level: float
+    n_resamples: int
+    seed: int
+
+
+def check_sampling(level: Any = 0.95, n_resamples: Any = 10_000, seed: Any = 0) -> Sampling:
+    """Return arguments that intervals and tests can be made from.
 
     Raises:
         InvalidType: If one is of the wrong type.
@@ -185,8 +184,8 @@ def check_sampling(level: object, n_resamples: object, seed: object) -> None:
     if number("level", level, 0, 1) in (0, 1):
         problem = f"must be between 0 and 1, such as 0.95, got {level!r}"
         raise InvalidInput("level", problem)
-    whole("n_resamples", n_resamples, _FEWEST_RESAMPLES)
-    whole("seed", seed, 0)
+    n_resamples, seed = whole("n_resamples", n_resamples, _FEWEST_RESAMPLES), whole("seed", seed, 0)
+    return Sampling(float(level), n_resamples, seed)
 
 
 def check_counted(result: EvaluationResult) -> None:
@@ -322,7 +321,9 @@ class QuerySums:
         return int(self.columns[:, means].sum(axis=0).min(initial=len(self.columns)))
 
 
-def tags_of(results: Sequence[EvaluationResult], tag: str, argument: str) -> Sequence[Tag] | None:
+def tags_of(
+    results: Sequence[EvaluationResult | Rows], tag: str, argument: str
+) -> Sequence[Tag] | None:
     """Return the value of a tag for each query that all results have; ``None`` without the tag.
 
     Raises:
@@ -335,12 +336,9 @@ def tags_of(results: Sequence[EvaluationResult], tag: str, argument: str) -> Seq
     for other in others:
         for label, our, their in zip(results[0].labels, first, other, strict=True):
             if our != their:
-                raise InvalidInput(
-                    argument,
-                    f": the results differ in {tag!r}, first for query {clipped(label)}: "
-                    f"{clipped(our)} vs {clipped(their)}",
-                    "Tag the queries of all results alike",
-                )
+                apart = f"query {clipped(label)}: {clipped(our)} vs {clipped(their)}"
+                problem = f": the results differ in {tag!r}, first for {apart}"
+                raise InvalidInput(argument, problem, "Tag the queries of all results alike")
     return first
 
 
@@ -359,13 +357,20 @@ class Clusters:
     n_untagged: int = 0
 
     @classmethod
-    def of(cls, results: Sequence[EvaluationResult], tag: object) -> Clusters:
+    def of(cls, results: Sequence[EvaluationResult | Rows], tag: object) -> Clusters:
         """Read the clusters of queries that all results have, and warn if they are few.
 
         Raises:
             InvalidType: If the tag is not text.
             InvalidInput: If no result has it, two differ in it, or all queries have one value.
         """
+        found = cls.named(results, tag)
+        found.check()
+        return found
+
+    @classmethod
+    def named(cls, results: Sequence[EvaluationResult | Rows], tag: object) -> Clusters:
+        """Read the clusters, and refuse a tag that no result has."""
         name = text("clusters", tag, "the name of a tag")
         found = cls.found(results, name)
         if found is None:
@@ -374,14 +379,10 @@ class Clusters:
                 raise unknown("clusters", name, list(known))
             problem = f": the queries have no tags, so nothing tells which share a {clipped(name)}"
             raise InvalidInput("clusters", problem, Advice("evaluate with {}", tags=...))
-        if found.n < 2:
-            problem = f"must divide the queries, and all of them have the same {clipped(name)}"
-            raise InvalidInput("clusters", problem)
-        found.warn()
         return found
 
     @classmethod
-    def found(cls, results: Sequence[EvaluationResult], tag: str) -> Clusters | None:
+    def found(cls, results: Sequence[EvaluationResult | Rows], tag: str) -> Clusters | None:
         """Return the clusters, numbered as they come; ``None`` if no result has the tag."""
         values = tags_of(results, tag, "clusters")
         if values is None:
@@ -406,8 +407,11 @@ class Clusters:
         numbers = np.unique(self.number[chosen], return_inverse=True)[1]
         return replace(self, number=np.asarray(numbers, np.int64))
 
-    def warn(self) -> None:
-        """Warn, once, of too few clusters and of queries in none."""
+    def check(self) -> None:
+        """Refuse a single cluster; warn, once, of too few and of queries in none."""
+        if self.n < 2:
+            problem = f"must divide the queries, and all of them have the same {clipped(self.tag)}"
+            raise InvalidInput("clusters", problem)
         reasons = []
         if self.n < FEW_CLUSTERS:
             told = _(
@@ -416,18 +420,14 @@ class Clusters:
             )
             reasons.append(told.format(n=self.n, tag=clipped(self.tag), few=FEW_CLUSTERS))
         if self.n_untagged:
-            reasons.append(told_untagged(self.n_untagged, self.tag))
+            told = ngettext(
+                "{n} query has no {tag}; each is a cluster of its own.",
+                "{n} queries have no {tag}; each is a cluster of its own.",
+                self.n_untagged,
+            )
+            reasons.append(told.format(n=self.n_untagged, tag=clipped(self.tag)))
         if reasons:
             warn(" ".join(reasons))
-
-
-def told_untagged(n: int, tag: str) -> str:
-    """Say what becomes of queries without the tag that clusters go by."""
-    if n == 1:
-        told = _("{n} query has no {tag}; each is a cluster of its own.")
-    else:
-        told = _("{n} queries have no {tag}; each is a cluster of its own.")
-    return told.format(n=n, tag=clipped(tag))
 
 
 class Spread(NamedTuple):
@@ -502,17 +502,81 @@ def _z_sum(alpha: float, power: float) -> float:
     return float(ndtri(1 - alpha / 2) + ndtri(power))
 
 
-def resampled_sums(columns: FloatArray, n_resamples: int, seed: int) -> FloatArray:
+def resampled_sums(columns: FloatArray, sampling: Sampling) -> FloatArray:
     """Return the columns' sums over queries drawn with replacement; shape (resamples, columns).
 
     The draws are those of ``scipy.stats.bootstrap``, whatever the size of the blocks.
     """
-    n = len(columns)
+    n, n_resamples = len(columns), sampling.n_resamples
     parts = exact_parts(columns)
     sums = np.empty((n_resamples, columns.shape[1]))
-    for start, stop, times in drawn(n, seed, blocks(n_resamples, n)):
+    for start, stop, times in drawn(n, sampling.seed, blocks(n_resamples, n)):
         sums[start:stop] = exact_sums(times.astype(np.float64), parts)
     return sums
+
+
+def sums_of(
+    results: Mapping[str, EvaluationResult], metrics: Mapping[str, tuple[str, Cutoff]]
+) -> list[QuerySums]:
+    """Return what the metrics of each result are made of: spelling -> (key, cutoff)."""
+    return [
+        QuerySums.of(result, [(result.definitions[key], k) for key, k in metrics.values()])
+        for result in results.values()
+    ]
+
+
+def resampled_alike(sums: Sequence[QuerySums], sampling: Sampling) -> list[FloatArray]:
+    """Return each system's sums in every resample, the same queries drawn for all of them.
+
+    One pass over the resamples serves all.
+    """
+    side_by_side = np.concatenate([one.columns for one in sums], axis=1)
+    return parted(resampled_sums(side_by_side, sampling), sums)
+
+
+def parted(columns: FloatArray, sums: Sequence[QuerySums]) -> list[FloatArray]:
+    """Give each system its own columns back."""
+    ends = np.cumsum([one.columns.shape[1] for one in sums])[:-1]
+    return np.split(columns, ends, axis=1)
+
+
+class Standing(NamedTuple):
+    """How one system does on one metric: its average, and the bounds of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def standings(
+    results: Mapping[str, EvaluationResult],
+    metrics: Mapping[str, tuple[str, Cutoff]],
+    sampling: Sampling,
+    clusters: Clusters | None = None,
+    method: IntervalMethod = "BCa",
+) -> Mapping[str, Mapping[str, Standing]]:
+    """Return metric -> system -> its average and its interval.
+
+    Args:
+        results: Name -> result, of as many queries each.
+        metrics: Spelling -> (key, cutoff), all of them evaluated.
+        sampling: How to resample.
+        clusters: What to draw as a whole; each query by itself if not given.
+        method: How intervals of averages that are no shares of the queries are made.
+    """
+    sums = sums_of(results, metrics)
+    units = [one.grouped(clusters) for one in sums]
+    found: dict[str, dict[str, Standing]] = {metric: {} for metric in metrics}
+    for name, own, unit, drawn in zip(
+        results, sums, units, resampled_alike(units, sampling), strict=True
+    ):
+        resampled = unit.all_averages(drawn)
+        left_out = unit.leave_one_out() if method == "BCa" else None
+        for i, (metric, (key, k)) in enumerate(metrics.items()):
+            value = results[name].averages(k)[key]
+            bounds = interval_of(own, i, value, sampling.level, resampled, left_out, clusters)
+            found[metric][name] = Standing(value, *bounds)
+    return found
 
 
 def drawn(
@@ -538,7 +602,8 @@ def blocks(n_rows: int, width: int) -> list[tuple[int, int]]:
 
 
 def interval_of(
-    which: tuple[QuerySums, int],
+    sums: QuerySums,
+    i: int,
     value: float,
     level: float,
     resampled: FloatArray,
@@ -550,17 +615,17 @@ def interval_of(
     Of a share of them it is the score interval, of another average the bootstrap's.
 
     Args:
-        which: What the averages are made of, query by query, and the position of this one.
+        sums: What the averages are made of, query by query.
+        i: The position of this one among them.
         value: The average of all queries.
         level: How often the interval should cover the true value.
-        resampled: The average in each resample.
-        left_out: The average without each query, or each cluster, in turn; for BCa.
+        resampled: The averages in each resample.
+        left_out: The averages without each query, or each cluster, in turn; for BCa.
         clusters: Which queries belong together.
     """
-    sums, i = which
     share = sums.shares(i)
     if share is None:
-        return interval(resampled, value, level, left_out)
+        return interval(resampled[:, i], value, level, None if left_out is None else left_out[:, i])
     ones, defined = share
     return wilson(value, _effective_n(ones, clusters and clusters.within(defined)), level)
 
@@ -687,32 +752,26 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums, *, clustered: 
     """Warn, once, of intervals that look surer than they are."""
     # A mean rank at 1 can only be 1.
     certain = (table["metric"] == METRICS["rank"].key) & (table["k"] == 1)
-    reasons = []
-    if len(sums.columns) < FEW_QUERIES:
-        reasons.append(_few_queries(len(sums.columns)))
-    else:
-        n_queries = {name: sums.n_queries(i) for i, name in enumerate(table.index)}
-        few = [
-            f"{name} ({n_queries[name]})"
-            for name in table.index[~certain]
-            if 0 < n_queries[name] < FEW_QUERIES
-        ]
-        if few:
-            told = _(
-                "Fewer than {few} queries have a value, so these intervals are too narrow: {names}."
-            )
-            reasons.append(told.format(few=FEW_QUERIES, names=", ".join(few)))
+    reasons, n_queries = [], len(sums.columns)
+    n_of = {name: sums.n_queries(i) for i, name in enumerate(table.index)}
+    few = [f"{one} ({n_of[one]})" for one in table.index[~certain] if 0 < n_of[one] < FEW_QUERIES]
+    if n_queries < FEW_QUERIES:
+        reasons.append(_few_queries(n_queries))
+    elif few:
+        told = _(
+            "Fewer than {few} queries have a value, so these intervals are too narrow: {names}."
+        )
+        reasons.append(told.format(few=FEW_QUERIES, names=", ".join(few)))
     flat = table.index[(table["low"] == table["high"]) & ~certain].tolist()
-    if flat and len(sums.columns) > 1:
+    if flat and n_queries > 1:
+        told = _(
+            "All queries have the same value, so resampling cannot tell how far these averages "
+            "would move: {names}."
+        )
         if clustered:
             told = _(
                 "All clusters have the same value, so resampling cannot tell how far these "
                 "averages would move: {names}."
-            )
-        else:
-            told = _(
-                "All queries have the same value, so resampling cannot tell how far these averages "
-                "would move: {names}."
             )
         reasons.append(told.format(names=", ".join(flat)))
     if reasons:
@@ -743,13 +802,7 @@ class BudgetToRecall(Shown):
 
 
 def budget_to_recall(
-    result: EvaluationResult,
-    recall: float = 0.9,
-    *,
-    length: Any = None,
-    level: float = 0.95,
-    n_resamples: int = 2_000,
-    seed: int = 0,
+    result: EvaluationResult, recall: float, length: Any, sampling: Sampling
 ) -> BudgetToRecall:
     """Return the smallest budget at which macro recall over the full lists reaches a value.
 
@@ -757,82 +810,55 @@ def budget_to_recall(
     """
     if number("recall", recall, 0, 1) == 0:
         raise InvalidInput("recall", f"must be above 0 and at most 1, got {recall!r}")
-    check_sampling(level, n_resamples, seed)
+    level, n_resamples, seed = sampling
     check_counted(result)
-    unit, measure = _unit_of(result, length)
-    costs = _Costs.of(result, unit, measure)
-    warn_of_few_queries(costs.n_queries)
-    everyone = np.ones((1, costs.n_queries), np.int64)
-    value = float(costs.budgets(everyone, recall)[0])
-    low, high = _percentiles(costs.resampled(recall, n_resamples, seed), level)
-    return BudgetToRecall(recall, unit, value, low, high, level)
+    if length is not None:
+        unit, measure = settled_length(length)
+    else:  # what a budget of the result counted
+        unit, measure = next((k.unit for k in result.k if isinstance(k, Budget)), "w"), None
+    query, costs, share = _costs(result, *_found(result, unit, measure))
+    n = int(result.counted.sum())
+    warn_of_few_queries(n)
 
-
-def _unit_of(result: EvaluationResult, length: Any) -> tuple[Unit, Measure | None]:
-    """Return what to count: what is asked for, or what a budget of the result counted."""
-    if length is None:
-        units = [k.unit for k in result.k if isinstance(k, Budget)]
-        return (units or ["w"])[0], None
-    return settled_length(length)
-
-
-@dataclass(frozen=True)
-class _Costs:
-    """How much must be read until each item is found, ascending.
-
-    Attributes:
-        query: Query of each covered item, numbered among the counted ones; shape (covered,).
-        cost: Length of the documents up to and with its first rank; shape (covered,).
-        share: What the item adds to its query's recall; shape (covered,).
-        n_queries: Number of counted queries.
-    """
-
-    query: IntArray
-    cost: IntArray
-    share: FloatArray
-    n_queries: int
-
-    @classmethod
-    def of(cls, result: EvaluationResult, unit: Unit, measure: Measure | None) -> _Costs:
-        """Gather them from what was found, in memory or in a file of rows.
-
-        Raises:
-            InvalidInput: If nothing is known of the documents' lengths.
-        """
-        lengths, retrieved, query, first_rank = _found(result, unit, measure)
-        begin = np.cumsum(retrieved) - retrieved
-        read = np.concatenate([[0], np.cumsum(lengths)])
-        cost = read[begin[query] + first_rank] - read[begin[query]]
-        n_items = np.asarray(next(iter(result.tables.values()))["ground_truth"])
-        counted = result.counted
-        number_of = np.cumsum(counted) - 1
-        kept = np.flatnonzero(counted[query])
-        kept = kept[np.argsort(cost[kept], kind="stable")]
-        query = query[kept]
-        # No budget is below 1.
-        cost = np.maximum(cost[kept], 1)
-        return cls(number_of[query], cost, 1 / n_items[query], int(counted.sum()))
-
-    def budgets(self, times: IntArray, recall: float) -> FloatArray:
-        """Return the budget that reaches the recall, for queries that count several times.
-
-        Args:
-            times: How often each query counts; shape (resamples, queries).
-            recall: The macro recall to reach.
-        """
-        reached = np.cumsum(times[:, self.query] * self.share, axis=1) / self.n_queries
-        enough = reached >= recall - _OF_A_RECALL
+    def budgets(times: IntArray) -> FloatArray:
+        """Return the budget that reaches the recall, where queries count several times."""
+        reached = np.cumsum(times[:, query] * share, axis=1) / n
         # Recall never falls, so that what is not enough stands first.
-        costs = np.append(self.cost.astype(np.float64), np.inf)
-        return np.asarray(costs[(~enough).sum(axis=1)], np.float64)
+        n_short = (reached < recall - _OF_A_RECALL).sum(axis=1)
+        return np.asarray(np.append(costs.astype(np.float64), np.inf)[n_short], np.float64)
 
-    def resampled(self, recall: float, n_resamples: int, seed: int) -> FloatArray:
-        """Return the budgets of queries drawn with replacement, as intervals draw them."""
-        n, budgets = self.n_queries, np.empty(n_resamples)
-        among = blocks(n_resamples, max(n, len(self.cost)))
-        for start, stop, times in drawn(n, seed, among):
-            budgets[start:stop] = self.budgets(times, recall)
-        return budgets
+    value = float(budgets(np.ones((1, n), np.int64))[0])
+    among = blocks(n_resamples, max(n, len(costs)))
+    resampled = np.sort(np.concatenate([budgets(times) for *_, times in drawn(n, seed, among)]))
+    # Bounds are budgets that occurred: between infinite ones is none.
+    last = len(resampled) - 1
+    low = resampled[math.floor((1 - level) / 2 * last)]
+    high = resampled[math.ceil((1 + level) / 2 * last)]
+    return BudgetToRecall(recall, unit, value, float(low), float(high), level)
+
+
+def _costs(
+    result: EvaluationResult,
+    lengths: IntArray,
+    retrieved: IntArray,
+    query: IntArray,
+    first_rank: IntArray,
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return how much must be read until each item is found, ascending.
+
+    Returns:
+        The query of each covered item, numbered among the counted ones; the length of the documents
+        up to and with its first rank, at least 1, as no budget is below that; and what the item
+        adds to its query's recall.
+    """
+    begin = np.cumsum(retrieved) - retrieved
+    read = np.concatenate([[0], np.cumsum(lengths)])
+    cost = read[begin[query] + first_rank] - read[begin[query]]
+    n_items = np.asarray(next(iter(result.tables.values()))["ground_truth"])
+    kept = np.flatnonzero(result.counted[query])
+    kept = kept[np.argsort(cost[kept], kind="stable")]
+    query = query[kept]
+    return (np.cumsum(result.counted) - 1)[query], np.maximum(cost[kept], 1), 1 / n_items[query]
 
 
 def _found(
@@ -846,10 +872,3 @@ def _found(
     if not isinstance(result.rows, RowsInFile) or measure is not None:
         raise no_lengths()
     return result.rows.found(unit)
-
-
-def _percentiles(budgets: FloatArray, level: float) -> tuple[float, float]:
-    """Return the percentile interval, of budgets that occurred: between infinite ones is none."""
-    ordered, last = np.sort(budgets), len(budgets) - 1
-    low, high = math.floor((1 - level) / 2 * last), math.ceil((1 + level) / 2 * last)
-    return float(ordered[low]), float(ordered[high])

@@ -10,7 +10,7 @@ import csv
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -137,65 +137,55 @@ def to_judge(
     (a, first), (b, _) = systems.items()
     key, k = average
     metric = f"{key}@{spelled(k)}"
-    sides = {name: _side(name, result, key, k) for name, result in systems.items()}
+    sides = [_side(name, result, key, k) for name, result in systems.items()]
     wanted = np.asarray(first.tables[k]["ground_truth"])
     ideal, by_one = _ideal(first, key, k)
     _warn_of_queues(key, k, systems.values())
-    counted = np.flatnonzero(first.counted).tolist()
     documents: list[UnjudgedDocument] = []
     bounds: list[tuple[float, float, float]] = []
-    for query in counted:
+    for query in np.flatnonzero(first.counted).tolist():
         n_items = int(wanted[query])
-        known = _known(sides[a].rows, query) | _known(sides[b].rows, query)
-        in_a, in_b = (_unjudged(sides[name], query, known, by_one) for name in (a, b))
-        both = [
-            (one, *in_a.get(one, _NOWHERE), *in_b.get(one, _NOWHERE)) for one in {**in_a, **in_b}
-        ]
+        known = {
+            one
+            for side in sides
+            for is_known, one in zip(side.rows.known[query], side.rows.keys[query], strict=True)
+            if is_known
+        }
+        in_a, in_b = (_unjudged(side, query, known, by_one) for side in sides)
+        both = {one: (in_a.get(one, _NOWHERE), in_b.get(one, _NOWHERE)) for one in {**in_a, **in_b}}
+        change = np.array([ours[1] - theirs[1] for theirs, ours in both.values()])
         scale = ideal(n_items + 1)
-        difference = float(sides[b].value[query] - sides[a].value[query])
+        difference = float(sides[1].value[query] - sides[0].value[query])
         # One more item makes both values less, and with them how far they are apart.
         shrinks = difference != 0 and scale != ideal(n_items)
         documents += [
-            UnjudgedDocument(first.labels[query], one, "", rank_a, rank_b, (its - other) / scale)
-            for one, rank_a, other, rank_b, its in both
-            if its != other or shrinks
+            UnjudgedDocument(first.labels[query], one, "", theirs[0], ours[0], gain / scale)
+            for (one, (theirs, ours)), gain in zip(both.items(), change.tolist(), strict=True)
+            if gain or shrinks
         ]
-        change = np.array([its - other for _, _, other, _, its in both])
         bounds.append(_bounds(difference, change, n_items, ideal))
     documents.sort(key=lambda one: -abs(one.weight))
     difference, low, high = np.mean(np.array(bounds), axis=0).tolist()
-    shown = tuple(_with_text(one, (a, b), texts) for one in documents[:n])
-    return ToJudge(metric, a, b, difference, low, high, shown, len(documents))
+    shown = []
+    for one in documents[:n]:
+        name, rank = (a, one.rank_a) if one.rank_a is not None else (b, one.rank_b)
+        text = texts(name, one.query, rank or 1)
+        shown.append(replace(one, text="" if text == one.key else text))
+    return ToJudge(metric, a, b, difference, low, high, tuple(shown), len(documents))
 
 
 _NOWHERE: tuple[int | None, float] = (None, 0.0)
 
 
-def _with_text(
-    one: UnjudgedDocument, names: tuple[str, str], texts: Callable[[str, str | int, int], str]
-) -> UnjudgedDocument:
-    """Add the text of a document, from the system that retrieved it."""
-    name, rank = (names[0], one.rank_a) if one.rank_a is not None else (names[1], one.rank_b)
-    text = texts(name, one.query, rank or 1)
-    shown = "" if text == one.key else text
-    return UnjudgedDocument(one.query, one.key, shown, one.rank_a, one.rank_b, one.weight)
-
-
 def _side(name: str, result: EvaluationResult, key: str, k: Cutoff) -> _Side:
     rows = result.rows.judged
     if rows is None:
-        raise InvalidInput(
-            "results",
-            f": {name!r} has no keys of its documents, and does not know which of them somebody "
-            "looked at",
-            Advice("evaluate with {}: per query, the ids or texts that were", judged=...),
-        )
+        problem = f": {name!r} does not know which of its documents somebody looked at"
+        fix = Advice("evaluate with {}: per query, the ids or texts that were", judged=...)
+        raise InvalidInput("results", problem, fix)
     if result.settings.get("unjudged") == "leave_out":
-        raise InvalidInput(
-            "results",
-            f": {name!r} leaves out what is unjudged, so that nothing of it is left to judge",
-            Advice("evaluate with {}", unjudged="wrong"),
-        )
+        problem = f": {name!r} leaves out what is unjudged, so that nothing is left to judge"
+        raise InvalidInput("results", problem, Advice("evaluate with {}", unjudged="wrong"))
     table = result.tables[k]
     column = result.definitions[key].column
     values = np.asarray(table[column], np.float64)
@@ -242,12 +232,9 @@ def _ideal(result: EvaluationResult, key: str, k: Cutoff) -> tuple[Callable[[int
             return float((1.0 / log2(np.arange(2, n + 2))).sum())
 
         return ideal, True
-    raise InvalidInput(
-        "metric",
-        f": how far {key!r} can move is known for the means of precision, recall, RBP and, without "
-        "grades and under conventions that credit an item once, nDCG",
-        "compare one of these as well",
-    )
+    known = "means of precision, recall, RBP and, without grades and crediting items once, nDCG"
+    problem = f": how far {key!r} can move is not known, as it is of {known}"
+    raise InvalidInput("metric", problem, "compare one of these as well")
 
 
 def _warn_of_queues(key: str, k: Cutoff, results: Iterable[EvaluationResult]) -> None:
@@ -264,11 +251,6 @@ def _warn_of_queues(key: str, k: Cutoff, results: Iterable[EvaluationResult]) ->
             "places, and the interval of nDCG may be a little too narrow."
         )
         warn(told.format(n), _("Judge by recall, whose interval is exact"))
-
-
-def _known(rows: JudgedRows, query: int) -> set[str]:
-    pairs = zip(rows.known[query], rows.keys[query], strict=True)
-    return {key for known, key in pairs if known}
 
 
 def _unjudged(

@@ -7,9 +7,9 @@ it is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,12 +24,14 @@ from krag_eval.statistics.intervals import (
     ROUNDING,
     Clusters,
     QuerySums,
+    Sampling,
     Spread,
     blocks,
     interval,
-    interval_of,
+    parted,
     per_query,
-    resampled_sums,
+    resampled_alike,
+    sums_of,
 )
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -47,13 +49,8 @@ POWER = 0.8
 def paired_differences(
     results: Mapping[str, EvaluationResult],
     metrics: Mapping[str, tuple[str, Cutoff]],
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
+    drawing: Drawing,
     baseline: str | None = None,
-    clusters: Clusters | None = None,
-    max_drop: float = 0.0,
     n_alike: int = 1,
 ) -> tuple[tuple[Difference, ...], PerQuery]:
     """Return the differences of the pairs on every metric, and the per-query values behind them.
@@ -61,28 +58,36 @@ def paired_differences(
     Args:
         results: Name -> result, comparable ones.
         metrics: Spelling -> (key, cutoff), all of them evaluated.
-        level: Level of the intervals.
-        n_resamples: Number of resamples of the bootstrap, and of random swaps.
-        seed: Seed of both.
+        drawing: How to draw and to test.
         baseline: The system that the others are held against; every pair if not given.
-        clusters: What to draw and to swap as a whole; each query by itself if not given.
-        max_drop: How far b may fall behind a: p is of the hypothesis that it does not fall further.
         n_alike: How many such sets of differences are corrected together, as those of slices are.
     """
-    n = len(results)
+    n, sums = len(results), sums_of(results, metrics)
     n_pairs = n_alike * (n * (n - 1) // 2 if baseline is None else n - 1)
-    drawing = _Drawing(level, n_resamples, seed, clusters, max_drop)
-    systems, drawing = _systems(results, metrics, drawing, n_pairs)
+    has_all = [all((one.has_value(i) == 1).all() for one in sums) for i in range(len(metrics))]
+    needed = swaps_for(n_pairs * sum(1 if one else 2 for one in has_all), drawing.sampling.level)
+    n_swaps = max(drawing.sampling.n_resamples, min(needed, MOST_SWAPS))
+    drawing = drawing._replace(n_swaps=n_swaps)
+    values = [[one.averages(k)[key] for key, k in metrics.values()] for one in results.values()]
+    outcomes = [
+        [_outcomes(result, average.column, k) for average, k in own.averages]
+        for result, own in zip(results.values(), sums, strict=True)
+    ]
+    systems = _drawn(list(results), sums, values, outcomes, drawing)
+    first = [one for one in systems if one.name == baseline]
+    others = [one for one in systems if one.name != baseline]
     differences = [
-        _difference(a, b, i, name, drawing)
-        for a, b in _pairs(systems, baseline)
+        (_of_both if any((one.sums.has_value(i) < 1).any() for one in (a, b)) else _of_all)(
+            a, b, i, name, drawing
+        )
+        for a, b in (product(first, others) if first else combinations(systems, 2))
         for i, name in enumerate(metrics)
     ]
-    values = {
+    per_metric = {
         name: {system.name: system.per_query[i] for system in systems}
         for i, name in enumerate(metrics)
     }
-    return corrected(differences, level), values
+    return corrected(differences, drawing.sampling.level), per_metric
 
 
 def corrected(differences: Sequence[Difference], level: float) -> tuple[Difference, ...]:
@@ -110,56 +115,6 @@ def swaps_for(n_tests: int, level: float) -> int:
     (40, 22000)
     """
     return math.ceil(round(2 * n_tests / (1 - level), 6))
-
-
-def _pairs(systems: Sequence[_System], baseline: str | None) -> Iterable[tuple[_System, _System]]:
-    """Return every pair, or those of the baseline, which comes first in each."""
-    if baseline is None:
-        return combinations(systems, 2)
-    (first,) = (one for one in systems if one.name == baseline)
-    return [(first, other) for other in systems if other is not first]
-
-
-class Standing(NamedTuple):
-    """How one system does on one metric: its average, and the bounds of its interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-def standings(
-    results: Mapping[str, EvaluationResult],
-    metrics: Mapping[str, tuple[str, Cutoff]],
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    clusters: Clusters | None = None,
-) -> Mapping[str, Mapping[str, Standing]]:
-    """Return metric -> system -> its average, with the interval that ``confidence_intervals`` has.
-
-    The arguments are those of :func:`paired_differences`.
-    """
-    sums = _sums(results, metrics)
-    units = [one.grouped(clusters) for one in sums]
-    resampled = [
-        one.all_averages(drawn)
-        for one, drawn in zip(units, _resampled(units, n_resamples, seed), strict=True)
-    ]
-    left_out = [one.leave_one_out() for one in units]
-
-    def standing(place: int, i: int, value: float) -> Standing:
-        drawn = resampled[place][:, i], left_out[place][:, i]
-        return Standing(value, *interval_of((sums[place], i), value, level, *drawn, clusters))
-
-    return {
-        metric: {
-            name: standing(place, i, result.averages(k)[key])
-            for place, (name, result) in enumerate(results.items())
-        }
-        for i, (metric, (key, k)) in enumerate(metrics.items())
-    }
 
 
 @dataclass(frozen=True)
@@ -280,14 +235,19 @@ def unknown(a: str, b: str, metric: str, average: Average | None, **known: Any) 
     return Difference(a, b, metric, average=average, **(numbers | known))
 
 
-class _Drawing(NamedTuple):
-    """How to draw and to test; see :func:`paired_differences`."""
+class Drawing(NamedTuple):
+    """How to draw and to test.
 
-    level: float
-    n_resamples: int
-    seed: int
-    clusters: Clusters | None
-    max_drop: float
+    Attributes:
+        sampling: Level of the intervals, number and seed of resamples and of random swaps.
+        clusters: What to draw and to swap as a whole; ``None`` for each query by itself.
+        max_drop: How far b may fall behind a: p is of the hypothesis that it does not fall further.
+        n_swaps: Number of random swaps, where it takes more of them.
+    """
+
+    sampling: Sampling
+    clusters: Clusters | None = None
+    max_drop: float = 0.0
     n_swaps: int = 0
 
 
@@ -307,80 +267,24 @@ class _System:
     swapped: FloatArray
 
 
-def _systems(
-    results: Mapping[str, EvaluationResult],
-    metrics: Mapping[str, tuple[str, Cutoff]],
-    drawing: _Drawing,
-    n_pairs: int,
-) -> tuple[list[_System], _Drawing]:
-    """Reduce the results to what comparing them on these metrics needs.
-
-    With as many random swaps as it takes for so many pairs, which is returned too.
-    """
-    sums = _sums(results, metrics)
-    has_all = [all((one.has_value(i) == 1).all() for one in sums) for i in range(len(metrics))]
-    needed = swaps_for(n_pairs * sum(1 if one else 2 for one in has_all), drawing.level)
-    n_swaps = max(drawing.n_resamples, min(needed, MOST_SWAPS))
-    drawing = drawing._replace(n_swaps=n_swaps)
-    values = [
-        [result.averages(k)[key] for key, k in metrics.values()] for result in results.values()
-    ]
-    per_query = [
-        [_outcomes(result, average.column, k) for average, k in sums[i].averages]
-        for i, result in enumerate(results.values())
-    ]
-    return _drawn(list(results), sums, values, per_query, drawing), drawing
-
-
 def _drawn(
     names: Sequence[str],
     sums: Sequence[QuerySums],
     values: Sequence[list[float]],
     per_query: Sequence[list[FloatArray]],
-    drawing: _Drawing,
+    drawing: Drawing,
 ) -> list[_System]:
     """Resample all systems alike, and gather what swapping would move."""
     units = [one.grouped(drawing.clusters) for one in sums]
-    resampled = _resampled(units, drawing.n_resamples, drawing.seed)
-    moved = _swapped_sums(_side_by_side(units), drawing.n_swaps, drawing.seed)
-    swapped = _parted(moved, units)
+    resampled = resampled_alike(units, drawing.sampling)
+    side_by_side = np.concatenate([one.columns for one in units], axis=1)
+    moved = _swapped_sums(side_by_side, drawing.n_swaps, drawing.sampling.seed)
     return [
-        _System(
-            name=name,
-            sums=sums[i],
-            units=units[i],
-            values=values[i],
-            per_query=per_query[i],
-            resampled=sums[i].all_averages(resampled[i]),
-            swapped=swapped[i],
+        _System(name, own, unit, value, outcomes, own.all_averages(drawn), swapped)
+        for name, own, unit, value, outcomes, drawn, swapped in zip(
+            names, sums, units, values, per_query, resampled, parted(moved, units), strict=True
         )
-        for i, name in enumerate(names)
     ]
-
-
-def _sums(
-    results: Mapping[str, EvaluationResult], metrics: Mapping[str, tuple[str, Cutoff]]
-) -> list[QuerySums]:
-    return [
-        QuerySums.of(result, [(result.definitions[key], k) for key, k in metrics.values()])
-        for result in results.values()
-    ]
-
-
-def _resampled(sums: Sequence[QuerySums], n_resamples: int, seed: int) -> list[FloatArray]:
-    """Return each system's sums in every resample, the same queries drawn for all of them."""
-    return _parted(resampled_sums(_side_by_side(sums), n_resamples, seed), sums)
-
-
-def _side_by_side(sums: Sequence[QuerySums]) -> FloatArray:
-    """Return the columns of all systems, so that one pass over the resamples serves all."""
-    return np.concatenate([one.columns for one in sums], axis=1)
-
-
-def _parted(columns: FloatArray, sums: Sequence[QuerySums]) -> list[FloatArray]:
-    """Give each system its own columns back."""
-    ends = np.cumsum([one.columns.shape[1] for one in sums])[:-1]
-    return np.split(columns, ends, axis=1)
 
 
 def _outcomes(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:
@@ -402,22 +306,9 @@ def _swapped_sums(columns: FloatArray, n_swaps: int, seed: int) -> FloatArray:
     return sums
 
 
-def _difference(a: _System, b: _System, i: int, metric: str, drawing: _Drawing) -> Difference:
-    has_a, has_b = a.sums.has_value(i), b.sums.has_value(i)
-    if (has_a == 1).all() and (has_b == 1).all():
-        return _of_all(a, b, i, metric, drawing)
-    return _of_both(a, b, i, metric, drawing, (has_a, has_b))
-
-
-def _of_both(
-    a: _System,
-    b: _System,
-    i: int,
-    metric: str,
-    drawing: _Drawing,
-    has: tuple[FloatArray, FloatArray],
-) -> Difference:
+def _of_both(a: _System, b: _System, i: int, metric: str, drawing: Drawing) -> Difference:
     """Compare two systems on the queries where both have a value, and how many each has one for."""
+    has = [one.sums.has_value(i) for one in (a, b)]
     both = (has[0] > 0) & (has[1] > 0)
     shares = _shares(a, b, i, drawing, has)
     # Where one has no value at all, there is nothing to say of its average.
@@ -426,28 +317,28 @@ def _of_both(
         "n_both": int(np.count_nonzero(both)),
         "share_a": shares[0].values[0],
         "share_b": shares[1].values[0],
-        "p_share": _permutation_p(*shares, 0, _enumerable(drawing)) if is_tested else math.nan,
+        "p_share": _permutation_p(*shares, 0, drawing) if is_tested else math.nan,
         **_wins(a, b, i),
     }
-    if both.any():
-        within = drawing.clusters and drawing.clusters.within(both)
-        ours, theirs = _drawn(
-            [a.name, b.name],
-            [one.sums.where(both, i) for one in (a, b)],
-            [[float(one.per_query[i][both].mean())] for one in (a, b)],
-            [[one.per_query[i][both]] for one in (a, b)],
-            drawing._replace(clusters=within),
-        )
-        found = _of_all(ours, theirs, 0, metric, drawing._replace(clusters=within))
-        # Who finds one query more is not excused for ranking all the others lower.
-        of_fewer = found.drop < 0 and known["share_b"] < known["share_a"]
-        return replace(found, is_of_fewer=of_fewer, **known)
-    known |= {"value_a": a.values[i], "value_b": b.values[i]}
-    return unknown(a.name, b.name, metric, a.sums.averages[i][0], **known)
+    if not both.any():
+        known |= {"value_a": a.values[i], "value_b": b.values[i]}
+        return unknown(a.name, b.name, metric, a.sums.averages[i][0], **known)
+    drawing = drawing._replace(clusters=drawing.clusters and drawing.clusters.within(both))
+    ours, theirs = _drawn(
+        [a.name, b.name],
+        [one.sums.where(both, i) for one in (a, b)],
+        [[float(one.per_query[i][both].mean())] for one in (a, b)],
+        [[one.per_query[i][both]] for one in (a, b)],
+        drawing,
+    )
+    found = _of_all(ours, theirs, 0, metric, drawing)
+    # Who finds one query more is not excused for ranking all the others lower.
+    of_fewer = found.drop < 0 and known["share_b"] < known["share_a"]
+    return replace(found, is_of_fewer=of_fewer, **known)
 
 
 def _shares(
-    a: _System, b: _System, i: int, drawing: _Drawing, has: tuple[FloatArray, FloatArray]
+    a: _System, b: _System, i: int, drawing: Drawing, has: Sequence[FloatArray]
 ) -> tuple[_System, _System]:
     """Return two systems whose one average is the share of the queries with a value."""
     average, k = a.sums.averages[i]
@@ -472,21 +363,14 @@ def _wins(a: _System, b: _System, i: int) -> dict[str, Any]:
     }
 
 
-def _enumerable(drawing: _Drawing) -> int:
-    return _ENUMERABLE if drawing.clusters is None else _ENUMERABLE_CLUSTERS
-
-
-def _of_all(a: _System, b: _System, i: int, metric: str, drawing: _Drawing) -> Difference:
-    difference = b.values[i] - a.values[i]
+def _of_all(a: _System, b: _System, i: int, metric: str, drawing: Drawing) -> Difference:
+    values, average = (a.per_query[i], b.per_query[i]), b.sums.averages[i][0]
+    difference, changes = b.values[i] - a.values[i], changes_of(*values)
     # With 30 queries, it covers the true difference of macro recall in 92 % of cases, BCa in 89 %.
-    low, high = interval(b.resampled[:, i] - a.resampled[:, i], difference, drawing.level)
-    changes = changes_of(a.per_query[i], b.per_query[i])
-    average = b.sums.averages[i][0]
-    defined = np.isfinite(a.per_query[i]).all() and np.isfinite(b.per_query[i]).all()
-    is_mean = average.is_mean and defined
-    pulls = _pulls((a.per_query[i], b.per_query[i]), (a.sums, b.sums), i)
-    spread = Spread.of(pulls, drawing.clusters)
-    p_t = _t_test_p(a.per_query[i], b.per_query[i], spread) if is_mean else math.nan
+    resampled = b.resampled[:, i] - a.resampled[:, i]
+    low, high = interval(resampled, difference, drawing.sampling.level)
+    is_mean = average.is_mean and all(np.isfinite(one).all() for one in values)
+    spread = Spread.of(_pulls(values, (a.sums, b.sums), i), drawing.clusters)
     return Difference(
         a=a.name,
         b=b.name,
@@ -497,7 +381,7 @@ def _of_all(a: _System, b: _System, i: int, metric: str, drawing: _Drawing) -> D
         ci_low=low,
         ci_high=high,
         p_permutation=_drop_p(a, b, i, drawing),
-        p_t=p_t,
+        p_t=_t_test_p(*values, spread) if is_mean else math.nan,
         p_holm=math.nan,
         effect_size=_effect_size(changes) if is_mean else math.nan,
         **_wins(a, b, i),
@@ -534,14 +418,14 @@ def changes_of(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.subtract(b, a, out=np.zeros(len(a)), where=~same)
 
 
-def _drop_p(a: _System, b: _System, i: int, drawing: _Drawing) -> float:
+def _drop_p(a: _System, b: _System, i: int, drawing: Drawing) -> float:
     """Return the two-sided p of the hypothesis that b is no worse than a less what it may drop.
 
     a is lowered by exactly that much before outcomes are swapped: every query's value of a mean,
     each numerator by the same share of its denominator in a micro average, all numerators in
     proportion in an F1 of averages. What shows a larger drop must also show one.
     """
-    p = _permutation_p(a, b, i, _enumerable(drawing))
+    p = _permutation_p(a, b, i, drawing)
     average = a.units.averages[i][0]
     if drawing.max_drop == 0 or math.isnan(p):
         return p
@@ -549,7 +433,7 @@ def _drop_p(a: _System, b: _System, i: int, drawing: _Drawing) -> float:
     if len(average.ratios) > 1 and a.values[i] <= by:
         return 1.0  # there is no room for such a drop
     lowered = _lowered(a, i, by)
-    return max(p, _permutation_p(lowered, b, i, _enumerable(drawing), is_lowered=True))
+    return max(p, _permutation_p(lowered, b, i, drawing, is_lowered=True))
 
 
 def _lowered(a: _System, i: int, by: float) -> _System:
@@ -568,11 +452,13 @@ def _lowered(a: _System, i: int, by: float) -> _System:
     return replace(a, units=replace(a.units, columns=units), swapped=swapped, values=values)
 
 
-def _permutation_p(a: _System, b: _System, i: int, most: int, *, is_lowered: bool = False) -> float:
+def _permutation_p(
+    a: _System, b: _System, i: int, drawing: Drawing, *, is_lowered: bool = False
+) -> float:
     """Return the two-sided p of the paired permutation test of one metric.
 
-    Up to ``most`` differing queries or clusters are swapped in every way there is. Where a was
-    lowered, all of them differ.
+    A few differing queries or clusters are swapped in every way there is. Where a was lowered, all
+    of them differ.
     """
     observed = b.values[i] - a.values[i]
     if math.isnan(observed):
@@ -581,7 +467,7 @@ def _permutation_p(a: _System, b: _System, i: int, most: int, *, is_lowered: boo
     changes = changes_of(ours[:, places].ravel(), theirs[:, places].ravel())
     differs = changes.reshape(-1, len(places)).any(axis=1) | is_lowered
     n_differing = int(np.count_nonzero(differs))
-    exact = n_differing <= most
+    exact = n_differing <= (_ENUMERABLE if drawing.clusters is None else _ENUMERABLE_CLUSTERS)
     if exact:
         swap = (np.arange(2**n_differing)[:, np.newaxis] >> np.arange(n_differing)) & 1
         moved = exact_sums(swap.astype(np.float64), exact_parts((theirs - ours)[differs]))
@@ -603,15 +489,14 @@ def _t_test_p(a: FloatArray, b: FloatArray, spread: Spread) -> float:
         return 1.0
     if not _varies(changes):
         return math.nan
-    p = _paired_p(a, b) if spread.n_clusters is None else _clustered_p(changes, spread)
+    if spread.n_clusters is not None:
+        p = _clustered_p(changes, spread)
+    else:
+        from scipy.stats import ttest_rel
+
+        p = float(ttest_rel(b, a).pvalue)
     # Far out in the tail it underflows; no evidence makes it 0.
     return max(p, float(np.finfo(np.float64).tiny))
-
-
-def _paired_p(a: FloatArray, b: FloatArray) -> float:
-    from scipy.stats import ttest_rel
-
-    return float(ttest_rel(b, a).pvalue)
 
 
 def _clustered_p(changes: FloatArray, spread: Spread) -> float:

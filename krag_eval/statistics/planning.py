@@ -230,12 +230,8 @@ class QuestionPlan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts: ``{"metric": …, "questions": …, …}``."""
-        return {
-            "metric": self.metric,
-            "detect": self.detect,
-            "power": self.power,
-            "alpha": self.alpha,
-            "questions": self.questions,
+        asked = ("metric", "detect", "power", "alpha", "questions")
+        return {name: getattr(self, name) for name in asked} | {
             "pilot_questions": self.spread.n,
             "detectable": self.detectable,
             "sd": self.spread.sd,

@@ -21,6 +21,7 @@ from krag_eval.scoring.metrics import METRICS, metrics_of
 from krag_eval.statistics import intervals
 from krag_eval.statistics.comparison import some
 from krag_eval.statistics.few_labels import distinct, values_by_label
+from krag_eval.statistics.intervals import Sampling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,41 +127,26 @@ def from_the_best(one: Correlation) -> float:
     return math.inf if math.isnan(one.spearman) else -one.spearman
 
 
-class _Sampling(NamedTuple):
-    level: float
-    n_resamples: int
-    seed: int
-
-
-def predictions(
-    result: EvaluationResult,
-    scores: Any,
-    *,
-    level: float = 0.95,
-    n_resamples: int = 1_000,
-    seed: int = 0,
-) -> Predictions:
+def predictions(result: EvaluationResult, scores: Any, sampling: Sampling) -> Predictions:
     """Return how every metric at every cutoff goes with the scores of the answers.
 
     See :meth:`EvaluationResult.predicts <krag_eval.EvaluationResult.predicts>`.
     """
-    intervals.check_sampling(level, n_resamples, seed)
     intervals.check_counted(result)
     scored = _scores(result, scores)
     columns = _metric_columns(result)
     intervals.warn_of_few_queries(len(scored))
-    sampling = _Sampling(float(level), int(n_resamples), int(seed))
     everywhere = _correlations(columns, scored, sampling)
-    shuffled = np.random.default_rng([seed, 2]).permutation(len(scored))
+    shuffled = np.random.default_rng([sampling.seed, 2]).permutation(len(scored))
     chosen_on, reported_on = np.sort(shuffled[::2]), np.sort(shuffled[1::2])
     best = _best(columns, scored, chosen_on)
-    spearman, low, high, rivals = math.nan, math.nan, math.nan, tuple(columns)
+    held_out: tuple[float, float, float, tuple[str, ...]]
+    held_out = math.nan, math.nan, math.nan, tuple(columns)
     if best is not None:
         half = {name: values[reported_on] for name, values in columns.items()}
-        spearman, low, high, rivals = _held_out(best, half, scored[reported_on], sampling)
-    return Predictions(
-        everywhere, best, spearman, low, high, rivals, len(chosen_on), len(reported_on), level
-    )
+        held_out = _held_out(best, half, scored[reported_on], sampling)
+    halves = len(chosen_on), len(reported_on)
+    return Predictions(everywhere, best, *held_out, *halves, sampling.level)
 
 
 def _scores(result: EvaluationResult, given: Any) -> FloatArray:
@@ -204,17 +190,16 @@ def _metric_columns(result: EvaluationResult) -> dict[str, FloatArray]:
 
 
 def _correlations(
-    columns: Mapping[str, FloatArray], scores: FloatArray, sampling: _Sampling
+    columns: Mapping[str, FloatArray], scores: FloatArray, sampling: Sampling
 ) -> tuple[Correlation, ...]:
     """Return both correlations of every metric, with intervals from the same resamples."""
-    once = np.ones((1, len(scores)), np.int64)
     resampled = _resampled(columns, scores, sampling, _rank_correlations)
     rows = []
     for name, values in columns.items():
-        found = zip(_rank_correlations(once, values, scores), resampled[name], strict=True)
-        numbers = [(float(value[0]), line) for value, line in found]
+        found = _once(_rank_correlations, values, scores).tolist()
         bounds = [
-            (value, *intervals.interval(line, value, sampling.level)) for value, line in numbers
+            (value, *intervals.interval(line, value, sampling.level))
+            for value, line in zip(found, resampled[name], strict=True)
         ]
         rows.append(Correlation(name, int((~np.isnan(values)).sum()), *bounds[0], *bounds[1]))
     return tuple(rows)
@@ -222,9 +207,8 @@ def _correlations(
 
 def _best(columns: Mapping[str, FloatArray], scores: FloatArray, chosen_on: IntArray) -> str | None:
     """Return the metric that goes best with the scores of some queries, defined for all of them."""
-    once = np.ones((1, len(chosen_on)), np.int64)
     found = {
-        name: float(_spearman(once, values[chosen_on], scores[chosen_on])[0])
+        name: float(_once(_spearman, values[chosen_on], scores[chosen_on]))
         for name, values in columns.items()
         if not np.isnan(values).any()
     }
@@ -233,17 +217,16 @@ def _best(columns: Mapping[str, FloatArray], scores: FloatArray, chosen_on: IntA
 
 
 def _held_out(
-    best: str, columns: Mapping[str, FloatArray], scores: FloatArray, sampling: _Sampling
+    best: str, columns: Mapping[str, FloatArray], scores: FloatArray, sampling: Sampling
 ) -> tuple[float, float, float, tuple[str, ...]]:
     """Return Spearman's correlation of the best with its interval, and who comes as near."""
-    once = np.ones((1, len(scores)), np.int64)
-    value = float(_spearman(once, columns[best], scores)[0])
+    value = float(_once(_spearman, columns[best], scores))
     resampled = _resampled(columns, scores, sampling, _spearman)
     rivals = []
     for name, values in columns.items():
         # On the queries for which both are defined.
         known = np.where(np.isnan(values), np.nan, columns[best])
-        ahead = float((_spearman(once, known, scores) - _spearman(once, values, scores))[0])
+        ahead = float(_once(_spearman, known, scores) - _once(_spearman, values, scores))
         lead = resampled[best] - resampled[name]
         if np.isnan(values).any():
             lead = _resampled({name: known}, scores, sampling, _spearman)[name] - resampled[name]
@@ -257,10 +240,15 @@ def _held_out(
 _Statistic: TypeAlias = Callable[[IntArray, FloatArray, FloatArray], FloatArray]
 
 
+def _once(statistic: _Statistic, values: FloatArray, scores: FloatArray) -> FloatArray:
+    """Return a statistic of the queries as they are, each of them once."""
+    return np.asarray(statistic(np.ones((1, len(scores)), np.int64), values, scores)[..., 0])
+
+
 def _resampled(
     columns: Mapping[str, FloatArray],
     scores: FloatArray,
-    sampling: _Sampling,
+    sampling: Sampling,
     statistic: _Statistic,
 ) -> dict[str, FloatArray]:
     """Return a statistic of each metric in every resample of the queries; shape (…, resamples)."""

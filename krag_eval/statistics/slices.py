@@ -13,9 +13,11 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +36,9 @@ from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
 from krag_eval.scoring.digits import exact_parts, exact_sums
-from krag_eval.scoring.metrics import resolved_average
 from krag_eval.statistics import intervals, paired
-from krag_eval.statistics.comparison import Comparison
-from krag_eval.statistics.intervals import QuerySums
+from krag_eval.statistics.comparison import Comparison, checked_metrics
+from krag_eval.statistics.intervals import QuerySums, Sampling
 from krag_eval.statistics.paired import Difference
 
 if TYPE_CHECKING:
@@ -194,10 +195,11 @@ class _Sliced(Shown):
         return draw("slice_forest", self, metric, ax)
 
     def _content(self) -> dict[str, Any]:
-        rows = [{name: getattr(row, name) for name in self._columns} for row in self.rows]
         content = {one.name: getattr(self, one.name) for one in fields(self)}
-        plain: dict[str, Any] = _plain(content | {"rows": rows})
-        return plain
+        rows = [{name: getattr(row, name) for name in self._columns} for row in self.rows]
+        return {"format": _FORMAT, "format_version": _FORMAT_VERSION, "kind": self._kind} | {
+            name: _plain(one) for name, one in (content | {"rows": rows}).items()
+        }
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the slices; :meth:`from_json` reads them back. Undefined numbers are ``null``.
@@ -205,9 +207,8 @@ class _Sliced(Shown):
         Raises:
             OSError: If the file cannot be written; the error names it.
         """
-        head = {"format": _FORMAT, "format_version": _FORMAT_VERSION, "kind": self._kind}
         # In ASCII, for half of a character cannot be written otherwise.
-        content = json.dumps(head | self._content(), allow_nan=False)
+        content = json.dumps(self._content(), allow_nan=False)
         with replacing(path) as temporary:
             temporary.write_text(content, "utf-8")
 
@@ -222,29 +223,25 @@ class _Sliced(Shown):
         place = Place(os.fsdecode(path))
         try:
             content = json.loads(Path(path).read_text("utf-8"))
-            head = [content.pop(name, None) for name in ("format", "format_version", "kind")]
+            head = [content.pop(name) for name in ("format", "format_version", "kind")]
             if head != [_FORMAT, _FORMAT_VERSION, cls._kind]:
                 raise ValueError(f"its format is {clipped(head)}")
-            lower = tuple(_checked("metric", one, "str") for one in content["lower_is_better"])
-            known = _checked_fields(cls, content) | {"lower_is_better": lower}
-            if "overall" in content:
-                overall = content["overall"].items()
-                known["overall"] = {name: _checked(name, one, "float") for name, one in overall}
-            rows = [_checked_fields(cls._row, row) for row in content["rows"]]
-            return cls(**known, rows=tuple(cls._made(row, lower) for row in rows))
+            rows, content = content.pop("rows"), _checked(cls, content)
+            made = tuple(cls._made(_checked(cls._row, row), content) for row in rows)
+            return cls(**content, rows=made)
         except _DAMAGED as error:
             problem = f"holds no {cls.__name__} that this version reads ({error})"
             raise InvalidInput("", problem, place=place) from error
 
     @classmethod
-    def _made(cls, row: Mapping[str, Any], lower: Sequence[str]) -> Any:
-        """Return a row from its fields in a file, and the metrics where lower is better."""
+    def _made(cls, row: dict[str, Any], content: Mapping[str, Any]) -> Any:
+        """Return a row from its fields in a file, and what else the file has."""
         return cls._row(**row)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return bool(self._content() == other._content())
+        return self._content() == other._content()
 
     __hash__ = None  # type: ignore[assignment]  # rows may hold NaN
 
@@ -309,8 +306,8 @@ class SlicedComparison(_Sliced):
     )
 
     @classmethod
-    def _made(cls, row: Mapping[str, Any], lower: Sequence[str]) -> Difference:
-        average = _average_of(row["metric"], lower=row["metric"] in lower)
+    def _made(cls, row: dict[str, Any], content: Mapping[str, Any]) -> Difference:
+        average = _average_of(row["metric"], lower=row["metric"] in content["lower_is_better"])
         return paired.unknown(average=average, **row)
 
 
@@ -323,31 +320,38 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-_KINDS: Mapping[str, tuple[type, ...]] = {
+# What a file may have of a field of a type; undefined numbers are null.
+_TYPES: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
+    "str | None": (str,),
     "int": (int,),
     "float": (int, float, type(None)),
     "bool": (bool,),
+    "tuple[str, ...]": (list,),
+    "Mapping[str, float]": (dict,),
 }
 
 
-def _checked(name: str, value: Any, kind: str) -> Any:
-    """Return a value of a field of that kind, as the file has it.
+def _checked(kind: type, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of a class as a file has them.
 
     Raises:
-        TypeError: If it is of another type.
+        TypeError: If one is of another type.
     """
-    if isinstance(value, bool) != (kind == "bool") or not isinstance(value, _KINDS[kind]):
+    types = {one.name: str(one.type) for one in fields(kind)}
+    return {name: _of_type(name, types[name], value) for name, value in content.items()}
+
+
+def _of_type(name: str, kind: str, value: Any) -> Any:
+    if type(value) not in _TYPES[kind]:
         raise TypeError(f"{name} is {clipped(value)}")
-    number: Any = math.nan if value is None else value
-    return float(number) if kind == "float" else value
-
-
-def _checked_fields(kind: type, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a file has of the plain fields of a class."""
-    kinds = {one.name: str(one.type).partition(" ")[0] for one in fields(kind)}
-    known = [name for name in kinds if name in content and kinds[name] in _KINDS]
-    return {name: _checked(name, content[name], kinds[name]) for name in known}
+    if kind == "float":
+        return math.nan if value is None else float(value)
+    if isinstance(value, list):
+        return tuple(_of_type(name, "str", one) for one in value)
+    if isinstance(value, dict):
+        return {key: _of_type(name, "float", one) for key, one in value.items()}
+    return value
 
 
 # What the queries are sliced by.
@@ -357,29 +361,22 @@ def slices(
     result: EvaluationResult,
     tag: str,
     k: Cutoff,
-    metrics: str | Iterable[str] | None = None,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
+    metrics: str | Iterable[str] | None,
+    sampling: Sampling,
     diagnosis: Diagnosis | None = None,
 ) -> Slices:
     """Return the averages within slices of the queries; see ``EvaluationResult.by``."""
-    intervals.check_sampling(level, n_resamples, seed)
     intervals.check_counted(result)
     averages = _averages(result, k, metrics)
     division = _Division.of([result], tag, diagnosis)
     division.warn_of_too_many(division.n_large * len(averages))
-    rows = _corrected(_measured(result, averages, division, level, n_resamples, seed))
     return Slices(
-        tag=tag,
-        about=division.about,
-        rows=tuple(rows),
-        n_queries=len(division.place),
-        lower_is_better=tuple(n for n, (one, _k) in averages.items() if one.lower_is_better),
-        level=float(level),
-        n_resamples=int(n_resamples),
-        seed=int(seed),
+        tag,
+        division.about,
+        tuple(_corrected(_measured(result, averages, division, sampling))),
+        len(division.place),
+        tuple(name for name, (one, _k) in averages.items() if one.lower_is_better),
+        *sampling,
         signature=result.signature,
         overall={name: result.averages(at)[one.key] for name, (one, at) in averages.items()},
     )
@@ -405,8 +402,8 @@ def sliced_comparison(
     division.warn_of_too_many(n_tests)
     metrics = {metric: parse_metric(metric) for metric in comparison.metrics}
     cutoffs = [k for _, k in metrics.values()]
+    sampling = Sampling(comparison.level, comparison.n_resamples, comparison.seed)
     rows: list[Difference] = []
-    tested: list[int] = []
     for number, (name, n) in enumerate(zip(division.names, division.sizes, strict=True)):
         inside = division.place == number
         clusters = comparison.grouping and comparison.grouping.within(inside)
@@ -415,32 +412,21 @@ def sliced_comparison(
         )
         if (n if clusters is None else clusters.n) >= FEWEST_QUERIES and n_tests <= _MOST_TESTS:
             results = {key: _only(one, inside, cutoffs) for key, one in comparison.compared.items()}
+            drawing = paired.Drawing(sampling, clusters, comparison.max_drop)
             found, _values = paired.paired_differences(
-                results,
-                metrics,
-                level=comparison.level,
-                n_resamples=comparison.n_resamples,
-                seed=comparison.seed,
-                clusters=clusters,
-                max_drop=comparison.max_drop,
-                n_alike=division.n_large,
+                results, metrics, drawing, n_alike=division.n_large
             )
-            tested += range(len(rows), len(rows) + len(found))
         rows += [replace(one, slice=name, n=n) for one in found]
-    among = paired.corrected([rows[place] for place in tested], comparison.level)
-    for place, row in zip(tested, among, strict=True):
-        rows[place] = row
+    tested = [row for row in rows if not math.isnan(row.alpha)]
+    among = iter(paired.corrected(tested, comparison.level))
+    lower = (row.metric for row in rows if row.average and row.average.lower_is_better)
     return SlicedComparison(
-        tag=tag,
-        about=division.about,
-        rows=tuple(rows),
-        n_queries=len(comparison.queries),
-        lower_is_better=tuple(
-            {one.metric: 0 for one in rows if one.average and one.average.lower_is_better}
-        ),
-        level=comparison.level,
-        n_resamples=comparison.n_resamples,
-        seed=comparison.seed,
+        tag,
+        division.about,
+        tuple(row if math.isnan(row.alpha) else next(among) for row in rows),
+        len(comparison.queries),
+        tuple(dict.fromkeys(lower)),
+        *sampling,
         signature=comparison.signature,
     )
 
@@ -456,22 +442,13 @@ def _averages(
     """
     known = result.averages(k)
     if metrics is None:
-        main = [key for key in _MAIN if key in known]
         doubled = {"micro_recall"} if "macro_recall" in known else set()
-        metrics = [key for key in main if key not in doubled] or list(known)
-    if not isinstance(metrics, Iterable):
-        raise errors.InvalidType("metrics", f"must be a metric or several, got {clipped(metrics)}")
-    found = {}
-    for one in [metrics] if isinstance(metrics, str) else metrics:
-        key, at = parse_metric(one, "metrics") if "@" in str(one) else (one, k)
-        if at not in result.k:
-            problem = f": {one!r} needs the cutoff {spelled(at)}, which was not evaluated"
-            raise InvalidInput("metrics", problem, Advice("evaluate with {}", k=...))
-        key = resolved_average("metrics", key, result.averages(at), result.keys)
-        found[f"{key}@{spelled(at)}"] = result.definitions[key], at
-    if not found:
-        raise InvalidInput("metrics", "must name at least one metric, got none")
-    return found
+        metrics = [key for key in _MAIN if key in known and key not in doubled] or list(known)
+    if isinstance(metrics, Iterable):
+        named = [metrics] if isinstance(metrics, str) else metrics
+        metrics = [one if "@" in str(one) else f"{one}@{spelled(k)}" for one in named]
+    chosen = checked_metrics({"result": result}, metrics, "metrics")
+    return {name: (result.definitions[key], at) for name, (key, at) in chosen.items()}
 
 
 @dataclass(frozen=True)
@@ -502,10 +479,7 @@ class _Division:
                 another result.
         """
         errors.text("tag", tag, "the name of a tag")
-        if diagnosis is None:
-            values, about = _values(results, tag)
-        else:
-            values, about = _classes(results[0], tag, diagnosis)
+        values, about = _values(results, tag, diagnosis)
         counted = results[0].counted.tolist()
         kept = [value for value, counts in zip(values, counted, strict=True) if counts]
         return cls(tag, about, *_divided(tag, kept))
@@ -553,8 +527,20 @@ _HOW_TO_TAG = (
 )
 
 
-def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag], str]:
+def _values(
+    results: Sequence[EvaluationResult], tag: str, diagnosis: Diagnosis | None
+) -> tuple[Sequence[Tag], str]:
     """Return one value per query, and what a built-in tag is; the queries' own come first."""
+    first = results[0]
+    if diagnosis is not None:
+        if tag != DIAGNOSED:
+            problem = f"is for the tag {DIAGNOSED!r}, and the tag is {clipped(tag)}"
+            raise InvalidInput("diagnosis", problem, "leave it out")
+        check_diagnosed(diagnosis, first)
+        classes = classes_of_queries(diagnosis)
+        with speaking("en"):
+            about = f"class of the item that is furthest behind within {within(diagnosis.k)}"
+        return [classes.get(query) for query in range(first.n_queries)], about
     own = intervals.tags_of(results, tag, "tag")
     if own is not None:
         return own, ""
@@ -563,35 +549,16 @@ def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag
         fix = Advice("pass {}, what diagnose returned", diagnosis=...)
         raise InvalidInput("tag", problem, fix)
     if tag not in BUILT_IN_TAGS:
-        known = dict.fromkeys(name for result in results for name in result.tags)
+        known = [name for result in results for name in result.tags]
         refused = errors.unknown("tag", tag, [*known, *BUILT_IN_TAGS])
         meant = f"{refused.fix} Otherwise, " if refused.fix else ""
         raise InvalidInput("tag", refused.problem, f"{meant}{_HOW_TO_TAG}")
     about, values_of = BUILT_IN_TAGS[tag]
-    *unsure, last = results
-    for result in unsure:
-        try:
+    # Another result may have kept what it takes.
+    for result in results[:-1]:
+        with suppress(InvalidInput):
             return values_of(result), about
-        except InvalidInput:
-            continue  # another may have kept what it takes
-    return values_of(last), about
-
-
-def _classes(result: EvaluationResult, tag: str, diagnosis: Diagnosis) -> tuple[Sequence[Tag], str]:
-    """Return the class of each query's item that is furthest behind, ``None`` without an item.
-
-    Raises:
-        InvalidType: If it is no diagnosis.
-        InvalidInput: If the tag is another one, or the diagnosis is of other queries.
-    """
-    if tag != DIAGNOSED:
-        problem = f"is for the tag {DIAGNOSED!r}, and the tag is {clipped(tag)}"
-        raise InvalidInput("diagnosis", problem, "leave it out")
-    check_diagnosed(diagnosis, result)
-    classes = classes_of_queries(diagnosis)
-    with speaking("en"):
-        about = f"class of the item that is furthest behind within {within(diagnosis.k)}"
-    return [classes.get(query) for query in range(result.n_queries)], about
+    return values_of(results[-1]), about
 
 
 def _n_items(result: EvaluationResult) -> Sequence[Tag]:
@@ -630,18 +597,15 @@ def _golden_lengths(result: EvaluationResult) -> Sequence[Tag]:
     """
     evidence = result.evidence
     texts = None if evidence is None else evidence.texts
-    ids = (
+    are_ids = (
         isinstance(texts, DocumentTexts)
         and texts.reading is read_id
         and texts.queries.texts_only[0]
     )
-    if evidence is None or texts is None or ids:
-        raise InvalidInput(
-            "tag",
-            ": 'golden_length' looks at the texts of the ground truth, and this result does not "
-            "keep them",
-            "evaluate in memory; to save it, to_json(path, texts=True)",
-        )
+    if evidence is None or texts is None or are_ids:
+        problem = ": 'golden_length' looks at texts of the ground truth, which are not kept here"
+        fix = "evaluate in memory; to save it, to_json(path, texts=True)"
+        raise InvalidInput("tag", problem, fix)
     longest: list[Tag] = [None] * result.n_queries
     for query, number in evidence.items():
         alternatives = texts.actual(query)[number - 1]
@@ -668,18 +632,7 @@ def check_diagnosed(diagnosis: object, result: EvaluationResult) -> None:
     """
     fix = "pass what diagnose of this result returned"
     if not isinstance(diagnosis, Diagnosis):
-        raise errors.InvalidType("diagnosis", f"must be a Diagnosis, got {clipped(diagnosis)}", fix)
-    labels, n_items = result.labels, _n_items(result)
-    found = [0] * len(labels)
-    for one in diagnosis.items:
-        if one.position >= len(labels) or labels[one.position] != one.query:
-            problem = f"is of other queries: this result has no query {clipped(one.query)}"
-            raise InvalidInput("diagnosis", f"{problem} at position {one.position}", fix)
-        found[one.position] += 1
-    for label, here, there in zip(labels, n_items, found, strict=True):
-        if here != there:
-            problem = f"is of other ground truth: it has {there} items of query {clipped(label)}"
-            raise InvalidInput("diagnosis", f"{problem}, this result {here}", fix)
+        raise errors.must("diagnosis", "be a Diagnosis", diagnosis, fix, errors.InvalidType)
     own = told_apart_by(result.rows, result.settings, result.evidence)
     for part, digest in own.items():
         if diagnosis.of.get(part, digest) != digest:
@@ -735,14 +688,14 @@ def _divided(tag: str, values: Sequence[Tag]) -> tuple[tuple[str, ...], IntArray
 
     Numbers ascend; other values come with the most frequent first; what has none is last.
     """
-    keys = [(isinstance(value, bool), value) for value in values]
-    counts = Counter(key for key in keys if key[1] is not None)
-    if all(not is_bool and _is_number(value) for is_bool, value in counts):
-        return _by_number(tag, values, len(counts))
-    order = sorted(counts, key=lambda key: (-counts[key], str(key[1])))
-    names = _distinct([value for _, value in order], [f"(no {tag})"])
-    places = {key: place for place, key in enumerate(order)}
-    return _with_none(tag, names, [places.get(key) for key in keys])
+    # True is not 1, though they are equal.
+    keys = [None if value is None else (isinstance(value, bool), value) for value in values]
+    known = [key for key in keys if key is not None]
+    is_number = (not is_bool and _is_number(value) for is_bool, value in known)
+    names = dict(_by_number(known) if all(is_number) else _by_name(known, f"(no {tag})"))
+    names |= {None: f"(no {tag})"} if None in keys else {}
+    places = {name: place for place, name in enumerate(dict.fromkeys(names.values()))}
+    return tuple(places), np.array([places[names[key]] for key in keys], np.int64)
 
 
 def _is_number(value: Tag) -> bool:
@@ -750,24 +703,22 @@ def _is_number(value: Tag) -> bool:
     return isinstance(value, (int, float)) and abs(value) < _LARGEST
 
 
-def _by_number(
-    tag: str, values: Sequence[Tag], n_distinct: int
-) -> tuple[tuple[str, ...], IntArray]:
-    """Divide by a number: a slice for each of a few values, else four at the quartiles."""
-    known = np.array([value for value in values if value is not None], np.float64)
-    distinct = np.unique(known)
-    cuts = distinct
-    if n_distinct > _MOST_VALUES:
-        cuts = np.unique(np.quantile(known, [*_QUARTILES, 1.0], method="inverted_cdf"))
-    of_distinct = np.searchsorted(cuts, distinct)
-    bounds = [distinct[of_distinct == place][[0, -1]].tolist() for place in range(len(cuts))]
-    written = _written([bound for pair in bounds for bound in pair])
-    names = [
-        low if low == high else f"{low} – {high}"
-        for low, high in zip(written[::2], written[1::2], strict=True)
-    ]
-    places = [None if v is None else int(np.searchsorted(cuts, float(v))) for v in values]
-    return _with_none(tag, names, places)
+#: Whether a value is a bool, and the value; ``None`` for no value.
+_Key: TypeAlias = tuple[bool, Tag] | None
+
+
+def _by_number(keys: Sequence[tuple[bool, Any]]) -> Iterator[tuple[_Key, str]]:
+    """Name numbers by themselves if they are few, else by one of four parts at the quartiles."""
+    numbers = np.array([value for _, value in keys], np.float64)
+    ordered = sorted(set(keys))
+    cuts = np.unique(numbers)
+    if len(ordered) > _MOST_VALUES:
+        cuts = np.unique(np.quantile(numbers, [*_QUARTILES, 1.0], method="inverted_cdf"))
+    place = np.searchsorted(cuts, [float(value) for _, value in ordered])
+    parts = [[ordered[i] for i in np.flatnonzero(place == at)] for at in range(len(cuts))]
+    written = iter(_written([float(end) for part in parts for _, end in (part[0], part[-1])]))
+    for part, low, high in zip(parts, written, written, strict=True):
+        yield from dict.fromkeys(part, low if low == high else f"{low} – {high}").items()
 
 
 def _written(bounds: Sequence[float]) -> list[str]:
@@ -783,26 +734,14 @@ def _written(bounds: Sequence[float]) -> list[str]:
     return texts
 
 
-def _distinct(values: Sequence[Tag], taken: Sequence[str]) -> list[str]:
+def _by_name(keys: Sequence[tuple[bool, Tag]], taken: str) -> Iterator[tuple[_Key, str]]:
     """Name values by what they are; in quotes where a text reads like another value."""
-    names = [value if isinstance(value, str) else str(value) for value in values]
-    times = Counter([*names, *taken])
-    return [
-        json.dumps(value, ensure_ascii=False) if isinstance(value, str) and times[name] > 1
-        else name
-        for value, name in zip(values, names, strict=True)
-    ]  # fmt: skip
-
-
-def _with_none(
-    tag: str, names: Sequence[str], places: Sequence[int | None]
-) -> tuple[tuple[str, ...], IntArray]:
-    """Add the slice of the queries without a value, if there are any."""
-    if None in places:
-        names = [*names, f"(no {tag})"]
-    last = len(names) - 1
-    found = [last if place is None else place for place in places]
-    return tuple(names), np.array(found, np.int64)
+    counts = Counter(keys)
+    times = Counter([taken, *(str(value) for _, value in counts)])
+    for key in sorted(counts, key=lambda key: (-counts[key], str(key[1]))):
+        value = key[1]
+        is_quoted = isinstance(value, str) and times[value] > 1
+        yield key, json.dumps(value, ensure_ascii=False) if is_quoted else str(value)
 
 
 # What is measured of them.
@@ -825,20 +764,18 @@ def _measured(
     result: EvaluationResult,
     averages: Mapping[str, tuple[Average, Cutoff]],
     division: _Division,
-    level: float,
-    n_resamples: int,
-    seed: int,
+    sampling: Sampling,
 ) -> list[Slice]:
     """Return the rows: slice by slice, metric by metric."""
     rows = _with_values(result, averages, division)
     if division.n_large * len(averages) <= _MOST_TESTS:
         for sample in _samples(result, averages, division):
-            if sample.of_shares:
-                for key in [(number, name) for name in sample.names for number in sample.large]:
-                    rows[key] = _as_share(rows[key], sample, level)
-            else:
-                _fill_in_averages(rows, sample, level, n_resamples, seed)
-    return [rows[number, name] for number in range(len(division.names)) for name in averages]
+            if not sample.of_shares:
+                _fill_in_averages(rows, sample, sampling)
+                continue
+            for key in product(sample.large, sample.names):
+                rows[key] = _as_share(rows[key], sample, sampling.level)
+    return [rows[key] for key in product(range(len(division.names)), averages)]
 
 
 def _with_values(
@@ -874,15 +811,14 @@ def _defined(result: EvaluationResult, average: Average, k: Cutoff) -> BoolArray
     return defined
 
 
-@dataclass(frozen=True)
-class _Sample:
+class _Sample(NamedTuple):
     """Averages that are defined for the same queries, and the slice of each of these.
 
     Attributes:
         names: The averages.
         sums: What they are made of.
         place: The slice of each query.
-        n_slices: Number of slices.
+        large: The slices with enough queries.
         of_shares: Whether each average is a share of the queries: by its nature from 0 to 1, and
             here the mean of zeros and ones.
     """
@@ -890,15 +826,8 @@ class _Sample:
     names: tuple[str, ...]
     sums: QuerySums
     place: IntArray
-    n_slices: int
+    large: list[int]
     of_shares: bool
-
-    @property
-    def large(self) -> list[int]:
-        """The slices with enough queries."""
-        sizes = np.bincount(self.place, minlength=self.n_slices)
-        large: list[int] = np.flatnonzero(sizes >= FEWEST_QUERIES).tolist()
-        return large
 
 
 def _samples(
@@ -914,14 +843,15 @@ def _samples(
         if of_shares:
             values = intervals.per_query(result, average.column, k)[defined]
             of_shares = bool(np.isin(values, (0.0, 1.0)).all())
-        groups.setdefault((defined.tobytes(), of_shares), []).append(name)
+        if defined.any():
+            groups.setdefault((defined.tobytes(), of_shares), []).append(name)
     for (mask, of_shares), names in groups.items():
         defined = np.frombuffer(mask, np.bool_)
-        if not defined.any():
-            continue
         sums = QuerySums.of(result, [averages[name] for name in names])
-        sums = replace(sums, columns=sums.columns[defined])
-        yield _Sample(tuple(names), sums, division.place[defined], len(division.names), of_shares)
+        sums, place = replace(sums, columns=sums.columns[defined]), division.place[defined]
+        sizes = np.bincount(place, minlength=len(division.names))
+        large: list[int] = np.flatnonzero(sizes >= FEWEST_QUERIES).tolist()
+        yield _Sample(tuple(names), sums, place, large, of_shares)
 
 
 def _as_share(row: Slice, sample: _Sample, level: float) -> Slice:
@@ -961,25 +891,22 @@ def _exact_p(hits: int, n: int, hits_of_rest: int, n_rest: int) -> float:
 
 
 def _fill_in_averages(
-    rows: dict[tuple[int, str], Slice], sample: _Sample, level: float, n_resamples: int, seed: int
+    rows: dict[tuple[int, str], Slice], sample: _Sample, sampling: Sampling
 ) -> None:
     """Fill in intervals and p of averages that are no shares of queries.
 
     The interval is the one that ``confidence_intervals`` gives for these queries alone.
     """
     sums, spans, columns = sample.sums, *_side_by_side(sample)
-    resampled = _resampled(columns, spans, n_resamples, seed)
-    permuted = _permuted(columns, spans, n_resamples, seed)
+    resampled, permuted = (draw(columns, spans, sampling) for draw in (_resampled, _permuted))
     for place, number in enumerate(sample.large):
         own = replace(sums, columns=sums.columns[sample.place == number])
-        drawn = own.all_averages(intervals.resampled_sums(own.columns, n_resamples, seed))
+        drawn = own.all_averages(intervals.resampled_sums(own.columns, sampling))
         left_out = own.leave_one_out()
         apart, dealt = (_apart(sums, one, place) for one in (resampled, permuted))
         for i, name in enumerate(sample.names):
-            row = rows[number, name]
-            low, high = intervals.interval_of(
-                (own, i), row.value, level, drawn[:, i], left_out[:, i]
-            )
+            row, level = rows[number, name], sampling.level
+            low, high = intervals.interval_of(own, i, row.value, level, drawn, left_out)
             row = rows[number, name] = replace(row, low=low, high=high)
             if len(columns) - len(own.columns) < FEWEST_QUERIES or math.isnan(row.difference):
                 continue
@@ -994,13 +921,10 @@ def _fill_in_averages(
 
 def _side_by_side(sample: _Sample) -> tuple[list[tuple[int, int]], FloatArray]:
     """Return where each large slice stands, and the columns in that order, the others last."""
-    large = sample.large
-    places = np.full(sample.n_slices, len(large))
-    places[large] = np.arange(len(large))
-    places = places[sample.place]
-    ends = np.cumsum(np.bincount(places, minlength=len(large) + 1)).tolist()
-    spans = list(zip([0, *ends], ends, strict=False))
-    return spans, sample.sums.columns[np.argsort(places, kind="stable")]
+    order = [np.flatnonzero(sample.place == number) for number in sample.large]
+    order.append(np.flatnonzero(~np.isin(sample.place, sample.large)))
+    ends = np.cumsum([len(one) for one in order]).tolist()
+    return list(pairwise([0, *ends])), sample.sums.columns[np.concatenate(order)]
 
 
 def _apart(sums: QuerySums, drawn_sums: FloatArray, place: int) -> FloatArray:
@@ -1016,18 +940,20 @@ def _apart(sums: QuerySums, drawn_sums: FloatArray, place: int) -> FloatArray:
 Spans: TypeAlias = Sequence[tuple[int, int]]
 
 
-def _resampled(columns: FloatArray, spans: Spans, n_resamples: int, seed: int) -> FloatArray:
+def _resampled(columns: FloatArray, spans: Spans, sampling: Sampling) -> FloatArray:
     """Draw queries with replacement; how many of a slice are drawn is left to chance, too.
 
     Returns:
         The sums of each slice, and how many of its queries were drawn; shape (resamples, slices,
         columns + 1).
     """
-    n = len(columns)
+    n, n_resamples = len(columns), sampling.n_resamples
     leading, trailing = exact_parts(columns)
     sums = np.zeros((n_resamples, len(spans), columns.shape[1] + 1))
     # A stream of its own, independent of those that intervals and paired tests draw from.
-    for start, stop, times in intervals.drawn(n, [seed, 2], intervals.blocks(n_resamples, n)):
+    for start, stop, times in intervals.drawn(
+        n, [sampling.seed, 2], intervals.blocks(n_resamples, n)
+    ):
         weights = times.astype(np.float64)
         for place, (first, last) in enumerate(spans):
             part, parts = weights[:, first:last], (leading[first:last], trailing[first:last])
@@ -1036,22 +962,22 @@ def _resampled(columns: FloatArray, spans: Spans, n_resamples: int, seed: int) -
     return sums
 
 
-def _permuted(columns: FloatArray, spans: Spans, n_permutations: int, seed: int) -> FloatArray:
+def _permuted(columns: FloatArray, spans: Spans, sampling: Sampling) -> FloatArray:
     """Deal the queries out at random, to slices of the sizes they have.
 
     Returns:
         As :func:`_resampled`.
     """
     n, sizes = len(columns), np.array([last - first for first, last in spans])
-    rng = np.random.default_rng([seed, 3])
-    sums = np.zeros((n_permutations, len(spans), columns.shape[1] + 1))
+    rng = np.random.default_rng([sampling.seed, 3])
+    sums = np.zeros((sampling.n_resamples, len(spans), columns.shape[1] + 1))
     sums[..., -1] = sizes
     filled = np.flatnonzero(sizes)  # the others may be none
     starts = [spans[place][0] for place in filled.tolist()]
     varies = np.ptp(columns, axis=0) > 0
     sums[..., :-1] = np.where(varies, 0.0, columns[0]) * sizes[:, np.newaxis]
     parts = [np.ascontiguousarray(part.T) for part in exact_parts(columns)]
-    for start, stop in intervals.blocks(n_permutations, n):
+    for start, stop in intervals.blocks(sampling.n_resamples, n):
         order = rng.permuted(np.tile(np.arange(n), (stop - start, 1)), axis=1)
         for part in parts:
             for number in np.flatnonzero(varies & part.any(axis=1)).tolist():

@@ -191,7 +191,7 @@ def test_rows_in_files_know_what_the_ground_truth_was(tmp_path, output):
     saved = EvaluationResult.from_json(tmp_path / "result.json")
     lines[5]["actual"][0] = "something else"
     other = read_jsonl(write_jsonl(tmp_path / "other.jsonl", lines)).evaluator().evaluate(3)
-    with pytest.raises(ValueError, match="the ground truth of query '5"):
+    with pytest.raises(ValueError, match="ground truth: '5"):
         compare({"saved": saved, "other": other}, "ndcg@3")
 
 
