@@ -682,19 +682,27 @@ def averages_at_thresholds(
             ": the matcher of this result decides without one, so nothing would change",
             Advice("use a similarity matcher: {}", matcher="coverage"),
         )
+    several = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not several:
+        raise InvalidInput("metrics", "must name at least one average, such as 'macro_recall@5'")
     known = metrics_for(criteria)
-    asked = [_checked_metric(one, known) for one in _several(metrics)]
+    asked = [_checked_metric(one, known) for one in several]
     wanted = [average for average, _ in asked]
-    rows = _checked_thresholds(thresholds, evidence.relevance.threshold)
+    if thresholds is None:
+        thresholds = sorted({*np.arange(_STEPS + 1) / _STEPS, evidence.relevance.threshold})
+    given = [thresholds] if isinstance(thresholds, Real) else thresholds
+    rows = [number("thresholds", one, 0, 1) for one in given]
+    if not rows:
+        raise InvalidInput("thresholds", "must hold at least one number from 0 to 1, got none")
     for unit in dict.fromkeys(k.unit for _, k in wanted if isinstance(k, Budget)):
         evidence = replace(evidence, relevance=evidence.measured(unit))
-    found = map(evidence.at_threshold, rows)
-    values = [
-        _averages(one.condensed() if condensed else one, dict(asked), counted, conventions)
-        for one in found
-    ]
+    values = []
+    for one in map(evidence.at_threshold, rows):
+        found = one.condensed() if condensed else one
+        averages = _averages(found, dict(asked), counted, conventions)
+        values.append([averages[average] for average in wanted])
     return pd.DataFrame(
-        [[found[one] for one in wanted] for found in values],
+        values,
         index=pd.Index(rows, name="threshold", dtype=np.float64),
         columns=[f"{key}@{spelled(k)}" for key, k in wanted],
     )
@@ -721,13 +729,6 @@ def _averages(
     return averages
 
 
-def _several(metrics: str | Iterable[str]) -> list[str]:
-    several = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not several:
-        raise InvalidInput("metrics", "must name at least one average, such as 'macro_recall@5'")
-    return several
-
-
 def _checked_metric(name: str, known: Mapping[str, Metric]) -> tuple[AverageAt, Metric]:
     """Return the average that is asked for, its cutoff and its metric, which must be built in."""
     key, k = parse_metric(name, "metrics")
@@ -741,12 +742,3 @@ def _checked_metric(name: str, known: Mapping[str, Metric]) -> tuple[AverageAt, 
         fix = f"{error.fix} {own}" if error.fix else own
         raise InvalidInput("metrics", error.problem, fix) from None
     return (average, k), metric_of[average]
-
-
-def _checked_thresholds(thresholds: Iterable[float] | None, own: float) -> list[float]:
-    if thresholds is None:
-        return sorted({*(step / _STEPS for step in range(_STEPS + 1)), own})
-    rows = [thresholds] if isinstance(thresholds, Real) else list(thresholds)
-    if not rows:
-        raise InvalidInput("thresholds", "must hold at least one number from 0 to 1, got none")
-    return [number("thresholds", threshold, 0, 1) for threshold in rows]
