@@ -38,6 +38,7 @@ from krag_eval import (
 from krag_eval._language import speaking
 from krag_eval.datasets import Dataset
 from krag_eval.errors import InvalidInput, InvalidType, KragEvalWarning
+from krag_eval.presenting import page_of
 from krag_eval.results.diagnosis import CLASSES, LookedUp
 
 # --- the slow reference ----------------------------------------------------------------------
@@ -1003,9 +1004,9 @@ def test_what_was_looked_up_is_kept_and_shown(tmp_path, language):
     assert (again.looked_up, again.of) == (diagnosis.looked_up, diagnosis.of)
     result.report(tmp_path / "page.html", diagnosis=again, language=language)
     with speaking(language):
-        note = diagnosis.looked_up.note()
+        (note,) = page_of(diagnosis).notes
     assert note in (tmp_path / "page.html").read_text("utf-8")
-    assert diagnosis.looked_up.note() in repr(diagnosis)
+    assert page_of(diagnosis).notes[0] in repr(diagnosis)
 
 
 def test_lists_without_a_document_are_no_deeper_lists(one):
@@ -1055,7 +1056,7 @@ def test_of_very_many_documents_not_all_are_looked_for(monkeypatch, share):
         assert (found.there, found.skipped) == (n_same, 0)
     else:
         assert 20 <= found.there == 200 - found.skipped < 40
-        assert f"{found.skipped} more were not looked for" in found.note()
+        assert f"{found.skipped} more were not looked for" in page_of(found).notes[0]
     # Where nothing is known to be missing, nothing is said.
     assert bool(said) == (share < 1)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from krag_eval._language import N_, _, ngettext
 from krag_eval.presenting import Column, Page, Table, presents
-from krag_eval.results.diagnosis import Diagnosis, within
+from krag_eval.results.diagnosis import Diagnosis, LookedUp, within
 from krag_eval.scoring.cutoffs import spelled
 
 # What each step of the waterfall adds.
@@ -52,9 +52,23 @@ def _page(diagnosis: Diagnosis) -> Page:
         Column(_("share"), "share"),
         Column(_("cumulative"), "cumulative"),
     ]
-    note = diagnosis.looked_up.note() if diagnosis.looked_up else ""
-    notes = [note] if note else []
+    notes = _looked_up(diagnosis.looked_up).notes if diagnosis.looked_up else ()
     return Page(title, [Table(rows, columns, names=2)], [sentence(diagnosis)], notes)
+
+
+@presents
+def _looked_up(found: LookedUp) -> Page:
+    """Say how many documents are in the index, and what else is known; nothing if all are."""
+    if found.there == found.n and not (found.unknown and not found.n):
+        return Page()
+    told = [_("In the index: {there} of the {n} different documents that were retrieved.")]
+    if found.alike:
+        told += [_("{alike} more with a whole chunk in them, or most of their words in chunks.")]
+    if found.skipped:
+        told += [_("{skipped} more were not looked for: enough of the others are there.")]
+    if found.unknown:
+        told += [_("{unknown} more with neither an id nor a text to look up.")]
+    return Page(notes=[" ".join(told).format(**found._asdict())])
 
 
 # What is said of what is lost by a cause.

@@ -15,7 +15,7 @@ from krag_eval._text import Excerpt, fitted, visible, width_of
 from krag_eval.plotting.styling import cause_name, metric_label
 from krag_eval.presenting import explanation as telling
 from krag_eval.report.rendering import NAME, environment, words_of
-from krag_eval.results.diagnosis import CLASSES, classes_of_queries
+from krag_eval.results.diagnosis import CLASSES
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Cutoff
 
@@ -272,7 +272,7 @@ def _facets(
     statuses = result.statuses(k).to_numpy()
     yield _facet(_("Outcome"), [statuses[place] for place in places], STATUSES, _)
     if diagnosis is not None:
-        causes = classes_of_queries(diagnosis)
+        causes = diagnosis.query_classes.to_dict()
         found = [causes.get(place) for place in places]
         yield _facet(_("Diagnosis"), found, CLASSES, cause_name)
     for name, values in list(result.tags.items())[:_MOST_TAGS]:

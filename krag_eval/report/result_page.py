@@ -20,7 +20,7 @@ from krag_eval.plotting.styling import (
     tag_name,
     with_direction,
 )
-from krag_eval.presenting import Column, Table
+from krag_eval.presenting import Column, Table, page_of
 from krag_eval.presenting.diagnosis import sentence, sentences
 from krag_eval.presenting.numbers import p_value, percent, span
 from krag_eval.report.query_list import query_list
@@ -117,6 +117,7 @@ def result_page(
         "diagnosis": diagnosis,
         "steps": None if diagnosis is None else _steps(diagnosis),
         "lost": [] if diagnosis is None else _lost(diagnosis),
+        "searched": [] if diagnosis is None else page_of(diagnosis).notes,
         "waterfall": None
         if diagnosis is None
         else picture(

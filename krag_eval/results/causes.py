@@ -13,9 +13,9 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
-from itertools import count, pairwise
+from itertools import count, groupby, pairwise
 from operator import length_hint
 from typing import Any, NamedTuple, Protocol, TypeAlias, get_args
 
@@ -26,7 +26,6 @@ from krag_eval._language import _
 from krag_eval.documents import (
     DocumentLike,
     QuerySet,
-    Reading,
     check_chunks,
     check_documents,
     id_of,
@@ -40,7 +39,9 @@ from krag_eval.errors import (
     Advice,
     InvalidInput,
     InvalidType,
+    Refusal,
     clipped,
+    must,
     muted,
     one_of,
     text,
@@ -68,7 +69,6 @@ from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 #: Longer ranked lists: one per query, by label, or asked of a function.
 Deeper: TypeAlias = (
     "Sequence[Sequence[DocumentLike]] | Mapping[Any, Sequence[DocumentLike]] | "
@@ -94,8 +94,6 @@ _REPEATS = CoverageMatcher(0.8)
 _MOST_SHORT, _SHORT = 5_000_000, 2
 # Letters in a run, as with the tokenizer "character"; and how many are looked through at a time.
 _LETTERS, _BLOCK = 15, 1 << 22
-
-
 # A document is alike if chunks hold this share of its words; so many chunks that have its rarest
 # run are compared with it.
 _MOST_WORDS, _COMPARED = 0.5, 20
@@ -125,10 +123,11 @@ class Index:
 
     def __init__(self, chunks: Iterable[DocumentLike]) -> None:
         if isinstance(chunks, (str, bytes, Mapping)) or not isinstance(chunks, Iterable):
-            raise InvalidType(
+            raise must(
                 "index",
-                "must be the chunks of the store (texts or documents) or an Index of them, got "
-                f"{clipped(chunks)}",
+                "be the chunks of the store (texts or documents) or an Index of them",
+                chunks,
+                kind=InvalidType,
             )
         self.documents = check_chunks(chunks, "index")
         if not self.documents:
@@ -137,7 +136,7 @@ class Index:
                 "must hold at least one chunk, got none",
                 "an iterator can be used once; keep its chunks as Index(chunks)",
             )
-        self._read: list[tuple[Tokenizer, dict[str, int], TokenNumbers]] = []
+        self._read: list[tuple[Tokenizer, Mapping[str, int], TokenNumbers]] = []
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -146,65 +145,43 @@ class Index:
         return f"<Index of {len(self)} chunk{'' if len(self) == 1 else 's'}>"
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        """The distinct texts, each with its number in order of appearance."""
-        texts = dict.fromkeys(map(text_of, self.documents))
-        return {one: number for number, one in enumerate(texts)}
+    def _texts(self) -> Mapping[str, int]:
+        """The distinct texts, each with the position of the first chunk that has it."""
+        first: dict[str, int] = {}
+        for position, one in enumerate(self.documents):
+            first.setdefault(text_of(one), position)
+        return first
 
-    @cached_property
-    def _first(self) -> IntArray:
-        """The first chunk of each distinct text; shape (texts,)."""
-        number = [self._numbers[text_of(one)] for one in self.documents]
-        return np.unique(np.array(number, np.int64), return_index=True)[1]
-
-    def _tokens(self, tokenizer: Tokenizer) -> tuple[dict[str, int], TokenNumbers]:
-        """Return the number of each token, and the tokens of the distinct texts."""
-        for known, numbers, tokens in self._read:
-            if known == tokenizer:
-                return numbers, tokens
-        numbers = defaultdict(count().__next__)
-        tokens = numbered(tokenizer, list(self._numbers), numbers)
-        self._read.append((tokenizer, dict(numbers), tokens))
-        return self._read[-1][1:]
-
-    def _tokens_with(self, tokenizer: Tokenizer, texts: Sequence[str]) -> TokenNumbers:
-        """Return the tokens of the distinct texts and, after them, of others."""
-        known, tokens = self._tokens(tokenizer)
+    def _tokens(
+        self, tokenizer: Tokenizer, others: Sequence[str] = ()
+    ) -> tuple[TokenNumbers, TokenNumbers, Mapping[str, int]]:
+        """Return the tokens of the distinct texts and of others, and the number of each token."""
+        read = next((one for one in self._read if one[0] == tokenizer), None)
+        if read is None:
+            numbers: dict[str, int] = defaultdict(count().__next__)
+            read = tokenizer, numbers, numbered(tokenizer, list(self._texts), numbers)
+            self._read.append(read)
+        _, known, tokens = read
         # A dict of its own: what several threads ask for must not change what is kept.
-        others = numbered(tokenizer, texts, defaultdict(count(len(known)).__next__, known))
-        return tokens.followed_by(others)
-
-    def _source(self, document: DocumentLike, key: str) -> Any:
-        """Return where a document is from: by its own metadata, or by those of the same chunk."""
-        source = metadata_of(document).get(key)
-        number = self._numbers.get(text_of(document)) if source is None else None
-        if number is not None:
-            source = metadata_of(self.documents[self._first[number]]).get(key)
-        return source
+        own = defaultdict(count(len(known)).__next__, known)
+        return tokens, numbered(tokenizer, others, own), own
 
     @cached_property
-    def _common(self) -> BoolArray:
-        """Whether more than half of the distinct texts have a word; shape (words,)."""
-        tokens = self._tokens(word_tokens)[1]
+    def _common(self) -> set[str]:
+        """The words that more than half of the distinct texts have."""
+        tokens, _, numbers = self._tokens(word_tokens)
         often = np.bincount(tokens.flat, minlength=1) > len(tokens) / 2
         place = np.flatnonzero(often[tokens.flat])
         where = np.searchsorted(np.cumsum(tokens.sizes), place, side="right")
         pairs = np.unique(where * len(often) + tokens.flat[place])
-        return np.bincount(pairs % len(often), minlength=len(often)) > len(tokens) / 2
-
-    @property
-    def _median_words(self) -> int:
-        return int(np.median(self._tokens(word_tokens)[1].sizes))
+        common = np.bincount(pairs % len(often), minlength=len(often)) > len(tokens) / 2
+        return {word for word, number in numbers.items() if common[number]}
 
     def _overlap(self, question: str, chunk: int) -> float | None:
         """Return the share of a question's words that a chunk has; common words do not count."""
-        numbers, tokens = self._tokens(word_tokens)
-        words = {numbers.get(word, -1 - at) for at, word in enumerate({*word_tokens(question)})}
-        words = {word for word in words if word < 0 or not self._common[word]}
-        if not words:
-            return None
-        number = self._numbers[text_of(self.documents[chunk])]
-        return len(words & {*tokens.take(np.array([number])).flat.tolist()}) / len(words)
+        words = {*word_tokens(question)} - self._common
+        held = {*word_tokens(text_of(self.documents[chunk]))}
+        return len(words & held) / len(words) if words else None
 
 
 def diagnosed(
@@ -244,124 +221,29 @@ def diagnosed(
     depth = checked_depth(depth, k)
     if index is not None and not isinstance(index, Index):
         index = Index(index)
-    judge = _Judge(evidence, matcher_of(signature, evidence.matcher, matcher), index, most_pairs)
+    case = _Case(evidence, labels, k, matcher_of(signature, evidence.matcher, matcher), index)
     looked = None
     if index is not None and evidence.texts is not None:
         looked = _looked_up(evidence.texts, len(labels), index)
         looked.check(foreign_index)
-    state = _State.of(evidence, k, judge)
-    lists = _Lists.of(state, deeper, depth, labels)
-    rows = judge.rows(state, lists)
-    items = _items(state, rows, labels)
-    told = _Telling(state, judge, lists, rows, source_key)
+    case.take_lists(deeper, depth)
+    case.take_lost(most_pairs)
+    words = None
+    if index is not None and case.lost and case.has_texts:
+        words = int(np.median(index._tokens(word_tokens)[0].sizes))
     return Diagnosis(
-        tuple(told.of(items)),
+        tuple(case.items(source_key)),
         k,
-        lists.depth if lists.there else None,
+        case.depth or None,
         None if index is None else len(index),
-        index._median_words if index is not None and len(rows.owner) and told.has_texts else None,
-        state.found.threshold,
+        words,
+        case.found.threshold,
         signature,
-        judge.matcher.union,
-        judge.knows_words,
+        case.matcher.union,
+        case.knows_words,
         looked,
         of or {},
     )
-
-
-def _looked_up(texts: Texts, n_queries: int, index: Index) -> LookedUp:
-    """Look the retrieved documents up in an index, each once; of very many, as many as it takes."""
-    # A string that is an id has no text.
-    are_ids = texts.reading is read_id or getattr(texts, "are_ids", False)
-    of_id: defaultdict[str, list[str]] = defaultdict(list)
-    for one in index.documents:
-        identity, text = _id_and_text(one, are_ids)
-        if identity and len(of_id[identity]) < _COMPARED:
-            of_id[identity].append(text)
-    documents = dict.fromkeys(
-        _id_and_text(one, are_ids) for query in range(n_queries) for one in texts.documents(query)
-    )
-    known = [(identity, text) for identity, text in documents if identity or not is_blank(text)]
-    rest = [one for one in known if not (one[1] and one[1] in index._numbers)]
-    agrees = _agree([(text, of_id.get(identity or "", [])) for identity, text in rest])
-    missing = [text for (_, text), is_there in zip(rest, agrees, strict=True) if not is_there]
-    there = len(known) - len(missing)
-    missing = [one for one in missing if not is_blank(one)]
-    # Enough of them, evenly spread, to know that the index is not foreign; else the others as well.
-    enough = math.ceil(LEAST * len(known)) - there
-    step = max(1, len(missing) // max(_MANY, enough + enough // 4))
-    parts = missing[::step], [one for place, one in enumerate(missing) if place % step]
-    found, alike = _parts_and_alike(parts[0], index)
-    if step > 1 and found + alike < enough:
-        more = _parts_and_alike(parts[1], index)
-        found, alike, parts = found + more[0], alike + more[1], (missing, [])
-    unknown = len(documents) - len(known)
-    return LookedUp(len(known), there + found, alike, unknown, len(parts[1]))
-
-
-def _agree(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[bool]:
-    """Tell which texts agree with a text of the chunks of the same id, as far as both have texts.
-
-    They do if the letters of one are within those of the other, or half of its words, in runs.
-    """
-    agrees = []
-    for document, others in pairs:
-        letters = _letters(document) if others else ""
-        agrees.append(any(letters in one or one in letters for one in map(_letters, others)))
-    rest = [place for place, (_, others) in enumerate(pairs) if others and not agrees[place]]
-    if rest:
-        actual, predicted = (
-            [[pairs[place][0]] for place in rest],
-            [list(pairs[place][1]) for place in rest],
-        )
-        with muted():
-            matches = CoverageMatcher(_MOST_WORDS, direction="either").match(
-                QuerySet.from_lists(actual, predicted)
-            )
-        near = np.zeros(len(rest), np.bool_)
-        near[matches.item[matches.similarity >= _MOST_WORDS]] = True
-        for place, is_near in zip(rest, near[matches.same_as].tolist(), strict=True):
-            agrees[place] = is_near
-    return agrees
-
-
-def _id_and_text(document: DocumentLike, are_ids: bool) -> tuple[str | None, str]:
-    """Return the id and the text of a document."""
-    if isinstance(document, str):
-        return (document, "") if are_ids else (None, document)
-    return id_of(document) or None, text_of(document)
-
-
-def _parts_and_alike(texts: Sequence[str], index: Index) -> tuple[int, int]:
-    """Return how many texts are a part of a chunk, and how many others are alike.
-
-    Texts are read by words or letters, as coverage reads them for a ground truth.
-    """
-    readings: dict[bool, tuple[CoverageMatcher, list[str]]] = {}
-    for one in texts:
-        matcher = CoverageMatcher()._for_ground_truth([one])
-        readings.setdefault(matcher.tokenizer is letter_tokens, (matcher, []))[1].append(one)
-    found = [_of_reading(matcher, several, index) for matcher, several in readings.values()]
-    return sum(there for there, _ in found), sum(alike for _, alike in found)
-
-
-def _of_reading(matcher: CoverageMatcher, texts: Sequence[str], index: Index) -> tuple[int, int]:
-    known, chunks = index._tokens(matcher.tokenizer)
-    tokens = numbered(matcher.tokenizer, texts, defaultdict(count(len(known)).__next__, known))
-    run, of_chunks = np.minimum(tokens.sizes, matcher.min_run), list(index._numbers)
-    there = alike = 0
-    for length in np.unique(run[run > 0]).tolist():
-        several = np.flatnonzero(run == length)
-        wanted = tokens.take(several)
-        found = whereabouts(wanted, chunks, length, _COMPARED)
-        near = found.has_whole | (wanted.counted(found.held) >= _MOST_WORDS * wanted.sizes)
-        for at, is_near, likely in zip(several.tolist(), near.tolist(), found.likely, strict=True):
-            letters = _letters(texts[at])
-            if any(letters in _letters(of_chunks[chunk]) for chunk in likely):
-                there += 1
-            else:
-                alike += is_near
-    return there, alike
 
 
 def checked_depth(depth: object, k: Cutoff) -> int | None:
@@ -404,78 +286,133 @@ def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None
         ) from error
 
 
-@dataclass(frozen=True, eq=False)
-class _State:
-    """What is known of the items from the result alone.
+class _Facts(NamedTuple):
+    """What is known of items, or of the alternatives of those that are lost; each of shape (rows,).
 
     Attributes:
-        found: What was found.
-        texts: Where the texts are.
-        limit: Of each query, how many documents are within the cutoff; shape (queries,).
-        cause: Class of each item, ``""`` where it is yet to be found; shape (items,).
-        rank: Where it stands, 0 for nowhere; shape (items,).
-        similarity: To the most similar document of all; shape (items,).
-        together: Share that the documents within the cutoff hold together; shape (items,).
-        together_in_all: The same of all documents; shape (items,).
+        item: Item of each row, ascending.
+        cause: Class, ``""`` where it is yet to be found.
+        rank: Where it stands, 0 for nowhere.
+        similarity: To the best chunk or document, NaN of what has no words.
+        together: Share that several hold together, NaN if not known.
+        chunk: Best chunk of the index, -1 for none.
     """
 
-    found: Relevance
-    texts: Texts | None
-    limit: IntArray
+    item: IntArray
     cause: NDArray[np.object_]
     rank: IntArray
     similarity: FloatArray
     together: FloatArray
-    together_in_all: FloatArray
+    chunk: IntArray
 
     @classmethod
-    def of(cls, evidence: Evidence, k: Cutoff, judge: _Judge) -> _State:
+    def unknown(cls, item: IntArray) -> _Facts:
+        """Return rows of which nothing is known yet."""
+        n = len(item)
+        none, zero = np.full(n, -1), np.zeros(n)
+        return cls(item, np.full(n, "", object), none + 1, zero, np.full(n, np.nan), none)
+
+    def settle(self, others: _Facts) -> None:
+        """Take over, of each item that others speak of, the row that is furthest along."""
+        place = np.array([CLASSES.index(cause) for cause in others.cause], np.int64)
+        order = np.lexsort((-others.similarity, others.rank, place, others.item))
+        first = order[np.diff(others.item[order], prepend=-1) != 0]
+        for column, known in zip(self, others, strict=True):
+            column[others.item[first]] = known[first]
+
+
+class _Case:
+    """One diagnosis: what is known of every item, and where more is found out about it.
+
+    Attributes:
+        found: What was found.
+        limit: Of each query, how many documents are within the cutoff; shape (queries,).
+        facts: What is known of each item.
+        lost: The items that are not found, each with whether its alternatives have words.
+        lists: Query that lost something -> its deeper list.
+        depth: How deep these lists go, 0 if there is nothing deeper.
+        has_lists: Whether lists were given, beside the predicted ones.
+    """
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        labels: Sequence[str | int],
+        k: Cutoff,
+        matcher: Matcher,
+        index: Index | None,
+    ) -> None:
+        self.labels, self.matcher, self.index = labels, matcher, index
+        self.texts, self.places = evidence.texts, evidence.items()
         found = evidence.measured(k.unit) if isinstance(k, Budget) else evidence.relevance
-        n_items = len(found.item_query)
+        self.found, self.knows_words = found, _knows_words(matcher)
+        if self.knows_words and found.pieces is None:
+            raise InvalidInput(
+                "",
+                "this result was saved by a version that did not keep what documents hold together",
+                "evaluate again",
+            )
         if isinstance(k, Budget):
-            limit = found.prefix(k)
+            self.limit = found.prefix(k)
         else:
-            limit = np.full(found.n_queries, k) if k is not None else found.n_retrieved
-        of_item = limit[found.item_query]
-        alone = (found.pair_similarity >= found.threshold) & (
-            found.pair_rank <= of_item[found.pair_item]
+            self.limit = found.n_retrieved if k is None else np.full(found.n_queries, k)
+        self.are_ids = evidence.texts is not None and evidence.texts.reading is read_id
+        self.facts = self._within_cutoff()
+        lost = np.flatnonzero(self.facts.cause == "").tolist()
+        self.lost = {item: words for item in lost if any(words := self._have_words(item))}
+        wordless = [item for item in lost if item not in self.lost]
+        self.facts.cause[wordless] = "no_words"
+        self.facts.similarity[wordless] = self.facts.together[wordless] = np.nan
+        self.queries = list(dict.fromkeys(self.places[item][0] for item in self.lost))
+
+    def _within_cutoff(self) -> _Facts:
+        """Return what the predicted documents within the cutoff say of each item."""
+        found = self.found
+        facts = _Facts.unknown(np.arange(len(found.item_query)))
+        last = self.limit[found.item_query]
+        rank = self._first_rank(last)
+        facts.cause[rank < _NEVER] = "found"
+        np.maximum.at(facts.similarity, found.pair_item, found.pair_similarity)
+        if self.knows_words:
+            known = {one.name: getattr(found, one.name) for one in fields(Relevance) if one.init}
+            completed = RelevanceTogether(**known).completed_rank
+            in_pieces = (rank == _NEVER) & (completed <= last)
+            facts.cause[in_pieces] = "found_in_pieces"
+            rank = np.where(in_pieces, completed, rank)
+            facts.together[:] = self._held_together(last)
+        facts.rank[:] = np.where(rank < _NEVER, rank, 0)
+        return facts
+
+    def _first_rank(self, last: IntArray) -> IntArray:
+        """Return the first rank at which a document alone holds each item, up to a last one."""
+        found = self.found
+        near = found.pair_similarity >= found.threshold
+        near &= found.pair_rank <= last[found.pair_item]
+        rank = np.full(len(last), _NEVER)
+        np.minimum.at(rank, found.pair_item[near], found.pair_rank[near])
+        return rank
+
+    def _held_together(self, last: IntArray) -> FloatArray:
+        """Return how much of each item the documents up to a last rank hold together."""
+        pieces = self.found.pieces_known
+        item = pieces.alternative_item
+        seen = pieces.added_rank <= last[item[pieces.added_alternative]]
+        held = np.bincount(
+            pieces.added_alternative[seen], pieces.added_tokens[seen], minlength=len(item)
         )
-        rank = np.full(n_items, _NEVER)
-        np.minimum.at(rank, found.pair_item[alone], found.pair_rank[alone])
-        similarity = np.zeros(n_items)
-        np.maximum.at(similarity, found.pair_item, found.pair_similarity)
-        cause = np.full(n_items, "", object)
-        shares = [np.full(n_items, np.nan)] * 2
-        if judge.knows_words:
-            completed = _together(found).completed_rank
-            in_pieces = (rank == _NEVER) & (completed <= of_item)
-            cause[in_pieces] = "found_in_pieces"
-            rank[in_pieces] = completed[in_pieces]
-            shares = [_shares(found, last) for last in (of_item, np.full(n_items, _NEVER))]
-        cause[(rank < _NEVER) & (cause == "")] = "found"
-        rank[rank == _NEVER] = 0
-        state = cls(found, evidence.texts, limit, cause, rank, similarity, *shares)
-        judge.mark_without_words(state)
-        return state
+        shares = np.zeros(len(last))
+        np.maximum.at(shares, item, held / np.maximum(pieces.alternative_tokens, 1))
+        return shares
 
-    @cached_property
-    def pending(self) -> IntArray:
-        """The items that nothing is known of yet."""
-        return np.flatnonzero(self.cause == "")
-
-    @cached_property
-    def queries(self) -> list[int]:
-        """The queries of these items."""
-        queries: list[int] = np.unique(self.found.item_query[self.pending]).tolist()
-        return queries
-
-    @cached_property
-    def numbers(self) -> IntArray:
-        """Place of each item in its query's list as given, from 1; shape (items,)."""
-        if self.found.item_number is not None:
-            return self.found.item_number
-        query = self.found.item_query
-        return np.asarray(np.arange(len(query)) - np.searchsorted(query, query) + 1, np.int64)
+    def _have_words(self, item: int) -> Sequence[bool]:
+        """Tell which alternatives of an item have words, as far as that is known."""
+        if (pieces := self.found.pieces) is not None:
+            start, stop = np.searchsorted(pieces.alternative_item, [item, item + 1])
+            words: list[bool] = (pieces.alternative_tokens[start:stop] > 0).tolist()
+            return words
+        if self.texts is None:
+            return [True]
+        return [not one for one in _wordless(self.matcher, self.alternatives(item))]
 
     def alternatives(self, item: int) -> Sequence[DocumentLike]:
         """Return the documents of an item."""
@@ -490,101 +427,281 @@ class _State:
                     dataset=...,
                 ),
             )
-        return self.texts.ground_truth(int(self.found.item_query[item]))[self.numbers[item] - 1]
+        query, number = self.places[item]
+        return self.texts.ground_truth(query)[number - 1]
 
+    def take_lists(self, deeper: Any, depth: int | None) -> None:
+        """Take the lists that were given, by whatever means, or the predicted ones.
 
-def _together(found: Relevance) -> RelevanceTogether:
-    """Return the same as if documents counted together."""
-    arguments = {one.name: getattr(found, one.name) for one in fields(Relevance) if one.init}
-    return RelevanceTogether(**{**arguments, "_counts": {}})
-
-
-def _shares(found: Relevance, last_rank: IntArray) -> FloatArray:
-    """Return how much of each item the documents up to a rank hold together; shape (items,)."""
-    pieces = found.pieces_known
-    item = pieces.alternative_item
-    seen = pieces.added_rank <= last_rank[item[pieces.added_alternative]]
-    held = np.bincount(
-        pieces.added_alternative[seen], pieces.added_tokens[seen], minlength=len(item)
-    )
-    shares = np.zeros(len(last_rank))
-    np.maximum.at(shares, item, held / np.maximum(pieces.alternative_tokens, 1))
-    return shares
-
-
-class _Lists:
-    """The deeper lists of the queries where something is missing.
-
-    Attributes:
-        there: Whether there is anything deeper.
-        given: Whether lists were given, beside the predicted ones.
-        depth: How deep they go.
-        by_query: Query -> its deeper list.
-        labels: The label of each query.
-    """
-
-    def __init__(
-        self,
-        by_query: Mapping[int, Sequence[DocumentLike]],
-        *,
-        given: bool,
-        depth: int,
-        labels: Sequence[str | int],
-    ) -> None:
-        self.by_query, self.given, self.depth, self.labels = by_query, given, depth, labels
-        self.there = given or depth > 0
-
-    @classmethod
-    def of_state(cls, state: _State, depth: int | None, labels: Sequence[str | int]) -> _Lists:
-        """Return the predicted lists, if some of them go beyond the cutoff."""
-        cut = (
-            state.found.n_retrieved if depth is None else np.minimum(state.found.n_retrieved, depth)
-        )
-        if not (cut > state.limit).any():
-            return cls({}, given=False, depth=0, labels=labels)
-        texts = state.texts
-        of = {} if texts is None else {q: texts.documents(q)[:depth] for q in state.queries}
-        longest = int(cut.max()) if depth is None else depth
-        return cls(of, given=False, depth=longest, labels=labels)
-
-    @classmethod
-    def of(cls, state: _State, deeper: Any, depth: int | None, labels: Sequence[Any]) -> _Lists:
-        """Return the lists that were given, by whatever means, or the predicted ones."""
+        Raises:
+            InvalidInput: If none of all has a document, so that nothing can be told from them.
+        """
+        self.has_lists, self.depth = deeper is not None, 0
+        self.lists: Mapping[int, Sequence[DocumentLike]] = {}
         if deeper is None:
-            return cls.of_state(state, depth, labels)
-        take = _taking(deeper, labels)
-        of = {query: _documents(take(query), query)[:depth] for query in state.queries}
-        sizes = list(map(_size, of.values()))
-        longest = max(sizes, default=0) or _longest(deeper, of)
-        if n := sum(not size for size in sizes):
+            cut = np.minimum(self.found.n_retrieved, depth or _NEVER)
+            if (cut > self.limit).any():
+                self.depth = depth or int(cut.max())
+                if self.texts is not None:
+                    self.lists = {one: self.texts.documents(one)[:depth] for one in self.queries}
+            return
+        source = _source_of_lists(deeper, len(self.labels))
+        self.lists = {one: _documents(source, self.labels, one)[:depth] for one in self.queries}
+        given = source.values() if isinstance(source, Mapping) else source
+        # Of a function, nothing is known but what it was asked for.
+        of_all = list(map(_size, self.lists.values() if callable(given) else given))
+        sizes = list(map(_size, self.lists.values()))
+        if of_all and not any(sizes) and not any(of_all):
+            raise InvalidInput(
+                "deeper",
+                f"must hold longer lists than were evaluated, got {len(of_all)} without a document",
+                "pass what the same retriever returns with a larger k, or leave it out",
+            )
+        if n := sizes.count(0):
             told = _(
                 "Without a document in the deeper list: {n} of {of} queries that miss something. "
                 "What they miss cannot be called ranked too low."
             )
             fix = _("Check that the retriever was asked for these, and did not fail")
             warn(told.format(n=n, of=len(sizes)), fix)
-        longest = longest or int(state.limit.max(initial=1))
-        return cls(of, given=True, depth=depth or longest, labels=labels)
+        longest = max(sizes, default=0) or max(of_all, default=0) or self.limit.max(initial=1)
+        self.depth = depth or int(longest)
 
+    def take_lost(self, most_pairs: int) -> None:
+        """Find out what became of the lost items, each by its best alternative."""
+        if self.index is None and not self.has_lists:
+            rows = _Facts.unknown(np.array([*self.lost], np.int64))
+            last = np.full(len(self.facts.item), self.depth)
+            first = self._first_rank(last)[rows.item]
+            rows.rank[:] = np.where(first < _NEVER, first, 0)
+            rows.similarity[:] = self.facts.similarity[rows.item]
+        else:
+            rows = self._compared(most_pairs)
+        held = rows.together
+        if self.knows_words and self.index is None:
+            held[:] = self._held_together(np.full(len(self.facts.item), _NEVER))[rows.item]
+        enough = self.found.threshold
+        alone = (rows.similarity >= enough) & (rows.similarity > 0)
+        if self.index is None:
+            rows.cause[:] = "not_seen"
+            rows.cause[rows.rank > 0] = "ranked_too_low"
+        else:
+            rows.cause[:] = "not_in_index"
+            rows.cause[(held >= enough) & (held > 0)] = "cut_apart"
+            rows.cause[alone] = "not_retrieved" if self.depth else "not_in_top_k"
+            rows.cause[alone & (rows.rank > 0)] = "ranked_too_low"
+        rows.rank[rows.cause != "ranked_too_low"] = 0
+        self.facts.settle(rows)
 
-def _longest(deeper: Any, asked: Mapping[int, Sequence[DocumentLike]]) -> int:
-    """Return how long the longest list is where none has a document of those that were looked at.
+    def _compared(self, most_pairs: int) -> _Facts:
+        """Return what the deeper lists and the index have of each alternative with words."""
+        if isinstance(self.texts, StoredTexts) and self.matcher._document_reading is not read_text:
+            raise InvalidInput(
+                "matcher",
+                f": the result was read from a file, which keeps texts, and "
+                f"{self.matcher.signature} compares more than texts",
+                Advice("pass {}, what it was evaluated on", dataset=...),
+            )
+        several = [
+            (item, one)
+            for item, have_words in self.lost.items()
+            for one, has_words in zip(self.alternatives(item), have_words, strict=True)
+            if has_words
+        ]
+        rows = _Facts.unknown(np.array([item for item, _ in several], np.int64))
+        for matcher, chosen in self._matchers(rows.item):
+            item, documents = rows.item[chosen], [several[row][1] for row in chosen]
+            rows.rank[chosen], rows.similarity[chosen] = self._in_lists(matcher, item, documents)
+            if self.index is not None:
+                found = self._in_index(matcher, documents, self.index, most_pairs)
+                rows.similarity[chosen], rows.chunk[chosen], rows.together[chosen] = found
+        if self.index is None:
+            # Of all that came back, in the lists given and in those predicted.
+            single = np.bincount(rows.item, minlength=1)[rows.item] == 1
+            known = np.maximum(rows.similarity, self.facts.similarity[rows.item])
+            rows.similarity[single] = known[single]
+        return rows
 
-    Raises:
-        InvalidInput: If none of all has a document, so that nothing can be told from them.
-    """
-    lists = deeper.values() if isinstance(deeper, Mapping) else deeper
-    if not isinstance(lists, Iterable):
-        lists = asked.values()  # of a function, nothing else is known
-    sizes = list(map(_size, lists))
-    if sizes and not any(sizes):
-        problem = f"must hold longer lists than were evaluated, got {len(sizes)} without a document"
-        raise InvalidInput(
-            "deeper",
-            problem,
-            "pass what the same retriever returns with a larger k, or leave it out",
+    def _matchers(self, item: IntArray) -> list[tuple[Matcher, list[int]]]:
+        """Return each matcher that decides about some rows, given their items, and about which.
+
+        More than one where the ground truth of a query decides how its texts are read.
+        """
+        chosen: dict[str, tuple[Matcher, list[int]]] = {}
+        of_query = self.found.item_query[item].tolist()
+        for query, rows in groupby(range(len(item)), of_query.__getitem__):
+            items = [] if self.texts is None else self.texts.ground_truth(query)
+            texts = [text_of(one) for documents in items for one in documents]
+            matcher = self.matcher._for_ground_truth(texts)
+            chosen.setdefault(matcher.signature, (matcher, []))[1].extend(rows)
+        return [*chosen.values()]
+
+    def _in_lists(
+        self, matcher: Matcher, item: IntArray, documents: Sequence[DocumentLike]
+    ) -> tuple[IntArray, FloatArray]:
+        """Return the rank at which each alternative stands in the deeper lists, 0 for none.
+
+        With it comes the similarity of the most similar document there.
+        """
+        rank, similarity = np.full(len(item), _NEVER), np.zeros(len(item))
+        if self.lists:
+            of_query = self.found.item_query[item]
+            queries = np.unique(of_query).tolist()
+            cuts = np.searchsorted(of_query, [*queries, _NEVER]).tolist()
+            actual = [list(documents[start:stop]) for start, stop in pairwise(cuts)]
+            predicted = [list(self.lists[query]) for query in queries]
+            with muted(), _about("deeper", queries):
+                asked = [self.labels[query] for query in queries]
+                matches = matcher.match(QuerySet.from_lists(actual, predicted, asked))
+            near = matches.similarity >= self.found.threshold
+            # A better rank is one that the predicted list had no use for: the next free one counts.
+            stands = np.maximum(matches.rank, self.limit[of_query[matches.item]] + 1)
+            np.minimum.at(rank, matches.item[near], stands[near])
+            np.maximum.at(similarity, matches.item, matches.similarity)
+            rank, similarity = rank[matches.same_as], similarity[matches.same_as]
+        return np.where(rank < _NEVER, rank, 0), similarity
+
+    def _in_index(
+        self, matcher: Matcher, documents: Sequence[DocumentLike], index: Index, most_pairs: int
+    ) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return the similarity of the best chunk of each document, that chunk, and the share."""
+        if isinstance(matcher, CoverageMatcher) and self.knows_words:
+            return _by_words(list(map(text_of, documents)), matcher, index)
+        if matcher._question is not None:
+            raise InvalidInput(
+                "index",
+                f": {matcher.signature} looks at the question, and chunks of the index are "
+                "compared with the passages of all questions at once",
+                Advice("leave out the index, or evaluate with {}", matcher="coverage"),
+            )
+        texts = {text_of(one) for one in documents}
+        n = len(texts) * len(index)
+        if n > most_pairs and _scores_pairs(matcher):
+            raise InvalidInput(
+                "index",
+                f": {matcher.signature} compares every pair, and {len(texts):,} passages with "
+                f"{len(index):,} chunks are {n:,} pairs; at most {most_pairs:,} are compared",
+                Advice("allow more with {}, or evaluate with {}", ("most_pairs", ...),
+                       ("matcher", "coverage")),
+            )  # fmt: skip
+        with muted(), _about("index"):
+            matches = matcher.match(QuerySet.from_lists([list(documents)], [index.documents]))
+        similarity, chunk = _best(
+            len(documents), matches.item, matches.similarity, matches.rank - 1
         )
-    return max(sizes, default=0)
+        same = matches.same_as
+        return similarity[same], chunk[same], np.full(len(documents), np.nan)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether chunks have texts, and are not ids alone."""
+        chunks = [] if self.index is None else self.index.documents
+        return not (self.are_ids and all(isinstance(one, str) for one in chunks))
+
+    def items(self, source_key: str) -> Iterator[DiagnosedItem]:
+        """Yield all items, those that are lost with what may tell why."""
+        columns = zip(*(column.tolist() for column in self.facts), strict=True)
+        items = [
+            DiagnosedItem(
+                self.labels[query], query, number, cause, rank or None,
+                _known(similarity), _known(together), None if chunk < 0 else chunk,
+            )
+            for (query, number), (_, cause, rank, similarity, together, chunk)
+            in zip(self.places, columns, strict=True)
+        ]  # fmt: skip
+        repeats = self._repeats(items) if self.texts is not None else {}
+        letters = self._letters(items)
+        for place, item in enumerate(items):
+            if place in self.lost:
+                flags = repeats.get(item.position)
+                item = replace(
+                    item,
+                    query_overlap=self._overlap(item),
+                    right_source=self._right_source(place, item, source_key),
+                    repeats_above=None if flags is None else sum(flags[: self._above(item)]),
+                    letters=letters.get(place),
+                )
+            yield item
+
+    def _above(self, item: DiagnosedItem) -> int:
+        """Return how many documents stand above an item; of one that stands nowhere, all seen."""
+        return int(self.limit[item.position]) if item.rank is None else item.rank - 1
+
+    def _seen(self, query: int, n: int) -> Sequence[DocumentLike]:
+        """Return the first documents of a query: the predicted ones, then those of deeper lists."""
+        assert self.texts is not None
+        limit = int(self.limit[query])
+        return [*self.texts.documents(query)[:limit], *self.lists.get(query, ())[limit:]][:n]
+
+    def _overlap(self, item: DiagnosedItem) -> float | None:
+        known = item.chunk is not None and isinstance(item.query, str) and self.has_texts
+        if self.index is None or not known or item.cause == "not_in_index":
+            return None
+        return self.index._overlap(str(item.query), int(item.chunk or 0))
+
+    def _right_source(self, place: int, item: DiagnosedItem, key: str) -> bool | None:
+        """Tell whether something that was seen has the source of an item, or of its best chunk."""
+        if self.texts is None:
+            return None
+        own = {self._source(one, key) for one in self.alternatives(place)} - {None}
+        if not own and self.index and item.chunk is not None and item.cause != "not_in_index":
+            own = {self._source(self.index.documents[item.chunk], key)} - {None}
+        if not own:
+            return None
+        seen = self._seen(item.position, int(self.limit[item.position]))
+        return any(self._source(one, key) in own for one in seen)
+
+    def _source(self, document: DocumentLike, key: str) -> str | None:
+        """Return where a document is from: by its own metadata, or by those of the same chunk.
+
+        It is text: metadata may hold what cannot be hashed.
+        """
+        source = metadata_of(document).get(key)
+        if source is None and self.index is not None:
+            position = self.index._texts.get(text_of(document))
+            if position is not None:
+                source = metadata_of(self.index.documents[position]).get(key)
+        return None if source is None else repr(source)
+
+    def _repeats(self, items: Sequence[DiagnosedItem]) -> dict[int, list[bool]]:
+        """Return, per query, which of the documents above its items repeat a better-ranked one."""
+        most: dict[int, int] = {}
+        for item in map(items.__getitem__, self.lost):
+            most[item.position] = max(most.get(item.position, 0), self._above(item))
+        texts = {
+            query: [_id_and_text(one, self.are_ids)[1] for one in self._seen(query, n)]
+            for query, n in most.items()
+        }
+        texts = {query: several for query, several in texts.items() if any(several) or not several}
+        if not texts:
+            return {}
+        with muted():
+            lists = list(texts.values())
+            matches = _REPEATS.match(QuerySet.from_lists(lists, lists))
+        flags = np.zeros(len(matches.same_as), np.bool_)
+        rank = np.concatenate([np.arange(1, len(one) + 1) for one in lists])
+        better = matches.rank < rank[matches.item]
+        flags[matches.item[better & (matches.similarity >= _REPEATS.threshold)]] = True
+        ends = np.cumsum([*map(len, lists)])[:-1]
+        return {query: of.tolist() for query, of in zip(texts, np.split(flags, ends), strict=True)}
+
+    def _letters(self, items: Sequence[DiagnosedItem]) -> dict[int, float]:
+        """Return how much of the letters of items the index has that does not have their words."""
+        missing = {
+            place: max(map(_letters, map(text_of, self.alternatives(place))), key=len)
+            for place in self.lost
+            if items[place].cause == "not_in_index" and self.has_texts
+        }
+        missing = {place: one for place, one in missing.items() if len(one) >= _LETTERS}
+        if not missing or self.index is None:
+            return {}
+        own = _codes(list(missing.values()))
+        held = held_anywhere(own, _blocks(map(_letters, self.index._texts)), _LETTERS)
+        return dict(zip(missing, (own.counted(held) / own.sizes).tolist(), strict=True))
+
+
+def _known(share: float) -> float | None:
+    return None if math.isnan(share) else share
 
 
 def _size(documents: Any) -> int:
@@ -604,330 +721,89 @@ def _is_nothing(document: Any) -> bool:
         return False
 
 
-def _taking(deeper: Any, labels: Sequence[str | int]) -> Callable[[int], Any]:
-    """Return what answers for a query, by its position."""
-    if isinstance(deeper, Mapping):
-
-        def by_label(query: int) -> Any:
-            if labels[query] not in deeper:
-                raise InvalidInput(
-                    "deeper", f"has no list for {clipped(labels[query])}, where something is missed"
-                )
-            return deeper[labels[query]]
-
-        return by_label
+def _source_of_lists(deeper: Any, n_queries: int) -> Any:
+    """Return deeper lists as a mapping, a list, or a function of the question."""
     ask = getattr(deeper, "invoke", deeper)  # of LangChain's retrievers
-    if callable(ask):
-
-        def asked(query: int) -> Any:
-            if not isinstance(labels[query], str):
-                raise InvalidInput(
-                    "deeper",
-                    f"is a function of the question, and query {query} is labelled {labels[query]}",
-                    Advice("evaluate with {}, the questions", queries=...),
-                )
-            return ask(labels[query])
-
-        return asked
+    if isinstance(deeper, Mapping) or callable(ask):
+        return deeper if isinstance(deeper, Mapping) else ask
     if isinstance(deeper, (str, bytes)) or not hasattr(deeper, "__len__"):
-        raise InvalidType(
+        raise must(
             "deeper",
-            "must be a list of ranked documents per query, a dict of them by label, or a function "
-            f"from a question to them, got {clipped(deeper)}",
+            "be a list of ranked documents per query, a dict of them by label, or a function from "
+            "a question to them",
+            deeper,
+            kind=InvalidType,
         )
-    if len(deeper) != len(labels):
+    if len(deeper) != n_queries:
         raise InvalidInput(
-            "deeper", f"must have one list per query, got {len(deeper)} for {len(labels)} queries"
+            "deeper", f"must have one list per query, got {len(deeper)} for {n_queries} queries"
         )
-    return list(deeper).__getitem__
+    return list(deeper)
 
 
-def _documents(given: Any, query: int) -> Sequence[DocumentLike]:
+def _documents(source: Any, labels: Sequence[str | int], query: int) -> Sequence[DocumentLike]:
+    """Return the deeper list of a query."""
+    label = labels[query]
+    if isinstance(source, list):
+        given = source[query]
+    elif isinstance(source, Mapping):
+        if label not in source:
+            problem = f"has no list for {clipped(label)}, where something is missed"
+            raise InvalidInput("deeper", problem)
+        given = source[label]
+    elif isinstance(label, str):
+        given = source(label)
+    else:
+        raise InvalidInput(
+            "deeper",
+            f"is a function of the question, and query {query} is labelled {label}",
+            Advice("evaluate with {}, the questions", queries=...),
+        )
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidType(
-            "deeper", f"must be a list of documents, got {clipped(given)}", query=query
-        )
-    with _about("deeper", {"deeper": [query]}):
+        problem = f"must be a list of documents, got {clipped(given)}"
+        raise InvalidType("deeper", problem, query=query)
+    with _about("deeper", [query]):
         return check_documents(list(given), "deeper")
 
 
 @contextmanager
-def _about(argument: str, queries: Mapping[str, Sequence[int] | None]) -> Iterator[None]:
-    """Let a refusal name the user's argument, and the user's query.
-
-    Args:
-        argument: Its name.
-        queries: Names that refusals may bear -> the query meant by each of theirs, if any.
-    """
+def _about(argument: str, queries: Sequence[int] = ()) -> Iterator[None]:
+    """Let a refusal of predicted documents name the user's argument, and the user's query."""
     try:
         yield
-    except (InvalidInput, InvalidType) as error:
-        if error.argument not in queries:
-            raise
-        of = queries[error.argument]
-        query = of[error.query or 0] if of else None
-        kind = InvalidType if isinstance(error, InvalidType) else InvalidInput
-        raise kind(argument, error.problem, error.fix, query=query, within=error.within) from error
+    except Refusal as error:
+        if error.argument in ("predicted_docs", argument):
+            error.argument = argument
+            error.query = queries[error.query or 0] if queries else None
+        raise
 
 
-class _Rows(NamedTuple):
-    """The alternatives of the items that are yet to be found; each of shape (rows,).
-
-    Attributes:
-        owner: Item of each, ascending.
-        cause: Class.
-        rank: Rank beyond the cutoff at which it stands, 0 for none.
-        similarity: Of the best chunk.
-        together: Share that the chunks hold together, NaN if not known.
-        chunk: Best chunk of the index, -1 for none.
-    """
-
-    owner: IntArray
-    cause: NDArray[np.object_]
-    rank: IntArray
-    similarity: FloatArray
-    together: FloatArray
-    chunk: IntArray
-
-    def best(self) -> _Rows:
-        """Return the alternative of each item that is furthest along."""
-        place = np.array([CLASSES.index(cause) for cause in self.cause], np.int64)
-        order = np.lexsort((-self.similarity, self.rank, place, self.owner))
-        first = order[np.diff(self.owner[order], prepend=-1) != 0]
-        return _Rows(*(column[first] for column in self))
-
-
-class _Judge:
-    """Compares the alternatives of items with chunks."""
-
-    def __init__(
-        self, evidence: Evidence, matcher: Matcher, index: Index | None, most_pairs: int
-    ) -> None:
-        self.matcher, self.index, self.most_pairs = matcher, index, most_pairs
-        self.threshold = evidence.relevance.threshold
-        self.words = _words_of(matcher)
-        if self.words is not None and evidence.relevance.pieces is None:
-            raise InvalidInput(
-                "",
-                "this result was saved by a version that did not keep what documents hold together",
-                "evaluate again",
-            )
-        self.reading = read_text if evidence.texts is None else evidence.texts.reading
-        self._lacks = isinstance(evidence.texts, StoredTexts) and (
-            matcher._document_reading is not read_text
-        )
-
-    @property
-    def knows_words(self) -> bool:
-        """Whether it can tell what documents hold together."""
-        return self.words is not None
-
-    def mark_without_words(self, state: _State) -> None:
-        """Set the class of the items that have no words."""
-        pending = state.pending
-        pieces = state.found.pieces
-        if pieces is not None:
-            tokens = np.zeros(len(state.cause))
-            np.maximum.at(tokens, pieces.alternative_item, pieces.alternative_tokens)
-            state.cause[pending[tokens[pending] == 0]] = "no_words"
-        elif state.texts is not None:
-            for item in pending.tolist():
-                if all(_is_wordless(self.matcher, [*state.alternatives(item)])):
-                    state.cause[item] = "no_words"
-        vars(state).pop("pending")
-
-    def rows(self, state: _State, lists: _Lists) -> _Rows:
-        """Return the classes of the alternatives of all pending items."""
-        if self.index is None and not lists.given:
-            return self._from_evidence(state, lists)
-        if self._lacks:
-            raise InvalidInput(
-                "matcher",
-                f": the result was read from a file, which keeps texts, and "
-                f"{self.matcher.signature} compares more than texts",
-                Advice("pass {}, what it was evaluated on", dataset=...),
-            )
-        owner, documents = self._alternatives(state)
-        n = len(owner)
-        rank, similarity = np.zeros(n, np.int64), np.zeros(n)
-        each = self._matchers(state, owner)
-        for matcher, rows in each:
-            several = [documents[row] for row in rows.tolist()]
-            rank[rows], similarity[rows] = self._deeper(matcher, state, lists, owner[rows], several)
-        chunk, together = np.full(n, -1), state.together_in_all[owner]
-        seen = similarity.copy()
-        if self.index is not None:
-            for matcher, rows in each:
-                several = [documents[row] for row in rows.tolist()]
-                similarity[rows], chunk[rows], together[rows] = self._in_index(matcher, several)
-        elif n:
-            # Of all that came back, in the lists given and in those predicted.
-            single = np.bincount(owner, minlength=len(state.cause))[owner] == 1
-            similarity = np.where(single, np.maximum(seen, state.similarity[owner]), seen)
-        cause = self._causes(rank, similarity, together, lists)
-        rank = np.where(cause == "ranked_too_low", rank, 0)
-        return _Rows(owner, cause, rank, similarity, together, chunk)
-
-    def _matchers(self, state: _State, owner: IntArray) -> list[tuple[Matcher, IntArray]]:
-        """Return each matcher that decides about some of the pending alternatives, and about which.
-
-        More than one where the ground truth of a query decides how its texts are read.
-        """
-        of_query = state.found.item_query[owner]
-        if self.matcher._for_ground_truth([]) is self.matcher or state.texts is None:
-            return [(self.matcher, np.arange(len(owner)))]
-        chosen: dict[str, tuple[Matcher, list[int]]] = {}
-        for query in np.unique(of_query).tolist():
-            items = state.texts.ground_truth(query)
-            texts = [text_of(one) for documents in items for one in documents]
-            matcher = self.matcher._for_ground_truth(texts)
-            rows = chosen.setdefault(matcher.signature, (matcher, []))[1]
-            rows += np.flatnonzero(of_query == query).tolist()
-        return [(matcher, np.array(rows)) for matcher, rows in chosen.values()]
-
-    def _causes(
-        self, rank: IntArray, similarity: FloatArray, together: FloatArray, lists: _Lists
-    ) -> NDArray[np.object_]:
-        alone = (similarity >= self.threshold) & (similarity > 0)
-        cause = np.full(len(rank), "not_seen", object)
-        if self.index is not None:
-            cause[:] = "not_in_index"
-            with np.errstate(invalid="ignore"):
-                cause[(together >= self.threshold) & (together > 0)] = "cut_apart"
-            cause[alone] = "not_retrieved" if lists.there else "not_in_top_k"
-            cause[alone & (rank > 0)] = "ranked_too_low"
-        else:
-            cause[rank > 0] = "ranked_too_low"
-        return cause
-
-    def _from_evidence(self, state: _State, lists: _Lists) -> _Rows:
-        """Return the pending items as the predicted lists alone show them."""
-        found, owner = state.found, state.pending
-        first = np.full(len(state.cause), _NEVER)
-        near = found.pair_similarity >= self.threshold
-        near &= found.pair_rank <= (lists.depth if lists.there else 0)
-        np.minimum.at(first, found.pair_item[near], found.pair_rank[near])
-        rank = np.where(first[owner] < _NEVER, first[owner], 0)
-        cause = np.where(rank > 0, "ranked_too_low", "not_seen").astype(object)
-        return _Rows(
-            owner, cause, rank, state.similarity[owner], state.together_in_all[owner],
-            np.full(len(owner), -1),
-        )  # fmt: skip
-
-    def _alternatives(self, state: _State) -> tuple[IntArray, list[DocumentLike]]:
-        owner: list[int] = []
-        documents: list[DocumentLike] = []
-        pieces = state.found.pieces
-        for item in state.pending.tolist():
-            several = state.alternatives(item)
-            if pieces is None:
-                wordless = _is_wordless(self.matcher, several)
-            else:
-                start, stop = np.searchsorted(pieces.alternative_item, [item, item + 1])
-                wordless = (pieces.alternative_tokens[start:stop] == 0).tolist()
-            for one, nothing in zip(several, wordless, strict=True):
-                if not nothing:
-                    owner.append(item)
-                    documents.append(one)
-        return np.array(owner, np.int64), documents
-
-    def _deeper(
-        self,
-        matcher: Matcher,
-        state: _State,
-        lists: _Lists,
-        owner: IntArray,
-        documents: Sequence[DocumentLike],
-    ) -> tuple[IntArray, FloatArray]:
-        """Return the rank at which each alternative stands in the deeper lists, 0 for none.
-
-        With it comes the similarity of the most similar document there.
-        """
-        rank, similarity = np.full(len(owner), _NEVER), np.zeros(len(owner))
-        if not lists.by_query or not len(owner):
-            return np.where(rank < _NEVER, rank, 0), similarity
-        of_query = state.found.item_query[owner]
-        queries = np.unique(of_query)
-        cuts = np.searchsorted(of_query, [*queries.tolist(), _NEVER])
-        actual = [list(documents[a:b]) for a, b in pairwise(cuts.tolist())]
-        predicted = [list(lists.by_query[query]) for query in queries.tolist()]
-        with muted(), _about("deeper", {"predicted_docs": queries.tolist()}):
-            asked = [lists.labels[query] for query in queries]
-            matches = matcher.match(QuerySet.from_lists(actual, predicted, asked))
-        near = matches.similarity >= self.threshold
-        # A better rank is one that the predicted list had no use for: the next free one counts.
-        stands = np.maximum(matches.rank, state.limit[of_query[matches.item]] + 1)
-        np.minimum.at(rank, matches.item[near], stands[near])
-        np.maximum.at(similarity, matches.item, matches.similarity)
-        rank, similarity = rank[matches.same_as], similarity[matches.same_as]
-        return np.where(rank < _NEVER, rank, 0), similarity
-
-    def _in_index(
-        self, matcher: Matcher, documents: Sequence[DocumentLike]
-    ) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return the similarity of the best chunk of each document, that chunk, and the share."""
-        if not documents:
-            return np.empty(0), np.empty(0, np.int64), np.empty(0)
-        if (words := _words_of(matcher)) is not None:
-            return self._by_words(list(map(text_of, documents)), words)
-        index = self._index()
-        if matcher._question is not None:
-            raise InvalidInput(
-                "index",
-                f": {matcher.signature} looks at the question, and chunks of the index are "
-                "compared with the passages of all questions at once",
-                Advice("leave out the index, or evaluate with {}", matcher="coverage"),
-            )
-        self._check_pairs(documents, index)
-        with muted(), _about("index", {"predicted_docs": None}):
-            queries = QuerySet.from_lists([list(documents)], [index.documents])
-            matches = matcher.match(queries)
-        similarity, chunk = _best(
-            len(documents), matches.item, matches.similarity, matches.rank - 1
-        )
-        same = matches.same_as
-        return similarity[same], chunk[same], np.full(len(documents), np.nan)
-
-    def _index(self) -> Index:
-        assert self.index is not None
-        return self.index
-
-    def _check_pairs(self, documents: Sequence[DocumentLike], index: Index) -> None:
-        texts = {text_of(one) for one in documents}
-        n = len(texts) * len(index)
-        if n > self.most_pairs and _scores_pairs(self.matcher):
-            raise InvalidInput(
-                "index",
-                f": {self.matcher.signature} compares every pair, and {len(texts):,} passages with "
-                f"{len(index):,} chunks are {n:,} pairs; at most {self.most_pairs:,} are compared",
-                Advice("allow more with {}, or evaluate with {}", ("most_pairs", ...),
-                       ("matcher", "coverage")),
-            )  # fmt: skip
-
-    def _by_words(
-        self, texts: Sequence[str], matcher: CoverageMatcher
-    ) -> tuple[FloatArray, IntArray, FloatArray]:
-        index = self._index()
-        distinct = {one: number for number, one in enumerate(dict.fromkeys(texts))}
-        others = other_readings(matcher.tokenizer, list(index._numbers), list(distinct))
-        tokens = index._tokens_with(matcher.tokenizer, [*others, *distinct])
-        chunks = np.arange(len(tokens) - len(distinct))
-        similarity, together = np.zeros(len(distinct)), np.zeros(len(distinct))
-        chunk = np.full(len(distinct), -1)
-        run = np.minimum(tokens.sizes[len(chunks) :], matcher.min_run)
-        for truths in filter(len, _batches(run, len(chunks))):
-            units = Units.of_block(tokens, truths + len(chunks), chunks)
-            runs = shared_runs(tokens, units, matcher.min_run)
-            truth = runs.truths.unit() - len(chunks)
-            share = runs.held / tokens.sizes[runs.truths.unit(runs.truth)]
-            held_by = runs.documents.unit(runs.document)
-            best, where = _best(len(distinct), truth[runs.truth], share, held_by)
-            similarity, chunk = np.maximum(similarity, best), np.maximum(chunk, where)
-            together[truth] = runs.held_together() / np.maximum(tokens.sizes[runs.truths.unit()], 1)
-        number = [distinct[one] for one in texts]
-        read_from = np.array([*range(len(index._numbers)), *others.values()])
-        chunk = np.where(chunk < 0, -1, index._first[read_from[chunk]])
-        return similarity[number], chunk[number], together[number]
+def _by_words(
+    texts: Sequence[str], matcher: CoverageMatcher, index: Index
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return what :meth:`_Case._in_index` does, of a matcher that knows words."""
+    distinct = {one: number for number, one in enumerate(dict.fromkeys(texts))}
+    others = other_readings(matcher.tokenizer, list(index._texts), list(distinct))
+    of_chunks, of_texts, _ = index._tokens(matcher.tokenizer, [*others, *distinct])
+    tokens = of_chunks.followed_by(of_texts)
+    chunks = np.arange(len(tokens) - len(distinct))
+    similarity, together = np.zeros(len(distinct)), np.zeros(len(distinct))
+    chunk = np.full(len(distinct), -1)
+    run = np.minimum(tokens.sizes[len(chunks) :], matcher.min_run)
+    for truths in filter(len, _batches(run, len(chunks))):
+        units = Units.of_block(tokens, truths + len(chunks), chunks)
+        runs = shared_runs(tokens, units, matcher.min_run)
+        truth = runs.truths.unit() - len(chunks)
+        share = runs.held / tokens.sizes[runs.truths.unit(runs.truth)]
+        held_by = runs.documents.unit(runs.document)
+        best, where = _best(len(distinct), truth[runs.truth], share, held_by)
+        similarity, chunk = np.maximum(similarity, best), np.maximum(chunk, where)
+        together[truth] = runs.held_together() / np.maximum(tokens.sizes[runs.truths.unit()], 1)
+    number = [distinct[one] for one in texts]
+    first = np.array([*index._texts.values()])
+    position = np.concatenate([first, first[[*others.values()]]])
+    chunk = np.where(chunk < 0, -1, position[chunk])
+    return similarity[number], chunk[number], together[number]
 
 
 def _best(
@@ -950,15 +826,14 @@ def _batches(run: IntArray, n_chunks: int) -> Iterator[IntArray]:
         yield short[start : start + size]
 
 
-def _words_of(matcher: Matcher) -> CoverageMatcher | None:
-    """Return the matcher if documents may hold an item together.
+def _knows_words(matcher: Matcher) -> bool:
+    """Tell whether documents may hold an item together.
 
     Those that ask for numbers, or about the shorter text, decide about a document alone.
     """
-    decides_pairs = not isinstance(matcher, CoverageMatcher) or (
-        matcher.numbers or matcher.direction == "either"
-    )
-    return None if decides_pairs else matcher  # type: ignore[return-value]
+    if not isinstance(matcher, CoverageMatcher):
+        return False
+    return not (matcher.numbers or matcher.direction == "either")
 
 
 def _scores_pairs(matcher: Matcher) -> bool:
@@ -969,11 +844,11 @@ def _scores_pairs(matcher: Matcher) -> bool:
     return not isinstance(matcher, (KeyMatcher, CoverageMatcher))
 
 
-def _is_wordless(matcher: Matcher, documents: Sequence[DocumentLike]) -> list[bool]:
+def _wordless(matcher: Matcher, documents: Sequence[DocumentLike]) -> list[bool]:
     """Tell which documents have nothing that a matcher could find."""
     if isinstance(matcher, (AndMatcher, OrMatcher)):
         choose = any if isinstance(matcher, AndMatcher) else all
-        parts = [_is_wordless(part, documents) for part in matcher.parts]
+        parts = [_wordless(part, documents) for part in matcher.parts]
         return [choose(one) for one in zip(*parts, strict=True)]
     if isinstance(matcher, CoverageMatcher):
         return [not matcher.tokenizer(text_of(one)) for one in documents]
@@ -982,149 +857,87 @@ def _is_wordless(matcher: Matcher, documents: Sequence[DocumentLike]) -> list[bo
     return [False] * len(documents)
 
 
-def _items(state: _State, rows: _Rows, labels: Sequence[str | int]) -> list[DiagnosedItem]:
-    """Return all items with what was found out about them."""
-    best = {int(row[0]): row for row in zip(*(one.tolist() for one in rows.best()), strict=True)}
-    items = []
-    for item, query in enumerate(state.found.item_query.tolist()):
-        one = DiagnosedItem(
-            labels[query], query, int(state.numbers[item]), str(state.cause[item]),
-            int(state.rank[item]) or None, float(state.similarity[item]),
-            _known(state.together[item]),
-        )  # fmt: skip
-        if item in best:
-            _, cause, rank, similarity, together, chunk = best[item]
-            one = replace(
-                one, cause=cause, rank=rank or None, similarity=similarity,
-                together=_known(together), chunk=None if chunk < 0 else chunk,
-            )  # fmt: skip
-        elif one.cause == "no_words":
-            one = replace(one, similarity=None, together=None)
-        items.append(one)
-    return items
+def _looked_up(texts: Texts, n_queries: int, index: Index) -> LookedUp:
+    """Look the retrieved documents up in an index, each once; of very many, as many as it takes."""
+    # A string that is an id has no text.
+    are_ids = texts.reading is read_id or getattr(texts, "are_ids", False)
+    of_id: defaultdict[str | None, list[str]] = defaultdict(list)
+    for one in index.documents:
+        identity, text = _id_and_text(one, are_ids)
+        if identity and len(of_id[identity]) < _COMPARED:
+            of_id[identity].append(text)
+    documents = dict.fromkeys(
+        _id_and_text(one, are_ids) for query in range(n_queries) for one in texts.documents(query)
+    )
+    known = [(identity, text) for identity, text in documents if identity or not is_blank(text)]
+    rest = [(text, of_id.get(identity, [])) for identity, text in known
+            if not text or text not in index._texts]  # fmt: skip
+    missing = [text for (text, _), agrees in zip(rest, _agree(rest), strict=True) if not agrees]
+    there = len(known) - len(missing)
+    missing = [one for one in missing if not is_blank(one)]
+    # Enough of them, evenly spread, to know that the index is not foreign; else the others as well.
+    enough = math.ceil(LEAST * len(known)) - there
+    step = max(1, len(missing) // max(_MANY, enough + enough // 4))
+    rest_of = [one for place, one in enumerate(missing) if place % step]
+    found, alike = _parts_and_alike(missing[::step], index)
+    if rest_of and found + alike < enough:
+        more = _parts_and_alike(rest_of, index)
+        found, alike, rest_of = found + more[0], alike + more[1], []
+    return LookedUp(len(known), there + found, alike, len(documents) - len(known), len(rest_of))
 
 
-def _known(share: float) -> float | None:
-    return None if math.isnan(share) else float(share)
+def _id_and_text(document: DocumentLike, are_ids: bool) -> tuple[str | None, str]:
+    """Return the id and the text of a document."""
+    if isinstance(document, str):
+        return (document, "") if are_ids else (None, document)
+    return id_of(document) or None, text_of(document)
 
 
-class _Telling:
-    """What may tell why an item is missed."""
+def _agree(pairs: Sequence[tuple[str, list[str]]]) -> list[bool]:
+    """Tell which texts agree with a text of the chunks of the same id, as far as both have texts.
 
-    def __init__(
-        self, state: _State, judge: _Judge, lists: _Lists, rows: _Rows, source_key: str
-    ) -> None:
-        self.state, self.index, self.lists = state, judge.index, lists
-        self.key, self.reading = source_key, judge.reading
-        self.pending = {int(item) for item in rows.owner.tolist()}
-
-    @cached_property
-    def has_texts(self) -> bool:
-        """Whether chunks have texts, and are not ids alone."""
-        chunks = [] if self.index is None else self.index.documents
-        return not (self.reading is read_id and all(isinstance(one, str) for one in chunks))
-
-    def of(self, items: Sequence[DiagnosedItem]) -> Iterator[DiagnosedItem]:
-        """Yield the items, those that are missed with what may tell why."""
-        repeats = self._repeats(items) if self.state.texts is not None else {}
-        letters = self._letters(items)
-        for number, item in enumerate(items):
-            if number not in self.pending:
-                yield item
-                continue
-            flags = repeats.get(item.position)
-            above = self._above(item)
-            yield replace(
-                item,
-                query_overlap=self._overlap(item),
-                right_source=self._source(number, item),
-                repeats_above=None if flags is None else sum(flags[:above]),
-                letters=letters.get(number),
-            )
-
-    def _above(self, item: DiagnosedItem) -> int:
-        """Return how many documents stand above an item; of one that stands nowhere, all seen."""
-        return int(self.state.limit[item.position]) if item.rank is None else item.rank - 1
-
-    def _seen(self, query: int, n: int | None = None) -> Sequence[DocumentLike]:
-        """Return the first documents of a query: the predicted ones, then those of deeper lists."""
-        assert self.state.texts is not None
-        limit = int(self.state.limit[query])
-        predicted = self.state.texts.documents(query)[:limit]
-        return [*predicted, *self.lists.by_query.get(query, ())[limit:]][
-            : limit if n is None else n
-        ]
-
-    def _overlap(self, item: DiagnosedItem) -> float | None:
-        asked = self.index is not None and item.chunk is not None and isinstance(item.query, str)
-        if not asked or item.cause == "not_in_index" or not self.has_texts:
-            return None
-        assert self.index is not None
-        return self.index._overlap(str(item.query), int(item.chunk or 0))
-
-    def _source(self, number: int, item: DiagnosedItem) -> bool | None:
-        if self.state.texts is None:
-            return None
-        own = {self._of(one) for one in self.state.alternatives(number)} - {None}
-        is_there = item.chunk is not None and item.cause != "not_in_index"
-        if not own and self.index is not None and is_there:
-            own = {self._of(self.index.documents[item.chunk or 0])} - {None}
-        if not own:
-            return None
-        return any(self._of(one) in own for one in self._seen(item.position))
-
-    def _of(self, document: DocumentLike) -> str | None:
-        """Return the source of a document, as text: metadata may hold what cannot be hashed."""
-        if self.index is None:
-            source = metadata_of(document).get(self.key)
-        else:
-            source = self.index._source(document, self.key)
-        return None if source is None else repr(source)
-
-    def _repeats(self, items: Sequence[DiagnosedItem]) -> dict[int, list[bool]]:
-        """Return, per query, which of the documents above its items repeat a better-ranked one."""
-        most: dict[int, int] = {}
-        for number in self.pending:
-            query = items[number].position
-            most[query] = max(most.get(query, 0), self._above(items[number]))
-        texts = {
-            query: [_text_seen(one, self.reading) for one in self._seen(query, n)]
-            for query, n in most.items()
-        }
-        texts = {query: several for query, several in texts.items() if any(several) or not several}
-        if not texts:
-            return {}
+    They do if the letters of one are within those of the other, or half of its words, in runs.
+    """
+    agrees = []
+    for document, others in pairs:
+        letters = _letters(document) if others else ""
+        agrees.append(any(letters in one or one in letters for one in map(_letters, others)))
+    rest = [place for place, (_, others) in enumerate(pairs) if others and not agrees[place]]
+    if rest:
+        lists = [[pairs[place][0]] for place in rest], [pairs[place][1] for place in rest]
         with muted():
-            lists = list(texts.values())
-            matches = _REPEATS.match(QuerySet.from_lists(lists, lists))
-        flags = np.zeros(len(matches.same_as), np.bool_)
-        before = np.cumsum([0, *map(len, lists)])
-        rank = np.arange(len(flags)) - np.repeat(before[:-1], np.diff(before)) + 1
-        better = matches.rank < rank[matches.item]
-        flags[matches.item[better & (matches.similarity >= _REPEATS.threshold)]] = True
-        return {
-            query: flags[start:stop].tolist()
-            for query, (start, stop) in zip(texts, pairwise(before.tolist()), strict=True)
-        }
-
-    def _letters(self, items: Sequence[DiagnosedItem]) -> dict[int, float]:
-        """Return how much of the letters of items the index has that does not have their words."""
-        missing = {
-            number: max(map(_letters, map(text_of, self.state.alternatives(number))), key=len)
-            for number in self.pending
-            if items[number].cause == "not_in_index" and self.has_texts
-        }
-        missing = {number: one for number, one in missing.items() if len(one) >= _LETTERS}
-        if not missing or self.index is None:
-            return {}
-        own = _codes(list(missing.values()))
-        held = held_anywhere(own, _blocks(map(_letters, self.index._numbers)), _LETTERS)
-        return dict(zip(missing, (own.counted(held) / own.sizes).tolist(), strict=True))
+            matcher = CoverageMatcher(_MOST_WORDS, direction="either")
+            matches = matcher.match(QuerySet.from_lists(*lists))
+        for row in matches.item[matches.similarity >= _MOST_WORDS].tolist():
+            agrees[rest[row]] = True
+    return agrees
 
 
-def _text_seen(document: DocumentLike, reading: Reading) -> str:
-    """Return the text of a document; a string that is an id has none."""
-    return "" if reading is read_id and isinstance(document, str) else text_of(document)
+def _parts_and_alike(texts: Sequence[str], index: Index) -> tuple[int, int]:
+    """Return how many texts are a part of a chunk, and how many others are alike.
+
+    Texts are read by words or letters, as coverage reads them for a ground truth.
+    """
+    readings: dict[bool, tuple[CoverageMatcher, list[str]]] = {}
+    for one in texts:
+        matcher = CoverageMatcher()._for_ground_truth([one])
+        readings.setdefault(matcher.tokenizer is letter_tokens, (matcher, []))[1].append(one)
+    of_chunks, there, alike = list(index._texts), 0, 0
+    for matcher, several in readings.values():
+        chunks, tokens, _ = index._tokens(matcher.tokenizer, several)
+        run = np.minimum(tokens.sizes, matcher.min_run)
+        for length in np.unique(run[run > 0]).tolist():
+            chosen = np.flatnonzero(run == length)
+            wanted = tokens.take(chosen)
+            found = whereabouts(wanted, chunks, length, _COMPARED)
+            near = found.has_whole | (wanted.counted(found.held) >= _MOST_WORDS * wanted.sizes)
+            for at, is_near, likely in zip(
+                chosen.tolist(), near.tolist(), found.likely, strict=True
+            ):
+                letters = _letters(several[at])
+                is_part = any(letters in _letters(of_chunks[chunk]) for chunk in likely)
+                there, alike = there + is_part, alike + (is_near and not is_part)
+    return there, alike
 
 
 def _letters(text: str) -> str:

@@ -88,17 +88,12 @@ class DiagnosedItem:
     letters: float | None = None
 
 
-_TYPES = {
-    "rank": "Int64",
-    "similarity": "Float64",
-    "together": "Float64",
-    "chunk": "Int64",
-    "query_overlap": "Float64",
+_TYPES: Mapping[str, Any] = {
+    **dict.fromkeys(("position", "item"), "int64"),
+    **dict.fromkeys(("rank", "chunk", "repeats_above"), "Int64"),
+    **dict.fromkeys(("similarity", "together", "query_overlap", "letters"), "Float64"),
     "right_source": "boolean",
-    "repeats_above": "Int64",
-    "letters": "Float64",
 }
-
 
 #: What to do with an index that has next to none of what was retrieved.
 ForeignIndex: TypeAlias = Literal["refuse", "allow"]
@@ -133,22 +128,6 @@ class LookedUp(NamedTuple):
     unknown: int
     skipped: int = 0
 
-    @spoken
-    def note(self, language: Language | None = None) -> str:
-        """Say how many are there, and what else is known of the others; ``""`` if all are."""
-        if self.there == self.n and not (self.unknown and not self.n):
-            return ""
-        told = [_("In the index: {there} of the {n} different documents that were retrieved.")]
-        if self.alike:
-            told += [
-                _("{alike} more with a whole chunk in them, or most of their words in chunks.")
-            ]
-        if self.skipped:
-            told += [_("{skipped} more were not looked for: enough of the others are there.")]
-        if self.unknown:
-            told += [_("{unknown} more with neither an id nor a text to look up.")]
-        return " ".join(told).format(**self._asdict())
-
     def check(self, foreign_index: ForeignIndex) -> None:
         """Warn if some are not there; refuse an index that has next to none.
 
@@ -158,12 +137,13 @@ class LookedUp(NamedTuple):
         found = self.there + self.alike
         if found >= LEAST * self.n or foreign_index == "allow":
             # Where all that were looked for are there, the note beside the numbers will do.
-            if (note := self.note()) and (self.unknown or self.there + self.skipped < self.n):
+            if self.unknown or self.there + self.skipped < self.n:
                 fix = _(
                     "What the diagnosis says of the index and its chunks holds for those that were "
                     "searched"
                 )
-                warn(note, fix)
+                for note in page_of(self).notes:
+                    warn(note, fix)
             return
         raise InvalidInput(
             "index",
@@ -219,16 +199,12 @@ class Diagnosis(Shown):
         """
         import pandas as pd
 
+        names = [one.name for one in fields(DiagnosedItem)]
         columns = {
-            {"cause": "class"}.get(name, name): pd.Series(
-                [getattr(item, name) for item in self.items], dtype=_TYPES.get(name, kind)
-            )
-            for name, kind in (
-                *(("query", "object"), ("position", "int64"), ("item", "int64")),
-                *(("cause", "object"), *_TYPES.items()),
-            )
+            name: pd.Series([getattr(i, name) for i in self.items], dtype=_TYPES.get(name, object))
+            for name in names
         }
-        return pd.DataFrame(columns)
+        return pd.DataFrame(columns).rename(columns={"cause": "class"})
 
     @property
     def counts(self) -> dict[str, int]:
@@ -247,7 +223,8 @@ class Diagnosis(Shown):
         """
         import pandas as pd
 
-        classes = classes_of_queries(self)
+        behind = sorted(self.items, key=lambda one: (one.position, _behind(one.cause)))
+        classes = {item.position: item.cause for item in behind}
         index = pd.Index([*classes], dtype="int64", name="position")
         return pd.Series([*classes.values()], index=index, name="class", dtype=object)
 
@@ -394,15 +371,6 @@ def _digest(parts: Iterable[Any]) -> str:
             content = np.nan_to_num(np.asarray(one, "<f8"), nan=-1.0).tobytes()
         digest.update(len(content).to_bytes(8, "little") + content)
     return digest.hexdigest()
-
-
-def classes_of_queries(diagnosis: Diagnosis) -> dict[int, str]:
-    """Return what :attr:`Diagnosis.query_classes` holds: position -> class."""
-    behind: dict[int, str] = {}
-    for item in diagnosis.items:
-        known = behind.get(item.position, item.cause)
-        behind[item.position] = max(known, item.cause, key=_behind)
-    return dict(sorted(behind.items()))
 
 
 def _behind(cause: str) -> int:

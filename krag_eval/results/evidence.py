@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,37 +59,36 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Texts(Protocol):
+class Texts:
     """The texts of one query at a time."""
 
-    @property
-    def reading(self) -> Reading:
-        """What the matcher looks at in a document."""
+    #: What the matcher looks at in a document: a string that is an id has no text to measure.
+    reading: Reading
 
     def ground_truth(self, query: int) -> Sequence[Sequence[DocumentLike]]:
         """Return the alternatives of each ground-truth item as documents; one for a plain one."""
+        raise NotImplementedError
 
     def documents(self, query: int) -> Sequence[DocumentLike]:
         """Return the predicted documents, best first."""
-
-    def actual(self, query: int) -> list[tuple[str, ...]]:
-        """Return the alternatives of each ground-truth item as listed; one for a plain one."""
-
-    def predicted(self, query: int) -> list[str]:
-        """Return the predicted texts, best first."""
+        raise NotImplementedError
 
     def all_predicted(self) -> list[str]:
         """Return the text of every predicted document, by query, then rank."""
+        raise NotImplementedError
+
+    def actual(self, query: int) -> list[tuple[str, ...]]:
+        """Return the alternatives of each ground-truth item as listed; one for a plain one."""
+        return [tuple(map(text_of, item)) for item in self.ground_truth(query)]
+
+    def predicted(self, query: int) -> list[str]:
+        """Return the predicted texts, best first."""
+        return list(map(text_of, self.documents(query)))
 
 
 @dataclass(frozen=True, eq=False)
-class DocumentTexts:
-    """Texts in the user's own documents, read when asked for.
-
-    Attributes:
-        queries: The documents.
-        reading: What the matcher looks at in one: a string that is an id has no text to measure.
-    """
+class DocumentTexts(Texts):
+    """Texts in the user's own documents, read when asked for."""
 
     queries: QuerySet
     reading: Reading = read_text
@@ -105,22 +105,14 @@ class DocumentTexts:
         documents: list[DocumentLike] = self.queries.predicted[query]
         return documents
 
-    def actual(self, query: int) -> list[tuple[str, ...]]:
-        """Return the alternatives of each ground-truth item as listed; one for a plain one."""
-        return [tuple(map(text_of, item)) for item in self.ground_truth(query)]
-
-    def predicted(self, query: int) -> list[str]:
-        """Return the predicted texts, best first."""
-        return list(map(text_of, self.documents(query)))
-
     def all_predicted(self) -> list[str]:
         """Return the text of every predicted document, by query, then rank."""
         return self.queries.predicted_texts(self.reading)
 
 
 @dataclass(frozen=True, eq=False)
-class StoredTexts:
-    """Texts that were read from a file, each distinct one held once.
+class StoredTexts(Texts):
+    """Texts that were read from a file, each distinct one held once: all that was kept.
 
     Attributes:
         distinct: The texts.
@@ -142,37 +134,29 @@ class StoredTexts:
     reading: Reading = read_text
 
     def ground_truth(self, query: int) -> Sequence[Sequence[DocumentLike]]:
-        """Return the alternatives of each ground-truth item as documents: all that was kept."""
-        texts = self.actual(query)
-        if not self.described:
-            return texts
-        return list(map(self._documents, texts, self.actual_described[query]))
+        """Return the alternatives of each ground-truth item as documents; one for a plain one."""
+        described = (self.actual_described or self.actual_numbers)[query]
+        return list(map(self._documents, self.actual_numbers[query], described))
 
     def documents(self, query: int) -> Sequence[DocumentLike]:
-        """Return the predicted documents, best first: all that was kept of them."""
-        texts = self.predicted(query)
-        return self._documents(texts, self.predicted_described[query]) if self.described else texts
+        """Return the predicted documents, best first."""
+        described = (self.predicted_described or self.predicted_numbers)[query]
+        return self._documents(self.predicted_numbers[query], described)
 
-    def _documents(self, texts: Sequence[str], described: Sequence[int]) -> list[DocumentLike]:
+    def _documents(self, numbers: Sequence[int], described: Sequence[int]) -> list[DocumentLike]:
         """Return documents; one that nothing is known of but its text is a text."""
+        texts = [self.distinct[i] for i in numbers]
+        if not self.described:
+            return list(texts)
         return [
             {"page_content": text, **self.described[i]} if self.described[i] else text
             for text, i in zip(texts, described, strict=True)
         ]
 
-    def actual(self, query: int) -> list[tuple[str, ...]]:
-        """Return the alternatives of each ground-truth item as listed; one for a plain one."""
-        return [tuple(self.distinct[i] for i in item) for item in self.actual_numbers[query]]
-
-    def predicted(self, query: int) -> list[str]:
-        """Return the predicted texts, best first."""
-        return [self.distinct[i] for i in self.predicted_numbers[query]]
-
     def all_predicted(self) -> list[str]:
         """Return the text of every predicted document, by query, then rank."""
-        if self.are_ids:
-            return [""] * sum(map(len, self.predicted_numbers))
-        return [self.distinct[i] for numbers in self.predicted_numbers for i in numbers]
+        flat = chain.from_iterable(self.predicted_numbers)
+        return ["" if self.are_ids else self.distinct[i] for i in flat]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +211,8 @@ class Evidence:
         begin = int(whole.n_retrieved[:query].sum())
         documents = slice(begin, begin + int(whole.n_retrieved[query]))
         pieces = whole.pieces
-        return replace(
-            whole,
+        lengths = whole.lengths or {}
+        return type(whole)(
             n_retrieved=whole.n_retrieved[query : query + 1],
             item_query=np.zeros(last - first, np.int64),
             grade=whole.grade[first:last],
@@ -236,16 +220,10 @@ class Evidence:
             pair_item=whole.pair_item[start:stop] - first,
             pair_rank=whole.pair_rank[start:stop],
             pair_similarity=whole.pair_similarity[start:stop],
+            threshold=whole.threshold,
             item_number=None if whole.item_number is None else whole.item_number[first:last],
             pieces=None if pieces is None else pieces.between(int(first), int(last), documents),
-            queries=None,
-            looked_at=None,
-            aspects=None,
-            n_repeats=0,
-            _counts={},
-            lengths=None
-            if whole.lengths is None
-            else {unit: lengths[documents] for unit, lengths in whole.lengths.items()},
+            lengths={unit: of_unit[documents] for unit, of_unit in lengths.items()},
         )
 
     def items(self) -> list[tuple[int, int]]:
@@ -417,20 +395,36 @@ def outcomes(
             nDCG counts documents at their ranks, and no item has a place.
         metadata: What to tell of the documents' metadata, by name.
     """
-    found = evidence.of_query(position)
+    found, texts = evidence.of_query(position), evidence.texts
     if isinstance(k, Budget):
         k = int(found.prefix(k)[0])
     if found.item_number is None:
         numbers = list(range(1, len(found.grade) + 1))
     else:
         numbers = found.item_number.tolist()
-    listed: Sequence[Sequence[_Shown]] | None = None
-    predicted: Sequence[_Shown] | None = None
-    if (texts := evidence.texts) is not None:
-        listed = [[_Shown.of(one, metadata) for one in i] for i in texts.ground_truth(position)]
-        predicted = [_Shown.of(one, metadata) for one in texts.documents(position)]
-    places = {} if graded_by is None else _places(found, k, graded_by)
-    return _documents(found, k, numbers, predicted), _items(found, k, numbers, listed, places)
+    place = {}
+    if graded_by is not None:
+        row, at = found.places(found.worth(graded_by), k)
+        place = dict(zip(found.covered[row].tolist(), at.tolist(), strict=True))
+    documents = _documents(found, k, numbers)
+    items = _items(found, k, numbers, place)
+    if texts is None:
+        return tuple(documents), tuple(items)
+    listed = texts.ground_truth(position)
+    return (
+        tuple(
+            replace(one, text=text_of(shown), about=_about(shown, metadata))
+            for one, shown in zip(documents, texts.documents(position), strict=True)
+        ),
+        tuple(
+            replace(
+                one,
+                alternatives=tuple(map(text_of, listed[one.number - 1])),
+                about=tuple(_about(shown, metadata) for shown in listed[one.number - 1]),
+            )
+            for one in items
+        ),
+    )
 
 
 def checked_metadata(metadata: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -514,24 +508,18 @@ def _beginning(texts: Texts | None, query: int, number: int) -> str | None:
     return fitted(shown[:_LOOKED_AT], _CELL)
 
 
-class _Shown(NamedTuple):
-    """What is shown of a document."""
-
-    text: str
-    about: About
-
-    @classmethod
-    def of(cls, document: DocumentLike, metadata: Sequence[str]) -> _Shown:
-        if isinstance(document, str):
-            return cls(document, ())
-        identity, known = id_of(document), metadata_of(document)
-        about = [] if identity is None else [("id", identity)]
-        about += [
-            ("metadata:id" if name == "id" else name, _as_shown(known[name]))
-            for name in metadata
-            if known.get(name) is not None
-        ]
-        return cls(text_of(document), tuple(about))
+def _about(document: DocumentLike, metadata: Sequence[str]) -> About:
+    """Return the id of a document, and what was asked for of its metadata."""
+    if isinstance(document, str):
+        return ()
+    identity, known = id_of(document), metadata_of(document)
+    about = [] if identity is None else [("id", identity)]
+    about += [
+        ("metadata:id" if name == "id" else name, _as_shown(known[name]))
+        for name in metadata
+        if known.get(name) is not None
+    ]
+    return tuple(about)
 
 
 def _as_shown(value: object) -> str:
@@ -545,38 +533,28 @@ def _as_shown(value: object) -> str:
     return str(value)
 
 
-def _places(
-    found: Relevance, k: int | None, graded_by: Literal["grade", "similarity"]
-) -> dict[int, int]:
-    item, place = found.places(found.worth(graded_by), k)
-    return dict(zip(found.covered[item].tolist(), place.tolist(), strict=True))
-
-
-def _documents(
-    found: Relevance, k: int | None, numbers: Sequence[int], shown: Sequence[_Shown] | None
-) -> tuple[PredictedDocument, ...]:
+def _documents(found: Relevance, k: int | None, numbers: Sequence[int]) -> list[PredictedDocument]:
+    """Return what became of the documents of a query, without their texts."""
     matches = _by_rank(found.hit_item, found.hit_rank, numbers)
     first_for = _by_rank(found.covered, found.first_rank, numbers)
     piece_of = _piece_of(found, k, numbers)
-    closest: dict[int, tuple[float, int]] = {}
-    for item, rank, similarity in _pairs(found):
-        # Items come in order: among equally similar ones, the first stays.
-        if similarity > closest.get(rank, (0.0, 0))[0]:
-            closest[rank] = similarity, numbers[item]
-    return tuple(
+    # Of equally similar items, the first is the closest.
+    order = np.lexsort((found.pair_item, -found.pair_similarity, found.pair_rank))
+    ranks, first = np.unique(found.pair_rank[order], return_index=True)
+    closest = dict(zip(ranks.tolist(), order[first].tolist(), strict=True))
+    return [
         PredictedDocument(
             rank=rank,
             credit=_credit(rank, k, rank in matches, rank in first_for, rank in piece_of),
             matches=matches.get(rank, ()),
             first_for=first_for.get(rank, ()),
-            similarity=closest.get(rank, (0.0, 0))[0],
-            closest=closest[rank][1] if rank in closest else None,
-            text=None if shown is None else shown[rank - 1].text,
+            similarity=float(found.pair_similarity[closest[rank]]) if rank in closest else 0.0,
+            closest=numbers[int(found.pair_item[closest[rank]])] if rank in closest else None,
+            text=None,
             piece_of=piece_of.get(rank, ()),
-            about=() if shown is None else shown[rank - 1].about,
         )
         for rank in range(1, int(found.n_retrieved[0]) + 1)
-    )
+    ]
 
 
 def _piece_of(
@@ -592,7 +570,7 @@ def _piece_of(
     pieces, rows = found.pieces_known, found.piece_rows
     item = pieces.alternative_item[pieces.added_alternative[rows]]
     rank, complete = pieces.added_rank[rows], found.completed_rank[item]
-    in_pieces = np.array([held is not None for held in _held_together(found)], np.bool_)
+    in_pieces = np.array([*map(bool, _held_together(found))], np.bool_)
     kept = (rank < complete) | in_pieces[item]
     if k is not None:
         kept &= (complete <= k) | (rank == complete)
@@ -600,25 +578,21 @@ def _piece_of(
     return _by_rank(item, rank, numbers)
 
 
-def _held_together(found: Relevance) -> list[tuple[tuple[int, ...], float, bool] | None]:
+def _held_together(found: Relevance) -> list[tuple[int, ...]]:
     """Return, per item that no document holds alone, the ranks that hold it together.
 
-    With them come the share they hold and whether that is enough. ``None`` where documents do not
-    count together, where one document is enough, or where fewer than two hold anything.
+    None where documents do not count together, where one document is enough, or where fewer than
+    two hold anything.
     """
-    together: list[tuple[tuple[int, ...], float, bool] | None] = [None] * len(found.grade)
     if not isinstance(found, RelevanceTogether):
-        return together
-    completed = found.completed_rank
-    alone = np.zeros(len(completed), np.bool_)
-    enough = (found.pair_similarity >= found.threshold) & (
-        found.pair_rank <= completed[found.pair_item]
-    )
-    alone[found.pair_item[enough]] = True
-    for item, (ranks, share) in enumerate(found.held_together()):
-        if len(ranks) > 1 and not alone[item]:
-            together[item] = ranks, share, share >= found.threshold
-    return together
+        return [()] * len(found.grade)
+    enough = found.pair_similarity >= found.threshold
+    enough &= found.pair_rank <= found.completed_rank[found.pair_item]
+    alone = {*found.pair_item[enough].tolist()}
+    return [
+        ranks if len(ranks) > 1 and item not in alone else ()
+        for item, (ranks, _) in enumerate(found.held_together())
+    ]
 
 
 def _credit(rank: int, k: int | None, matches: bool, is_first: bool, is_piece: bool) -> Credit:
@@ -634,66 +608,38 @@ def _credit(rank: int, k: int | None, matches: bool, is_first: bool, is_piece: b
 def _by_rank(
     items: IntArray, ranks: IntArray, numbers: Sequence[int]
 ) -> dict[int, tuple[int, ...]]:
-    grouped: dict[int, list[int]] = {}
+    grouped: dict[int, tuple[int, ...]] = {}
     for item, rank in zip(items.tolist(), ranks.tolist(), strict=True):
-        grouped.setdefault(rank, []).append(numbers[item])
-    return {rank: tuple(of_rank) for rank, of_rank in grouped.items()}
-
-
-def _pairs(found: Relevance) -> Iterable[tuple[int, int, float]]:
-    return zip(
-        found.pair_item.tolist(), found.pair_rank.tolist(), found.pair_similarity.tolist(),
-        strict=True,
-    )  # fmt: skip
+        grouped[rank] = (*grouped.get(rank, ()), numbers[item])
+    return grouped
 
 
 def _items(
-    found: Relevance,
-    k: int | None,
-    numbers: Sequence[int],
-    listed: Sequence[Sequence[_Shown]] | None,
-    places: Mapping[int, int],
-) -> tuple[GroundTruthItem, ...]:
-    first = dict(zip(found.covered.tolist(), found.first_rank.tolist(), strict=True))
-    at_first = dict(zip(found.covered.tolist(), found.first_similarity.tolist(), strict=True))
-    nearest: dict[int, tuple[float, int]] = {}
-    for item, rank, similarity in _pairs(found):
-        # Ranks come in order: among equally similar documents, the best-ranked stays.
-        if similarity > nearest.get(item, (0.0, 0))[0]:
-            nearest[item] = similarity, rank
-    items = []
-    together = _held_together(found)
+    found: Relevance, k: int | None, numbers: Sequence[int], places: Mapping[int, int]
+) -> Iterator[GroundTruthItem]:
+    """Yield what became of the items of a query, without their texts."""
+    covered, together = {*found.covered.tolist()}, _held_together(found)
+    similarities, ranks = (column.tolist() for column in _best(found))
     for item, own in enumerate(numbers):
-        similarity, rank = nearest.get(item, (0.0, 0))
-        covered = item in first
-        pieces, share, _ = together[item] or ((), similarity, False)
-        similarity = max(similarity, share)
-        shown = () if listed is None else listed[own - 1]
-        items.append(
-            GroundTruthItem(
-                number=own,
-                grade=float(found.grade[item]),
-                outcome=_outcome(first.get(item), k, rank, in_pieces=bool(pieces)),
-                first_rank=first.get(item),
-                place=places.get(item),
-                nearest_rank=None if covered or not rank else rank,
-                similarity=at_first.get(item, similarity),
-                shortfall=0.0 if covered else found.threshold - similarity,
-                n_alternatives=int(found.n_alternatives[item]),
-                alternatives=None if listed is None else tuple(one.text for one in shown),
-                pieces=pieces,
-                about=tuple(one.about for one in shown),
-            )
+        similarity, rank = similarities[item], ranks[item]
+        is_covered = item in covered
+        outcome: Outcome = "missed" if rank else "nothing in common"
+        if is_covered:
+            outcome = "found in pieces" if together[item] else "found"
+            outcome = "beyond cutoff" if k is not None and rank > k else outcome
+        yield GroundTruthItem(
+            number=own,
+            grade=float(found.grade[item]),
+            outcome=outcome,
+            first_rank=rank if is_covered else None,
+            place=places.get(item),
+            nearest_rank=None if is_covered or not rank else rank,
+            similarity=similarity,
+            shortfall=0.0 if is_covered else found.threshold - similarity,
+            n_alternatives=int(found.n_alternatives[item]),
+            alternatives=None,
+            pieces=together[item],
         )
-    return tuple(items)
-
-
-def _outcome(first: int | None, k: int | None, nearest: int, *, in_pieces: bool) -> Outcome:
-    if first is None:
-        return "missed" if nearest else "nothing in common"
-    if k is not None and first > k:
-        return "beyond cutoff"
-    return "found in pieces" if in_pieces else "found"
 
 
 #: An average and its cutoff.
@@ -736,19 +682,27 @@ def averages_at_thresholds(
             ": the matcher of this result decides without one, so nothing would change",
             Advice("use a similarity matcher: {}", matcher="coverage"),
         )
+    several = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not several:
+        raise InvalidInput("metrics", "must name at least one average, such as 'macro_recall@5'")
     known = metrics_for(criteria)
-    asked = [_checked_metric(one, known) for one in _several(metrics)]
+    asked = [_checked_metric(one, known) for one in several]
     wanted = [average for average, _ in asked]
-    rows = _checked_thresholds(thresholds, evidence.relevance.threshold)
+    if thresholds is None:
+        thresholds = sorted({*np.arange(_STEPS + 1) / _STEPS, evidence.relevance.threshold})
+    given = [thresholds] if isinstance(thresholds, Real) else thresholds
+    rows = [number("thresholds", one, 0, 1) for one in given]
+    if not rows:
+        raise InvalidInput("thresholds", "must hold at least one number from 0 to 1, got none")
     for unit in dict.fromkeys(k.unit for _, k in wanted if isinstance(k, Budget)):
         evidence = replace(evidence, relevance=evidence.measured(unit))
-    found = map(evidence.at_threshold, rows)
-    values = [
-        _averages(one.condensed() if condensed else one, dict(asked), counted, conventions)
-        for one in found
-    ]
+    values = []
+    for one in map(evidence.at_threshold, rows):
+        found = one.condensed() if condensed else one
+        averages = _averages(found, dict(asked), counted, conventions)
+        values.append([averages[average] for average in wanted])
     return pd.DataFrame(
-        [[found[one] for one in wanted] for found in values],
+        values,
         index=pd.Index(rows, name="threshold", dtype=np.float64),
         columns=[f"{key}@{spelled(k)}" for key, k in wanted],
     )
@@ -775,13 +729,6 @@ def _averages(
     return averages
 
 
-def _several(metrics: str | Iterable[str]) -> list[str]:
-    several = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not several:
-        raise InvalidInput("metrics", "must name at least one average, such as 'macro_recall@5'")
-    return several
-
-
 def _checked_metric(name: str, known: Mapping[str, Metric]) -> tuple[AverageAt, Metric]:
     """Return the average that is asked for, its cutoff and its metric, which must be built in."""
     key, k = parse_metric(name, "metrics")
@@ -795,12 +742,3 @@ def _checked_metric(name: str, known: Mapping[str, Metric]) -> tuple[AverageAt, 
         fix = f"{error.fix} {own}" if error.fix else own
         raise InvalidInput("metrics", error.problem, fix) from None
     return (average, k), metric_of[average]
-
-
-def _checked_thresholds(thresholds: Iterable[float] | None, own: float) -> list[float]:
-    if thresholds is None:
-        return sorted({*(step / _STEPS for step in range(_STEPS + 1)), own})
-    rows = [thresholds] if isinstance(thresholds, Real) else list(thresholds)
-    if not rows:
-        raise InvalidInput("thresholds", "must hold at least one number from 0 to 1, got none")
-    return [number("thresholds", threshold, 0, 1) for threshold in rows]

@@ -29,7 +29,7 @@ from krag_eval._language import N_, Language, _, speaking, spoken
 from krag_eval.documents import Tag, read_id
 from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
 from krag_eval.matching.tokenizers import ByScript
-from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, told_apart_by, within
+from krag_eval.results.diagnosis import Diagnosis, told_apart_by, within
 from krag_eval.results.evidence import DocumentTexts
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
@@ -537,7 +537,7 @@ def _values(
             problem = f"is for the tag {DIAGNOSED!r}, and the tag is {clipped(tag)}"
             raise InvalidInput("diagnosis", problem, "leave it out")
         check_diagnosed(diagnosis, first)
-        classes = classes_of_queries(diagnosis)
+        classes = diagnosis.query_classes.to_dict()
         with speaking("en"):
             about = f"class of the item that is furthest behind within {within(diagnosis.k)}"
         return [classes.get(query) for query in range(first.n_queries)], about
