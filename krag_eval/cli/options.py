@@ -381,8 +381,8 @@ def metrics_of(
     >>> metrics_of("floors", ["rbp@5", "rbp(p=0.8)@10", "mrr@5"], {})[-2:]
     ('rank', 'rbp(p=0.8)')
     """
-    from krag_eval.scoring.metrics import built_in, installed, words_unknown
-    from krag_eval.scoring.relevance import aspects_unknown
+    from krag_eval.scoring.metrics import built_in, installed
+    from krag_eval.scoring.relevance import aspects_unknown, words_unknown
 
     names = [parse_metric(one, argument)[0] for one in averages]
     named = [built_in(one, argument) or installed(one, argument) for one in names]
@@ -430,12 +430,8 @@ def chosen_averages(
     Raises:
         InvalidInput: If something is no metric or no cutoff, or is not computed.
     """
-    from krag_eval.scoring.metrics import (
-        averages_of,
-        resolved_average,
-        unknown_average,
-        words_unknown,
-    )
+    from krag_eval.scoring.metrics import averages_of, resolved_average, unknown_average
+    from krag_eval.scoring.relevance import words_unknown
 
     named = {one: parse_metric(one, "metric") for one in typed if "@" in one}
     alone = len(named) == len(set(typed)) and not given(dict.fromkeys(("k", "budget")))

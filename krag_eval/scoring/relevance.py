@@ -250,11 +250,7 @@ class Relevance:
             InvalidInput: If the matcher does not know.
         """
         if self.pieces is None:
-            raise InvalidInput(
-                "matcher",
-                ": only coverage knows which words of the ground truth a document holds",
-                Advice("choose {}", matcher="coverage"),
-            )
+            raise words_unknown()
         return self.pieces
 
     @property
@@ -936,6 +932,16 @@ def judgements_unknown(argument: str = "metrics") -> InvalidInput:
         argument,
         ": which documents were looked at is not known",
         Advice("pass {}: per query, the ids or texts of those that were", judged=...),
+    )
+
+
+def words_unknown(argument: str = "matcher", name: str = "") -> InvalidInput:
+    """Return the error for what counts words, under a matcher that cannot tell."""
+    return InvalidInput(
+        argument,
+        f": {name or 'this'} counts words of the ground truth, and only the matcher coverage knows "
+        "which of them a document holds",
+        Advice("choose {}", matcher="coverage"),
     )
 
 
