@@ -218,18 +218,23 @@ class Pieces:
             span_stop=self.span_stop[spans],
         )
 
-    def within(self, last_rank: IntArray, seen: BoolArray) -> Pieces:
-        """Return what some first documents of each query hold.
+    def moved(self, kept: BoolArray, new_rank: IntArray, start: IntArray) -> Pieces:
+        """Return what some of the documents hold, at other ranks.
 
         Args:
-            last_rank: The last rank of them, by alternative; shape (alternatives,).
-            seen: Whether a document is among them; shape (documents,).
+            kept: Whether a document is one of them; shape (documents,).
+            new_rank: The rank of each; shape (documents,).
+            start: The first document of the query of each alternative; shape (alternatives,).
         """
-        return replace(self, document_tokens=self.document_tokens[seen])._taken(
-            self.added_rank <= last_rank[self.added_alternative],
-            self.span_rank <= last_rank[self.span_alternative],
-            np.arange(len(last_rank)),
+        added = start[self.added_alternative] + self.added_rank - 1
+        spans = start[self.span_alternative] + self.span_rank - 1
+        moved = replace(
+            self,
+            document_tokens=self.document_tokens[kept],
+            added_rank=new_rank[added],
+            span_rank=new_rank[spans],
         )
+        return moved._taken(kept[added], kept[spans], np.arange(len(start)))
 
     def _taken(self, added: BoolArray, spans: BoolArray, number: IntArray) -> Pieces:
         """Return some additions and spans, their alternatives numbered anew."""

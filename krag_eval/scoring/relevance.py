@@ -293,20 +293,55 @@ class Relevance:
         """
         cut = self._cuts.get(budget)
         if cut is None:
-            prefix = self.prefix(budget)
-            kept = self.pair_rank <= prefix[self.item_query[self.pair_item]]
-            cut = self._cuts[budget] = replace(
-                self,
-                n_retrieved=_shared(prefix),
-                pair_item=self.pair_item[kept],
-                pair_rank=self.pair_rank[kept],
-                pair_similarity=self.pair_similarity[kept],
-                lengths=None,
-                pieces=self._pieces_within(prefix),
-                looked_at=self._judged_of(self._ranks <= np.repeat(prefix, self.n_retrieved)),
-                _counts={},
-            )
+            seen = self._ranks <= np.repeat(self.prefix(budget), self.n_retrieved)
+            cut = self._cuts[budget] = replace(self._of(seen), lengths=None)
         return cut
+
+    def condensed(self) -> Relevance:
+        """Return what was found in the lists without the documents that are not judged.
+
+        Sakai's condensed lists (2007): the others move up.
+        """
+        kept = self.judged.known
+        found, queries = self._of(kept), self.queries
+        if queries is not None:
+            ends = np.cumsum(self.n_retrieved).tolist()
+            lists = [
+                list(compress(of_query, kept[end - len(of_query) : end].tolist()))
+                for of_query, end in zip(queries.predicted, ends, strict=True)
+            ]
+            queries = replace(queries, predicted=Lists(lists))
+        return replace(found, queries=queries)
+
+    def _of(self, kept: NDArray[np.bool_]) -> Relevance:
+        """Return what was found in the lists without some documents; the others move up.
+
+        Args:
+            kept: Whether each retrieved document is kept; shape (documents,).
+        """
+        query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
+        new_rank = np.zeros(len(kept), np.int64)
+        new_rank[kept] = numbers_within(query[kept])
+        place = self._starts[self.item_query[self.pair_item]] + self.pair_rank - 1
+        pairs = kept[place]
+        pieces, looked_at = self.pieces, self.looked_at
+        if pieces is not None:
+            start = self._starts[self.item_query[pieces.alternative_item]]
+            pieces = pieces.moved(kept, new_rank, start)
+        if looked_at is not None:
+            keys = [*compress(looked_at.keys, kept.tolist())]
+            looked_at = replace(self.judged, number=self.judged.number[kept], keys=keys)
+        return replace(
+            self,
+            n_retrieved=_shared(np.bincount(query[kept], minlength=self.n_queries)),
+            pair_item=self.pair_item[pairs],
+            pair_rank=new_rank[place[pairs]],
+            pair_similarity=self.pair_similarity[pairs],
+            lengths=self.lengths and {unit: one[kept] for unit, one in self.lengths.items()},
+            pieces=pieces,
+            looked_at=looked_at,
+            _counts={},
+        )
 
     @property
     def _ranks(self) -> IntArray:
@@ -318,23 +353,6 @@ class Relevance:
     def _starts(self) -> IntArray:
         """Where each query's documents begin among all; shape (queries,)."""
         return np.asarray(np.cumsum(self.n_retrieved) - self.n_retrieved, np.int64)
-
-    def _pieces_within(self, prefix: IntArray) -> Pieces | None:
-        if self.pieces is None:
-            return None
-        last_rank = prefix[self.item_query[self.pieces.alternative_item]]
-        return self.pieces.within(last_rank, self._ranks <= np.repeat(prefix, self.n_retrieved))
-
-    def _judged_of(self, kept: NDArray[np.bool_]) -> Judged | None:
-        """Return what is known of some of the documents, settled for all of them."""
-        if self.looked_at is None:
-            return None
-        keys = self.looked_at.keys
-        return replace(
-            self.judged,
-            number=self.judged.number[kept],
-            keys=[*compress(keys, kept.tolist())],
-        )
 
     @cached_property
     def judged(self) -> Judged:
@@ -397,62 +415,6 @@ class Relevance:
             wanted &= ranks <= k
         query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
         return query[wanted], ranks[wanted]
-
-    def condensed(self) -> Relevance:
-        """Return what was found in the lists without the documents that are not judged.
-
-        Sakai's condensed lists (2007): the others move up.
-        """
-        kept = self.judged.known
-        query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
-        new_rank = np.zeros(len(kept), np.int64)
-        new_rank[kept] = numbers_within(query[kept])
-        place = self._starts[self.item_query[self.pair_item]] + self.pair_rank - 1
-        pairs = kept[place]
-        lengths = {unit: one[kept] for unit, one in (self.lengths or {}).items()}
-        return replace(
-            self,
-            n_retrieved=np.bincount(query[kept], minlength=self.n_queries),
-            pair_item=self.pair_item[pairs],
-            pair_rank=new_rank[place[pairs]],
-            pair_similarity=self.pair_similarity[pairs],
-            lengths=lengths if self.lengths is not None else None,
-            pieces=self._pieces_moved(kept, new_rank),
-            queries=None if self.queries is None else self._queries_of(kept),
-            looked_at=self._judged_of(kept),
-            _counts={},
-        )
-
-    def _pieces_moved(self, kept: NDArray[np.bool_], new_rank: IntArray) -> Pieces | None:
-        pieces = self.pieces
-        if pieces is None:
-            return None
-        start = self._starts[self.item_query[pieces.alternative_item]]
-        added = start[pieces.added_alternative] + pieces.added_rank - 1
-        spans = start[pieces.span_alternative] + pieces.span_rank - 1
-        return replace(
-            pieces,
-            document_tokens=pieces.document_tokens[kept],
-            added_alternative=pieces.added_alternative[kept[added]],
-            added_rank=new_rank[added[kept[added]]],
-            added_tokens=pieces.added_tokens[kept[added]],
-            span_alternative=pieces.span_alternative[kept[spans]],
-            span_rank=new_rank[spans[kept[spans]]],
-            span_start=pieces.span_start[kept[spans]],
-            span_stop=pieces.span_stop[kept[spans]],
-        )
-
-    def _queries_of(self, kept: NDArray[np.bool_]) -> QuerySet | None:
-        queries = self.queries
-        if queries is None:
-            return None
-        ends = np.cumsum(self.n_retrieved).tolist()
-        flags = kept.tolist()
-        lists = [
-            list(compress(of_query, flags[end - len(of_query) : end]))
-            for of_query, end in zip(queries.predicted, ends, strict=True)
-        ]
-        return replace(queries, predicted=Lists(lists))
 
     def retrieved_within(self, k: int | None) -> IntArray:
         """Return the documents retrieved within the cutoff, min(k, m); shape (queries,)."""
