@@ -12,7 +12,6 @@ import hashlib
 import json
 import math
 import re
-import sys
 import unicodedata
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -369,11 +368,9 @@ def item_in(value: Any, at: Location) -> Item:
             ': "any_of" must be the only key and hold a list of one or more documents, got the '
         )
         raise at.error(f"{problem}keys {names_of(value)}", 'write {"any_of": ["…", "…"]}')
-    made = AnyOf.__new__(AnyOf)
-    made.alternatives = tuple(
+    return AnyOf(
         document_in(plain(one), at.inside(f".any_of[{i}]")) for i, one in enumerate(alternatives)
     )
-    return made
 
 
 def document_in(value: Any, at: Location) -> DocumentLike:
@@ -404,7 +401,7 @@ def document_in(value: Any, at: Location) -> DocumentLike:
 
 def _foreign(value: Any) -> Any:
     """Return another library's document as a dict or LangChain's own; ``None`` if it is none."""
-    if _is_document(value) or (hasattr(value, "page_content") and hasattr(value, "metadata")):
+    if hasattr(value, "page_content") and hasattr(value, "metadata"):
         return value
     node = getattr(value, "node", value)  # LlamaIndex's NodeWithScore
     if hasattr(node, "get_content") and hasattr(node, "node_id"):
@@ -810,16 +807,13 @@ class QuerySet:
             reading: What the matcher looks at in a document.
             aspects: The aspects of each item, which tell it from an equal one of other aspects.
         """
-        documents = self._digests(grades, _read_text_and_id, aspects)
-        if self.texts_only[0] and (
-            reading in (read_text, read_everything) or all(map(str.isascii, self.actual.elements))
-        ):
-            return documents  # a text is its own id
-        seen = self._digests(grades, reading, aspects)
-        return [
-            whole if whole == part else f"{whole}-{part}"
-            for whole, part in zip(documents, seen, strict=True)
-        ]
+        texts = self.texts_only[0]
+        # A text is its own id, and all that there is to look at.
+        is_all = texts and reading in (read_text, read_everything)
+        is_all = is_all or (texts and all(map(str.isascii, self.actual.elements)))
+        readings = [_read_text_and_id] if is_all else [_read_text_and_id, reading]
+        digests = [self._digests(grades, one, aspects) for one in readings]
+        return ["-".join(dict.fromkeys(of_query)) for of_query in zip(*digests, strict=True)]
 
     def _digests(
         self,
@@ -876,21 +870,6 @@ def warn_of_no_grades(key: str) -> None:
     errors.warn(told.format(key=repr(key)))
 
 
-def _document_class() -> type | None:
-    """Return LangChain's ``Document`` if it is loaded.
-
-    If it is not, no object can be an instance of it, and loading it here would make every run
-    with plain strings pay for the import.
-    """
-    module = sys.modules.get("langchain_core.documents.base")
-    return getattr(module, "Document", None)
-
-
-def _is_document(value: object) -> bool:
-    document_class = _document_class()
-    return document_class is not None and isinstance(value, document_class)
-
-
 def _lists_of(value: Any, name: str) -> Lists:
     """Return ``value`` as a list of new lists."""
     outer = _as_list(value, Location(name), "a list with one list of documents per query")
@@ -914,10 +893,12 @@ def _of_documents(lists: Lists, name: str, *, ground_truth: bool) -> Lists:
     """Return lists of documents, walked through only if some type needs a look."""
     if not lists.odd_types:
         return lists
-    document_class = _document_class()
-    trusted: set[type] = {str} | ({AnyOf} if ground_truth else set())
     types = lists.odd_types
-    trusted |= {t for t in types if document_class and issubclass(t, document_class)}
+    trusted: set[type] = {str} | ({AnyOf} if ground_truth else set())
+    # LangChain's, whose fields pydantic has checked.
+    trusted |= {
+        t for t in types if {*getattr(t, "model_fields", ())} >= {"page_content", "metadata"}
+    }
     if types <= trusted:
         return lists
     read = item_in if ground_truth else document_in

@@ -415,11 +415,10 @@ class OfflineRetrievalEvaluator:
         """
         cut.check_cutoff(k)
         if self.no_ground_truth != "skip":
-            treated = "refused" if self.no_ground_truth == "error" else "counted as 0"
             raise InvalidInput(
                 "no_ground_truth",
-                f": rejection_rate is about queries without ground truth, and here they are "
-                f"{treated}",
+                ": rejection_rate is about queries without ground truth, and here they do not "
+                "stand apart",
                 Advice("pass {}", no_ground_truth="skip"),
             )
         unanswerable = ~self._counted
@@ -926,10 +925,8 @@ class PartitionPlan:
                 metrics=self.metrics,
             ),
             rows=rows,
-            keys=self._keys(),
-            averaging_method=self.plan.averaging_method,
-            conventions=self.plan.conventions,
-            **{"declared": measures.declarations(self.metrics), **more},
+            **self._known(),
+            **more,
         )
 
     def nothing(self) -> Partial:
@@ -940,14 +937,16 @@ class PartitionPlan:
         return Partial(self._settings(), summary, Findings())
 
     def _summary(self, tables: Mapping[Cutoff, Table], counted: NDArray[np.bool_]) -> Summary:
-        return Summary.of(
-            tables,
-            counted,
-            keys=self._keys(),
-            averaging_method=self.plan.averaging_method,
-            conventions=self.plan.conventions,
-            declared=measures.declarations(self.metrics),
-        )
+        return Summary.of(tables, counted, **self._known())
+
+    def _known(self) -> dict[str, Any]:
+        """Return what sums and results know of how they were made."""
+        return {
+            "keys": {name: metric.key for name, metric in self.metrics.items()},
+            "averaging_method": self.plan.averaging_method,
+            "conventions": self.plan.conventions,
+            "declared": measures.declarations(self.metrics),
+        }
 
     def result(
         self, partials: Iterable[Partial], rows: per_query.Rows | None = None
@@ -983,13 +982,9 @@ class PartitionPlan:
             reach=reach,
             rows=rows or per_query.NoRows(self.cutoffs, summary.n_queries),
             totals=summary,
-            declared=summary.declared,
         )
 
     def _settings(self) -> dict[str, str]:
         settings = self.plan.settings(self.cutoffs, self.length, n_queries=0, n_skipped=0,
                                       metrics=self.metrics)  # fmt: skip
         return {name: value for name, value in settings.items() if name != "queries"}
-
-    def _keys(self) -> dict[str, str]:
-        return {name: metric.key for name, metric in self.metrics.items()}
