@@ -358,7 +358,7 @@ def judged(relevance: Relevance, k: int | None, conventions: Conventions) -> Flo
     Judged are those that somebody looked at, and those that are relevant. It divides as precision
     does: under ``precision_at="k"``, as in ``Conventions.trec()``, by k, however short the list.
     """
-    n_judged = relevance.judged_count(Judged.RELEVANT, k)
+    n_judged = relevance.retrieved_within(k) - _count(relevance, relevance.unjudged(k)[0])
     return _ratio(n_judged, precision_base(relevance, k, conventions))
 
 
@@ -591,12 +591,14 @@ def _best_dcg(
 
 def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
     # Gains beyond 2**1000 leave no room to be added up in float64.
-    most = 1000.0 if conventions.gain == "exponential" else 2.0**1000
+    most, fix = 2.0**1000, Advice("divide all grades by the same number")
+    if conventions.gain == "exponential":
+        most, fix = 1000.0, Advice("choose {}", conventions="gain=linear")
     if grade.max(initial=0.0) > most:
         raise InvalidInput(
             "grades",
             f"must be at most {most:g} for the {conventions.gain} gain, got {grade.max():g}",
-            "divide all grades by the same number",
+            fix,
         )
     return grade if conventions.gain == "linear" else exp2m1(grade)
 
