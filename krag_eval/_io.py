@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 from time import perf_counter
 from typing import IO, Any, Protocol, TypeAlias
@@ -107,35 +106,32 @@ def check_apart(
         ValueError: Naming the argument and the file.
     """
     read = list(inputs)
-    among = {_identity(one) for one in _files_of(read, is_read)} - {None}
+    within = [os.fsdecode(one) for one in read if not isinstance(one, int) and os.path.isdir(one)]
+    files = [os.path.join(one, name) for one in within for name in os.listdir(one) if is_read(name)]
+    among = {_identity(one) for one in (*read, *files)} - {None}
+    written: set[object] = set()
     for argument, output in outputs.items():
-        if _identity(output) in among:
+        spelling = None if isinstance(output, int) else _spelling(output)
+        identity = _identity(output)
+        if identity in among:
             problem = f": {_shown(output)} is among the files that are read"
             raise InvalidInput(argument, problem, "name another")
-        for folder in read:
-            if _is_new_input(output, folder, is_read):
-                problem = f": {_shown(output)} would be among the files that are read from "
-                problem += _shown(folder)
+        for folder in within:
+            if isinstance(output, int) or os.path.dirname(_spelling(output)) != _spelling(folder):
+                continue
+            if is_read(os.path.basename(os.path.realpath(output))):
+                problem = f": {_shown(output)} would be among the files that are read from {folder}"
                 raise InvalidInput(argument, problem, "write it somewhere else")
-    for one, other in combinations(outputs, 2):
-        if _are_same(outputs[one], outputs[other]):
-            problem = f": {_shown(outputs[one])} would be written twice"
-            raise InvalidInput(other, problem, "name a file of its own for each output")
-    for argument, folder in (folders or {}).items():
-        _check_not_within(folder, argument, [*read, *outputs.values()])
-
-
-def _files_of(
-    inputs: Iterable[FileOrDescriptor], is_read: Callable[[str], bool]
-) -> Iterator[FileOrDescriptor]:
-    """Yield files, and of directories the files in them that are read."""
-    for one in inputs:
-        if isinstance(one, int) or not os.path.isdir(one):
-            yield one
-            continue
-        for name in os.listdir(one):
-            if is_read(os.fsdecode(name)):
-                yield os.path.join(os.fsdecode(one), os.fsdecode(name))
+        if {identity, spelling} & written:
+            problem = f": {_shown(output)} would be written twice"
+            raise InvalidInput(argument, problem, "name a file of its own for each output")
+        written |= {identity, spelling} - {None}
+    for argument, needed in (folders or {}).items():
+        for file in (*read, *outputs.values()):
+            if isinstance(file, int) or not Path(_spelling(file)).is_relative_to(_spelling(needed)):
+                continue
+            problem = f": {_shown(file)} lies in {needed}, which is needed for the progress of the "
+            raise InvalidInput(argument, f"{problem}run", "move it away, or name another output")
 
 
 def _identity(file: FileOrDescriptor) -> tuple[int, int] | None:
@@ -147,45 +143,10 @@ def _identity(file: FileOrDescriptor) -> tuple[int, int] | None:
     return (seen.st_dev, seen.st_ino) if stat.S_ISREG(seen.st_mode) else None
 
 
-def _is_new_input(
-    output: FileOrDescriptor, folder: FileOrDescriptor, is_read: Callable[[str], bool]
-) -> bool:
-    """Tell whether a file, there or not, belongs to a directory that is read."""
-    if isinstance(output, int) or isinstance(folder, int) or not os.path.isdir(folder):
-        return False
-    target = Path(os.path.realpath(output))
-    try:
-        return os.path.samefile(target.parent, folder) and is_read(target.name)
-    except OSError:
-        return False
-
-
-def _are_same(one: FileOrDescriptor, other: FileOrDescriptor) -> bool:
-    """Tell whether two names are one file, now or once it is written."""
-    identity = _identity(one)
-    if identity is not None and identity == _identity(other):
-        return True
-    if isinstance(one, int) or isinstance(other, int):
-        return False
-    return _spelling(one) == _spelling(other)
-
-
 def _spelling(path: str | os.PathLike[str]) -> str:
     """Return the one spelling of a path; where names differ by case alone, they are one file."""
     real = os.path.realpath(os.fsdecode(path))
     return real.casefold() if sys.platform in ("darwin", "win32") else real
-
-
-def _check_not_within(folder: Path, argument: str, files: Iterable[FileOrDescriptor]) -> None:
-    """Refuse a file in a directory that is needed for something else."""
-    whole = Path(_spelling(folder))
-    for file in files:
-        if not isinstance(file, int) and Path(_spelling(file)).is_relative_to(whole):
-            raise InvalidInput(
-                argument,
-                f": {_shown(file)} lies in {folder}, which is needed for the progress of the run",
-                "move it away, or name another output",
-            )
 
 
 def _shown(file: FileOrDescriptor) -> str:

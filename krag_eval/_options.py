@@ -7,7 +7,6 @@ on.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
@@ -29,6 +28,7 @@ from krag_eval.errors import (
     number,
     one_of,
     text,
+    unknown,
     whole,
 )
 
@@ -260,24 +260,6 @@ PLAN_OPTIONS = tuple(declared(PlanOptions))
 #: All that an evaluator takes beside documents.
 EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags", "judged")
 
-# What users of krag, pandas and RAGAS type -> what it is called here.
-_ELSEWHERE = {
-    "match_method": "matcher",
-    "rouge_threshold": "threshold",
-    "sep": "delimiter",
-    "query": "question",
-    "ground_truth": "actual",
-    "contexts": "predicted",
-}
-# A matcher's own setting -> how it is said.
-_OF_THE_MATCHER = {
-    "tokenizer": "coverage(tokenizer=kiwi)",
-    "min_run": "coverage(min_run=5)",
-    "numbers": "coverage(numbers=yes)",
-    "statistic": "rougeL(statistic=recall)",
-    "stemmer": "rougeL(stemmer=yes)",
-}
-
 
 def check_options(
     function: Callable[..., Any], options: Collection[str], passed_on: Sequence[str] = ()
@@ -307,20 +289,8 @@ def check_options(
     for name in options:
         if name not in allowed:
             called = function.__qualname__.removesuffix(".__init__")
+            meant = unknown(name, name, allowed).fix
+            names = f"It takes {', '.join(map(repr, allowed))}"
             raise InvalidType(
-                name,
-                f": {called}() has no option {clipped(name)}",
-                f"{_hint(name, allowed)}It takes {', '.join(map(repr, allowed))}",
+                name, f": {called}() has no option {clipped(name)}", f"{meant} {names}".strip()
             )
-
-
-def _hint(name: str, allowed: Collection[str]) -> str:
-    """Say what was probably meant."""
-    if name in _OF_THE_MATCHER and "matcher" in allowed:
-        return f"it belongs to the matcher, as in matcher={_OF_THE_MATCHER[name]!r}. "
-    if name == "cells":
-        return "load_dataset has it. "
-    near = difflib.get_close_matches(name.lower(), allowed, n=1)
-    known = _ELSEWHERE.get(name)
-    meant = known if known in allowed else next(iter(near), None)
-    return f"did you mean {meant!r}? " if meant else ""

@@ -195,7 +195,29 @@ class AgreementCounts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Agreement(Shown):
+class _OfPairs(Shown):
+    """What was found about labelled pairs."""
+
+    matcher: str
+    actual: list[DocumentLike]
+    predicted: list[DocumentLike]
+    relevant: BoolArray
+
+    def _pairs(self, at: NDArray[np.int64], **columns: NDArray[Any]) -> pd.DataFrame:
+        """Return a table of some pairs, each with its position."""
+        import pandas as pd
+
+        texts = {
+            "actual": [text_of(self.actual[i]) for i in at],
+            "predicted": [text_of(self.predicted[i]) for i in at],
+        }
+        columns = {"relevant": self.relevant, **columns}
+        shown = {name: column[at] for name, column in columns.items()}
+        return pd.DataFrame({**texts, **shown}, index=pd.Index(at, name="pair"))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement(_OfPairs):
     """How far a matcher decides as people do.
 
     Made by :func:`agreement`.
@@ -210,10 +232,6 @@ class Agreement(Shown):
         level: Confidence level of the interval.
     """
 
-    matcher: str
-    actual: list[DocumentLike]
-    predicted: list[DocumentLike]
-    relevant: BoolArray
     matched: BoolArray
     threshold: float
     interval: tuple[float, float]
@@ -270,18 +288,8 @@ class Agreement(Shown):
         Columns: ``actual``, ``predicted`` (texts), ``relevant``, ``matched``; the index is the
         pair's position.
         """
-        import pandas as pd
-
         wrong = np.flatnonzero(self.matched != self.relevant)
-        return pd.DataFrame(
-            {
-                "actual": [text_of(self.actual[i]) for i in wrong],
-                "predicted": [text_of(self.predicted[i]) for i in wrong],
-                "relevant": self.relevant[wrong],
-                "matched": self.matched[wrong],
-            },
-            index=pd.Index(wrong, name="pair"),
-        )
+        return self._pairs(wrong, matched=self.matched)
 
 
 def _kappas(counts: NDArray[Any]) -> FloatArray:
@@ -316,7 +324,7 @@ def _kappa_interval(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration(Shown):
+class Calibration(_OfPairs):
     """How a matcher's decision agrees with labels, at every threshold.
 
     Made by :func:`calibrate`.
@@ -334,10 +342,6 @@ class Calibration(Shown):
         level: Confidence level of the interval.
     """
 
-    matcher: str
-    actual: list[DocumentLike]
-    predicted: list[DocumentLike]
-    relevant: BoolArray
     similarity: FloatArray
     best_threshold: float
     interval: tuple[float, float]
@@ -411,20 +415,9 @@ class Calibration(Shown):
         Columns: ``actual``, ``predicted`` (texts), ``relevant``, ``similarity``, ``wrong`` (the
         decision contradicts the label); the index is the pair's position.
         """
-        import pandas as pd
-
         nearest = np.argsort(np.abs(self.similarity - self.best_threshold), kind="stable")[:n]
-        matched = (self.similarity >= self.best_threshold)[nearest]
-        return pd.DataFrame(
-            {
-                "actual": [text_of(self.actual[i]) for i in nearest],
-                "predicted": [text_of(self.predicted[i]) for i in nearest],
-                "relevant": self.relevant[nearest],
-                "similarity": self.similarity[nearest],
-                "wrong": matched != self.relevant[nearest],
-            },
-            index=pd.Index(nearest, name="pair"),
-        )
+        wrong = (self.similarity >= self.best_threshold) != self.relevant
+        return self._pairs(nearest, similarity=self.similarity, wrong=wrong)
 
     @spoken
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:

@@ -153,13 +153,7 @@ class Conventions:
         for part in text.split(","):
             name, equals, value = part.strip().partition("=")
             if not equals:
-                names = ", ".join(map(repr, presets))
-                raise InvalidInput(
-                    "conventions",
-                    f"must be one of {names}, or fields as 'field=value' with commas between, "
-                    f"got {clipped(text)}",
-                    unknown("conventions", text, tuple(presets)).fix,
-                )
+                raise unknown("conventions", text, (*presets, "field=value,field=value"))
             if name not in cls.allowed():
                 raise unknown("conventions", name, tuple(cls.allowed()), "a field")
             if name in values:
@@ -255,24 +249,18 @@ def responsible_fields(averages: Averages, preset: Conventions, key: str) -> lis
     A field is responsible if undoing it alone changes the preset's number; where no field does so
     alone, if changing it alone changes the default one.
     """
-    default = Conventions()
+    default, changed = Conventions(), preset.changed()
     if _same(averages(preset)[key], averages(default)[key]):
         return []
-    changed = preset.changed()
-    undone = {name: replace(preset, **{name: getattr(default, name)}) for name in changed}
-    responsible = [
-        name for name in changed if not _same(averages(undone[name])[key], averages(preset)[key])
-    ]
-    if not responsible:
-        alone = {
-            name: replace(default, **{name: value})  # type: ignore[arg-type]
-            for name, value in changed.items()
-        }
+    for start, other in ((preset, default), (default, preset)):
+        of_start = averages(start)[key]
         responsible = [
             name
             for name in changed
-            if not _same(averages(alone[name])[key], averages(default)[key])
+            if not _same(averages(replace(start, **{name: getattr(other, name)}))[key], of_start)
         ]
+        if responsible:
+            break
     return [f"{name}={changed[name]}" for name in responsible]
 
 

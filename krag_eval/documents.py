@@ -12,7 +12,6 @@ import hashlib
 import json
 import math
 import re
-import sys
 import unicodedata
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,6 @@ from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from json.encoder import encode_basestring_ascii
 from numbers import Integral, Real
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -39,8 +37,6 @@ DocumentLike: TypeAlias = "Document | str | Mapping[str, Any]"
 Item: TypeAlias = "DocumentLike | AnyOf"
 #: Returns what a matcher looks at in a document, in a form that JSON can hold.
 Reading: TypeAlias = "Callable[[DocumentLike], Any]"
-
-_PAGE_CONTENT = attrgetter("page_content")
 
 
 class Location(NamedTuple):
@@ -188,14 +184,8 @@ def check_documents(documents: Sequence[object], where: str) -> list[DocumentLik
     >>> check_documents(["Opening hours", {"page_content": "At nine."}], "retrieved")
     ['Opening hours', {'page_content': 'At nine.'}]
     """
-    kinds = set(map(type, documents))
-    texts_only = kinds <= {str}
-    if not texts_only and kinds == {_document_class()}:
-        texts_only = set(map(type, map(_PAGE_CONTENT, documents))) == {str}
-    if texts_only:  # as good as always; a retriever's every answer comes through here
-        return list(documents)  # type: ignore[arg-type]
     return [
-        document_in(one, Location(where, within=f"[{position}]"))
+        one if isinstance(one, str) else document_in(one, Location(where, within=f"[{position}]"))
         for position, one in enumerate(documents)
     ]
 
@@ -297,10 +287,9 @@ def list_in(value: Any, at: Location) -> list[Any]:
         return _written_list(value.strip(), at)
     if isinstance(value, _LISTS):
         return list(value)
+    empty = is_missing(value) or value == ""  # as an empty cell reads
+    came = "nothing" if empty else kind_of(value)
     fix = "write [] where there are none, and a list even for one document"
-    came = kind_of(value)
-    if came == "null" or (isinstance(value, str) and not value):  # as an empty cell reads
-        came = "nothing"
     raise at.type_error(f"must be a list of documents, got {came}", fix)
 
 
@@ -379,11 +368,9 @@ def item_in(value: Any, at: Location) -> Item:
             ': "any_of" must be the only key and hold a list of one or more documents, got the '
         )
         raise at.error(f"{problem}keys {names_of(value)}", 'write {"any_of": ["…", "…"]}')
-    made = AnyOf.__new__(AnyOf)
-    made.alternatives = tuple(
+    return AnyOf(
         document_in(plain(one), at.inside(f".any_of[{i}]")) for i, one in enumerate(alternatives)
     )
-    return made
 
 
 def document_in(value: Any, at: Location) -> DocumentLike:
@@ -414,7 +401,7 @@ def document_in(value: Any, at: Location) -> DocumentLike:
 
 def _foreign(value: Any) -> Any:
     """Return another library's document as a dict or LangChain's own; ``None`` if it is none."""
-    if _is_document(value) or (hasattr(value, "page_content") and hasattr(value, "metadata")):
+    if hasattr(value, "page_content") and hasattr(value, "metadata"):
         return value
     node = getattr(value, "node", value)  # LlamaIndex's NodeWithScore
     if hasattr(node, "get_content") and hasattr(node, "node_id"):
@@ -436,8 +423,7 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
         raise at.error(': "any_of" belongs in the ground truth, one level deep')
     if "page_content" not in value or not value.keys() <= _KEYS:
         needed = ': a document needs the key "page_content" and may have "metadata" and "id"'
-        named = next((name for name in _TEXTS if isinstance(value.get(name), str)), "its text")
-        fix = f'put {named} under "page_content", and anything else into "metadata"'
+        fix = 'put its text under "page_content", and anything else into "metadata"'
         raise at.error(f"{needed}, got the keys {names_of(value)}", fix)
     allowed = (
         ("page_content", str, "text"),
@@ -449,10 +435,6 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
         if not isinstance(found, kinds) or isinstance(found, bool):
             raise at.inside(f".{name}").type_error(f"must be {be}, got {kind_of(found)}")
     return value
-
-
-# What other tools call the text of a document: BEIR, AutoRAG, Haystack, vector stores.
-_TEXTS = ("text", "content", "contents", "page", "body", "chunk", "passage", "context", "document")
 
 
 def _unserialised(value: Mapping[Any, Any], at: Location) -> Mapping[str, Any]:
@@ -470,11 +452,16 @@ _FIRST = frozenset("pD \n\r\t")
 
 def _check_texts(documents: Sequence[Item], at: Location) -> None:
     """Refuse documents that LangChain printed."""
+    for position, text in _texts_of(documents):
+        if text[:1] in _FIRST and _PRINTED.fullmatch(text):
+            raise _printed(at.inside(f"[{position}]"))
+
+
+def _texts_of(documents: Sequence[Item]) -> Iterator[tuple[int, str]]:
+    """Yield the texts of documents and of alternatives, with their positions."""
     for position, one in enumerate(documents):
         for document in one.alternatives if isinstance(one, AnyOf) else (one,):
-            text = text_of(document)
-            if text[:1] in _FIRST and _PRINTED.fullmatch(text):
-                raise _printed(at.inside(f"[{position}]"))
+            yield position, text_of(document)
 
 
 def check_characters(documents: Sequence[Item], at: Location) -> None:
@@ -483,9 +470,9 @@ def check_characters(documents: Sequence[Item], at: Location) -> None:
     Raises:
         InvalidInput: If a text holds one.
     """
-    for position, one in enumerate(documents):
-        for document in one.alternatives if isinstance(one, AnyOf) else (one,):
-            check_text(text_of(document), at.inside(f"[{position}]"))
+    for position, text in _texts_of(documents):
+        if not text.isascii():
+            check_text(text, at.inside(f"[{position}]"))
 
 
 def check_text(text: str, at: Location) -> None:
@@ -747,22 +734,16 @@ class QuerySet:
         items = list(chain.from_iterable(self.alternatives()))
         return np.fromiter(map(len, items), np.int64, len(items))
 
-    def grades(self, key: str) -> NDArray[np.float64]:
+    def given_grades(self, key: str) -> NDArray[np.float64]:
         """Return the grade of each item, from its documents' metadata; shape (items,).
 
-        A document without the key has grade 1; 0 says that it is not ground truth.
+        It is NaN where its documents have none, which stands for grade 1; 0 says that it is not
+        ground truth.
 
         Raises:
             InvalidInput: For a grade that is negative, not finite or not a number, and for an
                 ``AnyOf`` whose alternatives have different grades.
         """
-        given = self.given_grades(key)
-        if np.isnan(given).all():
-            warn_of_no_grades(key)
-        return np.nan_to_num(given, nan=1.0)
-
-    def given_grades(self, key: str) -> NDArray[np.float64]:
-        """Return the grade of each item, NaN where its documents have none; see :meth:`grades`."""
         errors.text("grade_key", key, "the name of a metadata key")
         grades = self._in_metadata(key, _checked_grade, "grade")
         return np.array([np.nan if grade is None else grade for grade in grades], np.float64)
@@ -826,16 +807,13 @@ class QuerySet:
             reading: What the matcher looks at in a document.
             aspects: The aspects of each item, which tell it from an equal one of other aspects.
         """
-        documents = self._digests(grades, _read_text_and_id, aspects)
-        if self.texts_only[0] and (
-            reading in (read_text, read_everything) or all(map(str.isascii, self.actual.elements))
-        ):
-            return documents  # a text is its own id
-        seen = self._digests(grades, reading, aspects)
-        return [
-            whole if whole == part else f"{whole}-{part}"
-            for whole, part in zip(documents, seen, strict=True)
-        ]
+        texts = self.texts_only[0]
+        # A text is its own id, and all that there is to look at.
+        is_all = texts and reading in (read_text, read_everything)
+        is_all = is_all or (texts and all(map(str.isascii, self.actual.elements)))
+        readings = [_read_text_and_id] if is_all else [_read_text_and_id, reading]
+        digests = [self._digests(grades, one, aspects) for one in readings]
+        return ["-".join(dict.fromkeys(of_query)) for of_query in zip(*digests, strict=True)]
 
     def _digests(
         self,
@@ -892,21 +870,6 @@ def warn_of_no_grades(key: str) -> None:
     errors.warn(told.format(key=repr(key)))
 
 
-def _document_class() -> type | None:
-    """Return LangChain's ``Document`` if it is loaded.
-
-    If it is not, no object can be an instance of it, and loading it here would make every run
-    with plain strings pay for the import.
-    """
-    module = sys.modules.get("langchain_core.documents.base")
-    return getattr(module, "Document", None)
-
-
-def _is_document(value: object) -> bool:
-    document_class = _document_class()
-    return document_class is not None and isinstance(value, document_class)
-
-
 def _lists_of(value: Any, name: str) -> Lists:
     """Return ``value`` as a list of new lists."""
     outer = _as_list(value, Location(name), "a list with one list of documents per query")
@@ -930,10 +893,12 @@ def _of_documents(lists: Lists, name: str, *, ground_truth: bool) -> Lists:
     """Return lists of documents, walked through only if some type needs a look."""
     if not lists.odd_types:
         return lists
-    document_class = _document_class()
-    trusted: set[type] = {str} | ({AnyOf} if ground_truth else set())
     types = lists.odd_types
-    trusted |= {t for t in types if document_class and issubclass(t, document_class)}
+    trusted: set[type] = {str} | ({AnyOf} if ground_truth else set())
+    # LangChain's, whose fields pydantic has checked.
+    trusted |= {
+        t for t in types if {*getattr(t, "model_fields", ())} >= {"page_content", "metadata"}
+    }
     if types <= trusted:
         return lists
     read = item_in if ground_truth else document_in
@@ -987,7 +952,6 @@ def checked_labels(queries: Any, n_queries: int) -> list[str | int]:
     return [int(label) if isinstance(label, np.integer) else label for label in labels]
 
 
-_NAMED = 10
 # Looking for a near label takes time for each; of more queries the first so many are tried.
 _TRIED = 2_000
 _WIDTH = 80
@@ -1018,22 +982,18 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
         return found[0]
     shown = clipped(query)
     if found:
-        named = ", ".join(map(str, found[:_NAMED])) + (", …" if len(found) > _NAMED else "")
-        problem = f": {len(found)} queries have the label {shown}, at the positions {named}"
+        problem = (
+            f": {len(found)} queries have the label {shown}, at the positions {clipped(found)}"
+        )
         raise InvalidInput("query", problem, Advice("name one by {}", position=...))
     if isinstance(query, int) and not any(isinstance(label, int) for label in labels):
         return errors.whole("position", query, 0, len(labels) - 1)
-    raise InvalidInput("query", f": no query has the label {shown}", _nearest(labels, query))
-
-
-def _nearest(labels: Sequence[str | int], query: str | int) -> Fix:
-    texts = {str(label)[:_WIDTH]: label for label in labels[:_TRIED]}
-    near = difflib.get_close_matches(str(query)[:_WIDTH], texts, n=1)
-    if near:
-        return f"did you mean {clipped(texts[near[0]])}?"
-    looks = clipped(labels[0]).replace("{", "{{").replace("}", "}}")
-    told = f"labels look like {looks}; {{}} names a query by its place, {{}} gives the questions"
-    return Advice(told, position=..., queries=...)
+    told = "{} names a query by its place, {} gives the questions"
+    fix: Fix = Advice(told, position=..., queries=...)
+    texts = [str(label)[:_WIDTH] for label in labels[:_TRIED]]
+    for near in difflib.get_close_matches(str(query)[:_WIDTH], texts, n=1):
+        fix = f"did you mean {clipped(labels[texts.index(near)])}?"
+    raise InvalidInput("query", f": no query has the label {shown}", fix)
 
 
 #: What a query can be tagged with: by these, results are sliced.
@@ -1146,76 +1106,48 @@ class Judged:
         """
         given = _judged_lists(judged, queries.labels)
         zero = iter(np.zeros(len(queries.item_query)) if grades is None else grades == 0)
-        known = [
-            _Known(query, [*zip(items, zero, strict=False)], given[query], key)
-            for query, items in enumerate(queries.alternatives())
-        ]
-        listed = [
-            (query, _names(document, key, f"predicted_docs[{query}]"))
-            for query, documents in enumerate(queries.predicted)
-            for document in documents
-        ]
-        return cls(
-            np.array([known[query].number(names) for query, names in listed], np.int64),
-            np.array([one.n_others for one in known], np.int64),
-            [names[0] if names else "" for _, names in listed],
-            [one.digest() for one in known],
-        )
+        numbers, n_others, keys, digests = [], [], [], []
+        for query, items in enumerate(queries.alternatives()):
+            named = [
+                (_names(document, key, f"actual_docs[{query}]"), is_zero)
+                for alternatives, is_zero in zip(items, zero, strict=False)
+                for document in alternatives
+            ]
+            truth = {name for names, is_zero in named if not is_zero for name in names}
+            told = [
+                (_names(document, key, f"judged[{query}]", given=True), is_seen)
+                for document, is_seen in given[query]
+            ]
+            left = [names for names, is_seen in told if not is_seen]
+            pool = {name for names in left if truth.isdisjoint(names) for name in names}
+            seen = [names for names, is_zero in named if is_zero]
+            others, n = _numbered(truth, [*seen, *(names for names, is_seen in told if is_seen)])
+            for document in queries.predicted[query]:
+                names = _names(document, key, f"predicted_docs[{query}]")
+                keys.append(names[0] if names else "")
+                unseen = cls.UNKNOWN if pool.isdisjoint(names) else cls.POOLED
+                number = next((others[one] for one in names if one in others), unseen)
+                numbers.append(number if truth.isdisjoint(names) else cls.RELEVANT)
+            n_others.append(n)
+            content = json.dumps([sorted(others), sorted(pool)])
+            digests.append(hashlib.blake2b(content.encode(), digest_size=8).hexdigest())
+        return cls(np.array(numbers, np.int64), np.array(n_others, np.int64), keys, digests)
 
 
-class _Known:
-    """What is known of documents by their names, for one query.
+def _numbered(truth: set[str], seen: Iterable[Sequence[str]]) -> tuple[dict[str, int], int]:
+    """Number documents that are not in the ground truth, by their names, and count them.
 
-    Attributes:
-        truth: The names of its ground truth.
-        others: Name -> number of a document that was looked at and is not in there.
-        pool: Names of documents that were to be looked at, and were not.
-        n_others: How many of ``others`` there are.
+    One that shares a name with one before is the same.
     """
-
-    def __init__(
-        self,
-        query: int,
-        items: Sequence[tuple[Sequence[DocumentLike], Any]],
-        given: Sequence[tuple[DocumentLike, bool]],
-        key: Callable[[DocumentLike, str], Hashable] | None,
-    ) -> None:
-        self.others: dict[str, int] = {}
-        self.n_others = 0
-        named = [
-            (_names(document, key, f"actual_docs[{query}]"), zero)
-            for alternatives, zero in items
-            for document in alternatives
-        ]
-        self.truth = {name for names, zero in named if not zero for name in names}
-        seen = [names for names, zero in named if zero]
-        where = f"judged[{query}]"
-        told = [(_names(one, key, where, given=True), is_seen) for one, is_seen in given]
-        for names in [*seen, *(names for names, is_seen in told if is_seen)]:
-            self._add(names)
-        left = [{*names} for names, is_seen in told if not is_seen]
-        self.pool = set[str]().union(*(one for one in left if self.truth.isdisjoint(one)))
-
-    def _add(self, names: Sequence[str]) -> None:
-        """Add a document that was looked at; one that was added before is the same."""
-        if not names or not self.truth.isdisjoint(names):
-            return
-        number = next((self.others[one] for one in names if one in self.others), self.n_others)
-        self.n_others = max(self.n_others, number + 1)
-        for one in names:
-            self.others.setdefault(one, number)
-
-    def number(self, names: Sequence[str]) -> int:
-        """Return what :class:`Judged` calls a document of these names."""
-        if not self.truth.isdisjoint(names):
-            return Judged.RELEVANT
-        unseen = Judged.UNKNOWN if self.pool.isdisjoint(names) else Judged.POOLED
-        return next((self.others[one] for one in names if one in self.others), unseen)
-
-    def digest(self) -> str:
-        """Return what tells these documents from those of another run."""
-        content = json.dumps([sorted(self.others), sorted(self.pool)])
-        return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+    others: dict[str, int] = {}
+    n = 0
+    for names in seen:
+        if names and truth.isdisjoint(names):
+            number = next((others[one] for one in names if one in others), n)
+            n = max(n, number + 1)
+            for one in names:
+                others.setdefault(one, number)
+    return others, n
 
 
 def _judged_lists(judged: object, labels: Sequence[str | int]) -> list[list[tuple[Any, bool]]]:
@@ -1231,19 +1163,17 @@ def _judged_lists(judged: object, labels: Sequence[str | int]) -> list[list[tupl
     if len(judged) != len(labels):
         problem = f"must have one list per query, got {len(judged)} for {len(labels)} queries"
         raise InvalidInput("judged", problem)
-    return [_judged_of(one, query) for query, one in enumerate(judged)]
-
-
-def _judged_of(value: Any, query: int) -> list[tuple[Any, bool]]:
-    """Return the documents given for one query, checked; ``None`` for none."""
-    if not isinstance(value, Mapping | list | tuple | set | frozenset | None):
-        raise InvalidType("judged", f"must be a list, got {clipped(value)}", query=query)
-    given = list(value or ())
-    seen = list(value.values()) if isinstance(value, Mapping) else [True] * len(given)
-    if not all(isinstance(one, bool) for one in seen):
-        problem = "must map documents to whether they were looked at (True or False)"
-        raise InvalidType("judged", problem, query=query)
-    return [*zip(check_documents(given, f"judged[{query}]"), seen, strict=True)]
+    lists = []
+    for query, value in enumerate(judged):
+        if not isinstance(value, Mapping | list | tuple | set | frozenset | None):
+            raise InvalidType("judged", f"must be a list, got {clipped(value)}", query=query)
+        given = list(value or ())
+        seen = list(value.values()) if isinstance(value, Mapping) else [True] * len(given)
+        if not all(isinstance(one, bool) for one in seen):
+            problem = "must map documents to whether they were looked at (True or False)"
+            raise InvalidType("judged", problem, query=query)
+        lists.append([*zip(check_documents(given, f"judged[{query}]"), seen, strict=True)])
+    return lists
 
 
 def _names(

@@ -371,11 +371,6 @@ def unknown(argument: str, name: object, allowed: Sequence[str], part: str = "")
     return InvalidInput(argument, f"{subject}must be one of {names}, got {clipped(name)}", meant)
 
 
-def unknown_name(argument: str, name: object, allowed: Sequence[str]) -> str:
-    """Word what :func:`unknown` refuses."""
-    return str(unknown(argument, name, allowed))
-
-
 def _near(name: str, allowed: Sequence[str]) -> list[str]:
     """Return the names that were probably meant: all averages of that metric, or the nearest.
 

@@ -12,77 +12,31 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval import __version__
+from krag_eval import __version__, conventions as disputed, documents
 from krag_eval._language import _, ngettext
 from krag_eval._options import PLAN_OPTIONS, PlanOptions, check_options, settled_threshold
-from krag_eval.conventions import (
-    AveragingMethod,
-    Conventions,
-    MatchingCriteria,
-    checked_conventions,
-    conventions_table,
-)
-from krag_eval.documents import (
-    Digests,
-    Judged,
-    QuerySet,
-    Tag,
-    checked_tags,
-    is_blank,
-    read_text,
-    text_of,
-    warn_of_no_grades,
-)
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.documents import Digests, Judged, QuerySet, Tag, checked_tags
 from krag_eval.errors import Advice, Fix, InvalidInput, clipped, muted, tallied
 from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
+from krag_eval.results import rows as per_query
 from krag_eval.results.evidence import DocumentTexts, Evidence
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.result import EvaluationResult
-from krag_eval.results.rows import (
-    JudgedRows,
-    NoRows,
-    Rows,
-    RowsInMemory,
-    column_types,
-    flat_columns,
-)
+from krag_eval.scoring import cutoffs as cut, metrics as measures
 from krag_eval.scoring.averages import Sums
-from krag_eval.scoring.cutoffs import (
-    DEFAULT_CUTOFFS,
-    Budget,
-    Cutoff,
-    Cutoffs,
-    Length,
-    Measure,
-    Unit,
-    check_cutoff,
-    deepest,
-    lengths_of,
-    settled_cutoffs,
-    spelled,
-)
-from krag_eval.scoring.metrics import (
-    REJECTION_RATE,
-    Metric,
-    Table,
-    chosen_metrics,
-    columns_of,
-    declarations,
-    marks_of,
-    metrics_for,
-    table_of,
-    with_bounds,
-    words_unknown,
-)
-from krag_eval.scoring.parts import Findings, Likeness, Partial, Reach, Summary, no_texts
-from krag_eval.scoring.relevance import Relevance, judgements_unknown
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Budget, Cutoff, Cutoffs, Length, Measure
+from krag_eval.scoring.metrics import REJECTION_RATE, Metric, Table
+from krag_eval.scoring.parts import Findings, Partial, Reach, Summary, no_texts
+from krag_eval.scoring.relevance import Relevance, judgements_unknown, words_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,26 +44,12 @@ if TYPE_CHECKING:
 
     from krag_eval.documents import AnyOf, DocumentLike
 
-NoGroundTruth: TypeAlias = Literal["error", "skip", "zero"]
-Unjudged: TypeAlias = Literal["wrong", "bounds", "leave_out"]
 # Queries that a message names.
 _NAMED = 5
 
 
 class Plan(PlanOptions):
     """How a run is evaluated; the arguments of ``OfflineRetrievalEvaluator``, settled."""
-
-    def with_threshold(self, threshold: float) -> Plan:
-        """Return this plan with another threshold.
-
-        Raises:
-            InvalidInput: If it is not in [0, 1], or the matcher takes none.
-        """
-        return replace(self, threshold=settled_threshold(threshold, self.matcher))
-
-    def with_conventions(self, conventions: Conventions) -> Plan:
-        """Return this plan with other conventions."""
-        return replace(self, conventions=checked_conventions("conventions", conventions))
 
     def settings(
         self,
@@ -131,9 +71,11 @@ class Plan(PlanOptions):
             reach: How far the lists reach; ``None`` if that is not known yet.
             metrics: The metrics, by column; those of the user's own are told.
         """
-        own = marks_of((metrics or {}).values())
-        cut = {"k": ",".join(map(spelled, cutoffs)), **({"length": length.name} if length else {})}
-        behind = {"threshold": cut, "no_ground_truth": {"queries": str(n_queries)}}
+        own = measures.marks_of((metrics or {}).values())
+        cutoff = {"k": ",".join(map(cut.spelled, cutoffs))}
+        if length:
+            cutoff["length"] = length.name
+        behind = {"threshold": cutoff, "no_ground_truth": {"queries": str(n_queries)}}
         said: dict[str, str] = {}
         for name, value in self.signed().items():
             said |= {name: value} | behind.get(name, {})
@@ -145,32 +87,12 @@ class Plan(PlanOptions):
             "krag_eval": __version__,
         }
 
-    def relevance(
-        self,
-        queries: QuerySet,
-        matches: Matches,
-        grades: NDArray[np.float64] | None,
-        aspects: Sequence[tuple[str, ...]] | None = None,
-    ) -> Relevance:
-        """Settle what was found in the matches of a query set."""
-        found = Relevance.from_matches(
-            matches,
-            item_query=queries.item_query,
-            n_retrieved=queries.n_predicted,
-            threshold=self.threshold,
-            grade=grades,
-            n_alternatives=queries.n_alternatives if queries.has_alternatives else None,
-            union=self.matcher.union,
-            aspects=aspects,
-        )
-        return replace(found, queries=queries)
-
     @property
     def metrics(self) -> dict[str, Metric]:
         """The built-in metrics there are, by column."""
         words = self.matcher.counts_words and self.unjudged != "leave_out"
         aspects = self.aspect_key is not None
-        return metrics_for(self.matching_criteria, words=words, aspects=aspects)
+        return measures.metrics_for(self.matching_criteria, words=words, aspects=aspects)
 
     def counted(self, relevance: Relevance) -> NDArray[np.bool_]:
         """Return whether each query counts in the averages; shape (queries,)."""
@@ -178,18 +100,36 @@ class Plan(PlanOptions):
             return np.asarray(relevance.n_items > 0)
         return np.ones(relevance.n_queries, np.bool_)
 
-    def check_ground_truth(
-        self, queries: QuerySet, grades: NDArray[np.float64] | None, *, part: bool = False
-    ) -> None:
-        """Refuse queries without ground truth, unless the plan says how to treat them.
+    def read(
+        self, queries: QuerySet, *, part: bool = False
+    ) -> tuple[NDArray[np.float64] | None, bool, Sequence[tuple[str, ...]] | None]:
+        """Read the grade of each item, whether any was given, and the aspects of each.
+
+        Grades and aspects are ``None`` where they are not asked for.
 
         Args:
             queries: The queries.
-            grades: The grade of each item; an item of grade 0 is listed, but no ground truth.
-            part: Whether others of the run are elsewhere, so that these need not have any.
+            part: Whether others of the run are elsewhere, so that these may lack some of it.
 
         Raises:
-            ValueError: Naming some of the queries, or saying that nothing can be measured.
+            ValueError: If there is ground truth where it is needed, or something in it is wrong.
+        """
+        grades, any_grade = None, False
+        if self.grade_key is not None:
+            given = queries.given_grades(self.grade_key)
+            grades, any_grade = np.nan_to_num(given, nan=1.0), not np.isnan(given).all()
+            if not (any_grade or part):
+                documents.warn_of_no_grades(self.grade_key)
+        aspects = None if self.aspect_key is None else queries.aspects(self.aspect_key)
+        self._check_ground_truth(queries, grades, part=part)
+        return grades, any_grade, aspects
+
+    def _check_ground_truth(
+        self, queries: QuerySet, grades: NDArray[np.float64] | None, *, part: bool
+    ) -> None:
+        """Refuse queries without ground truth, unless the plan says how to treat them.
+
+        An item of grade 0 is listed, but no ground truth.
         """
         n_queries = len(queries.labels)
         n_items = np.bincount(queries.item_query, grades, minlength=n_queries)
@@ -229,25 +169,6 @@ def _nothing_to_measure() -> InvalidInput:
     return InvalidInput(
         "actual_docs", ": no query has any ground truth, so nothing can be measured"
     )
-
-
-Setting = TypeVar("Setting")
-
-
-class _OfThePlan(Generic[Setting]):
-    """An attribute that is the plan's own; it can be read and not set."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, evaluator: OfflineRetrievalEvaluator, owner: type | None = None) -> Setting:
-        return getattr(evaluator._plan, self._name)  # type: ignore[no-any-return]
-
-    def __set__(self, evaluator: OfflineRetrievalEvaluator, value: object) -> None:
-        raise AttributeError(
-            f"{self._name} is settled when an evaluator is made; use with_threshold(…) or "
-            "with_conventions(…), or make another evaluator."
-        )
 
 
 class OfflineRetrievalEvaluator:
@@ -333,19 +254,19 @@ class OfflineRetrievalEvaluator:
             n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
         self._plan = plan
-        self._matching = _Matching.of(query_set, plan, judged, n_jobs)
+        self._matching = _Matching(query_set, plan, judged, n_jobs)
         self._tags = {} if tags is None else checked_tags(tags, query_set.n_queries)
         self._retrieval: RetrievalRun | None = None
         self._cut: Relevance | None = None
         self._with_lengths: Relevance | None = None
 
-    matcher = _OfThePlan[Matcher]()
-    threshold = _OfThePlan[float]()
-    averaging_method = _OfThePlan[AveragingMethod]()
-    matching_criteria = _OfThePlan[MatchingCriteria]()
-    conventions = _OfThePlan[Conventions]()
-    no_ground_truth = _OfThePlan[NoGroundTruth]()
-    unjudged = _OfThePlan[Unjudged]()
+    matcher: Matcher = property(attrgetter("_plan.matcher"))  # type: ignore[assignment]
+    threshold: float = property(attrgetter("_plan.threshold"))  # type: ignore[assignment]
+    averaging_method: AveragingMethod = property(attrgetter("_plan.averaging_method"))  # type: ignore[assignment]
+    matching_criteria: MatchingCriteria = property(attrgetter("_plan.matching_criteria"))  # type: ignore[assignment]
+    conventions: Conventions = property(attrgetter("_plan.conventions"))  # type: ignore[assignment]
+    no_ground_truth: str = property(attrgetter("_plan.no_ground_truth"))  # type: ignore[assignment]
+    unjudged: str = property(attrgetter("_plan.unjudged"))  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         n_queries = len(self._matching.queries.labels)
@@ -366,14 +287,16 @@ class OfflineRetrievalEvaluator:
     def with_threshold(self, threshold: float) -> OfflineRetrievalEvaluator:
         """Return an evaluator with another threshold that shares the matches already made."""
         other = copy.copy(self)
-        other._plan = self._plan.with_threshold(threshold)
+        settled = settled_threshold(threshold, self.matcher)
+        other._plan = replace(self._plan, threshold=settled)
         other._cut = other._with_lengths = None
         return other
 
     def with_conventions(self, conventions: Conventions) -> OfflineRetrievalEvaluator:
         """Return an evaluator with other conventions that shares the matches already made."""
         other = copy.copy(self)
-        other._plan = self._plan.with_conventions(conventions)
+        settled = disputed.checked_conventions("conventions", conventions)
+        other._plan = replace(self._plan, conventions=settled)
         return other
 
     def with_failures(self, failures: Sequence[Failure]) -> OfflineRetrievalEvaluator:
@@ -490,13 +413,12 @@ class OfflineRetrievalEvaluator:
         Raises:
             ValueError: If there is no query without ground truth, or such queries count as 0.
         """
-        check_cutoff(k)
+        cut.check_cutoff(k)
         if self.no_ground_truth != "skip":
-            treated = "refused" if self.no_ground_truth == "error" else "counted as 0"
             raise InvalidInput(
                 "no_ground_truth",
-                f": rejection_rate is about queries without ground truth, and here they are "
-                f"{treated}",
+                ": rejection_rate is about queries without ground truth, and here they do not "
+                "stand apart",
                 Advice("pass {}", no_ground_truth="skip"),
             )
         unanswerable = ~self._counted
@@ -564,13 +486,13 @@ class OfflineRetrievalEvaluator:
             n_queries=len(counted),
             n_counted=int(counted.sum()),
             reach=reach,
-            rows=RowsInMemory(
+            rows=per_query.RowsInMemory(
                 labels=self.queries,
                 tables=tables,
                 counted=counted,
                 digests=matching.digests,
                 tags=self._tags,
-                judged=None if matching.looked_at is None else JudgedRows.of(evidence),
+                judged=None if matching.looked_at is None else per_query.JudgedRows.of(evidence),
             ),
             # The arrays alone, and nothing that was worked out from them.
             evidence=Evidence(
@@ -589,8 +511,8 @@ class OfflineRetrievalEvaluator:
         ``yours``, if this evaluator's conventions are none of them), then ``"trec differs by"``
         and so on, naming the responsible fields. Nothing is matched again.
         """
-        cutoff = check_cutoff(k)
-        return conventions_table(
+        cutoff = cut.check_cutoff(k)
+        return disputed.conventions_table(
             lambda conventions: self.with_conventions(conventions).evaluate(cutoff).averages(),
             self.conventions,
         )
@@ -619,7 +541,7 @@ class OfflineRetrievalEvaluator:
         if worth_a_look and matching.is_first(f"likeness at {threshold!r}"):
             counted = self._plan.counted(relevance)
             tried = partial(_tried_by_coverage, matching.queries, counted, self._plan, cutoffs)
-            Likeness.of(relevance).warn(self._plan.matcher, threshold, tried)
+            Findings.of(relevance).warn_of_matches(self._plan.matcher, threshold, tried)
         return relevance
 
     def _found(self, cutoffs: Sequence[Cutoff] = (), measure: Measure | None = None) -> Relevance:
@@ -637,7 +559,9 @@ class OfflineRetrievalEvaluator:
             if self._cut.n_retrieved.any() and self._matching.has_no_text:
                 raise no_texts()
             kept = self._with_lengths
-            if kept is None or not _are_same(kept.lengths or {}, lengths):
+            before = {} if kept is None else kept.lengths or {}
+            # Of the same arrays, what was worked out from them still holds.
+            if kept is None or [*map(id, before.values())] != [*map(id, lengths.values())]:
                 kept = self._with_lengths = replace(self._cut, lengths=lengths)
             return kept
 
@@ -646,24 +570,18 @@ class OfflineRetrievalEvaluator:
         return self._plan.counted(self._found())
 
     def _average(self, name: str, k: Cutoff | str) -> dict[str, float]:
-        plan, cutoff = self._plan, check_cutoff(k)
+        plan, cutoff = self._plan, cut.check_cutoff(k)
         metric = plan.metrics.get(name)
         if metric is None:
             raise words_unknown("matcher", name)
         found = self._found([cutoff])
         if plan.unjudged == "leave_out":
             found = found.condensed()
-        columns = columns_of(found, cutoff, metric, plan.conventions)
-        if plan.no_ground_truth == "skip":
-            columns = {name: column[self._counted] for name, column in columns.items()}
+        table = measures.table_of(found, cutoff, {name: metric}, plan.conventions)
+        columns = {name: table[name][self._counted] for name in metric.columns}
         sums = Sums.of(columns, metric.columns).by_name()
         averages = metric.averages(plan.conventions, plan.averaging_method)
         return {average.key: float(average.of(sums)) for average in averages}
-
-
-def _are_same(ours: Mapping[str, object], theirs: Mapping[str, object]) -> bool:
-    """Tell whether two mappings hold the same objects by the same names."""
-    return set(ours) == set(theirs) and all(ours[name] is theirs[name] for name in ours)
 
 
 # Where fewer than one match comes on so many ground-truth items, another matcher is tried, on the
@@ -688,17 +606,17 @@ def _tried_by_coverage(
     """
     matcher = plan.matcher
     is_ours = type(matcher).__module__.startswith(__name__.partition(".")[0] + ".")
-    if matcher.counts_words or not is_ours or matcher._document_reading is not read_text:
+    if matcher.counts_words or not is_ours or matcher._document_reading is not documents.read_text:
         return ""
     asked = np.flatnonzero(counted).tolist()
     n_queries, sizes = 0, 0
     for query in asked:
-        sizes += sum(len(text_of(document)) for document in queries.predicted[query])
+        sizes += sum(len(documents.text_of(document)) for document in queries.predicted[query])
         if n_queries and sizes > _TRIED:
             break
         n_queries += 1
     tried = asked[:n_queries]
-    k = deepest(cutoffs) if cutoffs else None
+    k = cut.deepest(cutoffs) if cutoffs else None
     if isinstance(k, Budget) and k.unit == "t":
         k = None  # what measured it is not known here
     with muted():
@@ -715,61 +633,50 @@ def _tried_by_coverage(
     told = _("With {coverage}: recall@{k} {value:.2f} on the first {n} queries")
     if tried == asked:
         told = _("With {coverage}: recall@{k} {value:.2f}")
-    told = told.format(coverage="{}", k=spelled(k), value=recall, n=n_queries)
+    told = told.format(coverage="{}", k=cut.spelled(k), value=recall, n=n_queries)
     return Advice(told, matcher="coverage")
-
-
-def _key_of(matcher: Matcher) -> Any:
-    """Return what tells documents apart, if the matcher does so by a key."""
-    return matcher.key if isinstance(matcher, KeyMatcher) else None
 
 
 class _Matching:
     """The inputs and, once asked for, their matches; shared between evaluators."""
 
-    def __init__(self, queries: QuerySet, matcher: Matcher, n_jobs: int | None) -> None:
-        self.queries = queries
-        self.matcher = matcher
-        self.n_jobs = n_jobs
-        self.grades: NDArray[np.float64] | None = None
-        self.any_grade = False
-        self.aspects: Sequence[tuple[str, ...]] | None = None
-        self.looked_at: Judged | None = None
-        self._digests: Digests | None = None
-        self._said: set[str] = set()
-        self._lengths: dict[Unit, tuple[Measure | None, NDArray[np.int64]]] = {}
-        self._matches: Matches | None = None
-        self._locks: dict[int, threading.RLock] = {}
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         queries: QuerySet,
         plan: Plan,
         judged: object = None,
         n_jobs: int | None = None,
         *,
         part: bool = False,
-    ) -> _Matching:
-        """Read grades, aspects and what was looked at; ``part`` of a run may lack some of them."""
-        made, matcher = cls(queries, plan.matcher, n_jobs), plan.matcher
-        if plan.grade_key is not None:
-            given = queries.given_grades(plan.grade_key)
-            made.any_grade = not np.isnan(given).all()
-            made.grades = np.nan_to_num(given, nan=1.0)
-            if not (made.any_grade or part):
-                warn_of_no_grades(plan.grade_key)
-        if plan.aspect_key is not None:
-            made.aspects = queries.aspects(plan.aspect_key)
-        plan.check_ground_truth(queries, made.grades, part=part)
+    ) -> None:
+        self.queries = queries
+        self.matcher = matcher = plan.matcher
+        self.n_jobs = n_jobs
+        self.grades, self.any_grade, self.aspects = plan.read(queries, part=part)
+        self.looked_at: Judged | None = None
         if judged is not None:
-            made.looked_at = Judged.of(judged, queries, _key_of(matcher), made.grades)
-        return made
+            key = matcher.key if isinstance(matcher, KeyMatcher) else None
+            self.looked_at = Judged.of(judged, queries, key, self.grades)
+        self._digests: Digests | None = None
+        self._said: set[str] = set()
+        self._lengths: dict[str, tuple[Measure | None, NDArray[np.int64]]] = {}
+        self._matches: Matches | None = None
+        self._locks: dict[int, threading.RLock] = {}
 
     def relevance(self, plan: Plan) -> Relevance:
         """Return what was found; only to be asked for under the lock."""
-        found = plan.relevance(self.queries, self.matches, self.grades, self.aspects)
-        return replace(found, looked_at=self.looked_at)
+        queries = self.queries
+        found = Relevance.from_matches(
+            self.matches,
+            item_query=queries.item_query,
+            n_retrieved=queries.n_predicted,
+            threshold=plan.threshold,
+            grade=self.grades,
+            n_alternatives=queries.n_alternatives if queries.has_alternatives else None,
+            union=self.matcher.union,
+            aspects=self.aspects,
+        )
+        return replace(found, queries=queries, looked_at=self.looked_at)
 
     @property
     def digests(self) -> Digests:
@@ -814,13 +721,13 @@ class _Matching:
         units = dict.fromkeys(one.unit for one in cutoffs if isinstance(one, Budget))
         for unit in units:
             if unit not in self._lengths or self._lengths[unit][0] != measure:
-                self._lengths[unit] = measure, lengths_of(self._texts, unit, measure)
+                self._lengths[unit] = measure, cut.lengths_of(self._texts, unit, measure)
         return {unit: self._lengths[unit][1] for unit in units}
 
     @property
     def has_no_text(self) -> bool:
         """Whether all predicted documents lack a text."""
-        return all(map(is_blank, self._texts))
+        return all(map(documents.is_blank, self._texts))
 
     @property
     def _texts(self) -> list[str]:
@@ -918,9 +825,9 @@ class PartitionPlan:
         metrics: Iterable[str | Metric] | None,
     ) -> PartitionPlan:
         """Settle where lists are cut off, and what is computed."""
-        cutoffs, measure = settled_cutoffs(k, budget, length)
-        chosen = chosen_metrics(metrics, plan.metrics)
-        chosen = with_bounds(chosen) if plan.unjudged == "bounds" else chosen
+        cutoffs, measure = cut.settled_cutoffs(k, budget, length)
+        chosen = measures.chosen_metrics(metrics, plan.metrics)
+        chosen = measures.with_bounds(chosen) if plan.unjudged == "bounds" else chosen
         return cls(plan, cutoffs, chosen, measure)
 
     @property
@@ -934,7 +841,7 @@ class PartitionPlan:
         length of each retrieved document and ``first_ranks`` the rank of each covered item, as
         text: ``"120 98 77"``.
         """
-        return {"query": object, **column_types(self.cutoffs, self.metrics)}
+        return {"query": object, **per_query.column_types(self.cutoffs, self.metrics)}
 
     def evaluate(
         self,
@@ -975,24 +882,25 @@ class PartitionPlan:
         ]  # fmt: skip
         query_set = QuerySet.from_lists(actual, predicted, names)
         with tallied() as tallies:
-            matching = _Matching.of(query_set, self.plan, judged, part=True)
+            matching = _Matching(query_set, self.plan, judged, part=True)
             relevance = matching.relevance(self.plan)
             relevance.warn_of_repeats()
         lengths = matching.lengths(self.cutoffs, self.length)
         relevance = replace(relevance, lengths=lengths or None)
         has_text = bool(lengths) and not matching.has_no_text
         reach = Reach.of(relevance, self.cutoffs, has_text=has_text)
-        flags = {} if judged is None else JudgedRows.of(relevance).columns()
+        flags = {} if judged is None else per_query.JudgedRows.of(relevance).columns()
         counted, tables, found = self.scored(relevance)
-        likeness = Likeness.of(relevance)
-        findings = Findings(likeness, matching.any_grade, tallies, reach)
+        findings = Findings.of(
+            relevance, any_grade=matching.any_grade, tallies=tallies, reach=reach
+        )
         labels = np.full(query_set.n_queries, None, object)
         if queries is not None:
             labels[:] = [None if label is None else str(label) for label in queries]
         known = checked_tags(tags or {}, query_set.n_queries)
         reading = self.plan.matcher._document_reading
         digests = query_set.digests(matching.grades, reading, matching.aspects)
-        columns = flat_columns(tables, counted, self.metrics, digests, known, found)
+        columns = per_query.flat_columns(tables, counted, self.metrics, digests, known, found)
         partial = Partial(self._settings(), self._summary(tables, counted), findings)
         return Part({"query": labels, **columns, **flags}, partial)
 
@@ -1000,11 +908,11 @@ class PartitionPlan:
         """Return which queries count, the table of each cutoff, and what the tables are made of."""
         found = found.condensed() if self.plan.unjudged == "leave_out" else found
         conventions = self.plan.conventions
-        tables = {k: table_of(found, k, self.metrics, conventions) for k in self.cutoffs}
+        tables = {k: measures.table_of(found, k, self.metrics, conventions) for k in self.cutoffs}
         return self.plan.counted(found), tables, found
 
     def told(
-        self, *, n_queries: int, n_counted: int, reach: Reach, rows: Rows, **more: Any
+        self, *, n_queries: int, n_counted: int, reach: Reach, rows: per_query.Rows, **more: Any
     ) -> EvaluationResult:
         """Return the result of a run, with what is known of it beside."""
         return EvaluationResult(
@@ -1017,35 +925,32 @@ class PartitionPlan:
                 metrics=self.metrics,
             ),
             rows=rows,
-            keys=self._keys(),
-            averaging_method=self.plan.averaging_method,
-            conventions=self.plan.conventions,
-            **{"declared": declarations(self.metrics), **more},
+            **self._known(),
+            **more,
         )
 
     def nothing(self) -> Partial:
         """Return the partial of no queries: the identity for ``+``."""
-        counts = dict.fromkeys(
-            ("ground_truth", "retrieved", "relevant", "covered", "precision_base"),
-            np.zeros(0, np.int64),
-        )
         names = [column for metric in self.metrics.values() for column in metric.columns]
-        values = dict.fromkeys((name for name in names if name not in counts), np.zeros(0))
-        tables = {k: {**counts, **values} for k in self.cutoffs}
+        tables = dict.fromkeys(self.cutoffs, dict.fromkeys(names, np.zeros(0)))
         summary = self._summary(tables, np.zeros(0, np.bool_))
-        return Partial(self._settings(), summary, Findings(Likeness(), False, {}))
+        return Partial(self._settings(), summary, Findings())
 
     def _summary(self, tables: Mapping[Cutoff, Table], counted: NDArray[np.bool_]) -> Summary:
-        return Summary.of(
-            tables,
-            counted,
-            keys=self._keys(),
-            averaging_method=self.plan.averaging_method,
-            conventions=self.plan.conventions,
-            declared=declarations(self.metrics),
-        )
+        return Summary.of(tables, counted, **self._known())
 
-    def result(self, partials: Iterable[Partial], rows: Rows | None = None) -> EvaluationResult:
+    def _known(self) -> dict[str, Any]:
+        """Return what sums and results know of how they were made."""
+        return {
+            "keys": {name: metric.key for name, metric in self.metrics.items()},
+            "averaging_method": self.plan.averaging_method,
+            "conventions": self.plan.conventions,
+            "declared": measures.declarations(self.metrics),
+        }
+
+    def result(
+        self, partials: Iterable[Partial], rows: per_query.Rows | None = None
+    ) -> EvaluationResult:
         """Put parts together; what must be said about the whole is said here, once.
 
         Args:
@@ -1067,21 +972,19 @@ class PartitionPlan:
         if self.plan.no_ground_truth == "skip" and not summary.n_counted:
             raise _nothing_to_measure()
         findings = whole.findings
-        findings.reach.check_texts(self.cutoffs)
+        reach = findings.reach
+        if reach.most and not reach.has_text and any(isinstance(k, Budget) for k in self.cutoffs):
+            raise no_texts()
         findings.warn(self.plan.matcher, self.plan.threshold, self.plan.grade_key, self.cutoffs)
         return self.told(
             n_queries=summary.n_queries,
             n_counted=summary.n_counted,
-            reach=findings.reach,
-            rows=rows or NoRows(self.cutoffs, summary.n_queries),
+            reach=reach,
+            rows=rows or per_query.NoRows(self.cutoffs, summary.n_queries),
             totals=summary,
-            declared=summary.declared,
         )
 
     def _settings(self) -> dict[str, str]:
         settings = self.plan.settings(self.cutoffs, self.length, n_queries=0, n_skipped=0,
                                       metrics=self.metrics)  # fmt: skip
         return {name: value for name, value in settings.items() if name != "queries"}
-
-    def _keys(self) -> dict[str, str]:
-        return {name: metric.key for name, metric in self.metrics.items()}

@@ -677,7 +677,7 @@ def test_a_run_without_budgets_measures_nothing(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> None:
         raise AssertionError("measured")
 
-    monkeypatch.setattr("krag_eval.evaluator.lengths_of", refuse)
+    monkeypatch.setattr("krag_eval.scoring.cutoffs.lengths_of", refuse)
     evaluator = OfflineRetrievalEvaluator([[TWO]], [[TWO]])
     evidence = evaluator.evaluate([1, None]).evidence
     assert evidence is not None

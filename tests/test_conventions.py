@@ -13,7 +13,7 @@ from reference import Item, Query, many_queries, relevance_of
 
 from krag_eval import AveragingMethod, Conventions, MatchingCriteria, OfflineRetrievalEvaluator
 from krag_eval.errors import InvalidInput, InvalidType
-from krag_eval.scoring.metrics import METRICS, TOKEN_METRICS
+from krag_eval.scoring.metrics import METRICS
 
 EVERY = [
     Conventions(**dict(zip(Conventions.allowed(), chosen, strict=True)))
@@ -212,7 +212,7 @@ def test_a_field_changes_what_it_should_and_nothing_else(field, setting):
         name
         for name, metric in METRICS.items()
         # These ask no convention.
-        if not (name in TOKEN_METRICS or metric.needs_judged or metric.needs_aspects)
+        if not (metric.needs_words or metric.needs_judged or metric.needs_aspects)
         and not np.array_equal(
             metric.values(relevance, 4, Conventions()),
             metric.values(relevance, 4, flipped),

@@ -663,7 +663,7 @@ def test_anything_else_is_refused_as_a_cutoff(k):
 
 def test_an_absurd_cutoff_is_refused_in_one_line():
     """Beyond what a float counts exactly; the number itself is cut short."""
-    with pytest.raises(InvalidInput, match=r"^k must be at most 9007199254740992, got 10{59}…$"):
+    with pytest.raises(InvalidInput, match=r"^k must be a whole number.*, got 10{59}…$"):
         check_cutoff(10**60)
 
 

@@ -20,7 +20,7 @@ from krag_eval.errors import (
     one_of,
     text,
     told_apart,
-    unknown_name,
+    unknown,
     warn,
     whole,
 )
@@ -58,7 +58,7 @@ def test_muting_keeps_to_its_own_thread() -> None:
 
 def test_an_unknown_name_far_from_all_gets_no_suggestion() -> None:
     """A guess that helps nobody is left out."""
-    assert unknown_name("matcher", "zzz", ("text", "id")) == (
+    assert str(unknown("matcher", "zzz", ("text", "id"))) == (
         "matcher must be one of 'text', 'id', got 'zzz'."
     )
 

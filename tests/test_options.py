@@ -130,26 +130,6 @@ def test_keywords_of_the_function_itself_are_suggested_too(
         call(**{option: 3})
 
 
-@pytest.mark.parametrize(
-    ("option", "meant"), [("match_method", "matcher"), ("rouge_threshold", "threshold")]
-)
-def test_krag_s_names_lead_to_ours(option: str, meant: str) -> None:
-    """Though 'match_method' looks more like 'averaging_method'."""
-    with pytest.raises(TypeError, match=f"has no option '{option}'; did you mean '{meant}'"):
-        of_a_dataset(**{option: "rougeL"})
-
-
-@pytest.mark.parametrize("option", ["tokenizer", "min_run", "statistic", "stemmer"])
-def test_a_setting_of_a_matcher_is_shown_where_it_belongs(option: str) -> None:
-    """And what is shown is a matcher that there is."""
-    with pytest.raises(TypeError, match="it belongs to the matcher, as in matcher=") as caught:
-        of_a_dataset(**{option: "kiwi"})
-    shown = str(caught.value).split("matcher='")[1].split("'")[0]
-    assert f"({option}=" in shown
-    if "kiwi" not in shown:  # which needs a package of its own
-        assert OfflineRetrievalEvaluator([["a"]], [["a"]], shown).matcher is not None
-
-
 def test_an_option_like_no_other_is_refused_without_a_guess() -> None:
     """What is allowed is listed all the same."""
     with pytest.raises(TypeError, match=r"has no option 'zzz'\. It takes 'matcher', "):

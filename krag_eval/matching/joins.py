@@ -215,16 +215,21 @@ class Pieces:
         spans = slice(*np.searchsorted(self.span_alternative, bounds).tolist())
         return self.taken(of_items, documents, added, spans).after(-first, -of_items.start)
 
-    def within(self, last_rank: IntArray, seen: BoolArray) -> Pieces:
-        """Return what some first documents of each query hold.
+    def moved(self, kept: BoolArray, new_rank: IntArray, start: IntArray) -> Pieces:
+        """Return what some of the documents hold, at other ranks.
 
         Args:
-            last_rank: The last rank of them, by alternative; shape (alternatives,).
-            seen: Whether a document is among them; shape (documents,).
+            kept: Whether a document is one of them; shape (documents,).
+            new_rank: The rank of each; shape (documents,).
+            start: The first document of the query of each alternative; shape (alternatives,).
         """
-        added = self.added_rank <= last_rank[self.added_alternative]
-        spans = self.span_rank <= last_rank[self.span_alternative]
-        return self.taken(slice(None), seen, added, spans)
+        added = start[self.added_alternative] + self.added_rank - 1
+        spans = start[self.span_alternative] + self.span_rank - 1
+        return replace(
+            self.taken(slice(None), kept, kept[added], kept[spans]),
+            added_rank=new_rank[added[kept[added]]],
+            span_rank=new_rank[spans[kept[spans]]],
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[Pieces]) -> Pieces:

@@ -29,7 +29,7 @@ from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.evidence import checked_metadata
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
-from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
+from krag_eval.scoring.metrics import METRICS, averages_of
 from krag_eval.statistics.intervals import FEW_QUERIES, wilson
 from krag_eval.statistics.slices import DIAGNOSED, Slices, check_diagnosed
 
@@ -74,7 +74,7 @@ def result_page(
     averages, shown = result.averages(cutoff), result.shown
     statuses = {one: result.statuses(one) for one in cutoffs}
     n_perfect = int((statuses[cutoff][result.counted] == STATUSES[0]).sum())
-    words = averages_of(TOKEN_METRICS.values())
+    words = averages_of(one for one in METRICS.values() if one.needs_words)
     whole_ones = [key for key in shown if not _is_folded(key, shown)]
     n = result.n_counted
     return {

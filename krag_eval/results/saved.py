@@ -40,7 +40,7 @@ from krag_eval.results.rows import (
 )
 from krag_eval.scoring.cutoffs import spelled, unspelled
 from krag_eval.scoring.metrics import completed, metrics_of
-from krag_eval.scoring.parts import Summary, declared_in, declared_of, keys_of
+from krag_eval.scoring.parts import Summary, declared_in, metrics_in
 from krag_eval.scoring.relevance import Aspects, Relevance, RelevanceTogether
 
 _FORMAT = "krag_eval.result"
@@ -295,10 +295,9 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
         raise TypeError("its settings are not texts")
     common = {
         "settings": content["settings"],
-        "keys": keys_of(content),
+        **metrics_in(content),
         "averaging_method": AveragingMethod(content["averaging_method"]),
         "conventions": Conventions.parse(content["conventions"]),
-        "declared": declared_of(content),
         "made": _moment(content["made"]) if "made" in content else None,
         "gate": _outcome(content["gate"]) if "gate" in content else None,
     }

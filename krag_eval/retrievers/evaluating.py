@@ -473,10 +473,7 @@ class Evaluation:
         with muted():  # warnings come when it is evaluated
             nothing: list[list[Any]] = [[]] * len(questions)
             queries = QuerySet.from_lists(questions.actual, nothing, options["queries"])
-            key = plan.plan.grade_key
-            plan.plan.check_ground_truth(queries, None if key is None else queries.grades(key))
-            if plan.plan.aspect_key is not None:
-                queries.aspects(plan.plan.aspect_key)
+            plan.plan.read(queries)
         return cls(questions, plan, options)
 
     @property

@@ -7,10 +7,11 @@ queries nor on how they were divided into parts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from operator import add
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,26 +145,56 @@ def _sum_of_block(values: NDArray[np.float64]) -> Fraction:
     return Fraction(total << scale) if scale >= 0 else Fraction(total, 1 << -scale)
 
 
+def name_by_name(how: Callable[[list[Any]], Any]) -> Callable[[Any, Any], dict[str, Any]]:
+    """Return the rule that joins two mappings: their values by name, wherever there are two."""
+    return lambda ours, theirs: {
+        name: how([one[name] for one in (ours, theirs) if name in one])
+        for name in {**ours, **theirs}
+    }
+
+
+def joined_by(how: Callable[[Any, Any], Any]) -> dict[str, Any]:
+    """Return the metadata of a field of :class:`OfAPart`: the rule by which two parts join it."""
+    return {"how": how}
+
+
 @dataclass(frozen=True)
-class Sums:
+class OfAPart:
+    """What is known of a part of a run; that of two parts adds up to that of both."""
+
+    def __add__(self, other: Self) -> Self:
+        """Join two parts, each field by its rule; a field without one is the same in both."""
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        rules = {one.name: one.metadata["how"] for one in fields(self) if one.metadata}
+        joined = {
+            name: how(getattr(self, name), getattr(other, name)) for name, how in rules.items()
+        }
+        return replace(self, **joined)
+
+
+@dataclass(frozen=True)
+class Sums(OfAPart):
     """Sums over queries, exact, so that those of parts add up to those of the whole.
 
     Attributes:
-        n_queries: Number of queries.
+        n_queries: Number of queries that count.
         totals: Column -> sum over the queries where it is defined.
         n_defined: Column -> number of those.
+        n_rejected: The queries that do not count and for which nothing was retrieved.
 
     >>> first = Sums.of({"ndcg": np.array([0.1, np.nan])}, ["ndcg"])
     >>> first + first == Sums.of({"ndcg": np.array([0.1, np.nan] * 2)}, ["ndcg"])
     True
     """
 
-    n_queries: int
-    totals: Mapping[str, Fraction]
-    n_defined: Mapping[str, int]
+    n_queries: int = field(metadata=joined_by(add))
+    totals: Mapping[str, Fraction] = field(metadata=joined_by(name_by_name(sum)))
+    n_defined: Mapping[str, int] = field(metadata=joined_by(name_by_name(sum)))
+    n_rejected: int = field(default=0, metadata=joined_by(add))
 
     @classmethod
-    def of(cls, columns: Columns, names: Iterable[str]) -> Sums:
+    def of(cls, columns: Columns, names: Iterable[str], n_rejected: int = 0) -> Sums:
         """Sum columns of a per-query table that holds only the queries that count.
 
         Raises:
@@ -180,17 +211,7 @@ class Sums:
                 fix = "return NaN where it is undefined"
                 problem = f": {name!r} is infinite for a query"
                 raise InvalidInput("metrics", problem, fix) from None
-        return cls(len(next(iter(columns.values()))), totals, n_defined)
-
-    def __add__(self, other: Sums) -> Sums:
-        if self.totals.keys() != other.totals.keys():
-            ours, theirs = sorted(self.totals), sorted(other.totals)
-            raise InvalidInput("", f"sums of {ours} cannot be added to sums of {theirs}")
-        return Sums(
-            self.n_queries + other.n_queries,
-            {name: total + other.totals[name] for name, total in self.totals.items()},
-            {name: number + other.n_defined[name] for name, number in self.n_defined.items()},
-        )
+        return cls(len(next(iter(columns.values()))), totals, n_defined, n_rejected)
 
     def by_name(self) -> dict[str, Fraction]:
         """Return all sums under the names that :class:`Average` knows them by."""

@@ -13,7 +13,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from krag_eval._language import N_, _
-from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, warn
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, must, warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,22 +83,18 @@ def check_cutoff(k: object) -> Cutoff:
     if isinstance(k, Budget):
         return k
     if isinstance(k, str) and (spelling := _BUDGET.fullmatch(k)):
-        return _budget("k", int(spelling[1]), spelling[2])  # type: ignore[arg-type]
-    if isinstance(k, bool) or not isinstance(k, Integral) or int(k) < 1:
-        raise InvalidInput("k", f"must be {_ALLOWED}, got {clipped(k)}")
-    if int(k) > _LARGEST:
-        raise InvalidInput("k", f"must be at most {_LARGEST}, got {clipped(k)}")
-    return int(k)
+        return Budget(_count("k", int(spelling[1]), _ALLOWED), spelling[2])  # type: ignore[arg-type]
+    return _count("k", k, _ALLOWED)
 
 
-def _budget(argument: str, amount: object, unit: Unit) -> Budget:
-    """Return a budget of that unit, if the amount is one."""
-    whole = isinstance(amount, Integral) and not isinstance(amount, bool)
-    if not whole or not 1 <= int(amount) <= _LARGEST:  # type: ignore[call-overload]
-        said = "" if argument == "budget" else ": a budget "
-        allowed = f"must be a whole number of {unit_in_words(unit)} from 1 to {_LARGEST}"
-        raise InvalidInput(argument, f"{said}{allowed}, got {clipped(amount)}")
-    return Budget(int(amount), unit)  # type: ignore[call-overload]
+def _count(argument: str, amount: object, allowed: str) -> int:
+    if (
+        isinstance(amount, Integral)
+        and not isinstance(amount, bool)
+        and 1 <= int(amount) <= _LARGEST
+    ):
+        return int(amount)
+    raise must(argument, f"be {allowed}", amount)
 
 
 def check_cutoffs(k: Any) -> tuple[Cutoff, ...]:
@@ -216,27 +212,33 @@ def settled_cutoffs(
     >>> settled_cutoffs([5], budget=[500, 1000])[0]
     (5, Budget(amount=500, unit='w'), Budget(amount=1000, unit='w'))
     """
-    unit = _unit_of(length)
-    amounts = [] if budget is None else _several(budget)
+    unit, measure = settled_length(length)
+    several = isinstance(budget, Iterable) and not isinstance(budget, str)
+    amounts = list(budget) if several else [] if budget is None else [budget]
+    if several and not amounts:
+        raise must("budget", "be a whole number such as 1000, or several", budget)
     cutoffs = () if amounts and k is default else check_cutoffs(k)
-    budgets = tuple(_budget("budget", amount, unit) for amount in amounts)
+    allowed = f"a whole number of {unit_in_words(unit)} from 1 to {_LARGEST}"
+    budgets = tuple(Budget(_count("budget", amount, allowed), unit) for amount in amounts)
     if len({*cutoffs, *budgets}) < len(cutoffs) + len(budgets):
         raise InvalidInput("budget", f"must not name a cutoff twice, got {clipped(budget)}")
     cutoffs += budgets
     units = {one.unit for one in cutoffs if isinstance(one, Budget)}
-    if "t" in units and unit != "t":
-        by_function = next(k for k in cutoffs if isinstance(k, Budget) and k.unit == "t")
-        raise InvalidInput(
-            "k",
-            f": {by_function} is counted by a function of your own, and there is none; "
-            f"'{by_function.amount}w' counts words, '{by_function.amount}c' characters",
-            Advice("pass it as {}", length=...),
-        )
+    if "t" in units and measure is None:
+        raise _unmeasured()
     if unit not in units and unit != "w":
         raise InvalidInput(
             "length", "is what a budget counts, and there is none", Advice("pass {}", budget=1000)
         )
-    return cutoffs, _measure(length) if unit == "t" else None
+    return cutoffs, measure
+
+
+def _unmeasured() -> InvalidInput:
+    return InvalidInput(
+        "k",
+        ": a budget in t is counted by a function of your own, and there is none here",
+        Advice("evaluate with {} and {}", budget=..., length=...),
+    )
 
 
 def settled_length(length: Any) -> tuple[Unit, Measure | None]:
@@ -245,35 +247,16 @@ def settled_length(length: Any) -> tuple[Unit, Measure | None]:
     Raises:
         InvalidType, InvalidInput: If it is no name of a unit, and no function.
     """
-    unit = _unit_of(length)
-    return unit, _measure(length) if unit == "t" else None
-
-
-def _several(budget: Any) -> list[Any]:
-    amounts = list(budget) if isinstance(budget, Iterable) else [budget]
-    if not amounts or isinstance(budget, str):
-        allowed = "must be a whole number such as 1000, or several"
-        spelled_out = isinstance(budget, str) and _BUDGET.fullmatch(budget)
-        fix = Advice("with its unit it is a cutoff: pass {}", k=budget) if spelled_out else ""
-        raise InvalidInput("budget", f"{allowed}, got {clipped(budget)}", fix)
-    return amounts
-
-
-def _unit_of(length: object) -> Unit:
-    if isinstance(length, str) and length in _UNITS:
-        return _UNITS[length]
-    if not callable(length):
-        refusal = InvalidInput if isinstance(length, str) else InvalidType
-        allowed = "must be 'words', 'characters' or a function from a text to its length"
-        raise refusal("length", f"{allowed}, got {clipped(length)}")
-    return "t"
-
-
-def _measure(length: Callable[[str], int]) -> Measure:
     from krag_eval.matching.identity import UNKNOWN, function_name
 
     if isinstance(length, Measure):  # settled before
-        return length
+        return "t", length
+    if isinstance(length, str) and length in _UNITS:
+        return _UNITS[length], None
+    if not callable(length):
+        allowed = "be 'words', 'characters' or a function from a text to its length"
+        kind = InvalidInput if isinstance(length, str) else InvalidType
+        raise must("length", allowed, length, kind=kind)
     name = function_name(length)
     if name.endswith(UNKNOWN):
         told = _(
@@ -281,7 +264,7 @@ def _measure(length: Callable[[str], int]) -> Measure:
         )
         fix = _("Define it by def in a module, or give it an attribute name")
         warn(told.format(name.removesuffix(UNKNOWN)), fix)
-    return Measure(length, name)
+    return "t", Measure(length, name)
 
 
 def lengths_of(texts: Sequence[str], unit: Unit, measure: Measure | None) -> NDArray[np.int64]:
@@ -294,17 +277,10 @@ def lengths_of(texts: Sequence[str], unit: Unit, measure: Measure | None) -> NDA
 
     from krag_eval.matching.tokenizers import unicode_tokens
 
-    count: Callable[[str], int] = len
-    if unit == "w":
-        count = lambda text: len(unicode_tokens(text))  # noqa: E731
-    elif unit == "t":
-        if measure is None:
-            raise InvalidInput(
-                "k",
-                ": a budget in t is counted by a function of your own, and there is none here",
-                Advice("evaluate with {} and {}", budget=..., length=...),
-            )
-        count = measure
+    counts = {"w": lambda text: len(unicode_tokens(text)), "c": len, "t": measure}
+    count = counts[unit]
+    if count is None:
+        raise _unmeasured()
     known = {text: count(text) for text in dict.fromkeys(texts)}
     return np.fromiter(map(known.__getitem__, texts), np.int64, len(texts))
 
@@ -350,13 +326,8 @@ def unspelled(text: str) -> Cutoff:
     >>> unspelled("10"), unspelled("all"), unspelled("1000w")
     (10, None, Budget(amount=1000, unit='w'))
     """
-    if text == "all" or _BUDGET.fullmatch(text):
-        return check_cutoff(text)
-    if not text.isascii() or not text.isdigit() or len(text) > len(str(_LARGEST)):
-        several = text.split()
-        fix = f"write {clipped(','.join(several))}" if len(several) > 1 else ""
-        raise InvalidInput("k", f"must be {_ALLOWED}, got {clipped(text)}", fix)
-    return check_cutoff(int(text))
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST))
+    return check_cutoff(int(text) if is_number else text)
 
 
 def parse_metric(text: object, argument: str = "metric") -> tuple[str, Cutoff]:

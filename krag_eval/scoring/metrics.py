@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
 from importlib.metadata import entry_points
-from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias
 
@@ -27,36 +26,20 @@ from krag_eval._language import LANGUAGES, N_, _, language, speaking
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.documents import Judged
-from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, boolean, clipped, unknown
+from krag_eval.errors import Advice, InvalidInput, InvalidType, boolean, clipped, must, unknown
 from krag_eval.matching.identity import mark_of
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average, told
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.queries import JudgedQuery, PerQuery
-from krag_eval.scoring.relevance import Relevance, aspects_unknown, numbers_within
-from krag_eval.scoring.tokens import token_counts
+from krag_eval.scoring.relevance import Relevance, aspects_unknown, numbers_within, words_unknown
+from krag_eval.scoring.tokens import TokenCounts, token_counts
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 #: Language -> what people call something.
 Labels: TypeAlias = Mapping[str, str]
 MetricFunction: TypeAlias = Callable[..., FloatArray]
-
-# Gains beyond 2**1000 leave no room to be added up in float64.
-_LARGEST_GRADES: Mapping[str, tuple[float, str, Fix]] = MappingProxyType(
-    {
-        "exponential": (
-            1000.0,
-            "must be at most 1000 for the exponential gain, 2**grade - 1",
-            Advice("choose {}", conventions="gain=linear"),
-        ),
-        "linear": (
-            2.0**1000,
-            "must be at most 2**1000, about 1.07e301, for the linear gain",
-            "divide all grades by the same number",
-        ),
-    }
-)
 
 
 def called(english: str) -> Labels:
@@ -146,13 +129,11 @@ class Metric:
 
     def __post_init__(self) -> None:
         boolean("lower_is_better", self.lower_is_better)
-        for argument in ("labels", "defined_labels"):
-            _check_labels(argument, getattr(self, argument))
-        if self.range is not None:
-            _check_range(self.range)
-        if self.micro:
-            _check_micro(self.micro, self.of_means)
-        _check_parameters(self.parameters)
+        low, high = self.range or (0.0, 1.0)
+        if not low < high:
+            raise must("range", "be the lowest and the highest value, such as (0, 1)", self.range)
+        if not {name for pair in self.micro for name in pair} <= COUNTED:
+            raise must("micro", f"be pairs of {', '.join(sorted(COUNTED))}", self.micro)
         # Where it was made its source is at hand, and a copy in another process keeps this.
         made_of = getattr(self.compute, "function", self.compute)
         object.__setattr__(self, "_mark", mark_of(made_of))
@@ -234,10 +215,8 @@ class Metric:
         chosen = dict(self.parameters)
         for name, text in (settings or {}).items():
             if name not in chosen:
-                problem = f"takes no setting {clipped(name)}"
-                if chosen:
-                    problem = f"has no setting {clipped(name)}, only {', '.join(chosen)}"
-                raise InvalidInput(argument, f": {family} {problem}")
+                known = f"only {', '.join(chosen)}" if chosen else "nor any other"
+                raise InvalidInput(argument, f": {family} has no setting {clipped(name)}, {known}")
             chosen[name] = chosen[name].at(text, argument, f"{name} of {family}")
         if not chosen:
             return self
@@ -261,50 +240,6 @@ def _averaged(labels: Labels, forms: Labels) -> Labels:
         language: forms.get(language, "{}").format(label if label.isupper() else label.lower())
         for language, label in labels.items()
     }
-
-
-def _check_labels(argument: str, labels: object) -> None:
-    if not isinstance(labels, Mapping) or not all(
-        isinstance(one, str) for pair in labels.items() for one in pair
-    ):
-        raise InvalidType(
-            argument,
-            f"must map languages to texts, such as {{'en': 'Coverage'}}, got {clipped(labels)}",
-        )
-
-
-def _check_parameters(parameters: object) -> None:
-    if not isinstance(parameters, Mapping) or not all(
-        isinstance(name, str) and isinstance(one, Parameter) for name, one in parameters.items()
-    ):
-        raise InvalidType(
-            "parameters",
-            f"must map names to krag_eval.scoring.metrics.Parameter, such as "
-            f"{{'p': Parameter(0.8, 0.0, 1.0)}}, got {clipped(parameters)}",
-        )
-
-
-def _check_range(bounds: object) -> None:
-    pair = bounds if isinstance(bounds, tuple) and len(bounds) == 2 else (math.nan, math.nan)
-    if not all(isinstance(bound, Real) for bound in pair) or not pair[0] < pair[1]:
-        allowed = "the lowest and the highest value, such as (0, 1)"
-        raise InvalidInput("range", f"must be {allowed}, got {clipped(bounds)}")
-
-
-def _check_micro(micro: object, of_means: object) -> None:
-    known = {*COUNTS, *TOKEN_COUNTS, "precision_base"}
-    pairs = micro if isinstance(micro, tuple) else ()
-    if not 1 <= len(pairs) <= 2 or not all(
-        isinstance(pair, tuple) and len(pair) == 2 and known.issuperset(pair) for pair in pairs
-    ):
-        raise InvalidInput(
-            "micro",
-            f"must be one or two pairs of {', '.join(sorted(known))}, got {clipped(micro)}",
-        )
-    if of_means and (not isinstance(of_means, tuple) or len(of_means) != len(pairs)):
-        raise InvalidInput(
-            "of_means", f"must name a column for each pair of micro, got {clipped(of_means)}"
-        )
 
 
 def hit_all(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
@@ -423,7 +358,7 @@ def judged(relevance: Relevance, k: int | None, conventions: Conventions) -> Flo
     Judged are those that somebody looked at, and those that are relevant. It divides as precision
     does: under ``precision_at="k"``, as in ``Conventions.trec()``, by k, however short the list.
     """
-    n_judged = relevance.judged_count(Judged.RELEVANT, k)
+    n_judged = relevance.retrieved_within(k) - _count(relevance, relevance.unjudged(k)[0])
     return _ratio(n_judged, precision_base(relevance, k, conventions))
 
 
@@ -655,9 +590,16 @@ def _best_dcg(
 
 
 def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
-    largest, allowed, fix = _LARGEST_GRADES[conventions.gain]
-    if grade.max(initial=0.0) > largest:
-        raise InvalidInput("grades", f"{allowed}, got {grade.max():g}", fix)
+    # Gains beyond 2**1000 leave no room to be added up in float64.
+    most, fix = 2.0**1000, Advice("divide all grades by the same number")
+    if conventions.gain == "exponential":
+        most, fix = 1000.0, Advice("choose {}", conventions="gain=linear")
+    if grade.max(initial=0.0) > most:
+        raise InvalidInput(
+            "grades",
+            f"must be at most {most:g} for the {conventions.gain} gain, got {grade.max():g}",
+            fix,
+        )
     return grade if conventions.gain == "linear" else exp2m1(grade)
 
 
@@ -720,11 +662,6 @@ def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> FloatArray:
     return np.asarray(numerator / np.where(denominator > 0, denominator, np.inf), np.float64)
 
 
-def _tokens(relevance: Relevance, k: int | None, name: str) -> IntArray:
-    counts: IntArray = getattr(token_counts(relevance, k), name)
-    return counts
-
-
 #: Counts per query within the cutoff: what micro averages and intervals are made of.
 COUNTS: Mapping[str, Callable[[Relevance, int | None], IntArray]] = MappingProxyType(
     {
@@ -736,141 +673,105 @@ COUNTS: Mapping[str, Callable[[Relevance, int | None], IntArray]] = MappingProxy
 )
 
 #: Counts of tokens, which only some matchers know.
-TOKEN_COUNTS: Mapping[str, Callable[[Relevance, int | None], IntArray]] = MappingProxyType(
-    {
-        f"tokens_{name}": partial(_tokens, name=name)
-        for name in ("wanted", "covered", "retrieved", "useful")
-    }
-)
+TOKEN_COUNTS = tuple(f"tokens_{name}" for name in TokenCounts._fields if name != "matching")
+#: Of all these, micro averages are made.
+COUNTED = frozenset({*COUNTS, *TOKEN_COUNTS, "precision_base"})
 #: Documents in each query's whole list, in a table at a budget: nothing may fit of what came back.
 LISTED = "listed"
 
-_SHARE = (0.0, 1.0)
 _OF_RELEVANT, _OF_COVERED = ("relevant", "precision_base"), ("covered", "ground_truth")
 
 
-def _registered(*metrics: Metric) -> Mapping[str, Metric]:
-    return MappingProxyType({metric.name: metric for metric in metrics})
+def _share(name: str, compute: MetricFunction, label: str, key: str = "", **others: Any) -> Metric:
+    """Return a metric from 0 to 1; ``label`` is in English."""
+    return Metric(name, compute, key or name, labels=called(label), range=(0.0, 1.0), **others)
 
 
-#: The metrics computed where none are named, by their column in the per-query table. Nobody else's
-#: metric may be called like one of them.
-DEFAULT_METRICS = _registered(
-    Metric(
-        "hit_rate", hit_all, "hit_rate", labels=called(N_("Hit rate")), range=_SHARE
+_WORDS: dict[str, Any] = {"needs_words": True}
+_JUDGED: dict[str, Any] = {"needs_judged": True}
+_ASPECTS: dict[str, Any] = {"needs_aspects": True}
+_P = {"p": Parameter(0.8, 0, 1)}
+_METRICS = (
+    _share("hit_rate", hit_all, N_("Hit rate")),
+    _share("success", hit_any, N_("Success (any found)")),
+    _share("precision", precision, N_("Precision"), "macro_precision", micro=(_OF_RELEVANT,)),
+    _share("recall", recall, N_("Recall"), "macro_recall", micro=(_OF_COVERED,)),
+    _share(
+        "f1",
+        f1,
+        N_("F1"),
+        "macro_f1",
+        micro=(_OF_RELEVANT, _OF_COVERED),
+        of_means=("precision", "recall"),
     ),
+    _share("reciprocal_rank", reciprocal_rank, N_("MRR"), "mrr"),
+    _share("average_precision", average_precision, N_("MAP"), "map"),
+    _share("ndcg", ndcg, N_("nDCG")),
     Metric(
-        "precision", precision, "macro_precision", labels=called(N_("Precision")),
-        range=_SHARE, micro=(_OF_RELEVANT,),
-    ),
-    Metric(
-        "recall", recall, "macro_recall", labels=called(N_("Recall")),
-        range=_SHARE, micro=(_OF_COVERED,),
-    ),
-    Metric(
-        "f1", f1, "macro_f1", labels=called(N_("F1")),
-        range=_SHARE, micro=(_OF_RELEVANT, _OF_COVERED), of_means=("precision", "recall"),
-    ),
-    Metric(
-        "reciprocal_rank", reciprocal_rank, "mrr", labels=called(N_("MRR")), range=_SHARE
-    ),
-    Metric(
-        "average_precision", average_precision, "map", labels=called(N_("MAP")),
-        range=_SHARE,
-    ),
-    Metric("ndcg", ndcg, "ndcg", labels=called(N_("nDCG")), range=_SHARE),
-    Metric(
-        "rank", rank, "mean_rank", labels=called(N_("Mean rank")),
-        range=(1.0, math.inf), lower_is_better=True, defined_key="found_rate",
+        "rank",
+        rank,
+        "mean_rank",
+        labels=called(N_("Mean rank")),
+        range=(1.0, math.inf),
+        lower_is_better=True,
+        defined_key="found_rate",
         defined_labels=called(N_("Found rate")),
     ),
-)  # fmt: skip
-
-#: The metrics that count words, computed by default too where the matcher knows them.
-TOKEN_METRICS = _registered(
-    Metric(
-        "token_recall", token_recall, "macro_token_recall", range=_SHARE, needs_words=True,
-        labels=called(N_("Token recall")),
+    _share(
+        "token_recall",
+        token_recall,
+        N_("Token recall"),
+        "macro_token_recall",
         micro=(("tokens_covered", "tokens_wanted"),),
+        **_WORDS,
     ),
-    Metric(
-        "token_precision", token_precision, "macro_token_precision", range=_SHARE,
-        needs_words=True, labels=called(N_("Token precision")),
+    _share(
+        "token_precision",
+        token_precision,
+        N_("Token precision"),
+        "macro_token_precision",
         micro=(("tokens_useful", "tokens_retrieved"),),
+        **_WORDS,
     ),
-    Metric(
-        "token_iou", token_iou, "token_iou", range=_SHARE, needs_words=True,
-        labels=called(N_("Token IoU")),
+    _share("token_iou", token_iou, N_("Token IoU"), **_WORDS),
+    _share("redundancy", redundancy, N_("Redundancy"), lower_is_better=True, **_WORDS),
+    _share("r_precision", r_precision, N_("R-precision")),
+    _share("rbp", rbp, N_("RBP"), parameters=_P),
+    _share("judged", judged, N_("Judged"), **_JUDGED),
+    _share("bpref", bpref, N_("bpref"), **_JUDGED),
+    _share("infap", infap, N_("infAP"), **_JUDGED),
+    _share("precision_upper", precision_upper, N_("Precision at most"), **_JUDGED),
+    _share(
+        "rbp_residual",
+        rbp_residual,
+        N_("RBP residual"),
+        lower_is_better=True,
+        parameters=_P,
+        **_JUDGED,
     ),
-    Metric(
-        "redundancy", redundancy, "redundancy", range=_SHARE, needs_words=True,
-        lower_is_better=True, labels=called(N_("Redundancy")),
+    _share("aspect_recall", aspect_recall, N_("Aspect recall"), **_ASPECTS),
+    _share(
+        "alpha_ndcg",
+        alpha_ndcg,
+        N_("α-nDCG"),
+        parameters={"alpha": Parameter(0.5, 0, 1)},
+        **_ASPECTS,
     ),
-)  # fmt: skip
-
-#: The metrics that ask which documents were looked at.
-JUDGED_METRICS = _registered(
-    Metric(
-        "judged", judged, "judged", labels=called(N_("Judged")), range=_SHARE,
-        needs_judged=True,
-    ),
-    Metric(
-        "bpref", bpref, "bpref", labels=called(N_("bpref")), range=_SHARE,
-        needs_judged=True,
-    ),
-    Metric(
-        "infap", infap, "infap", labels=called(N_("infAP")), range=_SHARE,
-        needs_judged=True,
-    ),
-    Metric(
-        "precision_upper", precision_upper, "precision_upper", range=_SHARE, needs_judged=True,
-        labels=called(N_("Precision at most")),
-    ),
-    Metric(
-        "rbp_residual", rbp_residual, "rbp_residual", range=_SHARE, needs_judged=True,
-        lower_is_better=True, labels=called(N_("RBP residual")),
-        parameters={"p": Parameter(0.8, 0, 1)},
-    ),
-)  # fmt: skip
-
-#: The metrics that ask which aspects a question has, computed by default too where that is known.
-ASPECT_METRICS = _registered(
-    Metric(
-        "aspect_recall", aspect_recall, "aspect_recall", range=_SHARE, needs_aspects=True,
-        labels=called(N_("Aspect recall")),
-    ),
-    Metric(
-        "alpha_ndcg", alpha_ndcg, "alpha_ndcg", range=_SHARE, needs_aspects=True,
-        labels=called(N_("α-nDCG")), parameters={"alpha": Parameter(0.5, 0, 1)},
-    ),
-)  # fmt: skip
-
-#: Computed by default too, beside the hit rate. Files say that it is ours: in 0.1.0 the name was
-#: free, and the documentation's example of a metric of one's own.
-SUCCESS = Metric(
-    "success", hit_any, "success", range=_SHARE,
-    labels=called(N_("Success (any found)")),
-)  # fmt: skip
+)
 
 #: Every built-in metric, by its column; of a metric with parameters, by what precedes them.
-METRICS: Mapping[str, Metric] = MappingProxyType(
+METRICS: Mapping[str, Metric] = MappingProxyType({one.name: one for one in _METRICS})
+#: Files say that success is ours: in 0.1.0 the name was free, and the documentation's example of a
+#: metric of one's own.
+SUCCESS = METRICS["success"]
+#: The metrics of 0.1.0, computed where none are named. Nobody else's may be called like one.
+DEFAULT_METRICS: Mapping[str, Metric] = MappingProxyType(
     {
-        "hit_rate": DEFAULT_METRICS["hit_rate"],
-        SUCCESS.name: SUCCESS,
-        **DEFAULT_METRICS,
-        **TOKEN_METRICS,
-        **_registered(
-            Metric(
-                "r_precision", r_precision, "r_precision",
-                labels=called(N_("R-precision")), range=_SHARE,
-            ),
-            Metric(
-                "rbp", rbp, "rbp", labels=called(N_("RBP")), range=_SHARE,
-                parameters={"p": Parameter(0.8, 0, 1)},
-            ),
-        ),
-        **JUDGED_METRICS,
-        **ASPECT_METRICS,
+        name: METRICS[name]
+        for name in (
+            "hit_rate", "precision", "recall", "f1", "reciprocal_rank", "average_precision",
+            "ndcg", "rank",
+        )
     }
 )  # fmt: skip
 
@@ -880,7 +781,7 @@ REJECTION_RATE = Average(
     "rejection_rate",
     "rejection_rate",
     (("rejected", "left_out"),),
-    range=_SHARE,
+    range=(0.0, 1.0),
     labels=called(N_("Rejection rate")),
 )
 
@@ -892,7 +793,7 @@ _HIT_RATE = {
     MatchingCriteria.ALL: called(N_("Hit rate (all found)")),
     MatchingCriteria.PARTIAL: called(N_("Hit rate (any found)")),
 }
-_WITH_ANY_HIT = {**METRICS, "hit_rate": replace(METRICS["hit_rate"], compute=hit_any)}
+_ANY_HIT = {"hit_rate": replace(METRICS["hit_rate"], compute=hit_any)}
 # Another name of the mean of a metric.
 _ALIASES = {"hit": "hit_rate"}
 
@@ -908,7 +809,7 @@ def metrics_for(
             need it are left out.
         aspects: Whether it is known which aspects a question has, likewise.
     """
-    known = METRICS if criteria is MatchingCriteria.ALL else _WITH_ANY_HIT
+    known = {**METRICS, **({} if criteria is MatchingCriteria.ALL else _ANY_HIT)}
     return {
         name: one
         for name, one in known.items()
@@ -1124,7 +1025,7 @@ def declared_metric(name: str, key: str, content: Mapping[str, Any]) -> Metric:
 Table: TypeAlias = dict[str, NDArray[Any]]
 
 # Columns and averages that have a meaning of their own, and can be no other metric's.
-_TAKEN_COLUMNS = {*COUNTS, *TOKEN_COUNTS, LISTED, "precision_base", *DEFAULT_METRICS}
+_TAKEN_COLUMNS = {*COUNTED, LISTED, *DEFAULT_METRICS}
 _TAKEN_KEYS = {*averages_of(DEFAULT_METRICS.values()), REJECTION_RATE.key}
 
 
@@ -1140,10 +1041,13 @@ def chosen_metrics(
         InvalidInput: If a name is unknown or taken, or no metric is left.
     """
     if metrics is None:
-        by_default = {**DEFAULT_METRICS, **TOKEN_METRICS, SUCCESS.name: SUCCESS}
-        aspects = [one.at() for name, one in known.items() if name in ASPECT_METRICS]
-        usual = {name: one for name, one in known.items() if name in by_default}
-        return usual | {one.name: one for one in aspects}
+        usual = {*DEFAULT_METRICS, SUCCESS.name}
+        asked = [
+            one
+            for name, one in known.items()
+            if name in usual or one.needs_words or one.needs_aspects
+        ]
+        return {one.name: one for one in map(Metric.at, asked)}
     chosen: dict[str, Metric] = {}
     for metric in [metrics] if isinstance(metrics, str) else metrics:
         one = _checked_metric(metric, known)
@@ -1233,16 +1137,6 @@ def with_bounds(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
 _BOUNDS = {"precision": "precision_upper", "rbp": "rbp_residual"}
 
 
-def words_unknown(argument: str, name: str) -> InvalidInput:
-    """Return the error for a metric that counts words, under a matcher that cannot tell."""
-    return InvalidInput(
-        argument,
-        f": {name} counts words of the ground truth, and only the matcher coverage knows which of "
-        "them a document holds",
-        Advice("choose {}", matcher="coverage"),
-    )
-
-
 def table_of(
     relevance: Relevance, k: Cutoff, metrics: Mapping[str, Metric], conventions: Conventions
 ) -> Table:
@@ -1263,13 +1157,12 @@ def table_of(
         relevance, k = relevance.within(k), None
     table: Table = {name: count(relevance, k) for name, count in COUNTS.items()} | listed
     table["precision_base"] = precision_base(relevance, k, conventions)
-    table |= {name: TOKEN_COUNTS[name](relevance, k) for name in token_columns(metrics.values())}
+    for name in token_columns(metrics.values()):
+        table[name] = getattr(token_counts(relevance, k), name.removeprefix("tokens_"))
     for name, metric in metrics.items():
         table[name] = _checked(name, metric.values(relevance, k, conventions), relevance.n_queries)
-    if not all(table.keys() >= set(metric.of_means) for metric in metrics.values()):
-        table = completed(table, metrics)
     # Counts are shared between tables, so views are given out that cannot be written to.
-    views = {name: column.view() for name, column in table.items()}
+    views = {name: column.view() for name, column in completed(table, metrics).items()}
     for view in views.values():
         view.flags.writeable = False
     return views
@@ -1279,19 +1172,6 @@ def token_columns(metrics: Iterable[Metric]) -> tuple[str, ...]:
     """Return the counts of tokens that the averages of metrics are made of."""
     needed = {column for metric in metrics for column in metric.columns}
     return tuple(name for name in TOKEN_COUNTS if name in needed)
-
-
-def columns_of(relevance: Relevance, k: Cutoff, metric: Metric, conventions: Conventions) -> Table:
-    """Return the columns that the averages of one metric are made of, at one cutoff."""
-    if isinstance(k, Budget):
-        relevance, k = relevance.within(k), None
-    table: Table = {metric.name: metric.values(relevance, k, conventions)}
-    for name in metric.columns:
-        if name in COUNTS or name in TOKEN_COUNTS:
-            table[name] = (COUNTS.get(name) or TOKEN_COUNTS[name])(relevance, k)
-        elif name == "precision_base":
-            table[name] = precision_base(relevance, k, conventions)
-    return completed(table, {metric.name: metric}) if metric.of_means else table
 
 
 def completed(table: Table, metrics: Mapping[str, Metric]) -> Table:

@@ -7,10 +7,11 @@ run must be warned of: that nothing matched in one part says nothing of the whol
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add, or_
 from typing import Any
 
 import numpy as np
@@ -19,19 +20,18 @@ from numpy.typing import NDArray
 from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import warn_of_no_grades
-from krag_eval.errors import Fix, InvalidInput, Tallies, told_apart, warn, warn_of
+from krag_eval.errors import Fix, InvalidInput, told_apart, warn, warn_of
 from krag_eval.matching.base import Matcher
-from krag_eval.scoring.averages import Average, Columns, Sums
-from krag_eval.scoring.cutoffs import (
-    DEFAULT_CUTOFFS,
-    Budget,
-    Cutoff,
-    amount_in_words,
-    deepest,
-    in_order,
-    spelled,
-    unspelled,
+from krag_eval.scoring import cutoffs as cut
+from krag_eval.scoring.averages import (
+    Average,
+    Columns,
+    OfAPart,
+    Sums,
+    joined_by,
+    name_by_name,
 )
+from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import (
     LISTED,
     REJECTION_RATE,
@@ -44,8 +44,19 @@ from krag_eval.scoring.metrics import (
 from krag_eval.scoring.relevance import Relevance
 
 
-@dataclass(frozen=True)
-class Summary:
+def _check_same(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Refuse to add parts that were evaluated in different ways."""
+    for name, value in ours.items():
+        if value != theirs.get(name):
+            problem = (
+                f"parts of different runs cannot be added: {name} is {value!s} in one and "
+                f"{theirs.get(name)!s} in the other"
+            )
+            raise InvalidInput("", problem, "evaluate all parts with the same settings")
+
+
+@dataclass(frozen=True, repr=False)
+class Summary(OfAPart):
     """Sums over the queries of a run, or of a part of it, at every cutoff.
 
     Adding the summaries of parts gives the summary of the whole, to the last digit, in any order
@@ -58,7 +69,6 @@ class Summary:
         conventions: The conventions the metrics were computed under.
         n_queries: Number of queries, counted in the averages or not.
         sums: Cutoff -> sums over the counted queries.
-        n_rejected: Cutoff -> the queries that are not counted and for which nothing was retrieved.
         declared: What is known of metrics that are not computed by default, by column.
         n_failed: Number of queries whose retriever failed, which count as nothing retrieved.
 
@@ -72,11 +82,12 @@ class Summary:
     keys: Mapping[str, str]
     averaging_method: AveragingMethod
     conventions: Conventions
-    n_queries: int
-    sums: Mapping[Cutoff, Sums]
-    n_rejected: Mapping[Cutoff, int]
+    n_queries: int = field(metadata=joined_by(add))
+    sums: Mapping[Cutoff, Sums] = field(
+        metadata=joined_by(name_by_name(lambda sums: reduce(add, sums)))
+    )
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    n_failed: int = 0
+    n_failed: int = field(default=0, metadata=joined_by(add))
 
     @classmethod
     def of(
@@ -105,23 +116,14 @@ class Summary:
         declared = declared or {}
         metrics = metrics_of(keys, declared).values()
         names = list(dict.fromkeys(column for metric in metrics for column in metric.columns))
-        left_out = ~counted
-        everything = bool(counted.all())
-        return cls(
-            keys=dict(keys),
-            averaging_method=averaging_method,
-            conventions=conventions,
-            n_queries=len(counted),
-            sums={
-                k: Sums.of(table if everything else _kept(table, counted), names)
-                for k, table in tables.items()
-            },
-            n_rejected={
-                k: int((table.get(LISTED, table["retrieved"])[left_out] == 0).sum())
-                for k, table in tables.items()
-            },
-            declared=declared,
-        )
+        sums = {}
+        for k, table in tables.items():
+            n_rejected = 0
+            if not counted.all():
+                n_rejected = int((table.get(LISTED, table["retrieved"])[~counted] == 0).sum())
+                table = {name: column[counted] for name, column in table.items()}
+            sums[k] = Sums.of(table, names, n_rejected)
+        return cls(dict(keys), averaging_method, conventions, len(counted), sums, declared)
 
     @spoken
     def __call__(self, language: Language | None = None) -> str:
@@ -137,7 +139,7 @@ class Summary:
         >>> evaluator.evaluate(2, metrics=["recall", "f1"]).summary()
         'Over 2 queries: micro_recall@2 0.5000, macro_recall@2 0.5000.'
         """
-        k = deepest(self.k)
+        k = cut.deepest(self.k)
         values = self.averages(k)
         main = [key for key, one in self._averages.items() if one.column in _MAIN]
         if values.get("success") == values.get("hit_rate"):
@@ -180,27 +182,10 @@ class Summary:
         Raises:
             InvalidInput: If they were made with other metrics, cutoffs, averages or conventions.
         """
-        if not isinstance(other, Summary):
-            return NotImplemented
-        for name in ("keys", "averaging_method", "conventions", "k", "declared"):
-            ours, theirs = getattr(self, name), getattr(other, name)
-            if ours != theirs:
-                raise InvalidInput(
-                    "",
-                    f"summaries of different runs cannot be added: {name} is {ours!s} in one and "
-                    f"{theirs!s} in the other",
-                    "evaluate all parts with the same settings",
-                )
-        return Summary(
-            self.keys,
-            self.averaging_method,
-            self.conventions,
-            self.n_queries + other.n_queries,
-            {k: sums + other.sums[k] for k, sums in self.sums.items()},
-            {k: number + other.n_rejected[k] for k, number in self.n_rejected.items()},
-            self.declared,
-            self.n_failed + other.n_failed,
-        )
+        if isinstance(other, Summary):
+            names = ("keys", "averaging_method", "conventions", "k", "declared")
+            _check_same(*({name: getattr(one, name) for name in names} for one in (self, other)))
+        return super().__add__(other)
 
     @cached_property
     def _averages(self) -> dict[str, Average]:
@@ -220,7 +205,7 @@ class Summary:
     def rejection_rate(self, k: Cutoff) -> float | None:
         """Return how often nothing came back for uncounted queries; ``None`` without any."""
         left_out = self.n_queries - self.n_counted
-        sums = {"rejected": self.n_rejected[k], "left_out": left_out}
+        sums = {"rejected": self.sums[k].n_rejected, "left_out": left_out}
         return float(REJECTION_RATE.of(sums)) if left_out else None
 
     def to_json(self) -> dict[str, Any]:
@@ -233,13 +218,13 @@ class Summary:
             "counted": self.n_counted,
             "at": {
                 spelled(k): {
-                    "rejected": self.n_rejected[k],
+                    "rejected": one.n_rejected,
                     "sums": {
-                        name: [str(total), sums.n_defined[name]]
-                        for name, total in sums.totals.items()
+                        name: [str(total), one.n_defined[name]]
+                        for name, total in one.totals.items()
                     },
                 }
-                for k, sums in self.sums.items()
+                for k, one in self.sums.items()
             },
             **declared_in(self.declared),
             **({"failed": self.n_failed} if self.n_failed else {}),
@@ -253,17 +238,21 @@ class Summary:
             KeyError, TypeError, ValueError: If the content is something else.
         """
         n_queries, n_counted = _count(content["queries"]), _count(content["counted"])
-        at = {unspelled(k): sums for k, sums in content["at"].items()}
-        if n_counted > n_queries or not at:
+        if n_counted > n_queries or not content["at"]:
             raise InvalidInput("", "the counts of its queries do not fit together")
+        sums = {}
+        for k, one in content["at"].items():
+            pairs = {name: (_fraction(total), n) for name, (total, n) in one["sums"].items()}
+            totals = {name: total for name, (total, _) in pairs.items()}
+            n_defined = {name: _count(n, n_counted) for name, (_, n) in pairs.items()}
+            n_rejected = _count(one["rejected"], n_queries - n_counted)
+            sums[cut.unspelled(k)] = Sums(n_counted, totals, n_defined, n_rejected)
         return cls(
-            keys=keys_of(content),
+            **metrics_in(content),
             averaging_method=AveragingMethod(content["averaging_method"]),
             conventions=Conventions.parse(content["conventions"]),
             n_queries=n_queries,
-            sums={k: _sums(one["sums"], n_counted) for k, one in at.items()},
-            n_rejected={k: _count(one["rejected"], n_queries - n_counted) for k, one in at.items()},
-            declared=declared_of(content),
+            sums=sums,
             n_failed=_count(content.get("failed", 0), n_queries),
         )
 
@@ -282,43 +271,21 @@ def declared_in(declared: Mapping[str, Metric]) -> dict[str, Any]:
     return {"declared": content} if content else {}
 
 
-def keys_of(content: Mapping[str, Any]) -> dict[str, str]:
-    """Read the names of the means, by metric.
+def metrics_in(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the names of the means, and what :func:`declared_in` returned, if there is any.
 
     Raises:
-        KeyError, TypeError, AttributeError: If they are something else.
+        KeyError, TypeError, ValueError: If they are something else.
     """
-    keys = dict(content["keys"].items())
+    keys, declared = dict(content["keys"].items()), content.get("declared", {})
     if not all(isinstance(one, str) for pair in keys.items() for one in pair):
         raise TypeError("the names of its metrics are not texts")
-    return keys
-
-
-def declared_of(content: Mapping[str, Any]) -> dict[str, Metric]:
-    """Read the entry that :func:`declared_in` returned, if there is one.
-
-    Raises:
-        KeyError, TypeError, ValueError: If it is something else.
-    """
-    keys = keys_of(content)
-    declared = content.get("declared", {})
-    return {name: declared_metric(name, keys[name], one) for name, one in declared.items()}
-
-
-def _kept(table: Columns, counted: NDArray[np.bool_]) -> Columns:
-    return {name: column[counted] for name, column in table.items()}
+    metrics = {name: declared_metric(name, keys[name], one) for name, one in declared.items()}
+    return {"keys": keys, "declared": metrics}
 
 
 # Stricter than Fraction itself, which would spell out 1e999999999.
 _FRACTION = re.compile(r"-?[0-9]{1,1000}(/[1-9][0-9]{0,999})?")
-
-
-def _sums(content: Mapping[str, Any], n_queries: int) -> Sums:
-    return Sums(
-        n_queries,
-        {name: _fraction(total) for name, (total, _) in content.items()},
-        {name: _count(number, n_queries) for name, (_, number) in content.items()},
-    )
 
 
 def _fraction(text: object) -> Fraction:
@@ -335,30 +302,163 @@ def _count(value: object, most: int | None = None) -> int:
 
 
 @dataclass(frozen=True)
-class Likeness:
-    """Whether anything matched, and how near the nearest pair came.
+class Reach(OfAPart):
+    """How far the lists reach, for cutoffs beyond them and budgets that nothing fits into.
 
     Attributes:
-        n_queries: Number of queries.
+        most: Documents in the longest list.
+        shortest: Unit of a budget -> length of the shortest document that a list begins with.
+        longest: Unit of a budget -> length of all documents of the longest list.
+        unseen: Budget, as it is spelled -> lists of which not even the first document fits.
+        n_lists: Lists that are not empty, where there is a budget.
+        has_text: Whether a retrieved document has a text; only known where a budget asked for it.
+    """
+
+    most: int = field(default=0, metadata=joined_by(max))
+    shortest: Mapping[str, int] = field(default_factory=dict, metadata=joined_by(name_by_name(min)))
+    longest: Mapping[str, int] = field(default_factory=dict, metadata=joined_by(name_by_name(max)))
+    unseen: Mapping[str, int] = field(default_factory=dict, metadata=joined_by(name_by_name(sum)))
+    n_lists: int = field(default=0, metadata=joined_by(add))
+    has_text: bool = field(default=False, metadata=joined_by(or_))
+
+    @classmethod
+    def of(
+        cls, relevance: Relevance, cutoffs: Iterable[Cutoff], *, has_text: bool = False
+    ) -> Reach:
+        """Look at the lists."""
+        retrieved = relevance.n_retrieved
+        most = int(retrieved.max(initial=0))
+        if relevance.lengths is None or not most:
+            return cls(most, has_text=has_text)
+        first = (np.cumsum(retrieved) - retrieved)[retrieved > 0]
+        lengths = relevance.lengths
+        budgets = [k for k in cutoffs if isinstance(k, Budget)]
+        return cls(
+            most,
+            {unit: int(one[first].min()) for unit, one in lengths.items()},
+            {unit: int(np.add.reduceat(one, first).max()) for unit, one in lengths.items()},
+            {str(k): int((lengths[k.unit][first] > k.amount).sum()) for k in budgets},
+            len(first),
+            has_text,
+        )
+
+    def beyond(self, cutoffs: Iterable[Cutoff]) -> list[int]:
+        """Return the cutoffs that lie beyond every list, ascending; none if all lists are empty."""
+        by_rank = [k for k in cutoffs if isinstance(k, int)]
+        return sorted(k for k in by_rank if k > self.most > 0)
+
+    def warn(
+        self, cutoffs: Sequence[Cutoff], is_first: Callable[[str], bool] = lambda what: True
+    ) -> None:
+        """Warn of cutoffs beyond every list, and of budgets that nothing fits into.
+
+        Of the default cutoffs nobody asked for any in particular: there, the signature says how
+        far the lists reach.
+
+        Args:
+            cutoffs: The cutoffs.
+            is_first: Whether something is said for the first time, by what it is about.
+        """
+        beyond = self.beyond(cutoffs)
+        if beyond and tuple(cutoffs) != cut.DEFAULT_CUTOFFS and is_first("beyond every list"):
+            problem = ngettext(
+                "Every list has at most {most} document, so {these} no more.",
+                "Every list has at most {most} documents, so {these} no more.",
+                self.most,
+            )
+            warn(problem.format(most=self.most, these=_that_see(beyond)))
+        for unit in self.shortest:
+            budgets = [k for k in cut.in_order(cutoffs) if isinstance(k, Budget) and k.unit == unit]
+            for what, problem, fix in self._of_budgets(unit, budgets):
+                if is_first(what):
+                    warn(problem, fix)
+
+    def _of_budgets(self, unit: str, budgets: Sequence[Budget]) -> Iterator[tuple[str, str, str]]:
+        """Yield what is wrong with budgets of a unit: in short, in words, and what to do."""
+        shortest, longest, larger = self.shortest[unit], self.longest[unit], _(_LARGER)
+        small = [one for one in budgets if one.amount < shortest]
+        if small:
+            budget = cut.amount_in_words(small[-1].amount, unit)
+            problem = _(
+                "No query's first document fits into {budget} (the shortest has {shortest}): "
+                "{these} nothing."
+            )
+            told = problem.format(budget=budget, shortest=shortest, these=_that_see(small))
+            yield f"nothing fits into {small}", told, larger
+        for one in budgets[len(small) :]:
+            unseen = self.unseen[str(one)]
+            if 2 * unseen > self.n_lists:
+                budget = cut.amount_in_words(one.amount, unit)
+                problem = _(
+                    "In {unseen} of {n} queries not even the first document fits into {budget}, so "
+                    "that @{one} sees nothing of them."
+                )
+                told = problem.format(unseen=unseen, n=self.n_lists, budget=budget, one=one)
+                yield f"too little: {one}", told, larger
+        large = [one for one in budgets if one.amount > longest]
+        if large:
+            problem = _(
+                "No list is longer than {longest} altogether, so {these} whole lists and no more."
+            ).format(longest=cut.amount_in_words(longest, unit), these=_that_see(large))
+            fix = _("Have more documents retrieved, or choose smaller budgets")
+            yield f"all fits into {large}", problem, fix
+
+
+_LARGER = N_("Choose a larger budget")
+
+
+def _that_see(cutoffs: Sequence[Cutoff]) -> str:
+    """Name cutoffs as the subject of what they see."""
+    these = _(" and ").join(", ".join(f"@{k}" for k in cutoffs).rsplit(", ", 1))
+    return ngettext("{} sees", "{} see", len(cutoffs)).format(these)
+
+
+def no_texts() -> InvalidInput:
+    """Return the refusal of a budget where nothing can be measured."""
+    return InvalidInput(
+        "budget",
+        ": the retrieved documents have no texts, so how many of them fit is not known",
+        "evaluate documents with their texts, or choose cutoffs by rank",
+    )
+
+
+def _added(counts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*counts, strict=True)))
+
+
+@dataclass(frozen=True)
+class Findings(OfAPart):
+    """What a part of a run found that deserves a warning once all parts are put together.
+
+    Attributes:
+        queries: Number of queries.
         any_item: Whether there was ground truth.
         any_retrieved: Whether anything was retrieved.
         any_match: Whether a pair matched.
         best: The highest similarity of any pair, 0 without any.
-        n_with_words: Queries with words on both sides, where the matcher knows words.
-        n_too_long: Of these, those whose ground truth is so long that no retrieved text alone could
+        with_words: Queries with words on both sides, where the matcher knows words.
+        too_long: Of these, those whose ground truth is so long that no retrieved text alone could
             hold enough of it.
+        any_grade: Whether a ground-truth document had a grade.
+        tallies: What was counted, by the sentence that says it.
+        reach: How far the lists reach.
     """
 
-    n_queries: int = 0
-    any_item: bool = False
-    any_retrieved: bool = False
-    any_match: bool = False
-    best: float = 0.0
-    n_with_words: int = 0
-    n_too_long: int = 0
+    queries: int = field(default=0, metadata=joined_by(add))
+    any_item: bool = field(default=False, metadata=joined_by(or_))
+    any_retrieved: bool = field(default=False, metadata=joined_by(or_))
+    any_match: bool = field(default=False, metadata=joined_by(or_))
+    best: float = field(default=0.0, metadata=joined_by(max))
+    with_words: int = field(default=0, metadata=joined_by(add))
+    too_long: int = field(default=0, metadata=joined_by(add))
+    any_grade: bool = field(default=False, metadata=joined_by(or_))
+    tallies: Mapping[str, tuple[int, ...]] = field(
+        default_factory=dict, metadata=joined_by(name_by_name(_added))
+    )
+    reach: Reach = field(default_factory=Reach, metadata=joined_by(add))
 
     @classmethod
-    def of(cls, relevance: Relevance) -> Likeness:
+    def of(cls, relevance: Relevance, **others: Any) -> Findings:
         """Look at what was found."""
         return cls(
             relevance.n_queries,
@@ -367,66 +467,59 @@ class Likeness:
             len(relevance.hit_item) > 0,
             float(relevance.pair_similarity.max(initial=0.0)),
             *_too_long(relevance),
-        )
-
-    def __add__(self, other: Likeness) -> Likeness:
-        return Likeness(
-            self.n_queries + other.n_queries,
-            self.any_item or other.any_item,
-            self.any_retrieved or other.any_retrieved,
-            self.any_match or other.any_match,
-            max(self.best, other.best),
-            self.n_with_words + other.n_with_words,
-            self.n_too_long + other.n_too_long,
+            **others,
         )
 
     def warn(
+        self,
+        matcher: Matcher,
+        threshold: float,
+        grade_key: str | None,
+        cutoffs: Sequence[Cutoff],
+    ) -> None:
+        """Say everything there is to say about the run, once."""
+        if grade_key is not None and not self.any_grade:
+            warn_of_no_grades(grade_key)
+        for sentence, counts in self.tallies.items():
+            warn_of(sentence, *counts)
+        self.warn_of_matches(matcher, threshold)
+        self.reach.warn(cutoffs)
+
+    def warn_of_matches(
         self, matcher: Matcher, threshold: float, tried: Callable[[], Fix] = lambda: ""
     ) -> None:
         """Warn if most ground truth is too long for any text, else if hardly anything matched.
+
+        The advice is what another matcher finds, where that is much, else the matcher's own. Where
+        a few pairs did match, only the former is worth a warning.
 
         Args:
             matcher: What compared the texts.
             threshold: Similarity from which a pair is a match.
             tried: Says what another matcher finds, where that is worth saying.
         """
-        if 2 * self.n_too_long <= self.n_with_words or not matcher.too_long_advice:
-            self._warn_if_nothing_matched(matcher, threshold, tried)
-            return
-        problem = _(
-            "In {n} of {queries} queries all ground truth is longer than every retrieved text, so "
-            "that no text alone can hold {threshold} of it."
-        ).format(n=self.n_too_long, queries=self.n_with_words, threshold=f"{threshold:.3g}")
-        warn(problem, matcher.too_long_advice)
-
-    def _warn_if_nothing_matched(
-        self, matcher: Matcher, threshold: float, tried: Callable[[], Fix]
-    ) -> None:
-        """Warn if nothing was retrieved, or pairs were there to match and none did.
-
-        The advice is what another matcher finds, where that is much, else the matcher's own. Where
-        a few pairs did match, only the former is worth a warning.
-        """
-        if not self.any_item:
-            return
-        if not self.any_retrieved:
+        known = {"matcher": matcher.signature, "queries": _n_queries(self.queries)}
+        if 2 * self.too_long > self.with_words and matcher.too_long_advice:
+            problem = _(
+                "In {n} of {queries} queries all ground truth is longer than every retrieved text, "
+                "so that no text alone can hold {threshold} of it."
+            ).format(n=self.too_long, queries=self.with_words, threshold=f"{threshold:.3g}")
+            warn(problem, matcher.too_long_advice)
+        elif self.any_item and not self.any_retrieved:
             problem = _("Nothing was retrieved for any of {} queries.")
-            if self.n_queries == 1:
+            if self.queries == 1:
                 problem = _("Nothing was retrieved for the one query there is.")
             fix = _(
                 "Check that the index is filled and that no filter keeps everything back, or that "
                 "the lists are those the retriever returned"
             )
-            warn(problem.format(self.n_queries), fix)
-            return
-        known = {"matcher": matcher.signature, "queries": _n_queries(self.n_queries)}
-        other = tried()
-        if other:
+            warn(problem.format(self.queries), fix)
+        elif self.any_item and (other := tried()):
             problem = _("The matcher {matcher} matched nothing at all in {queries}.")
             if self.any_match:
                 problem = _("The matcher {matcher} matched next to nothing in {queries}.")
             warn(problem.format(**known), other)
-        elif not self.any_match:
+        elif self.any_item and not self.any_match:
             problem = _("The matcher {matcher} matched nothing at all in {queries}: {why}.")
             warn(problem.format(**known, why=self._why(matcher, threshold)), matcher.advice)
 
@@ -459,244 +552,12 @@ def _too_long(relevance: Relevance) -> tuple[int, int]:
     asked = (tokens > 0) & (longest[query] > 0)
     query, tokens = query[asked], tokens[asked]
     enough = np.minimum(longest[query] / tokens, 1.0) >= relevance.threshold
-    with_words = np.bincount(query, minlength=relevance.n_queries) > 0
-    possible = np.bincount(query[enough], minlength=relevance.n_queries) > 0
-    return int(with_words.sum()), int((with_words & ~possible).sum())
+    with_words, possible = np.unique(query), np.unique(query[enough])
+    return len(with_words), len(with_words) - len(possible)
 
 
 @dataclass(frozen=True)
-class Reach:
-    """How far the lists reach, for cutoffs beyond them and budgets that nothing fits into.
-
-    Attributes:
-        most: Documents in the longest list.
-        shortest: Unit of a budget -> length of the shortest document that a list begins with.
-        longest: Unit of a budget -> length of all documents of the longest list.
-        unseen: Budget, as it is spelled -> lists of which not even the first document fits.
-        n_lists: Lists that are not empty, where there is a budget.
-        has_text: Whether a retrieved document has a text; only known where a budget asked for it.
-    """
-
-    most: int = 0
-    shortest: Mapping[str, int] = field(default_factory=dict)
-    longest: Mapping[str, int] = field(default_factory=dict)
-    unseen: Mapping[str, int] = field(default_factory=dict)
-    n_lists: int = 0
-    has_text: bool = False
-
-    @classmethod
-    def of(
-        cls, relevance: Relevance, cutoffs: Iterable[Cutoff], *, has_text: bool = False
-    ) -> Reach:
-        """Look at the lists."""
-        retrieved = relevance.n_retrieved
-        most = int(retrieved.max(initial=0))
-        if relevance.lengths is None or not most:
-            return cls(most, has_text=has_text)
-        first = (np.cumsum(retrieved) - retrieved)[retrieved > 0]
-        lengths = relevance.lengths
-        budgets = [k for k in cutoffs if isinstance(k, Budget)]
-        return cls(
-            most,
-            {unit: int(one[first].min()) for unit, one in lengths.items()},
-            {unit: int(np.add.reduceat(one, first).max()) for unit, one in lengths.items()},
-            {str(k): int((lengths[k.unit][first] > k.amount).sum()) for k in budgets},
-            len(first),
-            has_text,
-        )
-
-    def __add__(self, other: Reach) -> Reach:
-        return Reach(
-            max(self.most, other.most),
-            _joined(min, self.shortest, other.shortest),
-            _joined(max, self.longest, other.longest),
-            _joined(sum, self.unseen, other.unseen),
-            self.n_lists + other.n_lists,
-            self.has_text or other.has_text,
-        )
-
-    def beyond(self, cutoffs: Iterable[Cutoff]) -> list[int]:
-        """Return the cutoffs that lie beyond every list, ascending; none if all lists are empty."""
-        by_rank = [k for k in cutoffs if isinstance(k, int)]
-        return sorted(k for k in by_rank if k > self.most > 0)
-
-    def check_texts(self, cutoffs: Iterable[Cutoff]) -> None:
-        """Refuse budgets for documents that all lack a text.
-
-        Raises:
-            InvalidInput: If there is a budget, and documents, and no text.
-        """
-        if self.most and not self.has_text and any(isinstance(k, Budget) for k in cutoffs):
-            raise no_texts()
-
-    def warn(
-        self, cutoffs: Sequence[Cutoff], is_first: Callable[[str], bool] = lambda what: True
-    ) -> None:
-        """Warn of cutoffs beyond every list, and of budgets that nothing fits into.
-
-        Of the default cutoffs nobody asked for any in particular: there, the signature says how
-        far the lists reach.
-
-        Args:
-            cutoffs: The cutoffs.
-            is_first: Whether something is said for the first time, by what it is about.
-        """
-        beyond = self.beyond(cutoffs)
-        by_default = tuple(cutoffs) == DEFAULT_CUTOFFS
-        if beyond and not by_default and is_first("beyond every list"):
-            problem = ngettext(
-                "Every list has at most {most} document, so {these} no more.",
-                "Every list has at most {most} documents, so {these} no more.",
-                self.most,
-            )
-            warn(problem.format(most=self.most, these=_that_see(beyond)))
-        for unit in self.shortest:
-            budgets = [k for k in in_order(cutoffs) if isinstance(k, Budget) and k.unit == unit]
-            self._warn_of_budgets(unit, budgets, is_first)
-
-    def _warn_of_budgets(
-        self, unit: str, budgets: Sequence[Budget], is_first: Callable[[str], bool]
-    ) -> None:
-        shortest, longest = self.shortest[unit], self.longest[unit]
-        small = [one for one in budgets if one.amount < shortest]
-        if small and is_first(f"nothing fits into {small}"):
-            budget = amount_in_words(small[-1].amount, unit)
-            problem = _(
-                "No query's first document fits into {budget} (the shortest has {shortest}): "
-                "{these} nothing."
-            ).format(budget=budget, shortest=shortest, these=_that_see(small))
-            warn(problem, _(_LARGER))
-        for one in budgets:
-            unseen = self.unseen[str(one)]
-            if one not in small and 2 * unseen > self.n_lists and is_first(f"too little: {one}"):
-                budget = amount_in_words(one.amount, unit)
-                problem = _(
-                    "In {unseen} of {n} queries not even the first document fits into {budget}, so "
-                    "that @{one} sees nothing of them."
-                ).format(unseen=unseen, n=self.n_lists, budget=budget, one=one)
-                warn(problem, _(_LARGER))
-        large = [one for one in budgets if one.amount > longest]
-        if large and is_first(f"all fits into {large}"):
-            problem = _(
-                "No list is longer than {longest} altogether, so {these} whole lists and no more."
-            ).format(longest=amount_in_words(longest, unit), these=_that_see(large))
-            fix = _("Have more documents retrieved, or choose smaller budgets")
-            warn(problem, fix)
-
-
-def _joined(
-    how: Callable[[list[int]], int], ours: Mapping[str, int], theirs: Mapping[str, int]
-) -> dict[str, int]:
-    """Join the numbers of two parts by name."""
-    return {
-        name: how([one[name] for one in (ours, theirs) if name in one])
-        for name in {**ours, **theirs}
-    }
-
-
-_LARGER = N_("Choose a larger budget")
-
-
-def _that_see(cutoffs: Sequence[Cutoff]) -> str:
-    """Name cutoffs as the subject of what they see."""
-    these = _(" and ").join(", ".join(f"@{k}" for k in cutoffs).rsplit(", ", 1))
-    return ngettext("{} sees", "{} see", len(cutoffs)).format(these)
-
-
-def no_texts() -> InvalidInput:
-    """Return the refusal of a budget where nothing can be measured."""
-    return InvalidInput(
-        "budget",
-        ": the retrieved documents have no texts, so how many of them fit is not known",
-        "evaluate documents with their texts, or choose cutoffs by rank",
-    )
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What parts of a run found that deserves a warning once they are put together.
-
-    Attributes:
-        likeness: Whether anything matched.
-        any_grade: Whether a ground-truth document had a grade.
-        tallies: What was counted, by the sentence that says it.
-        reach: How far the lists reach.
-    """
-
-    likeness: Likeness
-    any_grade: bool
-    tallies: Mapping[str, tuple[int, ...]]
-    reach: Reach = field(default_factory=Reach)
-
-    def __add__(self, other: Findings) -> Findings:
-        tallies: Tallies = dict(self.tallies)
-        for sentence, counts in other.tallies.items():
-            before = tallies.get(sentence, (0,) * len(counts))
-            tallies[sentence] = tuple(map(sum, zip(before, counts, strict=True)))
-        any_grade = self.any_grade or other.any_grade
-        likeness, reach = self.likeness + other.likeness, self.reach + other.reach
-        return Findings(likeness, any_grade, tallies, reach)
-
-    def warn(
-        self,
-        matcher: Matcher,
-        threshold: float,
-        grade_key: str | None,
-        cutoffs: Sequence[Cutoff],
-    ) -> None:
-        """Say everything there is to say about the run, once."""
-        if grade_key is not None and not self.any_grade:
-            warn_of_no_grades(grade_key)
-        for sentence, counts in self.tallies.items():
-            warn_of(sentence, *counts)
-        self.likeness.warn(matcher, threshold)
-        self.reach.warn(cutoffs)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the findings as what JSON can hold, exactly."""
-        found = self.likeness
-        return {
-            "queries": found.n_queries,
-            "any_item": found.any_item,
-            "any_retrieved": found.any_retrieved,
-            "any_match": found.any_match,
-            "best": found.best,
-            "with_words": found.n_with_words,
-            "too_long": found.n_too_long,
-            "any_grade": self.any_grade,
-            "tallies": {sentence: list(counts) for sentence, counts in self.tallies.items()},
-            "reach": asdict(self.reach),
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Findings:
-        """Read what :meth:`to_json` returned.
-
-        Raises:
-            KeyError, TypeError, ValueError: If the content is something else.
-        """
-        likeness = Likeness(
-            int(content["queries"]),
-            bool(content["any_item"]),
-            bool(content["any_retrieved"]),
-            bool(content["any_match"]),
-            float(content["best"]),
-            int(content.get("with_words", 0)),  # what 0.1 wrote has none
-            int(content.get("too_long", 0)),
-        )
-        tallies = {str(key): tuple(map(int, counts)) for key, counts in content["tallies"].items()}
-        reach = content.get("reach", {})
-        shortest, longest, unseen = (
-            {str(name): int(number) for name, number in reach.get(one, {}).items()}
-            for one in ("shortest", "longest", "unseen")
-        )
-        n_lists, has_text = int(reach.get("n_lists", 0)), bool(reach.get("has_text", False))
-        lists = Reach(int(reach.get("most", 0)), shortest, longest, unseen, n_lists, has_text)
-        return cls(likeness, bool(content["any_grade"]), tallies, lists)
-
-
-@dataclass(frozen=True)
-class Partial:
+class Partial(OfAPart):
     """The sums and findings of a part of a run: exact, and of one size for any number of rows.
 
     Partials of the parts add up to that of the whole, in any order, however grouped.
@@ -708,8 +569,8 @@ class Partial:
     """
 
     settings: Mapping[str, str]
-    summary: Summary
-    findings: Findings
+    summary: Summary = field(metadata=joined_by(add))
+    findings: Findings = field(metadata=joined_by(add))
 
     def __add__(self, other: Partial) -> Partial:
         """Return the sums and findings of both parts.
@@ -717,25 +578,16 @@ class Partial:
         Raises:
             ValueError: If they were evaluated in different ways.
         """
-        if not isinstance(other, Partial):
-            return NotImplemented
-        for name, ours in self.settings.items():
-            theirs = other.settings.get(name, "-")
-            if ours != theirs:
-                raise InvalidInput(
-                    "",
-                    f"parts of different runs cannot be put together: {name} is {ours} in one and "
-                    f"{theirs} in the other",
-                    "evaluate all parts with the same plan",
-                )
-        return Partial(self.settings, self.summary + other.summary, self.findings + other.findings)
+        if isinstance(other, Partial):
+            _check_same(self.settings, other.settings)
+        return super().__add__(other)
 
     def to_json(self) -> dict[str, Any]:
         """Return the partial as what JSON can hold, exactly."""
         return {
             "settings": dict(self.settings),
             "summary": self.summary.to_json(),
-            "findings": self.findings.to_json(),
+            "findings": asdict(self.findings),
         }
 
     @classmethod
@@ -745,8 +597,11 @@ class Partial:
         Raises:
             KeyError, TypeError, ValueError: If the content is something else.
         """
+        found = content["findings"]
+        tallies = {name: tuple(counts) for name, counts in found["tallies"].items()}
+        reach = Reach(**found.get("reach", {}))  # 0.1.0 wrote none
         return cls(
             dict(content["settings"]),
             Summary.from_json(content["summary"]),
-            Findings.from_json(content["findings"]),
+            Findings(**{**found, "tallies": tallies, "reach": reach}),
         )

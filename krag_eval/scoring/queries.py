@@ -86,6 +86,11 @@ def judged(relevance: Relevance, k: int | None) -> Iterator[JudgedQuery]:
         listed = queries.actual[position]
         numbers = range(len(listed)) if given is None else (given[first:last] - 1).tolist()
         ranks = first_ranks[first:last].tolist()
+        matches: list[list[int]] = [[] for _ in range(n)]
+        pairs = relevance.hit_item[begin:end] - first, relevance.hit_rank[begin:end]
+        for item, place in zip(*(one.tolist() for one in pairs), strict=True):
+            if place <= n:
+                matches[place - 1].append(item)
         yield JudgedQuery(
             label=label,
             position=position,
@@ -93,22 +98,9 @@ def judged(relevance: Relevance, k: int | None) -> Iterator[JudgedQuery]:
             relevant=tuple(place in relevant for place in range(1, n + 1)),
             ground_truth=tuple(listed[number] for number in numbers),
             grades=tuple(relevance.grade[first:last].tolist()),
-            matches=_matches(
-                relevance.hit_item[begin:end] - first, relevance.hit_rank[begin:end], n
-            ),
+            matches=tuple(map(tuple, matches)),
             first_ranks=tuple(one if 0 < one <= n else None for one in ranks),
         )
-
-
-def _matches(
-    item: NDArray[np.int64], rank: NDArray[np.int64], n_documents: int
-) -> tuple[tuple[int, ...], ...]:
-    """Return the items of each document, by rank."""
-    of_documents: list[list[int]] = [[] for _ in range(n_documents)]
-    for one, place in zip(item.tolist(), rank.tolist(), strict=True):
-        if place <= n_documents:
-            of_documents[place - 1].append(one)
-    return tuple(map(tuple, of_documents))
 
 
 @dataclass(frozen=True)
@@ -131,16 +123,13 @@ class PerQuery:
         Raises:
             InvalidType: If the function returns something else than a number; it names the query.
         """
-        return np.array([self._value(query) for query in judged(relevance, k)], np.float64)
-
-    def _value(self, query: JudgedQuery) -> float:
-        value = self.function(query)
-        if value is None:
-            return np.nan
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            came = f"got {type(value).__name__} for query {query.label!r}"
-            raise InvalidType(
-                "metrics", f": {self.name!r} must return a number or None, {came}"
-            ) from None
+        values = []
+        for query in judged(relevance, k):
+            value = self.function(query)
+            try:
+                values.append(np.nan if value is None else float(value))
+            except (TypeError, ValueError):
+                came = f"got {type(value).__name__} for query {query.label!r}"
+                problem = f": {self.name!r} must return a number or None, {came}"
+                raise InvalidType("metrics", problem) from None
+        return np.array(values, np.float64)

@@ -201,10 +201,17 @@ class Relevance:
         if grade is None:
             grade = np.broadcast_to(1.0, n_items)
         elif (grade != grade[matches.same_as]).any():
-            _refuse_two_grades(item_query, grade, matches.same_as)
+            item = int(np.flatnonzero(grade != grade[matches.same_as])[0])
+            two = f"{grade[matches.same_as[item]]:g} and {grade[item]:g}"
+            raise InvalidInput(
+                "actual_docs",
+                f"lists the same document with the grades {two}",
+                "give it one grade",
+                query=int(item_query[item]),
+            )
         if n_alternatives is None:
             n_alternatives = np.broadcast_to(np.int64(1), n_items)
-        item, rank, similarity = matches.item, matches.rank, matches.similarity
+        pairs, rank, similarity = matches.item, matches.rank, matches.similarity
         pieces = matches.pieces
         repeats = matches.same_as != np.arange(n_items)
         n_repeats = int(repeats.sum())
@@ -217,15 +224,15 @@ class Relevance:
         if not kept.all():
             item_number = numbers_within(item_query)[kept]
             number = np.cumsum(kept) - 1
-            pair_kept = kept[item]
-            item = number[item[pair_kept]]
+            pair_kept = kept[pairs]
+            pairs = number[pairs[pair_kept]]
             rank, similarity = rank[pair_kept], similarity[pair_kept]
             item_query, grade = item_query[kept], grade[kept]
             n_alternatives = n_alternatives[kept]
             pieces = None if pieces is None else pieces.of_items(kept)
         return (RelevanceTogether if union else cls)(
             n_retrieved, item_query, grade, n_alternatives,
-            item, rank, similarity, threshold, n_repeats, item_number, pieces, aspects=known,
+            pairs, rank, similarity, threshold, n_repeats, item_number, pieces, aspects=known,
         )  # fmt: skip
 
     def warn_of_repeats(self) -> None:
@@ -250,11 +257,7 @@ class Relevance:
             InvalidInput: If the matcher does not know.
         """
         if self.pieces is None:
-            raise InvalidInput(
-                "matcher",
-                ": only coverage knows which words of the ground truth a document holds",
-                Advice("choose {}", matcher="coverage"),
-            )
+            raise words_unknown()
         return self.pieces
 
     @property
@@ -297,20 +300,60 @@ class Relevance:
         """
         cut = self._cuts.get(budget)
         if cut is None:
-            prefix = self.prefix(budget)
-            kept = self.pair_rank <= prefix[self.item_query[self.pair_item]]
-            cut = self._cuts[budget] = replace(
-                self,
-                n_retrieved=_shared(prefix),
-                pair_item=self.pair_item[kept],
-                pair_rank=self.pair_rank[kept],
-                pair_similarity=self.pair_similarity[kept],
-                lengths=None,
-                pieces=self._pieces_within(prefix),
-                looked_at=self._judged_of(self._ranks <= np.repeat(prefix, self.n_retrieved)),
-                _counts={},
-            )
+            seen = self._ranks <= np.repeat(self.prefix(budget), self.n_retrieved)
+            cut = self._cuts[budget] = replace(self._of(seen), lengths=None)
         return cut
+
+    def condensed(self) -> Relevance:
+        """Return what was found in the lists without the documents that are not judged.
+
+        Sakai's condensed lists (2007): the others move up.
+        """
+        kept = self.judged.known
+        found, queries = self._of(kept), self.queries
+        if queries is not None:
+            ends = np.cumsum(self.n_retrieved).tolist()
+            lists = [
+                list(compress(of_query, kept[end - len(of_query) : end].tolist()))
+                for of_query, end in zip(queries.predicted, ends, strict=True)
+            ]
+            queries = replace(queries, predicted=Lists(lists))
+        return replace(found, queries=queries)
+
+    def _of(self, kept: NDArray[np.bool_]) -> Relevance:
+        """Return what was found in the lists without some documents; the others move up.
+
+        Args:
+            kept: Whether each retrieved document is kept; shape (documents,).
+        """
+        query = self._document_query
+        new_rank = np.zeros(len(kept), np.int64)
+        new_rank[kept] = numbers_within(query[kept])
+        place = self._starts[self.item_query[self.pair_item]] + self.pair_rank - 1
+        pairs = kept[place]
+        pieces, looked_at = self.pieces, self.looked_at
+        if pieces is not None:
+            start = self._starts[self.item_query[pieces.alternative_item]]
+            pieces = pieces.moved(kept, new_rank, start)
+        if looked_at is not None:
+            keys = [*compress(looked_at.keys, kept.tolist())]
+            looked_at = replace(self.judged, number=self.judged.number[kept], keys=keys)
+        return replace(
+            self,
+            n_retrieved=_shared(np.bincount(query[kept], minlength=self.n_queries)),
+            pair_item=self.pair_item[pairs],
+            pair_rank=new_rank[place[pairs]],
+            pair_similarity=self.pair_similarity[pairs],
+            lengths=self.lengths and {unit: one[kept] for unit, one in self.lengths.items()},
+            pieces=pieces,
+            looked_at=looked_at,
+            _counts={},
+        )
+
+    @cached_property
+    def _document_query(self) -> IntArray:
+        """Query of every retrieved document, in order; shape (documents,)."""
+        return np.repeat(np.arange(self.n_queries), self.n_retrieved)
 
     @property
     def _ranks(self) -> IntArray:
@@ -322,23 +365,6 @@ class Relevance:
     def _starts(self) -> IntArray:
         """Where each query's documents begin among all; shape (queries,)."""
         return np.asarray(np.cumsum(self.n_retrieved) - self.n_retrieved, np.int64)
-
-    def _pieces_within(self, prefix: IntArray) -> Pieces | None:
-        if self.pieces is None:
-            return None
-        last_rank = prefix[self.item_query[self.pieces.alternative_item]]
-        return self.pieces.within(last_rank, self._ranks <= np.repeat(prefix, self.n_retrieved))
-
-    def _judged_of(self, kept: NDArray[np.bool_]) -> Judged | None:
-        """Return what is known of some of the documents, settled for all of them."""
-        if self.looked_at is None:
-            return None
-        keys = self.looked_at.keys
-        return replace(
-            self.judged,
-            number=self.judged.number[kept],
-            keys=[*compress(keys, kept.tolist())],
-        )
 
     @cached_property
     def judged(self) -> Judged:
@@ -361,17 +387,6 @@ class Relevance:
         n_others = looked_at.n_others - np.bincount(found[0], minlength=self.n_queries)
         return replace(looked_at, number=number, n_others=n_others)
 
-    def judged_count(self, lowest: int, k: int | None) -> IntArray:
-        """Return, within the cutoff, the documents whose number is at least the lowest; (queries,).
-
-        So :attr:`Judged.RELEVANT` counts those that are judged.
-        """
-        wanted = self.judged.number >= lowest
-        if k is not None:
-            wanted &= self._ranks <= k
-        query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
-        return np.asarray(np.bincount(query[wanted], minlength=self.n_queries), np.int64)
-
     def before_first(self, wanted: NDArray[np.bool_]) -> IntArray:
         """Return how many of the wanted documents stand before each covered item; (covered,).
 
@@ -384,8 +399,7 @@ class Relevance:
 
     def first_of_others(self) -> NDArray[np.bool_]:
         """Return where each judged document that is not relevant first stands; (documents,)."""
-        query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
-        number = self.judged.number
+        query, number = self._document_query, self.judged.number
         others = np.flatnonzero(number >= 0)
         step = int(number.max(initial=0)) + 1
         _, first = np.unique(query[others] * step + number[others], return_index=True)
@@ -399,58 +413,7 @@ class Relevance:
         wanted = ~self.judged.known
         if k is not None:
             wanted &= ranks <= k
-        query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
-        return query[wanted], ranks[wanted]
-
-    def condensed(self) -> Relevance:
-        """Return what was found in the lists without the documents that are not judged.
-
-        Sakai's condensed lists (2007): the others move up.
-        """
-        kept = self.judged.known
-        query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
-        new_rank = np.zeros(len(kept), np.int64)
-        new_rank[kept] = numbers_within(query[kept])
-        place = self._starts[self.item_query[self.pair_item]] + self.pair_rank - 1
-        pairs = kept[place]
-        lengths = {unit: one[kept] for unit, one in (self.lengths or {}).items()}
-        return replace(
-            self,
-            n_retrieved=np.bincount(query[kept], minlength=self.n_queries),
-            pair_item=self.pair_item[pairs],
-            pair_rank=new_rank[place[pairs]],
-            pair_similarity=self.pair_similarity[pairs],
-            lengths=lengths if self.lengths is not None else None,
-            pieces=self._pieces_moved(kept, new_rank),
-            queries=None if self.queries is None else self._queries_of(kept),
-            looked_at=self._judged_of(kept),
-            _counts={},
-        )
-
-    def _pieces_moved(self, kept: NDArray[np.bool_], new_rank: IntArray) -> Pieces | None:
-        pieces = self.pieces
-        if pieces is None:
-            return None
-        start = self._starts[self.item_query[pieces.alternative_item]]
-        added = start[pieces.added_alternative] + pieces.added_rank - 1
-        spans = start[pieces.span_alternative] + pieces.span_rank - 1
-        return replace(
-            pieces.taken(slice(None), kept, kept[added], kept[spans]),
-            added_rank=new_rank[added[kept[added]]],
-            span_rank=new_rank[spans[kept[spans]]],
-        )
-
-    def _queries_of(self, kept: NDArray[np.bool_]) -> QuerySet | None:
-        queries = self.queries
-        if queries is None:
-            return None
-        ends = np.cumsum(self.n_retrieved).tolist()
-        flags = kept.tolist()
-        lists = [
-            list(compress(of_query, flags[end - len(of_query) : end]))
-            for of_query, end in zip(queries.predicted, ends, strict=True)
-        ]
-        return replace(queries, predicted=Lists(lists))
+        return self._document_query[wanted], ranks[wanted]
 
     def retrieved_within(self, k: int | None) -> IntArray:
         """Return the documents retrieved within the cutoff, min(k, m); shape (queries,)."""
@@ -468,9 +431,8 @@ class Relevance:
 
     def relevant_within(self, k: int | None) -> IntArray:
         """Return the relevant documents within the cutoff; shape (queries,)."""
-        if self._one_to_one:
-            return self.covered_within(k)
-        return self._count("relevant", k, self.relevant.query, self.relevant.rank)
+        query, _, since = self.relevant_from
+        return self._count("relevant", k, query, since)
 
     def covered_within(self, k: int | None) -> IntArray:
         """Return the items covered within the cutoff; shape (queries,)."""
@@ -491,29 +453,28 @@ class Relevance:
         return _shared(np.bincount(self.item_query, minlength=len(self.n_retrieved)))
 
     @cached_property
-    def _matched(self) -> NDArray[np.bool_] | None:
-        """Whether each pair matches; ``None`` if all do, as where matching is yes or no."""
+    def _hits(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Item, rank and similarity of every hit: of the pairs that match."""
+        pairs = self.pair_item, self.pair_rank, self.pair_similarity
         matched = self.pair_similarity >= self.threshold
-        return None if matched.all() else matched
+        if matched.all():  # as where matching is yes or no
+            return pairs
+        return pairs[0][matched], pairs[1][matched], pairs[2][matched]
 
-    @cached_property
+    @property
     def hit_item(self) -> IntArray:
-        """Item of each matching pair, sorted; shape (hits,)."""
-        return self._matching(self.pair_item)
+        """Item of each hit, sorted; shape (hits,)."""
+        return self._hits[0]
 
-    @cached_property
+    @property
     def hit_rank(self) -> IntArray:
-        """Rank of each matching pair, ascending within its item; shape (hits,)."""
-        return self._matching(self.pair_rank)
+        """Rank of each hit, ascending within its item; shape (hits,)."""
+        return self._hits[1]
 
-    @cached_property
+    @property
     def hit_similarity(self) -> FloatArray:
-        """Similarity of each matching pair; shape (hits,)."""
-        return self._matching(self.pair_similarity)
-
-    def _matching(self, of_pairs: NDArray[Number]) -> NDArray[Number]:
-        """Keep the pairs that match."""
-        return of_pairs if self._matched is None else of_pairs[self._matched]
+        """Similarity of each hit: where documents count together, that of what they hold."""
+        return self._hits[2]
 
     @cached_property
     def hit_number(self) -> IntArray:
@@ -546,14 +507,6 @@ class Relevance:
     def _one_hit_each(self) -> bool:
         """Whether no item is matched by more than one document."""
         return bool((self.hit_item[1:] != self.hit_item[:-1]).all())
-
-    @cached_property
-    def _one_to_one(self) -> bool:
-        """Whether, beyond that, no document matches more than one item.
-
-        Then relevant documents and covered items are two names of the same pairs.
-        """
-        return self._one_hit_each and len(self.relevant.start) == len(self.relevant.order)
 
     @cached_property
     def covered_query(self) -> IntArray:
@@ -734,21 +687,6 @@ class RelevanceTogether(Relevance):
         return items[order], ranks[order], similarities[order]
 
     @cached_property
-    def hit_item(self) -> IntArray:
-        """Item of each hit, sorted; shape (hits,)."""
-        return self._hits[0]
-
-    @cached_property
-    def hit_rank(self) -> IntArray:
-        """Rank of each hit, ascending within its item; shape (hits,)."""
-        return self._hits[1]
-
-    @cached_property
-    def hit_similarity(self) -> FloatArray:
-        """Share held together where an item is completed, later of one document; (hits,)."""
-        return self._hits[2]
-
-    @cached_property
     def piece_rows(self) -> NDArray[np.bool_]:
         """Whether each addition of tokens helps to complete an item; shape (additions,)."""
         pieces = self.pieces_known
@@ -795,11 +733,6 @@ class RelevanceTogether(Relevance):
         query, rank, since = query[order], rank[order], since[order]
         first = (np.diff(query, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)
         return query[first], rank[first], since[first]
-
-    def relevant_within(self, k: int | None) -> IntArray:
-        """Return the relevant documents within the cutoff; shape (queries,)."""
-        query, _, since = self.relevant_from
-        return self._count("relevant", k, query, since)
 
     def relevant_until_first_within(self, k: int | None) -> IntArray:
         """Return, of the documents relevant within the cutoff, those up to each first rank."""
@@ -933,20 +866,20 @@ def judgements_unknown(argument: str = "metrics") -> InvalidInput:
     )
 
 
+def words_unknown(argument: str = "matcher", name: str = "") -> InvalidInput:
+    """Return the error for what counts words, under a matcher that cannot tell."""
+    return InvalidInput(
+        argument,
+        f": {name or 'this'} counts words of the ground truth, and only the matcher coverage knows "
+        "which of them a document holds",
+        Advice("choose {}", matcher="coverage"),
+    )
+
+
 def aspects_unknown(argument: str = "metrics", name: str = "") -> InvalidInput:
     """Return the error for what needs to know which aspects a question has."""
     return InvalidInput(
         argument,
         f": {name or 'this'} counts aspects of a question, and which there are is not known",
         Advice("pass {}: the metadata key of the ground truth that holds them", aspect_key=...),
-    )
-
-
-def _refuse_two_grades(item_query: IntArray, grade: FloatArray, same_as: IntArray) -> None:
-    item = int(np.flatnonzero(grade != grade[same_as])[0])
-    raise InvalidInput(
-        "actual_docs",
-        f"lists the same document with the grades {grade[same_as[item]]:g} and {grade[item]:g}",
-        "give it one grade",
-        query=int(item_query[item]),
     )
