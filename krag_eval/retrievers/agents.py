@@ -22,7 +22,7 @@ from krag_eval._language import N_, _
 from krag_eval.documents import Location
 from krag_eval.errors import Advice, InvalidInput, InvalidType, warn
 from krag_eval.retrievers import recording
-from krag_eval.retrievers.asking import Asking, Call
+from krag_eval.retrievers.asking import Asking, Call, query_in
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
 from krag_eval.retrievers.recording import MESSAGES, Question, RetrievalRecorder, Seen, strand
 from krag_eval.retrievers.verbs import Asks, asks, twin_of
@@ -422,7 +422,7 @@ def _search_in(message: ToolMessage, asked: dict[str | None, Any]) -> Seen | Non
         return None
     call = asked.get(message.tool_call_id, {})
     name = message.name or call.get("name") or "tool"
-    seen = Seen(name, recording.query_in(call.get("args", "")), outermost=True, documents=documents)
+    seen = Seen(name, query_in(call.get("args", "")), outermost=True, documents=documents)
     seen.tool, seen.certain = recording.ToolCall(message.tool_call_id), documents is not None
     seen.error = ToolException(str(message.text)) if documents is None else None
     return seen

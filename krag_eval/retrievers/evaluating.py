@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_core.runnables.config import RunnableConfig, get_config_list
@@ -24,9 +23,7 @@ from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents
 from krag_eval.errors import InvalidInput, InvalidType, Refusal, clipped, muted, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
-from krag_eval.matching.timeouts import in_loop, n_threads
-from krag_eval.results.latency import RetrievalRun
-from krag_eval.retrievers.asking import Answers, Asking, Call, RetrieverLike, Round, kind_of
+from krag_eval.retrievers.asking import Answered, Answers, Asking, Call, RetrieverLike, Round
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 from krag_eval.retrievers.verbs import Asks, asks, twin_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, deepest, spelled
@@ -325,7 +322,7 @@ class Questions:
             if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
                 return _of_rows(dataset)
         fix = "read a file by load_dataset" if isinstance(dataset, str | os.PathLike) else ""
-        raise InvalidType("dataset", f"must be {_SHAPES}, got {kind_of(dataset)}", fix)
+        raise errors.must("dataset", f"be {_SHAPES}", dataset, fix, InvalidType)
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return options for the evaluator, with what the data set brings where they are silent."""
@@ -369,7 +366,7 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
     texts, actual = [], []
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            problem = f'must be a row {{"question": …, "actual": [documents]}}, got {kind_of(row)}'
+            problem = f'must be a row {{"question": …, "actual": [documents]}}, got {clipped(row)}'
             raise InvalidType("dataset", problem, query=at)
         for name in ("question", "actual"):
             if name not in row:
@@ -507,12 +504,23 @@ class Run:
     """One way to ask a retriever the questions; checked.
 
     It can be run again, for the queries that failed.
+
+    Attributes:
+        call: How the retriever is asked.
+        evaluation: What it is asked, and how its answers are evaluated.
+        asking: How many questions at a time, for how long, and what is kept.
+        title: What stands before the progress bar.
+        in_any_loop: Whether an async function may be asked also where an event loop is running, as
+            in a notebook. It is asked in another.
+        known: Position -> an answer that need not be asked for.
     """
 
     call: Call
     evaluation: Evaluation
     asking: Asking
     title: str = "retrieving"
+    in_any_loop: bool = False
+    known: Mapping[int, Answered] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         config, n = self.asking.config, len(self.evaluation.questions)
@@ -520,106 +528,30 @@ class Run:
             problem = f"must have one config per question, {n}, got {len(config)}"
             raise InvalidInput("config", problem, "pass a single config to use it for all")
 
-    def now(self, known: Answers | None = None, *, in_any_loop: bool = False) -> EvaluationResult:
+    def now(self, **changes: Any) -> EvaluationResult:
         """Ask what is not known, and evaluate everything.
 
         Args:
-            known: Answers that need not be asked for.
-            in_any_loop: Whether an async function may be asked also where an event loop is running,
-                as in a notebook. It is asked in another.
+            **changes: What is asked otherwise than the first time.
         """
-        if self.call.is_async_only and not in_any_loop:
+        run = self._changed(changes)
+        if run.call.is_async_only and not run.in_any_loop:
             _check_no_loop()
-        with self.call.asked(self.evaluation.questions.texts):
-            with self._gathering(known) as answers:
-                while positions := answers.unasked():
-                    round_, configs = self._round(answers, positions)
-                    if self.call.is_async_only:
-                        self._ask_in_loop(round_, configs, answers)
-                    else:
-                        round_.now(configs)
-                    self._check(answers)
-            return self._result(answers)
-
-    async def soon(self, known: Answers | None = None) -> EvaluationResult:
-        """Do as :meth:`now`, asking asynchronously."""
-        with self.call.asked(self.evaluation.questions.texts):
-            with self._gathering(known) as answers:
-                while positions := answers.unasked():
-                    round_, configs = self._round(answers, positions)
-                    await round_.soon(configs)
-                    self._check(answers)
-            return self._result(answers)
-
-    def _round(
-        self, answers: Answers, positions: list[int]
-    ) -> tuple[Round, dict[int, RunnableConfig]]:
-        """Return what asks, and LangChain's config for each position, in objects of its own."""
-        given, most = self.asking.config, self.asking.max_concurrency
-        if not isinstance(given, Mapping | None):
-            given = [given[i] for i in positions]
-        configs = get_config_list(given, len(positions))
-        if most is not None:
-            configs = [{**one, "max_concurrency": most} for one in configs]
-        n_at_once = configs[0].get("max_concurrency") or n_threads()
-        texts = self.evaluation.questions.texts
-        round_ = Round(self.call, texts, answers, self.asking.timeout, n_at_once)
-        return round_, dict(zip(positions, configs, strict=True))
-
-    def _ask_in_loop(
-        self, round_: Round, configs: dict[int, RunnableConfig], answers: Answers
-    ) -> None:
-        try:
-            in_loop(self.asking.timeout, partial(round_.soon, configs), round_.stop)
-        except TimeoutError:  # one call holds up the loop, and so all of them
-            answers.n_lost = min(round_.n_at_once, len(configs))
-
-    def _check(self, answers: Answers) -> None:
-        answers.fail_unasked()
-        answers.raise_what_stopped(self.evaluation.questions.labels)
-
-    def _gathering(self, known: Answers | None) -> Answers:
-        """Return where answers go, with those that need not be asked for."""
-        texts, path = self.evaluation.questions.texts, self.asking.checkpoint
-        answers = Answers(len(texts), on_error=self.asking.on_error)
-        call, key = self.call, self.asking.checkpoint_key
-        purpose = partial(purpose_of, call.runnable, call.settings, texts, key)
-        keeper = None if path is None else Checkpoint(path, purpose())
-        for position, one in keeper.answers.items() if keeper is not None else ():
-            answers.known(position, *one)
-        for position, documents in enumerate(known.documents if known is not None else ()):
-            if known is not None and documents is not None and answers.documents[position] is None:
-                answers.known(position, documents, known.seconds[position])
-                if keeper is not None:  # its file was deleted meanwhile
-                    keeper.append(position, documents, float(known.seconds[position]))
-        done = len(texts) - len(answers.missing())
-        bar = bar_of(self.asking.progress, total=len(texts), done=done, title=self.title)
-        return answers.gather(keeper, bar)
-
-    def _result(self, answers: Answers) -> EvaluationResult:
-        answers.warn_of_failures(self.evaluation.questions.labels)
-        run = RetrievalRun(
-            seconds=answers.seconds,
-            failures=tuple(failure for _, failure in sorted(answers.failures.items())),
-            again=_Again(self, answers) if answers.failures else None,
-        )
-        with bars(self.asking.progress):
-            result = self.evaluation.result([one or [] for one in answers.documents])
-        return replace(result, retrieval=run)
-
-
-@dataclass(frozen=True)
-class _Again:
-    """The run and its answers: what a result needs to ask its failed queries again."""
-
-    run: Run
-    answers: Answers
-
-    def now(self, **changes: Any) -> EvaluationResult:
-        return self._changed(changes).now(self.answers)
+        with run._answers() as answers:
+            while positions := answers.unasked():
+                round_ = run._round(answers, positions)
+                (round_.in_loop if run.call.is_async_only else round_.now)()
+                answers.raise_what_stopped()
+            return run._result(answers)
 
     async def soon(self, **changes: Any) -> EvaluationResult:
-        return await self._changed(changes).soon(self.answers)
+        """Do as :meth:`now`, asking asynchronously."""
+        run = self._changed(changes)
+        with run._answers() as answers:
+            while positions := answers.unasked():
+                await run._round(answers, positions).soon()
+                answers.raise_what_stopped()
+            return run._result(answers)
 
     def _changed(self, changes: dict[str, Any]) -> Run:
         allowed = ("on_error", "max_concurrency", "timeout", "config", "progress")
@@ -627,7 +559,42 @@ class _Again:
             if name not in allowed:
                 named = ", ".join(map(repr, allowed))
                 raise InvalidType(name, f": retry_failed() takes {named} alone, got {name!r}")
-        return replace(self.run, asking=replace(self.run.asking, **changes))
+        return replace(self, asking=replace(self.asking, **changes)) if changes else self
+
+    @contextmanager
+    def _answers(self) -> Iterator[Answers]:
+        """Yield where answers go, with those that need not be asked for."""
+        questions, asking, call = self.evaluation.questions, self.asking, self.call
+        with call.asked(questions.texts):
+            keeper = None
+            if asking.checkpoint is not None:
+                key = asking.checkpoint_key
+                purpose = purpose_of(call.runnable, call.settings, questions.texts, key)
+                keeper = Checkpoint(asking.checkpoint, purpose)
+            with Answers(questions.labels, asking.on_error, keeper) as answers:
+                answers.add_known(self.known)
+                n, done = len(questions), len(answers.known)
+                answers.bar = bar_of(asking.progress, total=n, done=done, title=self.title)
+                yield answers
+
+    def _round(self, answers: Answers, positions: list[int]) -> Round:
+        """Return what asks, with LangChain's config for each position in an object of its own."""
+        given, most = self.asking.config, self.asking.max_concurrency
+        if not isinstance(given, Mapping | None):
+            given = [given[i] for i in positions]
+        configs = get_config_list(given, len(positions))
+        if most is not None:
+            configs = [{**one, "max_concurrency": most} for one in configs]
+        by_position = dict(zip(positions, configs, strict=True))
+        texts = self.evaluation.questions.texts
+        return Round(self.call, texts, answers, self.asking.timeout, by_position)
+
+    def _result(self, answers: Answers) -> EvaluationResult:
+        answers.close()
+        run = answers.run(replace(self, known=answers.known))
+        with bars(self.asking.progress):
+            result = self.evaluation.result(answers.documents())
+        return replace(result, retrieval=run)
 
 
 def _check_no_loop() -> None:

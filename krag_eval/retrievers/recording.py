@@ -33,7 +33,7 @@ from krag_eval.documents import Location, as_document, checked_tags, documents_i
 from krag_eval.errors import Advice, InvalidInput, InvalidType, Refusal, clipped, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
-from krag_eval.retrievers.asking import Answer, Wrapped
+from krag_eval.retrievers.asking import Answer, Call, Wrapped, query_in
 from krag_eval.retrievers.evaluating import Questions, Rows, called
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
 
@@ -321,7 +321,7 @@ class RetrievalRecorder(BaseCallbackHandler):
         Raises:
             TypeError: If it cannot be run; when it is, if it returns no list of documents.
         """
-        return Wrapped(self, retriever, name, input_key=input_key, output_key=output_key)
+        return Wrapped(self, Call.of(retriever, input_key, output_key), name)
 
     # What LangChain calls.
 
@@ -564,19 +564,6 @@ def _is_document(value: Any) -> bool:
     if isinstance(value, Mapping):
         return isinstance(value.get("page_content"), str)
     return hasattr(value, "page_content")
-
-
-def query_in(given: Any) -> str:
-    """Return what a tool was asked to search for: its ``query``, or its only text.
-
-    >>> query_in({"query": "hours", "language": "en"}), query_in({"q": "hours", "n": 3})
-    ('hours', 'hours')
-    """
-    if not isinstance(given, Mapping):
-        return str(given)
-    texts = [text for text in given.values() if isinstance(text, str)]
-    asked = given.get("query", texts[0] if len(texts) == 1 else None)
-    return asked if isinstance(asked, str) else str(dict(given))
 
 
 def strand() -> tuple[int, object]:

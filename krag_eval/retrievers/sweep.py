@@ -709,8 +709,8 @@ def _asked_now(
     asking = setup.asking
     if kept is not None:
         asking = replace(asking, checkpoint=kept.answers, checkpoint_key=kept.key)
-    run = Run(Call.of(retriever), setup.evaluation, asking, _name_of(*place))
-    return run.now(in_any_loop=True)
+    name = _name_of(*place)
+    return Run(Call.of(retriever), setup.evaluation, asking, name, in_any_loop=True).now()
 
 
 @dataclass(frozen=True)
