@@ -380,28 +380,27 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
         actual.append(documents_in(row["actual"], where, ground_truth=True))
     tags = table.TagReader(_ASKED, choice=True)
     found = tags.columns([tags.read(row, table.Mark()) for row in rows])
-    labels = _labels(texts, [row.get("id") for row in rows])
+    labels = labels_of(texts, [row.get("id") for row in rows])
     return Questions(texts, labels, actual, tags=found, notes=table.notes_on(tags.left_out))
 
 
-def _labels(texts: list[str], ids: list[Any]) -> list[str | int]:
+def labels_of(texts: list[str], ids: Sequence[Any] = ()) -> list[str | int]:
     """Label by question; where questions repeat, by id, or by position where there is no id."""
     different = len(set(texts))
     if different == len(texts):
         return list(texts)
-    known = all(isinstance(one, str | int) and not isinstance(one, bool) for one in ids)
-    by_ids = known and len(set(ids)) == len(ids)
     told = _(
-        "dataset: {n} queries have {different} different questions, so all are labelled by their "
-        "positions."
+        "{n} queries have {different} different questions, so all are labelled by their positions."
     )
-    if by_ids:
+    labels: list[str | int] = list(range(len(texts)))
+    known = all(isinstance(one, str | int) and not isinstance(one, bool) for one in ids)
+    if known and len(set(ids)) == len(texts):
         told = _(
-            "dataset: {n} queries have {different} different questions, so all are labelled by "
-            "their ids."
+            "{n} queries have {different} different questions, so all are labelled by their ids."
         )
+        labels = list(ids)
     warn(told.format(n=len(texts), different=different))
-    return ids if by_ids else list(range(len(texts)))
+    return labels
 
 
 def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
