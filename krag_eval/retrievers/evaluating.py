@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from langchain_core.runnables.config import RunnableConfig, get_config_list
 
@@ -32,7 +32,6 @@ from krag_eval.statistics.intervals import Clusters, check_sampling
 
 if TYPE_CHECKING:
     import pandas as pd
-    from typing_extensions import TypeIs
 
     from krag_eval.documents import DocumentLike
     from krag_eval.matching.base import Matcher
@@ -317,8 +316,10 @@ class Questions:
                 return _of_rows(loading.rows_by_question(dataset))
             if _is_foreign(dataset):
                 return _of_dataset(loading.dataset_in(dataset))
-            if _is_frame(dataset):
-                return _of_frame(dataset)
+            if table.is_frame(dataset):
+                frame = cast("pd.DataFrame", dataset).rename(columns=str)
+                once = frame.loc[:, ~frame.columns.duplicated(keep=False)]
+                return _of_rows(once.to_dict("records"))
             if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
                 return _of_rows(dataset)
         fix = "read a file by load_dataset" if isinstance(dataset, str | os.PathLike) else ""
@@ -344,20 +345,6 @@ def _of_dataset(dataset: Dataset) -> Questions:
         raise InvalidInput("dataset", problem, fix)
     given = [*dataset.questions], [*dataset.queries], [*dataset.actual]
     return Questions(*given, dataset.defaults, dataset.tags)
-
-
-def _of_frame(frame: pd.DataFrame) -> Questions:
-    names = [name for name in ("question", "actual", "id") if name in frame.columns]
-    if names[:2] != ["question", "actual"]:
-        absent = "actual" if "question" in names else "question"
-        columns = ", ".join(map(repr, frame.columns))
-        problem = f": the data frame has no column {absent!r}, only {columns}"
-        raise InvalidInput("dataset", problem, _LOAD)
-    questions = _of_rows(frame[names].to_dict("records"))
-    once = frame.loc[:, ~frame.columns.duplicated(keep=False)]
-    records = table.Records.of_frame(once, "dataset", _ASKED, tags=True)
-    tags, notes = table.tags_of(records, _ASKED, choice=True)
-    return replace(questions, tags=tags, notes=notes)
 
 
 def _of_rows(rows: Sequence[Any]) -> Questions:
@@ -403,19 +390,14 @@ def labels_of(texts: list[str], ids: Sequence[Any] = ()) -> list[str | int]:
     return labels
 
 
-def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(value, pandas.DataFrame)
-
-
 def _is_foreign(value: object) -> bool:
     """Tell whether this is a table that load_dataset knows and that is not in our own columns."""
-    if isinstance(value, Mapping) or (table.is_frame(value) and not _is_frame(value)):
+    pandas = sys.modules.get("pandas")
+    is_frame = pandas is not None and isinstance(value, pandas.DataFrame)
+    if isinstance(value, Mapping) or (table.is_frame(value) and not is_frame):
         return True
-    names: Iterable[Any] = ()
-    if _is_frame(value):
-        names = value.columns
-    elif isinstance(value, Sequence) and len(value):
+    names: Iterable[Any] = getattr(value, "columns", ()) if is_frame else ()
+    if isinstance(value, Sequence) and len(value):
         first = example_as_row(value[0]) or value[0]
         names = first if isinstance(first, Mapping) else ()
     own = {"question", "actual"} <= {*names}

@@ -213,7 +213,7 @@ def test_repeated_questions_are_labelled_by_their_ids():
         ),
         ([{"question": "q", "actual": "a"}], TypeError, "is plain text"),
         ([{"question": "", "actual": []}], TypeError, r"\['question'\] must be"),
-        (pd.DataFrame({"asked": ["q"], "actual": [[]]}), ValueError, "has no column 'question'"),
+        (pd.DataFrame({"asked": ["q"], "actual": [[]]}), ValueError, "has no 'question'"),
         (
             pd.DataFrame({"question": ["q", None], "actual": [["a"]] * 2}),
             TypeError,
