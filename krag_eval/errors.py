@@ -392,23 +392,6 @@ def clipped(value: object) -> str:
     return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
 
 
-def clipped_apart(text: str, other: str) -> str:
-    """Represent a long text by the part around the place where it differs from another.
-
-    >>> clipped_apart("When does it open?", "When does it close?")
-    "'When does it open?'"
-    >>> clipped_apart("very " * 20 + "good indeed", "very " * 20 + "bad")
-    "…'ery very very very very very very very very very good indeed'"
-    """
-    if len(text) <= _WIDTH:
-        return repr(text)
-    pairs = enumerate(zip(text, other, strict=False))
-    same = next((place for place, (ours, theirs) in pairs if ours != theirs), len(other))
-    start = max(0, min(same - _WIDTH * 3 // 4, len(text) - _WIDTH))
-    end = start + _WIDTH
-    return f"{'…' * (start > 0)}{text[start:end]!r}{'…' * (end < len(text))}"
-
-
 def told_apart(value: float, bound: float, form: str = ".4f") -> tuple[str, str]:
     """Write a number and the bound it is held against, with the digits it takes to tell them apart.
 

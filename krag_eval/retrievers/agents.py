@@ -6,7 +6,7 @@ LangChain loads with this module.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -22,7 +22,7 @@ from krag_eval._language import N_, _
 from krag_eval.documents import Location
 from krag_eval.errors import Advice, InvalidInput, InvalidType, warn
 from krag_eval.retrievers import recording
-from krag_eval.retrievers.asking import Asking, Call
+from krag_eval.retrievers.asking import Asking, Call, query_in
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
 from krag_eval.retrievers.recording import MESSAGES, Question, RetrievalRecorder, Seen, strand
 from krag_eval.retrievers.verbs import Asks, asks, twin_of
@@ -230,8 +230,9 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
 
     def _kept(self, text: str, watching: RetrievalRecorder) -> Question:
         """Return all that was seen as one question, and keep it."""
-        question = Question({MESSAGES: text}, strand(), after_others=False, by_agent=True)
-        question.given = self._given(text)
+        question = Question(after_others=False)
+        question.take(self._given(text))
+        question.by_agent = True
         for one in [*watching._questions.values()]:
             question.seen += one.seen
             question.order.update(one.order)
@@ -399,30 +400,32 @@ def _questions_in(messages: Sequence[BaseMessage]) -> Iterator[Question]:
         if message.type == "human":
             if turn is not None and answered:
                 yield turn
-            turn = Question({MESSAGES: str(message.text)}, strand(), after_others=True)
-            turn.given, turn.by_agent = {MESSAGES: [message]}, True
+            turn = Question(after_others=True)
+            turn.take({MESSAGES: [message]})
             answered = False
             continue
         answered = True
         asked.update({call["id"]: call for call in getattr(message, "tool_calls", ())})
-        seen = _search_in(message, asked) if isinstance(message, ToolMessage) else None
-        if seen is not None and turn is None:
-            problem = f": the tool {seen.name!r} answered before any message of a human"
+        searched = isinstance(message, ToolMessage) and _search_in(message, asked)
+        if searched and turn is None:
+            problem = f": the tool {searched['name']!r} answered before any message of a human"
             raise InvalidInput("conversations", problem, "pass the messages from the beginning")
-        if seen is not None and turn is not None:
-            turn.seen.append(seen)
+        if searched and turn is not None:
+            turn.seen.append(Seen(turn, "tool", **searched))
     if turn is not None:
         yield turn
 
 
-def _search_in(message: ToolMessage, asked: dict[str | None, Any]) -> Seen | None:
+def _search_in(message: ToolMessage, asked: Mapping[str | None, Any]) -> dict[str, Any] | None:
     """Return the search that a tool's message tells of; ``None`` if the tool did not search."""
     documents = recording.documents_found(message.artifact)
     if documents is None and message.status != "error":
         return None
     call = asked.get(message.tool_call_id, {})
-    name = message.name or call.get("name") or "tool"
-    seen = Seen(name, recording.query_in(call.get("args", "")), outermost=True, documents=documents)
-    seen.tool, seen.certain = recording.ToolCall(message.tool_call_id), documents is not None
-    seen.error = ToolException(str(message.text)) if documents is None else None
-    return seen
+    return {
+        "name": message.name or call.get("name") or "tool",
+        "query": query_in(call.get("args", "")),
+        "documents": documents,
+        "error": ToolException(str(message.text)) if documents is None else None,
+        "call_id": message.tool_call_id,
+    }

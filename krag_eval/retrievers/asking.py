@@ -11,18 +11,16 @@ import math
 import os
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, config as configs_of
 
 from krag_eval import errors
@@ -31,10 +29,11 @@ from krag_eval._language import _
 from krag_eval.documents import DocumentLike, as_document, check_documents
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, warn
 from krag_eval.matching import timeouts
-from krag_eval.results.latency import Failure
+from krag_eval.results.latency import Failure, RetrievalRun
 
 if TYPE_CHECKING:
     from krag_eval._io import Bar
+    from krag_eval.results.latency import Retry
     from krag_eval.retrievers.checkpoint import Checkpoint
 
 #: After so many failures and no answer, a retriever is thought to be broken.
@@ -75,163 +74,165 @@ class Asking:
                 raise InvalidInput("checkpoint_key", problem, fix)
 
 
+#: What a query was answered with, and in how many seconds.
+Answered: TypeAlias = "tuple[list[DocumentLike], float]"
+
+
 class Answers:
     """What came back so far; filled from several threads.
 
+    The first outcome of a query counts: an answer that comes after it was too late is dropped.
+
     Args:
-        n_queries: Number of queries.
+        labels: The label of each query.
         on_error: ``"raise"``: nothing more is asked once a query failed. ``"record"``: all are.
             ``None``: all are, unless the first :data:`PATIENCE` fail and nothing was answered.
+        keeper: Where answers are kept; those that are there need not be asked for.
 
     Attributes:
+        known: Position -> answer.
+        bar: Where progress is shown.
         n_lost: How many calls never returned, if these were so many that nothing more was asked.
     """
 
-    def __init__(self, n_queries: int, *, on_error: str | None) -> None:
-        self.documents: list[list[DocumentLike] | None] = [None] * n_queries
-        self.seconds = np.full(n_queries, np.nan)
+    def __init__(
+        self, labels: Sequence[str | int], on_error: str | None, keeper: Checkpoint | None
+    ) -> None:
+        self.labels = labels
+        self.known: dict[int, Answered] = {} if keeper is None else {**keeper.answers}
         self.failures: dict[int, Failure] = {}
-        self.first_error: tuple[int, Exception] | None = None
-        self.unkept: Exception | None = None
         self.stopped = False
-        self.any_known = False
         self.n_lost = 0
+        self.bar: Bar | None = None
         self._on_error = on_error
-        self._keeper: Checkpoint | None = None
-        self._bar: Bar | None = None
+        self._keeper = keeper
+        self._first_error: tuple[int, Exception] | None = None
+        self._unkept: Exception | None = None
         self._lock = threading.Lock()
 
-    def known(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
-        """Take over an answer that need not be asked for."""
-        self.documents[position], self.seconds[position] = documents, seconds
-        self.any_known = True
-
-    def missing(self) -> list[int]:
-        """Return the positions of the queries without an answer."""
-        return [position for position, one in enumerate(self.documents) if one is None]
+    def add_known(self, known: Mapping[int, Answered]) -> None:
+        """Take over answers that need not be asked for."""
+        for position, answered in known.items():
+            if position not in self.known:  # or its file was deleted meanwhile
+                self.known[position] = answered
+                if self._keeper is not None:
+                    self._keeper.append(position, *answered)
 
     def unasked(self) -> list[int]:
         """Return the positions of the queries with neither an answer nor a failure."""
-        return [position for position in self.missing() if position not in self.failures]
+        return [at for at in range(len(self.labels)) if not self._is_settled(at)]
 
-    def fail_unasked(self) -> None:
-        """Take failures of what was not asked, as too many calls never returned."""
+    def _is_settled(self, position: int) -> bool:
+        return position in self.known or position in self.failures
+
+    def settle(self, position: int, found: list[DocumentLike] | Exception, seconds: float) -> bool:
+        """Take an answer, or a failure; tell whether it is the first outcome of its query."""
+        with self._lock:
+            if self._is_settled(position) or self._unkept is not None:
+                return False
+            if isinstance(found, Exception):
+                self.failures[position] = Failure.of(position, found, seconds)
+                self._first_error = self._first_error or (position, found)
+                self.stopped = self.stopped or self._is_hopeless()
+            else:
+                self._keep(position, found, seconds)
+            if self.bar is not None:
+                self.bar.update()
+            return True
+
+    def _keep(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
+        try:
+            if self._keeper is not None:
+                self._keeper.append(position, documents, seconds)
+        except Exception as error:  # no failure of the query, but of the run
+            self._unkept, self.stopped = error, True
+            return
+        self.known[position] = documents, seconds
+        if self._on_error is None:
+            self.stopped = False  # asked before it was given up, and it does answer
+
+    def _is_hopeless(self) -> bool:
+        """Tell whether this failure ends the run."""
+        if self._on_error is None:
+            return not self.known and len(self.failures) >= min(PATIENCE, len(self.labels))
+        return self._on_error == "raise"
+
+    def raise_what_stopped(self) -> None:
+        """Raise what ended the run, if anything did; let what was not asked fail, as it was lost.
+
+        An error says which query it was.
+        """
+        if self._unkept is not None:
+            raise self._unkept
         problem = f"no answer: the run stopped, as {self.n_lost} calls never returned"
         for position in self.unasked() if self.n_lost and not self.stopped else ():
-            self.fail(position, TimeoutError(problem), 0.0)
-
-    def raise_what_stopped(self, labels: Sequence[str | int]) -> None:
-        """Raise what ended the run, if anything did, saying which query it was."""
-        if self.unkept is not None:
-            raise self.unkept
-        if not self.stopped or self.first_error is None:
+            self.settle(position, TimeoutError(problem), 0.0)
+        if not self.stopped or self._first_error is None:
             return
-        position, error = self.first_error
+        position, error = self._first_error
         if self.n_lost:
             error.add_note(f"{self.n_lost} calls never returned, so nothing more was asked.")
         n = len(self.failures)
         others = f" and on {n - 1} more, and answered none" if n > 1 else ""
         error.add_note(
-            f"The retriever failed on query {clipped(labels[position])} (position {position})"
+            f"The retriever failed on query {clipped(self.labels[position])} (position {position})"
             f'{others}. on_error="record" asks the others and lists what failed.'
         )
         raise error
 
-    def warn_of_failures(self, labels: Sequence[str | int]) -> None:
-        """Warn of the queries that failed and were recorded."""
-        if not self.failures:
-            return
-        position, failure = min(self.failures.items())
-        told = _(
-            "{n} of {queries} queries failed and count as nothing retrieved; the first is {label}: "
-            "{type}: {message}"
-        )
-        problem = told.format(
-            n=len(self.failures), queries=len(labels), label=clipped(labels[position]),
-            type=failure.type, message=clipped(failure.message),
-        )  # fmt: skip
-        warn(problem, _("The result's failures lists them, and its retry_failed asks them again"))
-        if self.n_lost:
-            told = _("{n} calls never returned, so nothing more was asked.")
-            warn(told.format(n=self.n_lost))
+    def run(self, again: Retry) -> RetrievalRun:
+        """Return how the queries were answered; warn of those that failed and were recorded."""
+        seconds = [self.known[at][1] if at in self.known else np.nan for at in self._positions]
+        failures = [self.failures[at] for at in sorted(self.failures)]
+        if failures:
+            told = _(
+                "{n} of {queries} queries failed and count as nothing retrieved; the first is "
+                "{label}: {type}: {message}"
+            )
+            first = failures[0]
+            problem = told.format(
+                n=len(failures), queries=len(self.labels), type=first.type,
+                label=clipped(self.labels[first.position]), message=clipped(first.message),
+            )  # fmt: skip
+            warn(
+                problem, _("The result's failures lists them, and its retry_failed asks them again")
+            )
+            if self.n_lost:
+                told = _("{n} calls never returned, so nothing more was asked.")
+                warn(told.format(n=self.n_lost))
+        return RetrievalRun(np.array(seconds), tuple(failures), again if failures else None)
 
-    def gather(self, keeper: Checkpoint | None, bar: Bar | None) -> Self:
-        """Set where answers are kept and shown; closed at the end of a ``with`` block."""
-        self._keeper, self._bar = keeper, bar
-        return self
+    def documents(self) -> list[list[DocumentLike]]:
+        """Return the documents of each query; none where it failed."""
+        return [self.known[at][0] if at in self.known else [] for at in self._positions]
 
-    def add(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
-        """Take one answer."""
-        with self._lock:
-            try:
-                if self._keeper is not None and self.unkept is None:
-                    self._keeper.append(position, documents, seconds)
-            except Exception as error:  # no failure of the query, but of the run
-                self.unkept, self.stopped = error, True
-            if self.unkept is not None:
-                return
-            self.known(position, documents, seconds)
-            if self._on_error is None:
-                self.stopped = False  # asked before it was given up, and it does answer
-            if self._bar is not None:
-                self._bar.update()
-
-    def fail(self, position: int, error: Exception, seconds: float) -> None:
-        """Take one failure."""
-        with self._lock:
-            self.failures[position] = Failure.of(position, error, seconds)
-            if self.first_error is None:
-                self.first_error = (position, error)
-            self.stopped = self.stopped or self._is_hopeless()
-            if self._bar is not None:
-                self._bar.update()
-
-    def _is_hopeless(self) -> bool:
-        """Tell whether this failure ends the run."""
-        if self._on_error is None:
-            enough = min(PATIENCE, len(self.documents))
-            return not self.any_known and len(self.failures) >= enough
-        return self._on_error == "raise"
+    @property
+    def _positions(self) -> range:
+        return range(len(self.labels))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        self.close(error)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Take the last: close the bar and the file; the error that ends the run says so."""
         with self._lock:
-            if self._bar is not None:
-                self._bar.close()
+            if self.bar is not None:
+                self.bar.close()
             if self._keeper is not None:
                 if error is not None:
                     error.add_note(self._keeper.note())
                 self._keeper.close()
-            self._keeper = self._bar = None
+            self._keeper = self.bar = None
 
 
+@dataclass(eq=False)
 class _Turn:
-    """Which question a thread is at. It ends once: by the answer, or because that is late."""
+    """Which question a thread is at, and since when."""
 
-    def __init__(self) -> None:
-        self.position = -1
-        self._since = math.inf
-        self._context = copy_context()
-        self._guard = threading.Lock()
-
-    def begin(self, position: int) -> Context:
-        """Begin with a question; return what to ask it in."""
-        self.position, self._since = position, perf_counter()
-        return self._context.copy()
-
-    def seconds_left(self, timeout: float | None) -> float:
-        """Return in how many seconds the answer will be late."""
-        return math.inf if timeout is None else self._since + timeout - perf_counter()
-
-    def end(self, timeout: float = -math.inf) -> bool:
-        """End it if it is older than that; tell whether this ended it."""
-        with self._guard:
-            ends = self._since < math.inf and perf_counter() - self._since >= timeout
-            if ends:
-                self._since = math.inf
-            return ends
+    at: tuple[int, float] = (-1, math.inf)
 
 
 class Round:
@@ -246,7 +247,7 @@ class Round:
         texts: The question of each query.
         answers: Where answers go.
         timeout: The seconds that an answer may take; ``None`` for any time.
-        n_at_once: How many questions may be asked at the same time.
+        configs: The config for each position to ask for.
     """
 
     def __init__(
@@ -255,45 +256,68 @@ class Round:
         texts: list[str],
         answers: Answers,
         timeout: float | None,
-        n_at_once: int,
+        configs: Mapping[int, RunnableConfig],
     ) -> None:
         self._call = call
         self._texts = texts
         self._answers = answers
         self._timeout = timeout
-        self.n_at_once = n_at_once
-        self._left: deque[tuple[int, RunnableConfig]] = deque()
-
-    def now(self, configs: Mapping[int, RunnableConfig]) -> None:
-        """Ask the questions at these positions, each with its config, in threads."""
+        self._context = copy_context()
         self._left = deque(configs.items())
-        threads = timeouts.Threads()
-        turns = [_Turn() for _ in range(min(self.n_at_once, len(configs)))]
-        working: dict[Future[None], _Turn] = {threads.submit(self._work, one): one for one in turns}
+        self._n_at_once = self._left[0][1].get("max_concurrency") or timeouts.n_threads()
+        self._n_workers = min(self._n_at_once, len(self._left))
+
+    def now(self) -> None:
+        """Ask in threads."""
+        threads, working = timeouts.Threads(), dict[Future[None], _Turn]()
         try:
+            self._hire(self._n_workers, threads, working)
             while working:
-                late_in = min(turn.seconds_left(self._timeout) for turn in working.values())
-                seconds = max(0.0, min(late_in, timeouts.BETWEEN_LOOKS))
-                for one in wait(working, seconds, FIRST_COMPLETED).done:
+                late_at = min(turn.at[1] for turn in working.values()) + (self._timeout or math.inf)
+                seconds = min(late_at - perf_counter(), timeouts.BETWEEN_LOOKS)
+                for one in wait(working, max(0.0, seconds), FIRST_COMPLETED).done:
                     del working[one]
                     one.result()  # raises what is no failure of a query, as sys.exit
-                self._replace_late(working, threads)
+                self._replace_late(threads, working)
         finally:  # after Ctrl-C: what ends soon is kept, and what comes later is dropped
             self.stop()
             try:
                 wait(working, timeouts.GRACE)
             finally:
-                for one, turn in working.items():
-                    turn.end()
+                for one in working:
                     one.cancel()
                 threads.shutdown(wait=False)
 
-    async def soon(self, configs: Mapping[int, RunnableConfig]) -> None:
-        """Do as :meth:`now`, asking asynchronously."""
-        self._left = deque(configs.items())
+    def _hire(self, n: int, threads: timeouts.Threads, working: dict[Future[None], _Turn]) -> None:
+        for turn in [_Turn() for _one in range(n)]:
+            working[threads.submit(self._work, turn)] = turn
+
+    def _work(self, turn: _Turn) -> None:
+        """Ask one question after another, until there is none or an answer is late."""
+        while (next_one := self._next()) is not None:
+            turn.at = next_one[0], perf_counter()
+            found = self._context.copy().run(self._asked, *next_one)
+            if not self._answers.settle(next_one[0], *found):
+                return
+
+    def _replace_late(self, threads: timeouts.Threads, working: dict[Future[None], _Turn]) -> None:
+        """Record calls that took too long as failures, and let other threads go on."""
+        n_late, timeout = 0, self._timeout or math.inf
+        for one, turn in [*working.items()]:
+            position, since = turn.at
+            is_late = perf_counter() - since >= timeout
+            if is_late and self._answers.settle(position, timeouts.no_answer(timeout), timeout):
+                n_late += 1
+                one.cancel()
+                del working[one]
+                self._stop_if_lost(threads.n_lost)
+        if not self._answers.stopped:
+            self._hire(min(n_late, len(self._left)), threads, working)
+
+    async def soon(self) -> None:
+        """Ask in the event loop that runs."""
         behind = timeouts.Behind(asyncio.get_running_loop())
-        n_workers = min(self.n_at_once, len(configs))
-        work = [timeouts.outcome(self._work_soon(behind)) for _ in range(n_workers)]
+        work = [timeouts.outcome(self._work_soon(behind)) for _one in range(self._n_workers)]
         workers = [asyncio.create_task(one) for one in work]
         try:
             while not all(one.done() for one in workers):
@@ -307,70 +331,58 @@ class Round:
                 one.cancel()
             await asyncio.wait(workers, timeout=timeouts.GRACE)
 
-    def stop(self) -> None:
-        """Begin nothing new."""
-        self._left.clear()
-
-    def _work(self, turn: _Turn) -> None:
-        """Ask one question after another, until there is none or an answer is late."""
-        while (next_one := self._next()) is not None:
-            context = turn.begin(next_one[0])
-            hand_over = context.run(self._asked, *next_one)
-            if not turn.end():
-                return
-            hand_over()
-
     async def _work_soon(self, behind: timeouts.Behind) -> None:
         while (next_one := self._next()) is not None:
             start = perf_counter()
             try:
                 call = self._asked_soon(*next_one)
-                hand_over = await timeouts.within(self._timeout, call, behind.tasks)
+                found = await timeouts.within(self._timeout, call, behind.tasks)
             except TimeoutError as error:
-                self._answers.fail(next_one[0], error, perf_counter() - start)
+                self._answers.settle(next_one[0], error, perf_counter() - start)
                 self._stop_if_lost(behind.n_lost)
             except BaseException:
                 self.stop()
                 raise
             else:
-                hand_over()
+                self._answers.settle(next_one[0], *found)
+
+    def in_loop(self) -> None:
+        """Ask in an event loop of another thread."""
+        try:
+            timeouts.in_loop(self._timeout, self.soon, self.stop)
+        except TimeoutError:  # one call holds up the loop, and so all of them
+            self._answers.n_lost = self._n_workers
+
+    def stop(self) -> None:
+        """Begin nothing new."""
+        self._left.clear()
 
     def _next(self) -> tuple[int, RunnableConfig] | None:
         with suppress(IndexError):
             return None if self._answers.stopped else self._left.popleft()
         return None
 
-    def _replace_late(self, working: dict[Future[None], _Turn], threads: timeouts.Threads) -> None:
-        """Record calls that took too long as failures, and let other threads go on."""
-        seconds = self._timeout or 0.0
-        turns = working.items() if seconds else ()
-        late = [one for one, turn in turns if turn.end(seconds)]
-        for one in late:
-            one.cancel()
-            position = working.pop(one).position
-            self._answers.fail(position, timeouts.no_answer(seconds), seconds)
-            self._stop_if_lost(threads.n_lost)
-        for turn in [_Turn() for _one in late[: len(self._left)]]:
-            if not self._answers.stopped:
-                working[threads.submit(self._work, turn)] = turn
-
     def _stop_if_lost(self, n_lost: int) -> None:
-        if n_lost >= self.n_at_once:
+        if n_lost >= self._n_at_once:
             self.stop()
             self._answers.n_lost = n_lost
 
-    def _asked(self, position: int, config: RunnableConfig) -> Callable[[], None]:
-        """Ask one question; return what hands over its answer, or how it failed."""
+    def _asked(
+        self, position: int, config: RunnableConfig
+    ) -> tuple[list[DocumentLike] | Exception, float]:
+        """Ask one question; return its answer, or how it failed, and the seconds that took."""
         question = self._call.input(self._texts[position])
         start = perf_counter()
         try:
             answer = self._call.runnable.invoke(question, config)
             seconds = perf_counter() - start
-            return partial(self._answers.add, position, self._call.documents(answer), seconds)
+            return self._call.documents(answer), seconds
         except Exception as error:
-            return partial(self._answers.fail, position, error, perf_counter() - start)
+            return error, perf_counter() - start
 
-    async def _asked_soon(self, position: int, config: RunnableConfig) -> Callable[[], None]:
+    async def _asked_soon(
+        self, position: int, config: RunnableConfig
+    ) -> tuple[list[DocumentLike] | Exception, float]:
         question = self._call.input(self._texts[position])
         start = perf_counter()
         try:
@@ -378,9 +390,9 @@ class Round:
             if inspect.isawaitable(answer):  # of a plain function that calls an async one
                 answer = await answer
             seconds = perf_counter() - start
-            return partial(self._answers.add, position, self._call.documents(answer), seconds)
+            return self._call.documents(answer), seconds
         except Exception as error:
-            return partial(self._answers.fail, position, error, perf_counter() - start)
+            return error, perf_counter() - start
 
 
 class NodeLike(Protocol):
@@ -438,11 +450,6 @@ class AsksWithConfig(Protocol):
 #: A retriever, a chain, or a function from question to documents.
 RetrieverLike: TypeAlias = "Runnable[Any, Any] | AsksByText | AsksByDict | AsksWithConfig"
 
-_RETRIEVERS = (
-    "a LangChain retriever or other Runnable from question to documents, or a function, sync or "
-    "async"
-)
-
 
 @dataclass(frozen=True)
 class Call:
@@ -477,11 +484,19 @@ class Call:
         """
         for name, key in (("input_key", input_key), ("output_key", output_key)):
             if not isinstance(key, str | None):
-                raise InvalidType(name, f"must be the name of a key, or None, got {clipped(key)}")
+                raise errors.must(name, "be the name of a key, or None", key, kind=InvalidType)
         if input_key is None and "messages" in getattr(retriever, "channels", ()):
             problem = "is an agent: it takes messages, and not a question"
             raise InvalidType("retriever", problem, "evaluate it by evaluate_agent")
-        return cls(runnable_of(retriever), input_key, output_key)
+        if isinstance(retriever, Runnable):
+            return cls(retriever, input_key, output_key)
+        if callable(retriever) and not isinstance(retriever, type):
+            return cls(RunnableLambda(cast(Any, retriever)), input_key, output_key)
+        be = "be a LangChain retriever or other Runnable from question to documents, or a function"
+        fix = next((fix for method, fix in _INSTEAD.items() if hasattr(retriever, method)), "")
+        if isinstance(retriever, type):
+            fix = "pass an instance of this class"
+        raise errors.must("retriever", be, retriever, fix, InvalidType)
 
     def input(self, question: str) -> Any:
         """Return what the runnable is asked for a question."""
@@ -506,30 +521,12 @@ class Call:
         return isinstance(self.runnable, RunnableLambda) and not hasattr(self.runnable, "func")
 
 
-def runnable_of(retriever: RetrieverLike) -> Runnable[Any, Any]:
-    """Return a retriever as something LangChain can run; a function is wrapped.
-
-    Raises:
-        TypeError: If it cannot be asked, with what to pass instead.
-    """
-    if isinstance(retriever, Runnable):
-        return retriever
-    if callable(retriever) and not isinstance(retriever, type):
-        return RunnableLambda(cast(Any, retriever))
-    came = retriever.__name__ if isinstance(retriever, type) else kind_of(retriever)
-    raise InvalidType("retriever", f"must be {_RETRIEVERS}, got {came}", _instead(retriever))
-
-
-def _instead(retriever: object) -> str:
-    if isinstance(retriever, type):
-        return "pass an instance of this class"
-    if hasattr(retriever, "as_retriever"):
-        return "pass what its as_retriever method returns"
-    if hasattr(retriever, "retrieve"):
-        return "pass its retrieve method"
-    if isinstance(retriever, Mapping):
-        return "compare several retrievers by evaluate_retrievers"
-    return ""
+#: What is no retriever has -> what to do.
+_INSTEAD = {
+    "as_retriever": "pass what its as_retriever method returns",
+    "retrieve": "pass its retrieve method",
+    "items": "compare several retrievers by evaluate_retrievers",
+}
 
 
 def documents_of(answer: Any, output_key: str | None = None) -> list[DocumentLike]:
@@ -546,57 +543,28 @@ def documents_of(answer: Any, output_key: str | None = None) -> list[DocumentLik
     >>> documents_of({"context": ["At nine."], "answer": "9"}, "context")
     ['At nine.']
     """
-    found = answer if output_key is None else _under(answer, output_key)
+    where, found = "retrieved documents", answer
+    if output_key is not None:
+        keys = [*answer] if isinstance(answer, Mapping) else None
+        if keys is None or output_key not in keys:
+            be = f"be a key of what the retriever returns, whose keys are {clipped(keys)}"
+            kind = InvalidType if keys is None else InvalidInput
+            raise errors.must("output_key", be, output_key, kind=kind)
+        where, found = f"retrieved {output_key!r}", answer[output_key]
     if not isinstance(found, list | tuple):
-        raise _no_list(found, output_key)
-    where = "retrieved documents" if output_key is None else f"retrieved {output_key!r}"
-    found = check_documents(found, where)
+        fix: Fix = Advice("return one even for a single document, or name its key by {}",
+                          output_key=...)  # fmt: skip
+        if inspect.isawaitable(found):
+            fix = "it was never awaited: make the retriever an async function"
+        if inspect.iscoroutine(found):
+            found.close()  # or Python warns of it, somewhere else and later
+        be = "return a list of documents, best first"
+        raise errors.must("retriever", be, found, fix, InvalidType)
     # Asking a Document whether it is a Mapping would take longer than all the rest.
     return [
         one if isinstance(one, str) or hasattr(one, "page_content") else as_document(one)
-        for one in found
+        for one in check_documents(found, where)
     ]
-
-
-def _under(answer: Any, key: str) -> Any:
-    if not isinstance(answer, Mapping):
-        problem = f"is for retrievers that return a dict; this one returned {kind_of(answer)}"
-        raise InvalidType("output_key", problem, "leave it out")
-    if key not in answer:
-        keys = ", ".join(map(repr, answer)) or "no key at all"
-        problem = f"must be a key of what the retriever returns, {keys}, got {key!r}"
-        raise InvalidInput("output_key", problem)
-    return answer[key]
-
-
-def _no_list(found: Any, output_key: str | None) -> InvalidType:
-    if inspect.iscoroutine(found):
-        found.close()  # or Python warns of it, somewhere else and later
-    came = kind_of(found)
-    if isinstance(found, Mapping) and "page_content" not in found:
-        came += f" with {', '.join(map(repr, found)) or 'no key at all'}"
-    under = "" if output_key is None else f" under {output_key!r}"
-    problem = f"must return a list of documents{under}, best first, got {came}"
-    return InvalidType("retriever", problem, _how_to_return(found))
-
-
-def _how_to_return(found: Any) -> Fix:
-    if isinstance(found, Mapping) and "page_content" not in found:
-        return Advice("name the key of the documents by {}", output_key=...)
-    if isinstance(found, str | Mapping) or hasattr(found, "page_content"):
-        return "return a list, even for one document"
-    if inspect.isawaitable(found):
-        return "it was never awaited: make the retriever an async function"
-    return "return a list of its items" if hasattr(found, "__iter__") else ""
-
-
-def kind_of(value: object) -> str:
-    """Say what came instead of something else.
-
-    >>> kind_of(None), kind_of(3)
-    ('None', 'a int')
-    """
-    return "None" if value is None else f"a {type(value).__name__}"
 
 
 class Wrapped(Runnable[Any, Any]):
@@ -604,24 +572,14 @@ class Wrapped(Runnable[Any, Any]):
 
     Args:
         watcher: A callback handler that sees it even if the config does not name it.
-        retriever: What is run.
+        call: What is run, and where its question and its documents are.
         name: What to call it; its own name if ``None``.
-        input_key: The key of the question in its input, if that is a dict.
-        output_key: The key of the documents in its answer, if that is a dict.
     """
 
-    def __init__(
-        self,
-        watcher: BaseCallbackHandler,
-        retriever: RetrieverLike,
-        name: str | None,
-        *,
-        input_key: str | None,
-        output_key: str | None,
-    ) -> None:
+    def __init__(self, watcher: BaseCallbackHandler, call: Call, name: str | None) -> None:
         self._watcher = watcher
-        self._call = Call.of(retriever, input_key, output_key)
-        self.name = name or self._call.runnable.get_name()
+        self._call = call
+        self.name = name or call.runnable.get_name()
 
     def __call__(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Do as :meth:`invoke`, so that a function stays one."""
@@ -630,13 +588,12 @@ class Wrapped(Runnable[Any, Any]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run it, and report what it returns."""
         config = configs_of.ensure_config(config)
-        run = self._watched(configs_of.get_callback_manager_for_config(config)).on_retriever_start(
-            None, self._question(input), name=self.name, run_id=config.pop("run_id", None)
-        )
+        manager = self._watched(configs_of.get_callback_manager_for_config(config))
+        run = manager.on_retriever_start(None, self._question(input), **self._named(config))
         try:
             inner = configs_of.patch_config(config, callbacks=run.get_child())
             answer = self._call.runnable.invoke(input, inner, **kwargs)
-            documents = self._documents(answer)
+            documents = [as_document(one) for one in self._call.documents(answer)]
         except BaseException as error:
             run.on_retriever_error(error)
             raise
@@ -647,13 +604,11 @@ class Wrapped(Runnable[Any, Any]):
         """Do as :meth:`invoke`, asynchronously."""
         config = configs_of.ensure_config(config)
         manager = self._watched(configs_of.get_async_callback_manager_for_config(config))
-        run = await manager.on_retriever_start(
-            None, self._question(input), name=self.name, run_id=config.pop("run_id", None)
-        )
+        run = await manager.on_retriever_start(None, self._question(input), **self._named(config))
         try:
             inner = configs_of.patch_config(config, callbacks=run.get_child())
             answer = await self._call.runnable.ainvoke(input, inner, **kwargs)
-            documents = self._documents(answer)
+            documents = [as_document(one) for one in self._call.documents(answer)]
         except BaseException as error:
             await run.on_retriever_error(error)
             raise
@@ -665,15 +620,22 @@ class Wrapped(Runnable[Any, Any]):
             manager.add_handler(self._watcher, inherit=True)
         return manager
 
+    def _named(self, config: RunnableConfig) -> dict[str, Any]:
+        return {"name": self.name, "run_id": config.pop("run_id", None)}
+
     def _question(self, given: Any) -> str:
         key = self._call.input_key
-        if isinstance(given, Mapping):
-            texts = [text for text in given.values() if isinstance(text, str)]
-            if key is not None and isinstance(given.get(key), str):
-                return str(given[key])
-            if key is None and len(texts) == 1:
-                return texts[0]
-        return given if isinstance(given, str) else str(given)
+        return query_in(given.get(key, given) if isinstance(given, Mapping) else given)
 
-    def _documents(self, answer: Any) -> list[Document]:
-        return [as_document(one) for one in self._call.documents(answer)]
+
+def query_in(given: Any) -> str:
+    """Return what was to be searched for: the ``query`` in what was given, or its only text.
+
+    >>> query_in({"query": "hours", "language": "en"}), query_in({"q": "hours", "n": 3})
+    ('hours', 'hours')
+    """
+    if not isinstance(given, Mapping):
+        return str(given)
+    texts = [text for text in given.values() if isinstance(text, str)]
+    asked = given.get("query", texts[0] if len(texts) == 1 else None)
+    return asked if isinstance(asked, str) else str(dict(given))

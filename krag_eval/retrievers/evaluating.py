@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from langchain_core.runnables.config import RunnableConfig, get_config_list
 
@@ -24,9 +23,7 @@ from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents
 from krag_eval.errors import InvalidInput, InvalidType, Refusal, clipped, muted, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
-from krag_eval.matching.timeouts import in_loop, n_threads
-from krag_eval.results.latency import RetrievalRun
-from krag_eval.retrievers.asking import Answers, Asking, Call, RetrieverLike, Round, kind_of
+from krag_eval.retrievers.asking import Answered, Answers, Asking, Call, RetrieverLike, Round
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 from krag_eval.retrievers.verbs import Asks, asks, twin_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, deepest, spelled
@@ -35,7 +32,6 @@ from krag_eval.statistics.intervals import Clusters, check_sampling
 
 if TYPE_CHECKING:
     import pandas as pd
-    from typing_extensions import TypeIs
 
     from krag_eval.documents import DocumentLike
     from krag_eval.matching.base import Matcher
@@ -320,12 +316,14 @@ class Questions:
                 return _of_rows(loading.rows_by_question(dataset))
             if _is_foreign(dataset):
                 return _of_dataset(loading.dataset_in(dataset))
-            if _is_frame(dataset):
-                return _of_frame(dataset)
+            if table.is_frame(dataset):
+                frame = cast("pd.DataFrame", dataset).rename(columns=str)
+                once = frame.loc[:, ~frame.columns.duplicated(keep=False)]
+                return _of_rows(once.to_dict("records"))
             if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
                 return _of_rows(dataset)
         fix = "read a file by load_dataset" if isinstance(dataset, str | os.PathLike) else ""
-        raise InvalidType("dataset", f"must be {_SHAPES}, got {kind_of(dataset)}", fix)
+        raise errors.must("dataset", f"be {_SHAPES}", dataset, fix, InvalidType)
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return options for the evaluator, with what the data set brings where they are silent."""
@@ -349,27 +347,13 @@ def _of_dataset(dataset: Dataset) -> Questions:
     return Questions(*given, dataset.defaults, dataset.tags)
 
 
-def _of_frame(frame: pd.DataFrame) -> Questions:
-    names = [name for name in ("question", "actual", "id") if name in frame.columns]
-    if names[:2] != ["question", "actual"]:
-        absent = "actual" if "question" in names else "question"
-        columns = ", ".join(map(repr, frame.columns))
-        problem = f": the data frame has no column {absent!r}, only {columns}"
-        raise InvalidInput("dataset", problem, _LOAD)
-    questions = _of_rows(frame[names].to_dict("records"))
-    once = frame.loc[:, ~frame.columns.duplicated(keep=False)]
-    records = table.Records.of_frame(once, "dataset", _ASKED, tags=True)
-    tags, notes = table.tags_of(records, _ASKED, choice=True)
-    return replace(questions, tags=tags, notes=notes)
-
-
 def _of_rows(rows: Sequence[Any]) -> Questions:
     if not len(rows):
         raise InvalidInput("dataset", "must hold at least one question, got none")
     texts, actual = [], []
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            problem = f'must be a row {{"question": …, "actual": [documents]}}, got {kind_of(row)}'
+            problem = f'must be a row {{"question": …, "actual": [documents]}}, got {clipped(row)}'
             raise InvalidType("dataset", problem, query=at)
         for name in ("question", "actual"):
             if name not in row:
@@ -383,43 +367,37 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
         actual.append(documents_in(row["actual"], where, ground_truth=True))
     tags = table.TagReader(_ASKED, choice=True)
     found = tags.columns([tags.read(row, table.Mark()) for row in rows])
-    labels = _labels(texts, [row.get("id") for row in rows])
+    labels = labels_of(texts, [row.get("id") for row in rows])
     return Questions(texts, labels, actual, tags=found, notes=table.notes_on(tags.left_out))
 
 
-def _labels(texts: list[str], ids: list[Any]) -> list[str | int]:
+def labels_of(texts: list[str], ids: Sequence[Any] = ()) -> list[str | int]:
     """Label by question; where questions repeat, by id, or by position where there is no id."""
     different = len(set(texts))
     if different == len(texts):
         return list(texts)
-    known = all(isinstance(one, str | int) and not isinstance(one, bool) for one in ids)
-    by_ids = known and len(set(ids)) == len(ids)
     told = _(
-        "dataset: {n} queries have {different} different questions, so all are labelled by their "
-        "positions."
+        "{n} queries have {different} different questions, so all are labelled by their positions."
     )
-    if by_ids:
+    labels: list[str | int] = list(range(len(texts)))
+    known = all(isinstance(one, str | int) and not isinstance(one, bool) for one in ids)
+    if known and len(set(ids)) == len(texts):
         told = _(
-            "dataset: {n} queries have {different} different questions, so all are labelled by "
-            "their ids."
+            "{n} queries have {different} different questions, so all are labelled by their ids."
         )
+        labels = list(ids)
     warn(told.format(n=len(texts), different=different))
-    return ids if by_ids else list(range(len(texts)))
-
-
-def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(value, pandas.DataFrame)
+    return labels
 
 
 def _is_foreign(value: object) -> bool:
     """Tell whether this is a table that load_dataset knows and that is not in our own columns."""
-    if isinstance(value, Mapping) or (table.is_frame(value) and not _is_frame(value)):
+    pandas = sys.modules.get("pandas")
+    is_frame = pandas is not None and isinstance(value, pandas.DataFrame)
+    if isinstance(value, Mapping) or (table.is_frame(value) and not is_frame):
         return True
-    names: Iterable[Any] = ()
-    if _is_frame(value):
-        names = value.columns
-    elif isinstance(value, Sequence) and len(value):
+    names: Iterable[Any] = getattr(value, "columns", ()) if is_frame else ()
+    if isinstance(value, Sequence) and len(value):
         first = example_as_row(value[0]) or value[0]
         names = first if isinstance(first, Mapping) else ()
     own = {"question", "actual"} <= {*names}
@@ -504,12 +482,23 @@ class Run:
     """One way to ask a retriever the questions; checked.
 
     It can be run again, for the queries that failed.
+
+    Attributes:
+        call: How the retriever is asked.
+        evaluation: What it is asked, and how its answers are evaluated.
+        asking: How many questions at a time, for how long, and what is kept.
+        title: What stands before the progress bar.
+        in_any_loop: Whether an async function may be asked also where an event loop is running, as
+            in a notebook. It is asked in another.
+        known: Position -> an answer that need not be asked for.
     """
 
     call: Call
     evaluation: Evaluation
     asking: Asking
     title: str = "retrieving"
+    in_any_loop: bool = False
+    known: Mapping[int, Answered] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         config, n = self.asking.config, len(self.evaluation.questions)
@@ -517,106 +506,30 @@ class Run:
             problem = f"must have one config per question, {n}, got {len(config)}"
             raise InvalidInput("config", problem, "pass a single config to use it for all")
 
-    def now(self, known: Answers | None = None, *, in_any_loop: bool = False) -> EvaluationResult:
+    def now(self, **changes: Any) -> EvaluationResult:
         """Ask what is not known, and evaluate everything.
 
         Args:
-            known: Answers that need not be asked for.
-            in_any_loop: Whether an async function may be asked also where an event loop is running,
-                as in a notebook. It is asked in another.
+            **changes: What is asked otherwise than the first time.
         """
-        if self.call.is_async_only and not in_any_loop:
+        run = self._changed(changes)
+        if run.call.is_async_only and not run.in_any_loop:
             _check_no_loop()
-        with self.call.asked(self.evaluation.questions.texts):
-            with self._gathering(known) as answers:
-                while positions := answers.unasked():
-                    round_, configs = self._round(answers, positions)
-                    if self.call.is_async_only:
-                        self._ask_in_loop(round_, configs, answers)
-                    else:
-                        round_.now(configs)
-                    self._check(answers)
-            return self._result(answers)
-
-    async def soon(self, known: Answers | None = None) -> EvaluationResult:
-        """Do as :meth:`now`, asking asynchronously."""
-        with self.call.asked(self.evaluation.questions.texts):
-            with self._gathering(known) as answers:
-                while positions := answers.unasked():
-                    round_, configs = self._round(answers, positions)
-                    await round_.soon(configs)
-                    self._check(answers)
-            return self._result(answers)
-
-    def _round(
-        self, answers: Answers, positions: list[int]
-    ) -> tuple[Round, dict[int, RunnableConfig]]:
-        """Return what asks, and LangChain's config for each position, in objects of its own."""
-        given, most = self.asking.config, self.asking.max_concurrency
-        if not isinstance(given, Mapping | None):
-            given = [given[i] for i in positions]
-        configs = get_config_list(given, len(positions))
-        if most is not None:
-            configs = [{**one, "max_concurrency": most} for one in configs]
-        n_at_once = configs[0].get("max_concurrency") or n_threads()
-        texts = self.evaluation.questions.texts
-        round_ = Round(self.call, texts, answers, self.asking.timeout, n_at_once)
-        return round_, dict(zip(positions, configs, strict=True))
-
-    def _ask_in_loop(
-        self, round_: Round, configs: dict[int, RunnableConfig], answers: Answers
-    ) -> None:
-        try:
-            in_loop(self.asking.timeout, partial(round_.soon, configs), round_.stop)
-        except TimeoutError:  # one call holds up the loop, and so all of them
-            answers.n_lost = min(round_.n_at_once, len(configs))
-
-    def _check(self, answers: Answers) -> None:
-        answers.fail_unasked()
-        answers.raise_what_stopped(self.evaluation.questions.labels)
-
-    def _gathering(self, known: Answers | None) -> Answers:
-        """Return where answers go, with those that need not be asked for."""
-        texts, path = self.evaluation.questions.texts, self.asking.checkpoint
-        answers = Answers(len(texts), on_error=self.asking.on_error)
-        call, key = self.call, self.asking.checkpoint_key
-        purpose = partial(purpose_of, call.runnable, call.settings, texts, key)
-        keeper = None if path is None else Checkpoint(path, purpose())
-        for position, one in keeper.answers.items() if keeper is not None else ():
-            answers.known(position, *one)
-        for position, documents in enumerate(known.documents if known is not None else ()):
-            if known is not None and documents is not None and answers.documents[position] is None:
-                answers.known(position, documents, known.seconds[position])
-                if keeper is not None:  # its file was deleted meanwhile
-                    keeper.append(position, documents, float(known.seconds[position]))
-        done = len(texts) - len(answers.missing())
-        bar = bar_of(self.asking.progress, total=len(texts), done=done, title=self.title)
-        return answers.gather(keeper, bar)
-
-    def _result(self, answers: Answers) -> EvaluationResult:
-        answers.warn_of_failures(self.evaluation.questions.labels)
-        run = RetrievalRun(
-            seconds=answers.seconds,
-            failures=tuple(failure for _, failure in sorted(answers.failures.items())),
-            again=_Again(self, answers) if answers.failures else None,
-        )
-        with bars(self.asking.progress):
-            result = self.evaluation.result([one or [] for one in answers.documents])
-        return replace(result, retrieval=run)
-
-
-@dataclass(frozen=True)
-class _Again:
-    """The run and its answers: what a result needs to ask its failed queries again."""
-
-    run: Run
-    answers: Answers
-
-    def now(self, **changes: Any) -> EvaluationResult:
-        return self._changed(changes).now(self.answers)
+        with run._answers() as answers:
+            while positions := answers.unasked():
+                round_ = run._round(answers, positions)
+                (round_.in_loop if run.call.is_async_only else round_.now)()
+                answers.raise_what_stopped()
+            return run._result(answers)
 
     async def soon(self, **changes: Any) -> EvaluationResult:
-        return await self._changed(changes).soon(self.answers)
+        """Do as :meth:`now`, asking asynchronously."""
+        run = self._changed(changes)
+        with run._answers() as answers:
+            while positions := answers.unasked():
+                await run._round(answers, positions).soon()
+                answers.raise_what_stopped()
+            return run._result(answers)
 
     def _changed(self, changes: dict[str, Any]) -> Run:
         allowed = ("on_error", "max_concurrency", "timeout", "config", "progress")
@@ -624,7 +537,42 @@ class _Again:
             if name not in allowed:
                 named = ", ".join(map(repr, allowed))
                 raise InvalidType(name, f": retry_failed() takes {named} alone, got {name!r}")
-        return replace(self.run, asking=replace(self.run.asking, **changes))
+        return replace(self, asking=replace(self.asking, **changes)) if changes else self
+
+    @contextmanager
+    def _answers(self) -> Iterator[Answers]:
+        """Yield where answers go, with those that need not be asked for."""
+        questions, asking, call = self.evaluation.questions, self.asking, self.call
+        with call.asked(questions.texts):
+            keeper = None
+            if asking.checkpoint is not None:
+                key = asking.checkpoint_key
+                purpose = purpose_of(call.runnable, call.settings, questions.texts, key)
+                keeper = Checkpoint(asking.checkpoint, purpose)
+            with Answers(questions.labels, asking.on_error, keeper) as answers:
+                answers.add_known(self.known)
+                n, done = len(questions), len(answers.known)
+                answers.bar = bar_of(asking.progress, total=n, done=done, title=self.title)
+                yield answers
+
+    def _round(self, answers: Answers, positions: list[int]) -> Round:
+        """Return what asks, with LangChain's config for each position in an object of its own."""
+        given, most = self.asking.config, self.asking.max_concurrency
+        if not isinstance(given, Mapping | None):
+            given = [given[i] for i in positions]
+        configs = get_config_list(given, len(positions))
+        if most is not None:
+            configs = [{**one, "max_concurrency": most} for one in configs]
+        by_position = dict(zip(positions, configs, strict=True))
+        texts = self.evaluation.questions.texts
+        return Round(self.call, texts, answers, self.asking.timeout, by_position)
+
+    def _result(self, answers: Answers) -> EvaluationResult:
+        answers.close()
+        run = answers.run(replace(self, known=answers.known))
+        with bars(self.asking.progress):
+            result = self.evaluation.result(answers.documents())
+        return replace(result, retrieval=run)
 
 
 def _check_no_loop() -> None:

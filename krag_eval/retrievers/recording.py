@@ -6,10 +6,9 @@ LangChain loads with this module; pandas only for a table.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -33,8 +32,8 @@ from krag_eval.documents import Location, as_document, checked_tags, documents_i
 from krag_eval.errors import Advice, InvalidInput, InvalidType, Refusal, clipped, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
-from krag_eval.retrievers.asking import Answer, Wrapped
-from krag_eval.retrievers.evaluating import Questions, Rows, called
+from krag_eval.retrievers.asking import Answer, Call, Wrapped, query_in
+from krag_eval.retrievers.evaluating import Questions, Rows, called, labels_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
 
 if TYPE_CHECKING:
@@ -87,8 +86,7 @@ class RetrievalRecorder(BaseCallbackHandler):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         # Per thread and task, the blocks it is in.
-        self._entered: defaultdict[object, list[Token[BaseCallbackHandler | None]]]
-        self._entered = defaultdict(list)
+        self._entered = defaultdict[object, list[Token[BaseCallbackHandler | None]]](list)
         self.clear()
 
     def __enter__(self) -> Self:
@@ -109,7 +107,7 @@ class RetrievalRecorder(BaseCallbackHandler):
         """Forget everything recorded, so that the next questions are the first."""
         with self._lock:
             self._questions: dict[UUID, Question] = {}
-            self._runs: dict[UUID, _Run] = {}  # those that have not ended
+            self._runs: dict[UUID, Seen] = {}  # those that have not ended
 
     @property
     def names(self) -> list[str]:
@@ -189,12 +187,25 @@ class RetrievalRecorder(BaseCallbackHandler):
         questions = self._settled()
         name = chosen_name(questions, retriever)
         ordered = _of_result(questions, result)
-        ranks = _ranks_until_found(result)
+        first = result.first_ranks()
+        ranks = first.groupby(level="query", sort=False).agg("max")
+        ranks[first.isna().groupby(level="query", sort=False).any()] = pd.NA
         n_retrieved = result.evidence.relevance.n_retrieved if result.evidence else ()
         rows = []
         for label, question, n in zip(result.labels, ordered, n_retrieved, strict=True):
             found = calls_of(question, name)
-            rows.append(_read_until(found, ranks.get(label), int(n), label))
+            arriving = [*_arriving(found)]
+            words = list(accumulate(_words_in(one for _call, one, _is_new in arriving)))
+            read = zip(arriving, words, strict=True)
+            new = [(call, so_far) for (call, _one, is_new), so_far in read if is_new]
+            if len(new) != n:
+                problem = f": {clipped(label)} has {n} retrieved documents, and the calls recorded "
+                problem += f"for it returned {len(new)} different ones"
+                advice = Advice("evaluate the records with {}", calls="union")
+                raise InvalidInput("result", problem, advice)
+            rank = ranks.get(label)
+            until = (None, None) if rank is None or pd.isna(rank) else new[int(rank) - 1]
+            rows.append((len(found), words[-1] if words else 0, *until))
         index = pd.Index(result.labels, name="query", dtype=object)
         return pd.DataFrame(rows, index, columns=_UNTIL_FOUND, dtype="Int64")
 
@@ -292,7 +303,7 @@ class RetrievalRecorder(BaseCallbackHandler):
     def _ended(self) -> list[Question]:
         """Return the questions, all of them answered."""
         with self._lock:
-            running = sum(bool(one.running) for one in self._questions.values())
+            running = len({id(one.question) for one in self._runs.values()})
         if running:
             problem = f"{running} of {self.n_questions} questions are still being answered, or hang"
             raise InvalidInput("", problem, "wait for them, or clear the recorder and ask again")
@@ -321,7 +332,7 @@ class RetrievalRecorder(BaseCallbackHandler):
         Raises:
             TypeError: If it cannot be run; when it is, if it returns no list of documents.
         """
-        return Wrapped(self, retriever, name, input_key=input_key, output_key=output_key)
+        return Wrapped(self, Call.of(retriever, input_key, output_key), name)
 
     # What LangChain calls.
 
@@ -338,22 +349,20 @@ class RetrievalRecorder(BaseCallbackHandler):
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **details: Any) -> None:
         """Note whose part a run is."""
         with self._lock:
-            run = self._enter(run_id, details, inputs)
-            self._questions[run.key].note_order(inputs)
+            self._start(run_id, details, inputs).question.note_order(inputs)
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **details: Any) -> None:
         """Note that a run is over, and what it was given, if that is known only now."""
         with self._lock:
             if "inputs" in details and run_id in self._questions:  # streamed input
                 self._questions[run_id].take(details["inputs"])
-            run = self._runs.get(run_id)
-            if run is not None:
-                self._questions[run.key].note_order(outputs)
-            self._leave(run_id)
+            if run_id in self._runs:
+                self._runs[run_id].question.note_order(outputs)
+        self._end(run_id)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
         """Note that a run is over."""
-        self.on_chain_end(None, run_id=run_id, **details)
+        self._end(run_id)
 
     def on_tool_start(
         self, serialized: Any, input_str: str, *, run_id: UUID, inputs: Any = None, **details: Any
@@ -362,23 +371,20 @@ class RetrievalRecorder(BaseCallbackHandler):
         name = (serialized or {}).get("name") or details.get("name") or "tool"
         given = input_str if inputs is None else inputs
         with self._lock:
-            run = self._enter(run_id, details, given)
-            seen = Seen(name, query_in(given), not run.within, certain=False)
-            seen.tool = run.called_by or ToolCall(details.get("tool_call_id") or "")
-            self._watch(run_id, replace(run, tool=_Tool(seen, seen.tool, run.tool)), seen)
+            seen = self._start(run_id, details, given, "tool", name, query_in(given))
+            seen.call_id = details.get("tool_call_id") or ""
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **details: Any) -> None:
         """Note that a tool is done, and the documents it returned if no retriever did."""
         with self._lock:
-            run = self._runs.get(run_id)
-            if run is not None and run.tool is not None and run.tool.around is None:
+            if run_id in self._runs and not self._runs[run_id].call_id:
                 # Early releases of langchain-core 1 tell the id of the call only now.
-                run.tool.call.id = run.tool.call.id or getattr(output, "tool_call_id", "")
-        self._close(run_id, documents=documents_found(getattr(output, "artifact", None)))
+                self._runs[run_id].call_id = getattr(output, "tool_call_id", "")
+        self._end(run_id, documents_found(getattr(output, "artifact", None)))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
         """Note that a tool failed."""
-        self._close(run_id, error=error)
+        self._end(run_id, error=error)
 
     def on_retriever_start(
         self, serialized: Any, query: str, *, run_id: UUID, **details: Any
@@ -386,124 +392,68 @@ class RetrievalRecorder(BaseCallbackHandler):
         """Note that a retriever is asked, by whom, and since when."""
         name = details.get("name") or (serialized or {}).get("name") or "retriever"
         with self._lock:
-            run = self._enter(run_id, details, query)
-            seen = Seen(name, query if isinstance(query, str) else str(query), not run.within)
-            seen.tool = run.called_by
-            self._watch(run_id, replace(run, within=True), seen)
+            self._start(run_id, details, query, "retriever", name, str(query))
 
     def on_retriever_end(
         self, documents: Sequence[Document], *, run_id: UUID, **details: Any
     ) -> None:
         """Keep what a retriever returned."""
-        self._close(run_id, documents=list(documents))
+        self._end(run_id, list(documents))
 
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
         """Keep what a retriever raised."""
-        self._close(run_id, error=error)
+        self._end(run_id, error=error)
 
-    def _watch(self, run_id: UUID, run: _Run, seen: Seen) -> None:
-        self._questions[run.key].seen.append(seen)
-        self._runs[run_id] = replace(run, seen=seen, start=perf_counter())
-
-    def _close(self, run_id: UUID, **outcome: Any) -> None:
-        end = perf_counter()
-        with self._lock:
-            run = self._runs.get(run_id)
-            if run is not None and run.seen is not None:
-                run.seen.seconds = end - run.start
-                run.seen.documents = outcome.get("documents")
-                run.seen.error = outcome.get("error")
-                run.settle()
-            self._leave(run_id)
-
-    def _enter(self, run_id: UUID, details: Mapping[str, Any], inputs: Any) -> _Run:
+    def _start(
+        self,
+        run_id: UUID,
+        details: Mapping[str, Any],
+        inputs: Any,
+        kind: str = "",
+        name: str = "",
+        query: str = "",
+    ) -> Seen:
         """Note a run under its question, which begins with the first run that has no parent here.
 
         A recorder that hangs on a part of a chain does not see the run around it; its parts
         belong together by the parent they name.
         """
-        parent = details.get("parent_run_id")
-        known = None if parent is None else self._runs.get(parent)
-        run = _Run(parent or run_id) if known is None else _Run(known.key, known.within, known.tool)
-        if run.key not in self._questions:
-            alone = not self._runs
-            self._questions[run.key] = Question(None, strand(), after_others=alone)
-            self._questions[run.key].take(inputs)
-        self._questions[run.key].running.add(run_id)
-        self._runs[run_id] = run
-        return run
+        parent_id = details.get("parent_run_id") or run_id
+        parent = self._runs.get(parent_id)
+        if parent is not None:
+            question = parent.question
+        elif (question := self._questions.get(parent_id)) is None:  # type: ignore[assignment]
+            question = self._questions[parent_id] = Question(after_others=not self._runs)
+            question.take(inputs)
+        self._runs[run_id] = seen = Seen(question, kind, name, query, parent)
+        if kind:
+            question.seen.append(seen)
+        return seen
 
-    def _leave(self, run_id: UUID) -> None:
-        run = self._runs.pop(run_id, None)
-        question = self._questions.get(run.key) if run is not None else None
-        if run is None or question is None:
-            return
-        question.running.discard(run_id)
-        if run.key == run_id:
-            # What an interrupt tore out of the chain never says that it ended.
-            for left in question.running:
-                self._runs.pop(left, None)
-            question.running.clear()
+    def _end(
+        self,
+        run_id: UUID,
+        documents: list[DocumentLike] | None = None,
+        error: BaseException | None = None,
+    ) -> None:
+        now = perf_counter()
+        with self._lock:
+            seen = self._runs.pop(run_id, None)
+            if seen is None:
+                return
+            seen.seconds, seen.documents, seen.error = now - seen.start, documents, error
+            if seen.is_search:
+                for one in seen.around:
+                    one.searched = True
+            if run_id in self._questions:
+                # What an interrupt tore out of the chain never says that it ended.
+                left = self._runs.items()
+                self._runs = {key: one for key, one in left if one.question is not seen.question}
 
 
 # The recorder whose ``with`` block is running; LangChain looks here whenever it starts a run.
 _RECORDING: ContextVar[BaseCallbackHandler | None] = ContextVar("krag_eval_recorder", default=None)
 register_configure_hook(_RECORDING, inheritable=True)
-
-
-@dataclass(eq=False)
-class _Tool:
-    """A tool that runs.
-
-    Attributes:
-        seen: What is seen of it.
-        call: The call of the outermost tool around it, or of itself.
-        around: The tool around it.
-        searched: Whether anything searched within it.
-    """
-
-    seen: Seen
-    call: ToolCall
-    around: _Tool | None
-    searched: bool = False
-
-
-@dataclass(eq=False)
-class _Run:
-    """A run that has not ended.
-
-    Attributes:
-        key: The key of its question.
-        within: Whether it is a retriever, or one is around it.
-        tool: The innermost tool it is, or is part of.
-        seen: What is seen of it, if it is a retriever or a tool.
-        start: When it started.
-    """
-
-    key: UUID
-    within: bool = False
-    tool: _Tool | None = None
-    seen: Seen | None = None
-    start: float = 0.0
-
-    @property
-    def called_by(self) -> ToolCall | None:
-        """The call of the outermost tool around it; ``None`` if there is none."""
-        return None if self.tool is None else self.tool.call
-
-    def settle(self) -> None:
-        """Decide, now that it ended, whether a tool was the one that searched."""
-        if self.seen is None:
-            return
-        tool = self.tool
-        if tool is not None and tool.seen is self.seen:
-            tool.seen.certain = tool.seen.documents is not None and not tool.searched
-            if tool.searched:  # what it calls tells its story
-                tool.seen.error = None
-            tool = tool.around
-        while self.seen.certain and tool is not None:
-            tool.searched = True
-            tool = tool.around
 
 
 #: The key under which agents and graphs of LangChain take a conversation.
@@ -561,31 +511,8 @@ def documents_found(artifact: Any) -> list[DocumentLike] | None:
 
 
 def _is_document(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return isinstance(value.get("page_content"), str)
-    return hasattr(value, "page_content")
-
-
-def query_in(given: Any) -> str:
-    """Return what a tool was asked to search for: its ``query``, or its only text.
-
-    >>> query_in({"query": "hours", "language": "en"}), query_in({"q": "hours", "n": 3})
-    ('hours', 'hours')
-    """
-    if not isinstance(given, Mapping):
-        return str(given)
-    texts = [text for text in given.values() if isinstance(text, str)]
-    asked = given.get("query", texts[0] if len(texts) == 1 else None)
-    return asked if isinstance(asked, str) else str(dict(given))
-
-
-def strand() -> tuple[int, object]:
-    """Return the thread and the task this runs in."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        task = None
-    return threading.get_ident(), None if task is None else id(task)
+    text = value.get("page_content") if isinstance(value, Mapping) else ""
+    return isinstance(text, str) and (isinstance(value, Mapping) or hasattr(value, "page_content"))
 
 
 def _run_of(calls: Sequence[Seen | None]) -> RetrievalRun:
@@ -620,7 +547,6 @@ def _warn_of_uncalled(calls: Sequence[Seen | None], name: str | None) -> None:
 #: Which calls count if there were several for one question: there must be one; all of them, one
 #: after the other, without or with what came again; the first; the last; each on its own.
 CALLS = ("one", "union", "all", "first", "last", "each")
-_NAMED = 5
 #: The columns of the records, and what they hold.
 _COLUMNS = {
     "question": object,
@@ -635,37 +561,68 @@ _COLUMNS = {
 _UNTIL_FOUND = ("calls", "words", "calls_until_found", "words_until_found")
 
 
-@dataclass
-class ToolCall:
-    """A call of a tool, by the id its model gave it; ``""`` if none is known."""
-
-    id: str = ""
+def strand() -> tuple[int, object]:
+    """Return the thread and the task this runs in."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return threading.get_ident(), None if task is None else id(task)
 
 
 @dataclass(eq=False)
 class Seen:
-    """One call of one retriever, or of a tool that may have searched.
+    """A run within a question: a call of a retriever, of a tool that may have searched, or neither.
 
     Attributes:
-        name: The retriever's name.
+        question: The question it is part of.
+        kind: ``"retriever"``, ``"tool"``, or ``""`` for any other part of a chain.
+        name: The name of the retriever or tool.
         query: What it was asked, which a chain may have rewritten.
-        outermost: Whether no other retriever called it.
+        parent: The run that called it; ``None`` if it is the outermost, or that is not known.
         documents: What it returned; ``None`` if it failed or is still at it.
         error: What it raised.
         seconds: How long it took; NaN until it ended.
-        certain: Whether it is a search. A tool is one if it returned documents and no retriever was
-            called in it; one that failed is taken for one if it returned documents elsewhere.
-        tool: The call of the outermost tool that it is part of; ``None`` if there is none.
+        call_id: The id of a tool's call, as its model gave it; ``""`` if none is known.
+        searched: Whether anything searched within it.
+        start: When it started.
     """
 
-    name: str
-    query: str
-    outermost: bool
+    question: Question
+    kind: str
+    name: str = ""
+    query: str = ""
+    parent: Seen | None = None
     documents: list[DocumentLike] | None = None
     error: BaseException | None = None
     seconds: float = float("nan")
-    certain: bool = True
-    tool: ToolCall | None = None
+    call_id: str = ""
+    searched: bool = False
+    start: float = field(default_factory=perf_counter)
+
+    @property
+    def around(self) -> Iterator[Seen]:
+        """The runs it is part of, from within."""
+        one = self.parent
+        while one is not None:
+            yield one
+            one = one.parent
+
+    @property
+    def outermost(self) -> bool:
+        """Whether no other retriever called it."""
+        return all(one.kind != "retriever" for one in self.around)
+
+    @property
+    def tool(self) -> Seen | None:
+        """The outermost tool that it is, or is part of; ``None`` if there is none."""
+        tools = [one for one in (self, *self.around) if one.kind == "tool"]
+        return tools[-1] if tools else None
+
+    @property
+    def is_search(self) -> bool:
+        """Whether it is known to search: a tool does that returned documents of its own."""
+        return self.kind == "retriever" or (self.documents is not None and not self.searched)
 
     @property
     def told_error(self) -> str | None:
@@ -680,33 +637,31 @@ class Question:
     """One call of the outermost chain (or retriever), and the retrievers seen in it.
 
     Attributes:
+        after_others: Whether all that started before it had ended.
+        strand: The thread and task it was started in.
         inputs: The texts it was given: one without a name, or several by their names; of a
             conversation, the last message of a human.
-        strand: The thread and task it was started in.
-        after_others: Whether all that started before it had ended.
-        running: Its runs that have not ended.
-        seen: The calls of retrievers, in the order they started.
         given: What it was given, for a function that finds the question in it.
         by_agent: Whether it came as messages, as agents take it.
+        seen: The calls of retrievers and tools, in the order they started.
         order: The ids of calls of tools, in the order in which a model asked for them.
     """
 
-    inputs: str | dict[str, str] | None
-    strand: tuple[int, object]
     after_others: bool
-    running: set[UUID] = field(default_factory=set)
-    seen: list[Seen] = field(default_factory=list)
+    strand: tuple[int, object] = field(default_factory=strand)
+    inputs: str | dict[str, str] | None = None
     given: Any = None
     by_agent: bool = False
+    seen: list[Seen] = field(default_factory=list)
     order: dict[str, int] = field(default_factory=dict)
 
     def take(self, inputs: Any) -> None:
         """Keep what it was given: as it is now, for callers go on with their lists."""
         self.inputs = _texts_in(inputs)
-        self.given = {**inputs} if isinstance(inputs, Mapping) else inputs
-        if isinstance(self.given, dict):
-            lists = {key: list(one) for key, one in inputs.items() if isinstance(one, list)}
-            self.given.update(lists)
+        self.given = inputs
+        if isinstance(inputs, Mapping):
+            self.given = {key: [*one] if isinstance(one, list) else one
+                          for key, one in inputs.items()}  # fmt: skip
         talk = not isinstance(self.inputs, Mapping) or MESSAGES in self.inputs
         self.by_agent = talk and self.inputs is not None and not isinstance(inputs, str)
 
@@ -736,22 +691,25 @@ def settled(questions: Iterable[Question]) -> list[Question]:
     returned documents elsewhere.
     """
     questions = list(questions)
-    known = {seen.name for one in questions for seen in one.seen if seen.certain}
+    known = {seen.name for one in questions for seen in one.seen if seen.is_search}
 
-    def searches(one: Question) -> list[Seen]:
-        return [s for s in one.seen if s.certain or (s.error is not None and s.name in known)]
+    def is_search(seen: Seen) -> bool:
+        failed = seen.error is not None and not seen.searched
+        return seen.is_search or (failed and seen.name in known)
 
-    return [replace(one, seen=_in_the_order_asked(searches(one), one.order)) for one in questions]
-
-
-def _in_the_order_asked(seen: list[Seen], order: Mapping[str, int]) -> list[Seen]:
-    places = [order.get(one.tool.id) if one.tool is not None else None for one in seen]
-    known = [(place, i) for i, place in enumerate(places) if place is not None]
-    turn = iter(sorted(known))
     return [
-        one if place is None else seen[next(turn)[1]]
-        for one, place in zip(seen, places, strict=True)
+        replace(one, seen=_in_the_order_asked(filter(is_search, one.seen), one.order))
+        for one in questions
     ]
+
+
+def _in_the_order_asked(searches: Iterable[Seen], order: Mapping[str, int]) -> list[Seen]:
+    """Sort those whose place the model gave among the places they take; the others stay."""
+    seen = [*searches]
+    places = {at: order[one.tool.call_id] for at, one in enumerate(seen)
+              if one.tool is not None and one.tool.call_id in order}  # fmt: skip
+    turns = dict(zip(places, sorted(places, key=places.__getitem__), strict=True))
+    return [seen[turns.get(at, at)] for at in range(len(seen))]
 
 
 def chosen_name(questions: Sequence[Question], retriever: str | None) -> str | None:
@@ -776,15 +734,15 @@ def chosen_name(questions: Sequence[Question], retriever: str | None) -> str | N
         return errors.one_of("retriever", retriever, everyone)
     outermost = [seen for one in questions for seen in one.searches]
     names = {seen.name for seen in outermost}
-    if len(names) > 1 and all(seen.tool is not None for seen in outermost):
+    if len(names) == 1:
+        return names.pop()
+    if all(seen.tool is not None for seen in outermost):
         return None
-    if len(names) > 1:
-        raise InvalidInput(
-            "retriever",
-            f": several were seen ({', '.join(map(repr, everyone))})",
-            Advice("name the one to evaluate by {}", retriever=...),
-        )
-    return names.pop()
+    raise InvalidInput(
+        "retriever",
+        f": several were seen ({', '.join(map(repr, everyone))})",
+        Advice("name the one to evaluate by {}", retriever=...),
+    )
 
 
 def calls_of(question: Question, name: str | None) -> list[Seen]:
@@ -814,14 +772,13 @@ def seen_of(question: Question, name: str | None, asked: str, calls: str | None)
         return found[0] if found else None
     calls = calls or ("union" if question.is_agentic else "one")
     if calls == "one":
-        called = "retrievers were" if name is None else f"{name!r} was"
         raise InvalidInput(
             "retriever",
-            f": {called} called {len(found)} times for the question {clipped(asked)}",
+            f": {name or 'several'!r} was called {len(found)} times for the question "
+            f"{clipped(asked)}",
             Advice(
-                "If these are several retrievers, give each a run_name in its config; if another "
-                "retriever calls it, name that one by {}; if an agent asked several times, choose "
-                'the calls that count by {} (or "all", "first", "last" or "each")',
+                "Name one of several retrievers by {}, after giving each a run_name in its config; "
+                'or choose the calls that count by {} (or "all", "first", "last" or "each")',
                 retriever=...,
                 calls="union",
             ),
@@ -836,23 +793,23 @@ def _joined(calls: Sequence[Seen], *, repeats: bool) -> Seen:
     returned = [call for call in calls if call.documents is not None]
     if not returned:
         return calls[0]
-    documents = [one for one, is_new in _arriving(calls) if repeats or is_new]
+    documents = [one for _call, one, is_new in _arriving(calls) if repeats or is_new]
     return replace(returned[0], documents=documents, seconds=sum(call.seconds for call in returned))
 
 
-def _arriving(calls: Iterable[Seen]) -> Iterator[tuple[DocumentLike, bool]]:
-    """Yield the documents of calls in order, and whether no earlier call had returned each.
+def _arriving(calls: Iterable[Seen]) -> Iterator[tuple[int, DocumentLike, bool]]:
+    """Yield documents in order, with the number of the call, and whether no earlier one had it.
 
     One is the same as another with its id, or with its text where one of them has no id.
     """
     ids: set[str] = set()
     texts: set[str] = set()
     texts_without_id: set[str] = set()
-    for call in calls:
+    for number, call in enumerate(calls, 1):
         documents = [(one, id_of(one), text_of(one)) for one in call.documents or ()]
         for one, name, text in documents:
             known = text in texts if name is None else name in ids or text in texts_without_id
-            yield one, not known
+            yield number, one, not known
         ids.update(name for _, name, _ in documents if name is not None)
         texts.update(text for _, _, text in documents)
         texts_without_id.update(text for _, name, text in documents if name is None)
@@ -910,33 +867,6 @@ def _of_result(questions: Sequence[Question], result: EvaluationResult) -> list[
     raise InvalidInput("result", problem, fix)
 
 
-def _ranks_until_found(result: EvaluationResult) -> dict[Hashable, int | None]:
-    """Return the rank that completes the ground truth of each query; ``None`` where none does."""
-    last: dict[Hashable, int | None] = {}
-    first = result.first_ranks()
-    for label, rank in zip(first.index.get_level_values("query"), first.tolist(), strict=True):
-        before = last.get(label, 0)
-        last[label] = max(before, rank) if isinstance(rank, int) and before is not None else None
-    return last
-
-
-def _read_until(
-    found: Sequence[Seen], rank: int | None, n_retrieved: int, label: object
-) -> tuple[int, int, int | None, int | None]:
-    """Return the calls and words in all, and those until a rank of the union; see there."""
-    arriving = list(_arriving(found))
-    places = [i for i, (_document, is_new) in enumerate(arriving) if is_new]
-    if len(places) != n_retrieved:
-        problem = f": {clipped(label)} has {n_retrieved} retrieved documents, and the calls "
-        problem += f"recorded for it returned {len(places)} different ones"
-        raise InvalidInput("result", problem, Advice("evaluate the records with {}", calls="union"))
-    read = list(accumulate(_words_in(one for one, _is_new in arriving)))
-    number = [n for n, call in enumerate(found, 1) for _one in call.documents or ()]
-    total = (len(found), read[-1] if read else 0)
-    return (*total, *((None, None) if rank is None else (number[places[rank - 1]],
-                                                         read[places[rank - 1]])))  # fmt: skip
-
-
 def question_of(question: Question, input_key: QuestionKey | None) -> str:
     """Return the question that was asked, as the user wrote it.
 
@@ -948,57 +878,39 @@ def question_of(question: Question, input_key: QuestionKey | None) -> str:
         TypeError: If ``input_key`` is a function and returns no text.
         ValueError: If its input has several texts, or none under ``input_key``.
 
-    >>> question_of(Question({"q": "When?", "language": ""}, (0, None), True), None)
+    >>> question = Question(after_others=True)
+    >>> question.take({"q": "When?", "language": ""})
+    >>> question_of(question, None)
     'When?'
     """
     if callable(input_key):
-        return _found_by(input_key, question.given)
-    given = question.inputs
-    if isinstance(given, str):
-        return given
-    texts = {key: text for key, text in (given or {}).items() if text}
-    if input_key is not None and given is not None:
-        return _text_under(input_key, texts, question.given)
+        found = input_key(question.given)
+        if not isinstance(found, str) or not found:
+            raise errors.must("input_key", "return the question, a text", found, kind=InvalidType)
+        return found
+    texts = question.inputs
+    if isinstance(texts, str):
+        return texts
+    if input_key is not None and texts is not None:
+        given = question.given
+        spoken = _last_question(given.get(input_key)) if isinstance(given, Mapping) else None
+        named = texts.get(input_key) or spoken
+        if not named:
+            keys = ", ".join(map(repr, texts)) or "no text at all"
+            raise errors.must("input_key", f"be a key of the chain's input, {keys}", input_key)
+        return named
+    texts = {key: text for key, text in (texts or {}).items() if text}
+    asked = [seen.query for seen in question.seen]
     if MESSAGES in texts:
         return texts[MESSAGES]
-    asked = [seen.query for seen in question.seen]
+    likely = [*texts.values(), *asked][:1]
     if len(texts) > 1:
-        same = set(texts.values()) & set(asked)
-        if len(same) != 1:
-            raise InvalidInput(
-                "input_key",
-                f": the chain was given several texts ({', '.join(map(repr, texts))}), so it is "
-                "not clear which is the question",
-                Advice("name its key, such as {}", input_key=next(iter(texts))),
-            )
-        return same.pop()
-    if not texts and not asked:
-        raise InvalidInput(
-            "",
-            "a chain was recorded that was given no text and called no retriever, so its question "
-            "is unknown",
-            "record only the chain that retrieves",
-        )
-    return next(iter(texts.values()), None) or asked[0]
-
-
-def _found_by(function: Callable[[Any], str], given: Any) -> str:
-    found = function(given)
-    if not isinstance(found, str) or not found:
-        problem = f"must return the question, a text, got {clipped(found)}"
-        raise InvalidType("input_key", problem)
-    return found
-
-
-def _text_under(key: str, texts: Mapping[str, str], given: Any) -> str:
-    """Return the text under a key, or the last message of a human there."""
-    spoken = _last_question(given.get(key)) if isinstance(given, Mapping) else None
-    found = texts.get(key) or spoken
-    if not found:
-        keys = ", ".join(map(repr, texts)) or "no text at all"
-        problem = f"must be a key of the chain's input, {keys}, got {key!r}"
-        raise InvalidInput("input_key", problem)
-    return found
+        likely = [*{*texts.values()}.intersection(asked)]
+    if len(likely) != 1:
+        keys = ", ".join(map(repr, texts)) or "none"
+        problem = f": which of several texts ({keys}) that the chain was given is the question"
+        raise InvalidInput("input_key", f"{problem}?", Advice("name its key by {}", input_key=...))
+    return likely[0]
 
 
 def _truth_in(ground_truth: Any, questions: Sequence[Question], asked: Sequence[str]) -> Questions:
@@ -1023,7 +935,7 @@ def _truth_in(ground_truth: Any, questions: Sequence[Question], asked: Sequence[
         documents_in(one, Location("ground_truth", at), ground_truth=True)
         for at, one in enumerate(ground_truth)
     ]
-    return Questions([*asked], _labels(asked), actual)
+    return Questions([*asked], labels_of([*asked]), actual)
 
 
 def _is_row(one: Any) -> bool:
@@ -1056,45 +968,15 @@ def _ordered(
     """
     if truth.texts == [*asked]:
         return list(questions)
-    problem, fix = "", ""
-    twice = [text for text, n in Counter(asked).items() if n > 1]
-    in_truth, in_asked = {*truth.texts}, {*asked}
-    unknown = [text for text in asked if text not in in_truth]
-    unasked = [text for text in truth.texts if text not in in_asked]
-    if len(in_truth) < len(truth.texts):
-        problem = ": a question is in it more than once, and it is not in the order of what was "
-        problem, fix = f"{problem}asked", "put its rows in that order"
-    elif twice:
-        problem = f"by question: {_some(twice)} asked more than once, so it is not clear which "
-        problem += "answer to evaluate"
-        fix = "clear the recorder before asking again, or pass a list in the order of the questions"
-    elif unknown:
-        near = difflib.get_close_matches(unknown[0], truth.texts, n=1)
-        fix = f"did you mean {errors.clipped_apart(near[0], unknown[0])}?" if near else ""
-        first = errors.clipped_apart(unknown[0], near[0]) if near else clipped(unknown[0])
-        problem = f"lacks what was asked: {_some(unknown, first)} not in it"
-    elif unasked:
-        problem = f"has questions that were never asked: {_some(unasked)} not recorded"
-        fix = "ask them too, or leave them out"
-    if problem:
-        raise InvalidInput("ground_truth", problem, fix)
     by_text = dict(zip(asked, questions, strict=True))
+    for texts, where in ((truth.texts, "is in it"), (asked, "was asked")):
+        twice = next((text for text, n in Counter(texts).items() if n > 1), None)
+        if twice is not None:
+            problem = f": {clipped(twice)} {where} more than once, and not in the same order"
+            raise InvalidInput("ground_truth", problem, "pass a list in the order of the questions")
+    unknown, unasked = (by_text.keys() - {*truth.texts}), ({*truth.texts} - by_text.keys())
+    if unknown or unasked:
+        first = next(text for text in [*asked, *truth.texts] if text in unknown | unasked)
+        problem = "lacks a question that was asked" if unknown else "has a question never asked"
+        raise InvalidInput("ground_truth", f"{problem}: {clipped(first)}")
     return [by_text[text] for text in truth.texts]
-
-
-def _some(texts: Sequence[object], first: str | None = None) -> str:
-    """Name some texts, the first as given; with the verb."""
-    named = ", ".join([first or clipped(texts[0]), *map(clipped, texts[1:_NAMED])])
-    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return f"{named}{more} {'was' if len(texts) == 1 else 'were'}"
-
-
-def _labels(asked: Sequence[str]) -> list[str | int]:
-    if len(set(asked)) == len(asked):
-        return list(asked)
-    told = _(
-        "{n} questions were asked, {different} of them different, so all are labelled by their "
-        "positions."
-    )
-    warn(told.format(n=len(asked), different=len(set(asked))))
-    return list(range(len(asked)))

@@ -12,7 +12,6 @@ import math
 import os
 import re
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -24,22 +23,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 from langchain_core.documents import Document
 
-from krag_eval import __version__, errors
+from krag_eval import __version__, documents, errors
 from krag_eval._doors import Shown
 from krag_eval._language import _
 from krag_eval._options import EVALUATOR_OPTIONS, check_options
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.table import is_frame
-from krag_eval.documents import (
-    AnyOf,
-    DocumentLike,
-    as_document,
-    check_chunks,
-    id_of,
-    metadata_of,
-    plain_value,
-    text_of,
-)  # fmt: skip
+from krag_eval.documents import AnyOf, DocumentLike, as_document, id_of, metadata_of, text_of
 from krag_eval.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
 from krag_eval.matching import parallel
 from krag_eval.matching.identity import digest_of, function_name
@@ -49,7 +39,7 @@ from krag_eval.results.result import EvaluationResult
 from krag_eval.retrievers.asking import Asking, Call, RetrieverLike
 from krag_eval.retrievers.checkpoint import n_kept, note_of
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run, called
-from krag_eval.scoring.cutoffs import Budget, Cutoff, Cutoffs, Length, deepest, fitting, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Cutoffs, Length, deepest, spelled
 from krag_eval.scoring.metrics import METRICS
 from krag_eval.statistics.comparison import Comparison, checked_metrics, compare, part_of
 from krag_eval.statistics.intervals import Clusters, check_sampling
@@ -78,7 +68,6 @@ _WITHIN = ("macro_recall", "macro_token_recall", "ndcg")
 # A choice between systems needs two halves, and a mean over one query says nothing.
 _FEWEST_TO_CHOOSE = 4
 _LONGEST_FOLDER = 40
-_TO_CUT = "be texts or documents to be cut"
 # What LangChain's text splitters make of several texts: of one, each letter would be a chunk.
 _OF_SEVERAL = ("create_documents", "split_documents", "transform_documents")
 
@@ -196,7 +185,7 @@ def sweep(
     check_sampling(level, n_resamples, seed)
     _check_callables("splitters", splitters, "a function from a text to its chunks")
     _check_callables("retrievers", retrievers, "a function that makes a retriever of chunks")
-    documents = _checked_corpus(corpus)
+    texts = _checked_corpus(corpus)
     with called("questions", "dataset"):
         evaluation = Evaluation.of(
             questions, k, matcher, metrics, options, budget=budget, length=length
@@ -205,28 +194,32 @@ def sweep(
         evaluation.check_clusters(clusters)
     grid = _grid(splitters, retrievers)
     compared = _checked_metric(evaluation, metric)
-    against = _checked_baseline(baseline, grid)
+    if isinstance(baseline, tuple | list) and len(baseline) == 2:
+        baseline = _name_of(*baseline)
+    against = errors.one_of("baseline", next(iter(grid)) if baseline is None else baseline, [*grid])
+    if folder is not None:
+        if not isinstance(folder, os.PathLike):
+            errors.text("folder", folder, 'the path of a folder, such as "sweep"')
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
     asking = Asking(on_error, max_concurrency, timeout, progress=progress)
-    chunks = {name: _Chunks.of(name, cut, documents) for name, cut in splitters.items()}
-    # The name of what makes each retriever, a digest of it, and whether that tells all.
+    chunks = {name: _Chunks.of(name, cut, texts) for name, cut in splitters.items()}
     makers = {} if folder is None else {
         name: (function_name(one, marked=False), *digest_of(one))
         for name, one in retrievers.items()
     }  # fmt: skip
-    setup = _Setup(evaluation, chunks, dict(retrievers), _checked_folder(folder), asking, makers)
+    setup = _Setup(evaluation, chunks, dict(retrievers), folder, asking, makers)
     cells = _worked(setup, grid, n_jobs)
-    sampling: dict[str, Any]
-    sampling = {"level": level, "n_resamples": n_resamples, "seed": seed, "clusters": clusters}
     results = {cell.name: cell.result for cell in cells if cell.same_as is None}
     against = next(cell.same_as or cell.name for cell in cells if cell.name == against)
-    several = len(results) > 1
-    return Sweep(
-        cells=tuple(cells),
-        metric=compared,
-        baseline=against,
-        comparison=compare(results, compared, baseline=against, **sampling) if several else None,
-        choice=_chosen(results, compared, against, sampling) if several else None,
-    )
+    found = Sweep(tuple(cells), compared, against)
+    if len(results) == 1:
+        return found
+    sampling: dict[str, Any]
+    sampling = {"level": level, "n_resamples": n_resamples, "seed": seed, "clusters": clusters}
+    comparison = compare(results, compared, baseline=against, **sampling)
+    choice = _chosen(results, compared, against, sampling)
+    return replace(found, comparison=comparison, choice=choice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,12 +275,11 @@ class SweepCell:
         """
         if self.diagnosis is None:
             return math.nan
-        found = defaultdict(list)
-        for item in self.diagnosis.items:
-            found[item.position].append(item.cause == "found")
-        counted = np.flatnonzero(self.result.counted).tolist()
-        shares = [sum(found[at]) / len(found[at]) if found[at] else 0.0 for at in counted]
-        return math.fsum(shares) / len(shares) if shares else math.nan
+        items, n = self.diagnosis.items, self.result.n_queries
+        at = np.array([item.position for item in items], np.int64)
+        found = np.bincount(at, [item.cause == "found" for item in items], n)
+        counted = (found / np.maximum(np.bincount(at, minlength=n), 1))[self.result.counted]
+        return math.fsum(counted) / len(counted) if len(counted) else math.nan
 
     def _row(self, compared: Iterable[str]) -> dict[str, Any]:
         """Return the row of the table; what is compared stands there whatever it is."""
@@ -490,19 +482,19 @@ def _check_callables(argument: str, given: object, what: str) -> None:
         can_split = hasattr(getattr(one, "__self__", one), "split_text")  # or whose method it is
         if not callable(one) or (can_split and getattr(one, "__name__", "") in _OF_SEVERAL):
             fix = "pass its method, .split_text" if can_split else ""
-            within = f"[{clipped(name)}]"
-            raise InvalidType(argument, f"must be {what}, got {clipped(one)}", fix, within=within)
+            raise errors.must(argument, f"hold {what}", one, fix, InvalidType)
 
 
 def _checked_corpus(corpus: object) -> list[Document]:
-    if is_frame(corpus):  # which would yield the names of its columns, or rows
-        raise errors.must("corpus", _TO_CUT, corpus, "pass its column of texts", InvalidType)
-    if isinstance(corpus, str | bytes | Mapping | Document) or not isinstance(corpus, Iterable):
-        raise errors.must("corpus", _TO_CUT, corpus, "put a single one into a list", InvalidType)
-    documents = [as_document(one) for one in check_chunks(corpus, "corpus")]
-    if not documents:
+    # A table would yield the names of its columns.
+    is_one = isinstance(corpus, str | bytes | Mapping | Document) or is_frame(corpus)
+    if is_one or not isinstance(corpus, Iterable):
+        fix = "put a single one into a list; of a table, pass its column of texts"
+        raise errors.must("corpus", "be texts or documents to be cut", corpus, fix, InvalidType)
+    texts = [as_document(one) for one in documents.check_chunks(corpus, "corpus")]
+    if not texts:
         raise InvalidInput("corpus", "must hold at least one text, got none")
-    return documents
+    return texts
 
 
 def _grid(splitters: Mapping[str, Any], retrievers: Mapping[str, Any]) -> dict[str, _Place]:
@@ -524,16 +516,6 @@ def _name_of(splitter: str, retriever: str) -> str:
 _Place: TypeAlias = "tuple[str, str]"
 
 
-def _checked_baseline(baseline: object, grid: Mapping[str, _Place]) -> str:
-    if baseline is None:
-        return next(iter(grid))
-    if isinstance(baseline, tuple | list) and len(baseline) == 2 and all(
-        isinstance(one, str) for one in baseline
-    ):  # fmt: skip
-        baseline = _name_of(*baseline)
-    return errors.one_of("baseline", baseline, list(grid))
-
-
 def _checked_metric(evaluation: Evaluation, metric: str | None) -> str:
     summary = evaluation.plan.nothing().summary
     if metric is None:
@@ -544,15 +526,6 @@ def _checked_metric(evaluation: Evaluation, metric: str | None) -> str:
         return f"{key}@{spelled(k)}"
     (name,) = checked_metrics({"every cell": summary}, [metric])
     return name
-
-
-def _checked_folder(folder: str | os.PathLike[str] | None) -> Path | None:
-    if folder is None:
-        return None
-    if not isinstance(folder, os.PathLike):
-        errors.text("folder", folder, 'the path of a folder, such as "sweep"')
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    return Path(folder)
 
 
 def _nobody(question: str) -> list[DocumentLike]:
@@ -597,7 +570,7 @@ def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Doc
     if not is_list:
         raise InvalidType(where, f"must be a list of chunks, got {clipped(pieces)}")
     inherited = metadata_of(document)
-    chunks = map(as_document, check_chunks(pieces, where))  # a text has no id here
+    chunks = map(as_document, documents.check_chunks(pieces, where))  # a text has no id here
     return [
         Document(
             page_content=text_of(one), metadata={**inherited, **metadata_of(one)}, id=id_of(one)
@@ -616,7 +589,17 @@ def _digest(content: object) -> str:
 
 @dataclass(frozen=True)
 class _Setup:
-    """What every cell needs."""
+    """What every cell needs.
+
+    Attributes:
+        evaluation: The questions, and how answers are evaluated.
+        chunks: Splitter -> what it made of the corpus.
+        retrievers: Name -> what makes a retriever of chunks.
+        folder: Where answers are kept.
+        asking: How questions are asked.
+        makers: Of each retriever, if there is a folder: the name of what makes it, a digest of
+            that, and whether this tells all.
+    """
 
     evaluation: Evaluation
     chunks: Mapping[str, _Chunks]
@@ -639,8 +622,10 @@ def _worked(setup: _Setup, grid: Mapping[str, _Place], n_jobs: int | None) -> li
             run = dict(zip(first.values(), each, strict=True))
         except KeyboardInterrupt as error:
             if not getattr(error, "__notes__", ()):  # other processes asked
-                for note in filter(None, (_note(setup, place) for place in own)):
-                    error.add_note(note)
+                for place in own if setup.folder is not None else ():
+                    kept = note_of(_Kept.of(setup, place).answers, len(setup.evaluation.questions))
+                    if kept:
+                        error.add_note(kept)
             raise
     cells = []
     for name, (splitter, retriever) in grid.items():
@@ -650,67 +635,33 @@ def _worked(setup: _Setup, grid: Mapping[str, _Place], n_jobs: int | None) -> li
     return cells
 
 
-def _note(setup: _Setup, place: _Place) -> str:
-    """Say what is kept of a cell; nothing if nothing is."""
-    kept = _Kept.of(setup, place)
-    return "" if kept is None else note_of(kept.answers, len(setup.evaluation.questions))
-
-
 def _cell(setup: _Setup, place: _Place) -> SweepCell:
     """Ask and evaluate one cell, or read what is kept of it."""
-    splitter, retriever = place
-    chunks = setup.chunks[splitter]
+    chunks, n_reused, answered = setup.chunks[place[0]], 0, None
     with _naming(_name_of(*place)):
-        kept = _Kept.of(setup, place)
-        if kept is None:
-            result, n_reused = _asked_now(setup, place, None), 0
+        if setup.folder is None:
+            result = _asked(setup, place, setup.asking)
         else:
-            result, n_reused = _result(setup, place, kept)
-        return SweepCell(
-            splitter,
-            retriever,
-            result,
-            len(chunks.index),
-            _words(result),
-            _diagnosed(result, chunks.index, setup.evaluation.options.get("matcher")),
-            n_reused=n_reused,
-            answered=kept.answered if kept is not None and n_reused else None,
-        )
+            kept = _Kept.of(setup, place)
+            answered = kept.answered()
+            result, n_reused = kept.evaluated() or kept.asked(setup, place)
+            maker, _settings, is_known = setup.makers[place[1]]
+            if n_reused and not is_known:
+                told = _("it cannot be told whether {maker} makes the same retriever as for {n} "
+                         "answers that were reused")  # fmt: skip
+                warn(told.format(maker=maker, n=n_reused), _("name another folder if it does not"))
+        diagnosis = _diagnosed(result, chunks.index, setup.evaluation.options.get("matcher"))
+        return SweepCell(*place, result, len(chunks.index), _words(result), diagnosis,
+                         n_reused=n_reused, answered=answered if n_reused else None)  # fmt: skip
 
 
-def _result(setup: _Setup, place: _Place, kept: _Kept) -> tuple[EvaluationResult, int]:
-    """Return the result of what is kept and asked now, and how many answers were kept."""
-    result = kept.evaluated()
-    if result is not None:
-        n_reused = len(setup.evaluation.questions)
-    else:
-        n_reused = n_kept(kept.answers)
-        with called("folder", "checkpoint"):
-            result = _asked_now(setup, place, kept, n_reused)
-        whole = result.retrieval is not None and not result.retrieval.failures
-        if kept.result is not None and whole:
-            result.to_json(kept.result, texts=True)
-    maker, _settings, is_known = setup.makers[place[1]]
-    if n_reused and not is_known:
-        told = _("it cannot be told whether {maker} makes the same retriever as for {n} answers "
-                 "that were reused")  # fmt: skip
-        warn(told.format(maker=maker, n=n_reused), _("name another folder if it does not"))
-    return result, n_reused
-
-
-def _asked_now(
-    setup: _Setup, place: _Place, kept: _Kept | None, n_kept: int = 0
-) -> EvaluationResult:
+def _asked(setup: _Setup, place: _Place, asking: Asking, n_kept: int = 0) -> EvaluationResult:
     """Ask what is not known; a retriever is made only if something is left to ask."""
-    splitter, name = place
     retriever: Any = _nobody
     if n_kept < len(setup.evaluation.questions):
-        retriever = setup.retrievers[name](setup.chunks[splitter].documents)
-    asking = setup.asking
-    if kept is not None:
-        asking = replace(asking, checkpoint=kept.answers, checkpoint_key=kept.key)
-    run = Run(Call.of(retriever), setup.evaluation, asking, _name_of(*place))
-    return run.now(in_any_loop=True)
+        retriever = setup.retrievers[place[1]](setup.chunks[place[0]].documents)
+    name = _name_of(*place)
+    return Run(Call.of(retriever), setup.evaluation, asking, name, in_any_loop=True).now()
 
 
 @dataclass(frozen=True)
@@ -722,42 +673,53 @@ class _Kept:
         key: What the answers belong to.
         result: The result of this evaluation; ``None`` if it depends on what no file can tell, such
             as a function.
-        answered: When the last answer was written, before this run; ``None`` if there is none.
     """
 
     answers: Path
     key: str
     result: Path | None
-    answered: datetime | None
 
     @classmethod
-    def of(cls, setup: _Setup, place: _Place) -> _Kept | None:
-        if setup.folder is None:
-            return None
+    def of(cls, setup: _Setup, place: _Place) -> _Kept:
         splitter, retriever = place
         texts = setup.evaluation.questions.texts
         made_by = setup.makers[retriever]
         digest = _digest([retriever, made_by, setup.chunks[splitter].digest, texts])
         shown = re.sub(r"[^\w.-]+", "-", retriever)[:_LONGEST_FOLDER].strip("-.")
-        folder = setup.folder / f"{shown or 'retriever'}-{digest[:16]}"
+        folder = Path(setup.folder or "") / f"{shown or 'retriever'}-{digest[:16]}"
         folder.mkdir(exist_ok=True)
         key = _evaluation_key(setup.evaluation)
         result = None if key is None else folder / f"result-{key[:16]}.json"
-        answers = folder / "answers.jsonl"
-        last = next((one for one in (answers, result) if one is not None and one.is_file()), None)
-        answered = None if last is None else datetime.fromtimestamp(last.stat().st_mtime, UTC)
-        return cls(answers, f"{retriever}, {digest}", result, answered)
+        return cls(folder / "answers.jsonl", f"{retriever}, {digest}", result)
 
-    def evaluated(self) -> EvaluationResult | None:
-        """Return the result that is kept; ``None`` if there is none, or it is damaged."""
+    def answered(self) -> datetime | None:
+        """Return when the last answer was written; ``None`` if there is none."""
+        for one in (self.answers, self.result):
+            if one is not None and one.is_file():
+                return datetime.fromtimestamp(one.stat().st_mtime, UTC)
+        return None
+
+    def evaluated(self) -> tuple[EvaluationResult, int] | None:
+        """Return the result that is kept, if a sound one is, and the number of its answers."""
         if self.result is None or not self.result.is_file():
             return None
         try:
-            return EvaluationResult.from_json(self.result)
+            result = EvaluationResult.from_json(self.result)
         except InvalidInput as error:
             told = _("{file} is made again from the answers, because {problem}")
             warn(told.format(file=self.result, problem=error.problem))
             return None
+        return result, result.n_queries
+
+    def asked(self, setup: _Setup, place: _Place) -> tuple[EvaluationResult, int]:
+        """Return the result of what is kept and asked now, and how many answers were kept."""
+        n_reused = n_kept(self.answers)
+        asking = replace(setup.asking, checkpoint=self.answers, checkpoint_key=self.key)
+        with called("folder", "checkpoint"):
+            result = _asked(setup, place, asking, n_reused)
+        if self.result is not None and not result.n_failed:
+            result.to_json(self.result, texts=True)
+        return result, n_reused
 
 
 def _evaluation_key(evaluation: Evaluation) -> str | None:
@@ -782,7 +744,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, AnyOf):
         return [*value.alternatives]
     if isinstance(value, Document):
-        return [text_of(value), id_of(value), plain_value(metadata_of(value))]
+        return [text_of(value), id_of(value), documents.plain_value(metadata_of(value))]
     if isinstance(value, Conventions):
         return repr(value)
     raise TypeError(type(value).__name__)
@@ -790,20 +752,14 @@ def _plain(value: Any) -> Any:
 
 def _words(result: EvaluationResult) -> float:
     """Return how many words there are within the cutoff, a mean over the questions that count."""
-    if result.evidence is None:
+    if result.evidence is None or not result.n_counted:
         return math.nan
-    found = result.evidence.measured("w")
-    lengths = (found.lengths or {})["w"]
-    k = deepest(result.k)
-    if isinstance(k, Budget):
-        own = result.evidence.measured(k.unit) if k.unit != "t" else found
-        n_seen = fitting(k, (own.lengths or {})[k.unit], found.n_retrieved)
-    else:
-        n_seen = found.n_retrieved if k is None else np.minimum(found.n_retrieved, k)
-    ends = np.concatenate([[0], np.cumsum(lengths)])
+    found, k = result.evidence.measured("w"), deepest(result.k)
+    unit = k.unit if isinstance(k, Budget) and k.unit != "t" else "w"
+    n_seen = (found if unit == "w" else result.evidence.measured(unit)).seen_within(k)
+    ends = np.concatenate([[0], np.cumsum((found.lengths or {})["w"])])
     first = np.cumsum(found.n_retrieved) - found.n_retrieved
-    words = ends[first + n_seen] - ends[first]
-    return float(words[result.counted].mean()) if result.n_counted else math.nan
+    return float((ends[first + n_seen] - ends[first])[result.counted].mean())
 
 
 def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosis:
@@ -862,11 +818,11 @@ def _chosen(
     )
     sign = 1 if first.definitions[key].lower_is_better else -1
     values = {name: one.averages(k)[key] for name, one in by.items()}
-    known = {name: sign * value for name, value in values.items() if not math.isnan(value)}
-    if not known:
+    values = {name: value for name, value in values.items() if not math.isnan(value)}
+    if not values:
         return None
-    name = min(known, key=lambda one: known[one])
-    worth = {one: others[one].averages(k)[key] for one in known}
+    name = min(values, key=lambda one: sign * values[one])
+    worth = {one: others[one].averages(k)[key] for one in values}
     difference = None
     if name != baseline:
         pair = {baseline: others[baseline], name: others[name]}
@@ -880,7 +836,7 @@ def _chosen(
         n_chosen_by=by[name].n_counted,
         n_held_out=others[name].n_counted,
         overrated=sign * (worth[name] - values[name]),
-        shift=math.fsum(worth[one] - values[one] for one in known) / len(known),
+        shift=math.fsum(worth[one] - values[one] for one in values) / len(values),
         difference=difference,
     )
 

@@ -803,16 +803,6 @@ def test_what_is_no_conversation_is_refused(conversation, error):
     assert caught.value.argument == "conversations"
 
 
-def test_two_long_questions_are_shown_where_they_differ():
-    """Else both would be clipped to the same words."""
-    long = "In the handbook of the library, in the chapter on members and their cards, what is "
-    recorder = RetrievalRecorder()
-    recorder.wrap(lambda asked: ["x"], name="search").invoke(f"{long}the fee?")
-    with pytest.raises(ValueError, match="what is the fee") as caught:
-        recorder.evaluate({f"{long}a fee?": ["x"]})
-    assert "what is a fee?" in str(caught.value.fix)
-
-
 def test_an_agent_is_no_retriever_and_a_retriever_no_agent() -> None:
     """Each is refused by the name of what evaluates it, before anything is asked."""
     agent = create_agent(Scripted(script=SCRIPT), [])

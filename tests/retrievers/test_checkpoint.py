@@ -23,7 +23,7 @@ from retriever_samples import AsyncNumbered, Numbered, passage, question, rows, 
 
 from krag_eval import KragEvalWarning, aevaluate_retriever, evaluate_retriever
 from krag_eval.errors import DatasetError, InvalidInput, InvalidType
-from krag_eval.retrievers.asking import runnable_of
+from krag_eval.retrievers.asking import Call
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 
 
@@ -243,10 +243,10 @@ def test_a_damaged_line_is_refused_by_its_number(path, line):
 
 HOLDING = """
 import sys
-from krag_eval.retrievers.asking import runnable_of
+from krag_eval.retrievers.asking import Call
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 how = {"input_key": None, "output_key": None}
-held = Checkpoint(sys.argv[1], purpose_of(runnable_of(print), how, ["q"]))
+held = Checkpoint(sys.argv[1], purpose_of(Call.of(print).runnable, how, ["q"]))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -329,7 +329,7 @@ OLD_LINE = (
 
 def through_a_file(path, document):
     """Return a document as a second run finds it in the checkpoint of the first."""
-    purpose = purpose_of(runnable_of(print), {"input_key": None, "output_key": None}, ["q"])
+    purpose = purpose_of(Call.of(print).runnable, {"input_key": None, "output_key": None}, ["q"])
     path.unlink(missing_ok=True)
     first = Checkpoint(path, purpose)
     first.append(0, [document], 0.5)

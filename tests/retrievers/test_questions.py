@@ -195,7 +195,7 @@ def test_repeated_questions_are_labelled_by_their_ids():
     ("dataset", "error", "message"),
     [
         (None, TypeError, "dataset must be a list of rows .* got None"),
-        ("qa.jsonl", TypeError, "got a str; read a file by load_dataset"),
+        ("qa.jsonl", TypeError, "; read a file by load_dataset"),
         ({"When?": "At nine."}, TypeError, r"dataset\[0\]\['actual'\] is plain text"),
         ({"question": ["When?"]}, ValueError, "no column holds the documents"),
         ([], ValueError, "dataset must hold at least one question"),
@@ -213,7 +213,7 @@ def test_repeated_questions_are_labelled_by_their_ids():
         ),
         ([{"question": "q", "actual": "a"}], TypeError, "is plain text"),
         ([{"question": "", "actual": []}], TypeError, r"\['question'\] must be"),
-        (pd.DataFrame({"asked": ["q"], "actual": [[]]}), ValueError, "has no column 'question'"),
+        (pd.DataFrame({"asked": ["q"], "actual": [[]]}), ValueError, "has no 'question'"),
         (
             pd.DataFrame({"question": ["q", None], "actual": [["a"]] * 2}),
             TypeError,
