@@ -97,7 +97,7 @@ def compare(
     saved = {name: saved_result(file) for name, file in named.items() if is_saved(file)}
     metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
     metrics = _checked_metrics(named, metric, k, settings)
-    check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
+    check_not_read(outputs, [str(one.rows.path) for one in saved.values() if one.rows.path])
     results = _evaluated({**named, **saved}, k, settings, metrics)
     comparison = compared(results, metric, baseline=against, on=on, clusters=clusters)
     if outputs.format == "table":

@@ -78,8 +78,7 @@ def check_not_its_rows(result: EvaluationResult, path: str | os.PathLike[str]) -
     Raises:
         ValueError: If ``path`` is that file.
     """
-    rows = result.rows.named_from("")
-    check_apart({"path": path}, [] if rows is None else [rows])
+    check_apart({"path": path}, filter(None, [result.rows.path]))
 
 
 def as_text(result: EvaluationResult, path: str | os.PathLike[str], *, texts: bool = False) -> str:
@@ -216,9 +215,11 @@ def _content(result: EvaluationResult, path: str | os.PathLike[str], *, texts: b
         return common | _whole_content(result, texts=texts)
     if texts:
         raise InvalidInput("texts", ": a run in parts keeps no texts", "save it without them")
+    rows = result.rows.path
+    is_beside = rows is not None and str(rows.parent) == os.path.dirname(os.path.realpath(path))
     return common | {
         "summary": result.totals.to_json(),
-        "rows": result.rows.named_from(os.path.dirname(os.path.realpath(path))),
+        "rows": rows and (rows.name if is_beside else str(rows)),
     }
 
 
