@@ -76,8 +76,7 @@ def compare(
         raise InvalidInput(useless[0], problem, "leave it out, or name the JSONL files")
     saved = {name: reading.saved_result(file) for name, file in read.items()}
     asked, metrics = _asked(options.Evaluation.of(typed), metric, named, saved)
-    rows = filter(None, (one.rows.named_from("") for one in saved.values()))
-    output.check_not_read(outputs, rows)
+    output.check_not_read(outputs, [str(one.rows.path) for one in saved.values() if one.rows.path])
     results = _evaluated({**named, **saved}, asked)
     found = compared(results, metrics, baseline=baseline, on=on, clusters=clusters)
     page = page_of(found)

@@ -9,7 +9,7 @@ import numpy as np
 
 from krag_eval._install import install_line
 from krag_eval._options import PLAN_OPTIONS, check_options
-from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
+from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task, run_on
 from krag_eval.errors import InvalidType, MissingPackage
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
@@ -91,26 +91,25 @@ def evaluate_dask(
     fields = Fields.checked(columns, question_field, actual_field, predicted_field, judged_field)
     plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **options)
     task = Task.of(plan, fields, cloudpickle.dumps)
-    if is_bag:
+    if isinstance(collection, Bag):
         from dask import delayed
 
         parts = [delayed(_of_bag)(part, task) for part in collection.to_delayed()]
-        return _run(plan, dd.from_delayed(parts, meta=_meta(task), verify_meta=False))
-    _check_lists(collection, fields)
-    return _run(plan, collection[fields.names].map_partitions(_of_frame, task, meta=_meta(task)))
-
-
-def _run(plan: PartitionPlan, rows: DataFrame) -> DistributedRun[DataFrame]:
-    def partials() -> list[str]:
-        texts: list[str] = rows[PARTIAL].dropna().compute().tolist()
-        return texts
-
-    per_query = rows[rows[PARTIAL].isnull()].drop(columns=PARTIAL)
-    return DistributedRun(per_query, plan, partials, lambda: _run(plan, rows.persist()))
+        rows = dd.from_delayed(parts, meta=_meta(task), verify_meta=False)
+    else:
+        _check_lists(collection, fields)
+        rows = collection[fields.names].map_partitions(_of_frame, task, meta=_meta(task))
+    return run_on(
+        rows,
+        plan,
+        lambda rows: rows[rows[PARTIAL].isnull()].drop(columns=PARTIAL),
+        lambda rows: rows[PARTIAL].dropna().compute().tolist(),
+        lambda rows: rows.persist(),
+    )
 
 
 def _of_frame(frame: pd.DataFrame, task: Task) -> pd.DataFrame:
-    return task.frame({name: frame[name].tolist() for name in task.fields.names})
+    return next(task.rows([frame]))
 
 
 def _of_bag(rows: Iterable[Any], task: Task) -> pd.DataFrame:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._install import install_line
 from krag_eval._options import PLAN_OPTIONS, check_options
-from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
+from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task, run_on
 from krag_eval.errors import InvalidType, MissingPackage, whole
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
     from ray.data import Dataset
 
@@ -76,27 +77,17 @@ def evaluate_ray(
     fields = Fields.checked(columns, question_field, actual_field, predicted_field, judged_field)
     plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **options)
     task = Task.of(plan, fields, cloudpickle.dumps)
-    batches = {"batch_format": "pyarrow", "batch_size": batch_size}
 
-    def rows(table: pa.Table) -> pa.Table:
-        return _as_arrow(task, task.frame(_columns(task, table)))
+    def evaluated(table: pa.Table) -> pa.Table:
+        columns = {
+            name: table.column(name).to_pylist()
+            for name in task.fields.names
+            if name in table.column_names
+        }
+        return _as_arrow(task, task.frame(columns))
 
-    def kept_of(table: pa.Table) -> pa.Table:
-        return _as_arrow(task, task.last_row(task.part(_columns(task, table)).partial))
-
-    mapped = dataset.map_batches(rows, **batches)
-
-    def persisted() -> DistributedRun[Dataset]:
-        return _run(plan, mapped.materialize())
-
-    return DistributedRun(
-        _per_query(mapped), plan, lambda: _texts(dataset.map_batches(kept_of, **batches)), persisted
-    )
-
-
-def _run(plan: PartitionPlan, kept: Dataset) -> DistributedRun[Dataset]:
-    """Return a run on rows that Ray keeps."""
-    return DistributedRun(_per_query(kept), plan, lambda: _texts(kept), lambda: _run(plan, kept))
+    rows = dataset.map_batches(evaluated, batch_format="pyarrow", batch_size=batch_size)
+    return run_on(rows, plan, _per_query, _texts, lambda rows: rows.materialize())
 
 
 def _per_query(rows: Dataset) -> Dataset:
@@ -114,27 +105,15 @@ def _texts(rows: Dataset) -> list[str]:
     return [row[PARTIAL] for row in kept.take_all()]
 
 
-def _columns(task: Task, table: pa.Table) -> dict[str, list[Any]]:
-    return {
-        name: table.column(name).to_pylist()
-        for name in task.fields.names
-        if name in table.column_names
-    }
-
-
-def _as_arrow(task: Task, frame: Any) -> pa.Table:
+def _as_arrow(task: Task, frame: pd.DataFrame) -> pa.Table:
     import pyarrow as pa
 
-    arrow = {
-        "object": pa.string(),
-        "bool": pa.bool_(),
-        "int64": pa.int64(),
-        "float64": pa.float64(),
-    }
-    schema = pa.schema([(name, arrow[kind.__name__]) for name, kind in task.types.items()])
     # Not by way of pandas, which would read NaN, a metric that is undefined, as null.
     return pa.table(
-        {name: pa.array(frame[name].to_numpy(), schema.field(name).type, from_pandas=False)
-         if kind is not object else pa.array(frame[name].tolist(), pa.string())
-         for name, kind in task.types.items()}, schema=schema
-    )  # fmt: skip
+        {
+            name: pa.array(frame[name].tolist(), pa.string())
+            if kind is object
+            else pa.array(frame[name].to_numpy(), from_pandas=False)
+            for name, kind in task.types.items()
+        }
+    )

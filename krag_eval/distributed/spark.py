@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval import __version__
 from krag_eval._install import install_line
 from krag_eval._options import PLAN_OPTIONS, check_options
-from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
+from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task, run_on
 from krag_eval.errors import InvalidType, MissingPackage
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
@@ -82,31 +82,16 @@ def evaluate_spark(
     needed = frame.select(*(functions.col(f"`{name}`") for name in fields.names))
     rows = needed.mapInPandas(task.rows, schema=_schema(task.types))
 
-    def partials() -> list[str]:
-        only = needed.mapInPandas(task.partials, schema=_schema({PARTIAL: object}))
-        return _texts(only)
-
-    def persisted() -> DistributedRun[DataFrame]:
-        return _run(plan, rows.persist())
-
-    return DistributedRun(_per_query(rows), plan, partials, persisted)
-
-
-def _run(plan: PartitionPlan, kept: DataFrame) -> DistributedRun[DataFrame]:
-    """Return a run on rows that Spark keeps."""
-
-    def partials() -> list[str]:
-        return _texts(kept.where(kept[f"`{PARTIAL}`"].isNotNull()).select(f"`{PARTIAL}`"))
-
-    return DistributedRun(_per_query(kept), plan, partials, lambda: _run(plan, kept))
-
-
-def _per_query(rows: DataFrame) -> DataFrame:
-    return rows.where(rows[f"`{PARTIAL}`"].isNull()).drop(PARTIAL)
-
-
-def _texts(frame: DataFrame) -> list[str]:
-    return [row[0] for row in frame.collect()]
+    return run_on(
+        rows,
+        plan,
+        lambda rows: rows.where(rows[f"`{PARTIAL}`"].isNull()).drop(PARTIAL),
+        lambda rows: [
+            row[0]
+            for row in rows.where(rows[f"`{PARTIAL}`"].isNotNull()).select(f"`{PARTIAL}`").collect()
+        ],
+        lambda rows: rows.persist(),
+    )
 
 
 def _schema(columns: dict[str, type]) -> Any:

@@ -104,9 +104,7 @@ class Task:
             return cls(dumps(plan), fields)
         except Exception as error:  # whatever a user's __reduce__ or __getstate__ raises
             problem = f": the matcher {plan.plan.matcher.signature} and the metrics are sent to "
-            problem += (
-                f"other processes, and could not be pickled ({type(error).__name__}: {error})"
-            )
+            problem += f"other processes, and could not be pickled ({error!r:.300})"
             fix = "keep open files, locks and connections out of their attributes"
             raise InvalidType("matcher", problem, fix) from error
 
@@ -128,62 +126,47 @@ class Task:
             if name not in columns:
                 problem = f"no column {name!r}; the columns are {', '.join(columns)}"
                 raise InvalidInput("", problem)
-        labels = None if question is None else [_label(one) for one in columns[question]]
+        looked_at = judged and document_lists(
+            ([] if is_missing(plain(cell)) else cell for cell in columns[judged]),
+            judged,
+            ground_truth=False,
+        )
+        labels = question and [None if is_missing(one) else plain(one) for one in columns[question]]
         return self.plan.evaluate(
             document_lists(columns[actual], actual, ground_truth=True),
             document_lists(columns[predicted], predicted, ground_truth=False),
             labels,
-            judged=None if judged is None else _judged_lists(columns[judged], judged),
+            judged=looked_at,
         )
 
     def rows(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Turn frames into per-query rows, and for each a last row with the partial."""
+        names = self.fields.names
         for frame in frames:
-            yield self.frame(_columns(frame, self.fields.names))
-
-    def partials(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """Turn frames into one row each, with the partial, without the queries' rows."""
-        import pandas as pd
-
-        for frame in frames:
-            partial = self.part(_columns(frame, self.fields.names)).partial
-            yield pd.DataFrame({PARTIAL: [packed(partial)]}, dtype=object)
+            yield self.frame({name: frame[name].tolist() for name in names if name in frame})
 
     def frame(self, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
-        """Return the per-query rows of a partition, given by column, and the row of its partial."""
+        """Return the per-query rows of a partition, given by column, and the row of its partial.
+
+        That is no query, so its numbers mean nothing.
+        """
         import pandas as pd
 
         part = self.part(columns)
-        return pd.concat([self._frame(part.rows), self.last_row(part.partial)], ignore_index=True)
-
-    def last_row(self, partial: Partial) -> pd.DataFrame:
-        """Return the row that carries a partial: no query, so its numbers mean nothing."""
-        empty = {
-            name: np.full(1, None, object) if kind is object else np.zeros(1, kind)
-            for name, kind in self.plan.row_types.items()
-        }
-        return self._frame(empty, packed(partial))
-
-    def _frame(self, rows: Mapping[str, Any], partial: str | None = None) -> pd.DataFrame:
-        import pandas as pd
-
-        carried = np.full(len(rows["query"]), partial, object)
+        partial = json.dumps(part.partial.to_json(), separators=(",", ":"))
         # What was looked at has no column where there is no query.
-        nothing = np.full(len(carried), None, object)
-        columns = {name: rows.get(name, nothing) for name in self.types}
-        columns[PARTIAL] = carried
-        # Texts as objects: their default type differs between versions of pandas.
-        series = {name: pd.Series(one, dtype=one.dtype) for name, one in columns.items()}
+        absent = np.full(len(part.rows["query"]), None, object)
+        series = {}
+        for name, kind in self.types.items():
+            nothing = partial if name == PARTIAL else None if kind is object else 0
+            values = [part.rows.get(name, absent), np.full(1, nothing, kind)]
+            # Texts as objects: their default type differs between versions of pandas.
+            series[name] = pd.Series(np.concatenate(values), dtype=kind)
         return pd.DataFrame(series)
 
 
-def packed(partial: Partial) -> str:
-    """Return a partial as text, which every engine can carry."""
-    return json.dumps(partial.to_json(), separators=(",", ":"))
-
-
 def unpacked(text: str) -> Partial:
-    """Return a partial from its text."""
+    """Return a partial from its text, which every engine can carry."""
     return Partial.from_json(json.loads(text))
 
 
@@ -191,16 +174,6 @@ def unpacked(text: str) -> Partial:
 def _unpacked(payload: bytes) -> PartitionPlan:
     # Made by this package on the driver, never read from a file.
     return cast("PartitionPlan", pickle.loads(payload))
-
-
-def _columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
-    return {name: frame[name].tolist() for name in names if name in frame.columns}
-
-
-def _label(value: Any) -> str | int | None:
-    if hasattr(value, "item"):  # numpy's numbers
-        value = value.item()
-    return None if value is None or value != value else cast("str | int", value)
 
 
 def document_lists(
@@ -226,12 +199,6 @@ def document_lists(
         except Refusal as error:
             raise error.at(Place("part of the table", row=row)) from error
     return lists
-
-
-def _judged_lists(cells: Iterable[Any], name: str) -> list[list[Any]]:
-    """Return the documents that were looked at, one list per row; an absent cell holds none."""
-    there = [[] if is_missing(plain(cell)) else cell for cell in cells]
-    return document_lists(there, name, ground_truth=False)
 
 
 Table = TypeVar("Table")
@@ -289,3 +256,27 @@ class DistributedRun(Generic[Table]):
     def __repr__(self) -> str:
         computed = "computed" if "result" in vars(self) else "not computed yet"
         return f"{type(self).__name__}(result {computed}, per_query={type(self.per_query)!r})"
+
+
+def run_on(
+    rows: Table,
+    plan: PartitionPlan,
+    per_query: Callable[[Table], Table],
+    partials: Callable[[Table], Iterable[str]],
+    persist: Callable[[Table], Table],
+) -> DistributedRun[Table]:
+    """Return a run on the rows of a task, by what the engine does with them.
+
+    Args:
+        rows: What :meth:`Task.frame` makes of all partitions.
+        plan: The plan.
+        per_query: Leaves out the rows that carry partials.
+        partials: Collects those, as texts.
+        persist: Keeps rows once they are computed.
+    """
+    return DistributedRun(
+        per_query(rows),
+        plan,
+        lambda: partials(rows),
+        lambda: run_on(persist(rows), plan, per_query, partials, persist),
+    )

@@ -10,6 +10,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -24,7 +25,6 @@ from krag_eval._doors import Shown, draw
 from krag_eval._language import N_, Language, _, language_of, spoken
 from krag_eval._reading import MAX_BYTES
 from krag_eval.errors import (
-    Advice,
     InvalidInput,
     InvalidType,
     Refusal,
@@ -74,8 +74,6 @@ LAST = 10
 # Fewer are no average to hold a result to: then it is held to the newest alone.
 _FEWEST = 3
 _LEVEL, _N_RESAMPLES = 0.95, 10_000
-# Runs whose resamples are held in memory together.
-_DRAWN_AT_ONCE = 50
 # What is shown if nothing is named: what is found, and in what order; the first of each there is.
 _SHOWN = (("macro_recall", "micro_recall"), ("ndcg",))
 # What a run and the result are called in errors about both.
@@ -83,23 +81,13 @@ _CALLED = ("the run", "the result")
 # A run dated further ahead would stay the last for good; clocks and time zones differ by less.
 _CLOCKS_DIFFER = timedelta(days=1)
 # Why runs are left out that could be compared: in a refusal, and beside a verdict.
+_ITSELF, _COPY, _AHEAD = "the result itself", "a copy of another run", "dated in the future"
+_FAILED = "its gate failed"
 _ASIDE = {
-    "itself": (
-        "{} is the result itself",
-        N_("Left out, as it is the result itself: {}."),
-    ),
-    "copies": (
-        "{} is a copy of another run",
-        N_("Left out, as they are copies of other runs: {}."),
-    ),
-    "ahead": (
-        "{} is dated in the future",
-        N_("Left out, as they are dated in the future: {}."),
-    ),
-    "failed": (
-        "the gate of {} failed",
-        N_("Left out, as their gate failed: {}."),
-    ),
+    _ITSELF: N_("Left out, as it is the result itself: {}."),
+    _COPY: N_("Left out, as they are copies of other runs: {}."),
+    _AHEAD: N_("Left out, as they are dated in the future: {}."),
+    _FAILED: N_("Left out, as their gate failed: {}."),
 }
 # Runs that cannot be compared are named up to here.
 _NAMED = 3
@@ -143,6 +131,17 @@ class HistoryRun:
 
     def __repr__(self) -> str:
         return f"HistoryRun({self.name!r}, made {minute(self.made)})"
+
+
+def _asked(result: EvaluationResult, metric: object) -> dict[str, tuple[str, Cutoff]]:
+    if metric is None:
+        problem = "must name what may not drop below the last runs, got none"
+        raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
+    return checked_metrics({"the result": result}, metric)
+
+
+# A run, and it and the result on the queries and cutoffs that they are compared on.
+_Pair: TypeAlias = tuple[HistoryRun, EvaluationResult, EvaluationResult]
 
 
 @dataclass(frozen=True, repr=False)
@@ -254,22 +253,26 @@ class History(Shown):
     def _bounds(self) -> dict[tuple[str, str], tuple[float, float]]:
         """The intervals of all runs, by run and metric; undefined without per-query rows."""
         warn_of_few_queries(min(run.result.n_counted for run in self.runs))
+        # Resamples of as many queries are the same draws, and drawing them is what takes long.
+        alike: defaultdict[Any, dict[str, EvaluationResult]] = defaultdict(dict)
+        for run in self.runs:
+            averages = _known(run.result, self.metrics)
+            if averages and has_rows(run.result) and run.result.counted.any():
+                alike[run.result.n_counted, tuple(averages.items())][run.name] = run.result
         return {
             (name, metric): (one.low, one.high)
-            for results, averages in _drawn_alike(self.runs, self.metrics)
+            for (_n, averages), results in alike.items()
             for metric, standing in standings(
-                results, averages, check_sampling(_LEVEL, _N_RESAMPLES)
+                results, dict(averages), check_sampling(_LEVEL, _N_RESAMPLES)
             ).items()
             for name, one in standing.items()
         }
 
     def value(self, run: HistoryRun, metric: str) -> float:
         """Return an average of a run; NaN if it is undefined, or was not evaluated."""
-        key_and_k = _known(run.result, [metric]).get(metric)
-        if key_and_k is None:
-            return math.nan
-        key, k = key_and_k
-        return run.result.averages(k)[key]
+        for key, k in _known(run.result, [metric]).values():
+            return run.result.averages(k)[key]
+        return math.nan
 
     def bounds(self, run: HistoryRun, metric: str) -> tuple[float, float]:
         """Return the 95 % interval of an average of a run, that of ``confidence_intervals``.
@@ -284,11 +287,11 @@ class History(Shown):
     @property
     def definitions(self) -> dict[str, Average]:
         """How each of the averages shown is read, by its name."""
-        found: dict[str, Average] = {}
-        for run in self.runs:
-            for metric, (key, _k) in _known(run.result, self.metrics).items():
-                found[metric] = run.result.definitions[key]
-        return found
+        return {
+            metric: run.result.definitions[key]
+            for run in self.runs
+            for metric, (key, _k) in _known(run.result, self.metrics).items()
+        }
 
     @property
     def table(self) -> pd.DataFrame:
@@ -421,13 +424,13 @@ class History(Shown):
             sampling, max_drop, on, by, clusters, boolean("strict", strict), allow_failures
         )
         failed = allowed_failures({"new": result}, terms)
-        among = _Comparable.of(self, result, on, allow_failures)
-        groups = among.groups(metrics, last)
+        pairs, apart = _comparable(self.runs, result, on, allow_failures)
+        groups = self._groups(pairs, apart, metrics, last)
         compared = []
-        for names, pairs in groups:
-            mean = _mean_of(pairs, result, [metrics[name][1] for name in names])
+        for names, several in groups:
+            mean = _mean_of(several, result, [metrics[name][1] for name in names])
             compared.append(against(result, mean, names, terms))
-            failed |= {run.name: n for run, _, _ in pairs if (n := run.result.n_failed)}
+            failed |= {run.name: n for run, _, _ in several if (n := run.result.n_failed)}
         gates = [*floor_gates(result, floors), *drop_gates(compared, by)]
         notes = [told_left_out(len(one.queries), one.left_out)
                  for one in compared if one.left_out]  # fmt: skip
@@ -438,6 +441,7 @@ class History(Shown):
             failed |= with_it.failed
             if with_it.left_out:
                 notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out))
+        told = [*self._told(groups), *_told_apart(apart), *dict.fromkeys(notes)]
         return HistoryReport(
             gates=settled(gates, terms),
             left_out={name: some for one in compared for name, some in one.left_out.items()},
@@ -445,17 +449,59 @@ class History(Shown):
             language=language,
             failed=failed,
             held_against={
-                name: tuple(run for run, _, _ in pairs) for names, pairs in groups for name in names
+                name: tuple(run for run, _, _ in several)
+                for names, several in groups
+                for name in names
             },
-            told=(
-                *among.told(groups),
-                *dict.fromkeys(notes),
-                *told_failed(failed),
-            ),
+            told=(*told, *told_failed(failed)),
             itself=tuple(
-                os.path.join(self.folder, f"{name}.json") for name in among.aside["itself"]
+                os.path.join(self.folder, f"{name}.json")
+                for name, why in apart.items()
+                if why == _ITSELF
             ),
         )
+
+    def _groups(
+        self, pairs: Sequence[_Pair], apart: Mapping[str, str], metrics: Iterable[str], last: int
+    ) -> list[tuple[list[str], list[_Pair]]]:
+        """Return the runs to average, the last one first, with the metrics that these are for.
+
+        Of fewer than three, it is the last one alone.
+
+        Raises:
+            InvalidInput: If there is none to compare with.
+        """
+        groups: dict[tuple[str, ...], tuple[list[str], list[_Pair]]] = {}
+        for metric in metrics:
+            having = [pair for pair in pairs if _has_same(pair, metric)][:last]
+            if not having:
+                others = [f"{name}: {why}" for name, why in apart.items()]
+                others += [f"{run.name}: it has no {metric}" for run, _, _ in pairs]
+                more = f"; and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+                problem = f": none of the runs in {self.folder} can be compared on {metric} "
+                problem += f"({'; '.join(others[:_NAMED])}{more})"
+                fix = "save a result there of the same queries with the same settings"
+                raise InvalidInput("history", problem, fix)
+            having = having if len(having) >= _FEWEST else having[:1]
+            runs = tuple(run.name for run, _, _ in having)
+            groups.setdefault(runs, ([], having))[0].append(metric)
+        return list(groups.values())
+
+    def _told(self, groups: Iterable[tuple[list[str], list[_Pair]]]) -> Iterator[str]:
+        """Say against which runs a result was held."""
+        for metrics, pairs in groups:
+            told = _("Held against the last comparable run in {folder} alone ({metrics}): {runs}.")
+            if len(pairs) > 1:
+                told = _(
+                    "Held against the mean of the last {n} comparable runs in {folder} "
+                    "({metrics}): {runs}."
+                )
+            yield told.format(
+                n=len(pairs), folder=self.folder, metrics=", ".join(metrics),
+                runs=", ".join(run.name for run, _, _ in pairs),
+            )  # fmt: skip
+            settings = [theirs.settings for *_, theirs in pairs[:1]]
+            yield from told_others([*settings, *(one.settings for _, one, _ in pairs)])
 
 
 def _read(folder: Path) -> tuple[list[HistoryRun], dict[str, str]]:
@@ -479,32 +525,25 @@ def _run(path: Path) -> HistoryRun:
         InvalidInput: If it is none, or more than what anybody would keep in a history.
         OSError: If it cannot be read.
     """
-    if path.is_symlink() and not path.exists():
-        raise InvalidInput("", "it is a link to a file that is not there")
     if not path.is_file():  # a pipe would wait for somebody to write
         raise InvalidInput("", "it is no regular file")
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        problem = f"it has {size:,} bytes, and no more than {MAX_BYTES:,} are read of a file, as "
-        raise InvalidInput("", problem + "a history holds all its results in memory")
+    kept = path.stat()
+    if kept.st_size > MAX_BYTES:
+        problem = f"it has {kept.st_size:,} bytes, and no more than {MAX_BYTES:,} are read of one"
+        raise InvalidInput("", problem)
     result = read(path)
-    made = result.made or _time_of(path)
-    return HistoryRun(path.stem, result, made.astimezone(UTC), result.made is None)
-
-
-def _time_of(path: Path) -> datetime:
     try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        made = result.made or datetime.fromtimestamp(kept.st_mtime, UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput("", f"the time of its file is no date ({error})") from error
+    return HistoryRun(path.stem, result, made.astimezone(UTC), result.made is None)
 
 
 def _with_changes(runs: Sequence[HistoryRun]) -> list[HistoryRun]:
     found = list(runs[:1])
     for before, run in pairwise(runs):
-        settings, measured = _apart(before.result, run.result)
-        changes = (*_changed_settings(before.result, run.result), *measured)
-        found.append(replace(run, changes=changes, is_comparable=not settings and not measured))
+        changes, is_comparable = _changes(before.result, run.result)
+        found.append(replace(run, changes=tuple(changes), is_comparable=is_comparable))
     return found
 
 
@@ -516,36 +555,30 @@ def has_rows(result: EvaluationResult) -> bool:
         return False
 
 
-def _changed_settings(before: EvaluationResult, after: EvaluationResult) -> list[Change]:
-    """Return the parts of the signature that changed, in its order."""
+def _changes(before: EvaluationResult, after: EvaluationResult) -> tuple[list[Change], bool]:
+    """Return what changed between two results, and whether they can be compared.
+
+    Of results without rows, the settings alone are known.
+    """
     ours, theirs = before.settings, after.settings
-    return [
+    changes = [
         Change(name, ours.get(name), theirs.get(name))
         for name in {**theirs, **ours}
         if ours.get(name) != theirs.get(name)
     ]
-
-
-def _apart(before: EvaluationResult, after: EvaluationResult) -> tuple[bool, list[Change]]:
-    """Tell whether settings keep two results from being compared, and what else does.
-
-    Of results without rows, the settings alone are known.
-    """
-    if not (has_rows(before) and has_rows(after)):
-        return _settings_apart(before, after), []
-    with muted():
-        ours, theirs = aligned({"before": before, "after": after})[0].values()
-    settings, measured = differing(ours, theirs)
-    same = sorted(map(str, before.labels)) == sorted(map(str, after.labels))
-    what = "ground truth" if same else "questions"
-    return bool(settings), [Change(what)] if measured else []
-
-
-def _settings_apart(before: EvaluationResult, after: EvaluationResult) -> bool:
-    return any(
+    are_apart = not {*before.k} & {*after.k} or any(
         one.setting not in MAY_DIFFER and same(one.before or "", one.after or "") is False
-        for one in _changed_settings(before, after)
+        for one in changes
     )
+    if has_rows(before) and has_rows(after):
+        with muted():
+            both = aligned({"before": before, "after": after})[0]
+            _, measured = differing(both["before"], both["after"])
+        if measured:
+            same_labels = sorted(map(str, before.labels)) == sorted(map(str, after.labels))
+            changes.append(Change("ground truth" if same_labels else "questions"))
+            are_apart = True
+    return changes, not are_apart
 
 
 def _metrics_of(runs: Sequence[HistoryRun], metric: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -570,14 +603,10 @@ def _spelling(runs: Sequence[HistoryRun], metric: str) -> str:
     Raises:
         InvalidInput: If none has, with what the last run lacks.
     """
-    refused: InvalidInput | None = None
     for run in reversed(runs):
-        try:
+        with suppress(InvalidInput):
             return next(iter(checked_metrics({run.name: run.result}, metric)))
-        except InvalidInput as error:
-            refused = refused or error
-    assert refused is not None  # there is a run
-    raise refused
+    return next(iter(checked_metrics({runs[-1].name: runs[-1].result}, metric)))
 
 
 def _known(result: EvaluationResult, metrics: Iterable[str]) -> dict[str, tuple[str, Cutoff]]:
@@ -590,133 +619,30 @@ def _known(result: EvaluationResult, metrics: Iterable[str]) -> dict[str, tuple[
     }
 
 
-def _drawn_alike(
-    runs: Sequence[HistoryRun], metrics: Iterable[str]
-) -> Iterator[tuple[dict[str, EvaluationResult], dict[str, tuple[str, Cutoff]]]]:
-    """Yield results that can be resampled together, by their runs, and their averages.
-
-    Resamples of as many queries are the same draws, and drawing them is what takes long.
-    """
-    alike = defaultdict(list)
-    for run in runs:
-        averages = _known(run.result, metrics)
-        if averages and has_rows(run.result) and run.result.counted.any():
-            alike[run.result.n_counted, tuple(averages.items())].append(run)
-    for (_n, shown), several in alike.items():
-        for start in range(0, len(several), _DRAWN_AT_ONCE):
-            some = several[start : start + _DRAWN_AT_ONCE]
-            yield {run.name: run.result for run in some}, dict(shown)
-
-
-def _asked(result: EvaluationResult, metric: object) -> dict[str, tuple[str, Cutoff]]:
-    if metric is None:
-        problem = "must name what may not drop below the last runs, got none"
-        raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
-    return checked_metrics({"the result": result}, metric)
+def _comparable(
+    runs: Sequence[HistoryRun], result: EvaluationResult, on: On, allow_failures: int
+) -> tuple[list[_Pair], dict[str, str]]:
+    """Return the runs that a result can be held against, the last first, and why not the others."""
+    pairs: list[_Pair] = []
+    apart: dict[str, str] = {}
+    soon = datetime.now(UTC) + _CLOCKS_DIFFER
+    for several in _gathered(reversed(runs)):
+        *copies, run = several  # by name, the first of them stands for all
+        if run.result.made == result.made and run.result == result:
+            apart |= dict.fromkeys((one.name for one in several), _ITSELF)
+            continue
+        apart |= dict.fromkeys((one.name for one in copies), _COPY)
+        pair = _AHEAD if run.made > soon else _brought_to(run, result, on, allow_failures)
+        if not isinstance(pair, str) and any(one.result.gate == "failed" for one in several):
+            pair = _FAILED
+        if isinstance(pair, str):
+            apart[run.name] = pair
+        else:
+            pairs.append(pair)
+    return pairs, apart
 
 
-# A run, and it and the result on the queries and cutoffs that they are compared on.
-_Pair: TypeAlias = tuple[HistoryRun, EvaluationResult, EvaluationResult]
-
-
-@dataclass(frozen=True)
-class _Comparable:
-    """The runs that a result can be held against, and why it cannot be against the others.
-
-    Attributes:
-        history: The history.
-        pairs: The runs, the last one first.
-        refused: Run -> why it cannot be compared.
-        aside: Why others are left out, as :data:`_ASIDE` has it -> these runs.
-    """
-
-    history: History
-    pairs: Sequence[_Pair]
-    refused: Mapping[str, str]
-    aside: Mapping[str, Sequence[str]]
-
-    @classmethod
-    def of(
-        cls, history: History, result: EvaluationResult, on: On, allow_failures: int
-    ) -> _Comparable:
-        pairs: list[_Pair] = []
-        refused: dict[str, str] = {}
-        aside: dict[str, list[str]] = {kind: [] for kind in _ASIDE}
-        soon = datetime.now(UTC) + _CLOCKS_DIFFER
-        for several in _told_apart(reversed(history.runs)):
-            *copies, run = several  # by name, the first of them stands for all
-            if run.result.made == result.made and run.result == result:
-                aside["itself"] += [one.name for one in several]
-                continue
-            aside["copies"] += [one.name for one in copies]
-            if run.made > soon:
-                aside["ahead"].append(run.name)
-                continue
-            pair, apart = _brought_to(run, result, on, allow_failures)
-            if apart or pair is None:
-                refused[run.name] = "; ".join(apart)
-            elif any(one.result.gate == "failed" for one in several):
-                aside["failed"].append(run.name)
-            else:
-                pairs.append(pair)
-        return cls(history, pairs, refused, aside)
-
-    def groups(self, metrics: Iterable[str], last: int) -> list[tuple[list[str], list[_Pair]]]:
-        """Return the runs to average, the last one first, with the metrics that these are for.
-
-        Of fewer than three, it is the last one alone.
-
-        Raises:
-            InvalidInput: If there is none to compare with.
-        """
-        groups: dict[tuple[str, ...], tuple[list[str], list[_Pair]]] = {}
-        for metric in metrics:
-            having = [pair for pair in self.pairs if _has_same(pair, metric)][:last]
-            if not having:
-                raise self._nothing(metric)
-            having = having if len(having) >= _FEWEST else having[:1]
-            runs = tuple(run.name for run, _, _ in having)
-            groups.setdefault(runs, ([], having))[0].append(metric)
-        return list(groups.values())
-
-    def _nothing(self, metric: str) -> InvalidInput:
-        others = [f"{name}: {why}" for name, why in self.refused.items()]
-        for kind, (why, _told) in _ASIDE.items():
-            others += [why.format(name) for name in self.aside[kind]]
-        others += [f"{run.name} has no {metric}" for run, _, _ in self.pairs]
-        more = f"; and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        problem = (
-            f": none of the runs in {self.history.folder} can be compared on {metric} "
-            f"({'; '.join(others[:_NAMED])}{more})"
-        )
-        fix = "save a result there that was evaluated on the same queries with the same settings"
-        return InvalidInput("history", problem, fix)
-
-    def told(self, groups: Iterable[tuple[list[str], list[_Pair]]]) -> Iterator[str]:
-        """Say against which runs the result was held, and which could not be compared."""
-        for metrics, pairs in groups:
-            told = _("Held against the last comparable run in {folder} alone ({metrics}): {runs}.")
-            if len(pairs) > 1:
-                told = _(
-                    "Held against the mean of the last {n} comparable runs in {folder} "
-                    "({metrics}): {runs}."
-                )
-            yield told.format(
-                n=len(pairs), folder=self.history.folder, metrics=", ".join(metrics),
-                runs=", ".join(run.name for run, _, _ in pairs),
-            )  # fmt: skip
-            settings = [theirs.settings for *_, theirs in pairs[:1]]
-            yield from told_others([*settings, *(one.settings for _, one, _ in pairs)])
-        for kind, names in self.aside.items():
-            if names:
-                yield _(_ASIDE[kind][1]).format(", ".join(names))
-        if self.refused:
-            name, why = next(iter(self.refused.items()))
-            told = _("Not comparable: {n} of the runs, such as {run} ({why}).")
-            yield told.format(n=len(self.refused), run=name, why=why)
-
-
-def _told_apart(runs: Iterable[HistoryRun]) -> list[list[HistoryRun]]:
+def _gathered(runs: Iterable[HistoryRun]) -> list[list[HistoryRun]]:
     """Gather what is one run under several names: equal results, made at the same moment."""
     found: list[list[HistoryRun]] = []
     at: defaultdict[datetime, list[list[HistoryRun]]] = defaultdict(list)
@@ -733,22 +659,33 @@ def _told_apart(runs: Iterable[HistoryRun]) -> list[list[HistoryRun]]:
 
 def _brought_to(
     run: HistoryRun, result: EvaluationResult, on: On, allow_failures: int
-) -> tuple[_Pair | None, list[str]]:
-    """Return a run and a result on the queries they are compared on, and why they cannot be."""
-    pair, n_failed = None, run.result.n_failed
+) -> _Pair | str:
+    """Return a run and a result on the queries they are compared on, or why they cannot be."""
+    if run.result.n_failed > allow_failures:
+        return f"{run.result.n_failed} of {run.result.n_queries} queries failed"
     try:
         with muted():
-            both = dict(zip(_CALLED, (result, run.result), strict=True))
-            theirs, ours = aligned(both, on)[0].values()
+            both = dict(zip(_CALLED, (run.result, result), strict=True))
+            ours, theirs = aligned(both, on)[0].values()
         apart = [one for several in differing(ours, theirs) for one in several]
-        pair = run, ours, theirs
-        if not apart and 2 * theirs.n_queries < result.n_queries:
-            apart = [f"it has {theirs.n_queries} of the {result.n_queries} queries"]
     except Refusal as error:
-        apart = [error.problem.removeprefix(": ")]
-    if n_failed > allow_failures:
-        apart.append(f"{n_failed} of {run.result.n_queries} queries failed")
-    return pair, apart
+        return error.problem.removeprefix(": ")
+    if not apart and 2 * theirs.n_queries < result.n_queries:
+        return f"it has {theirs.n_queries} of the {result.n_queries} queries"
+    return "; ".join(apart) or (run, ours, theirs)
+
+
+def _told_apart(apart: Mapping[str, str]) -> Iterator[str]:
+    """Say which runs were left out, and how many could not be compared."""
+    for why, told in _ASIDE.items():
+        names = [name for name, its in apart.items() if its == why]
+        if names:
+            yield _(told).format(", ".join(names))
+    refused = {name: why for name, why in apart.items() if why not in _ASIDE}
+    if refused:
+        name, why = next(iter(refused.items()))
+        told = _("Not comparable: {n} of the runs, such as {run} ({why}).")
+        yield told.format(n=len(refused), run=name, why=why)
 
 
 def _has_same(pair: _Pair, metric: str) -> bool:
@@ -770,57 +707,55 @@ def _mean_of(
     if len(pairs) == 1:
         return run.result
     position = {label: place for place, label in enumerate(result.labels)}
-    by_label = any(ours.labels != result.labels for _, ours, _ in pairs)
-    at = [[position[one] for one in ours.labels] if by_label else [*range(ours.n_queries)]
-          for _, ours, _ in pairs]  # fmt: skip
-    n_runs = np.zeros(result.n_queries)
-    for places in at:
-        n_runs[places] += 1
-    kept = np.flatnonzero(n_runs)
+    others = [ours for _, ours, _ in pairs]
+    at = [
+        slice(None) if ours.labels == result.labels else [position[one] for one in ours.labels]
+        for ours in others
+    ]
+    has = np.zeros((len(pairs), result.n_queries), np.bool_)
+    for of_run, places in zip(has, at, strict=True):
+        of_run[places] = True
+    kept = np.flatnonzero(has.any(axis=0))
+    digests = None
+    if result.rows.digests is not None and all(one.rows.digests is not None for one in others):
+        digests = [result.rows.digests[place] for place in kept.tolist()]
     tables = {}
     for k in dict.fromkeys(cutoffs):
-        tables[k] = {
-            name: column[kept]
-            for name, column in _mean_table([one.tables[k] for _, one, _ in pairs], at, n_runs)
-        } | {"ground_truth": result.tables[k]["ground_truth"][kept]}
-    rows = RowsInMemory(
-        labels=[result.labels[place] for place in kept.tolist()],
-        tables=tables,
-        counted=result.counted[kept],
-        digests=_digests_of(pairs, result, kept),
-    )
+        columns = dict(_mean_columns([one.tables[k] for one in others], at, has))
+        columns["ground_truth"] = result.tables[k]["ground_truth"]
+        tables[k] = {name: column[kept] for name, column in columns.items()}
+    labels = [result.labels[place] for place in kept.tolist()]
+    rows = RowsInMemory(labels, tables, result.counted[kept], digests)
     return replace(
         newest, rows=rows, settings=settings_of(newest.settings, rows), evidence=None, totals=None,
         retrieval=None,
     )  # fmt: skip
 
 
-def _mean_table(
-    tables: Sequence[TableOf], at: Sequence[Sequence[int]], n_runs: NDArray[np.float64]
-) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Yield the columns that all runs have, averaged, and those that say where they are defined."""
-    for name in tables[0]:
-        if not all(name in table for table in tables):
-            continue
-        total, defined = np.zeros(len(n_runs)), np.zeros(len(n_runs))
-        for table, places in zip(tables, at, strict=True):
-            values = np.asarray(table[name], np.float64)
-            total[places] += np.nan_to_num(values, nan=0.0)
-            defined[places] += ~np.isnan(values)
-        yield name, np.divide(total, defined, out=np.full(len(total), np.nan), where=defined > 0)
-        if (defined < n_runs).any():
-            share = np.divide(defined, n_runs, out=np.zeros(len(total)), where=n_runs > 0)
-            yield DEFINED + name, share
+def _mean_columns(
+    tables: Sequence[TableOf], at: Sequence[slice | list[int]], has: NDArray[np.bool_]
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the columns that all runs have, averaged, and those that say where they are defined.
 
-
-def _digests_of(
-    pairs: Sequence[_Pair], result: EvaluationResult, kept: NDArray[np.int64]
-) -> list[str] | None:
-    """Return what tells the ground truth, which is that of the result, where all runs know it."""
-    digests = result.rows.digests
-    if digests is None or any(ours.rows.digests is None for _, ours, _ in pairs):
-        return None
-    return [digests[place] for place in kept.tolist()]
+    Args:
+        tables: The columns of each run.
+        at: Where its queries are among those of the result.
+        has: Whether it has a query; shape (runs, queries).
+    """
+    n_runs = has.sum(axis=0)
+    for name in (one for one in tables[0] if all(one in table for table in tables)):
+        values = np.full(has.shape, np.nan)
+        for of_run, table, places in zip(values, tables, at, strict=True):
+            of_run[places] = table[name]
+        n_defined = (~np.isnan(values)).sum(axis=0)
+        # One run after the other, so that as many queries as there are change no digit.
+        total = sum(np.nan_to_num(values, nan=0.0))
+        yield (
+            name,
+            np.divide(total, n_defined, out=np.full(len(n_runs), np.nan), where=n_defined > 0),
+        )
+        if (n_defined < n_runs).any():
+            yield DEFINED + name, n_defined / np.maximum(n_runs, 1)
 
 
 def told_changes(run: HistoryRun) -> list[str]:

@@ -14,7 +14,8 @@ import math
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -25,19 +26,13 @@ from numpy.typing import NDArray
 
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.documents import DocumentLike, Judged, Tag, id_of, is_tag, metadata_of
+from krag_eval.documents import DocumentLike, Judged, id_of, is_tag, metadata_of
 from krag_eval.errors import InvalidInput, Place, clipped
 from krag_eval.matching.joins import Pieces
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
-from krag_eval.results.rows import (
-    DIGEST,
-    JudgedRows,
-    RowsInMemory,
-    checked_digests,
-    rows_named,
-)
+from krag_eval.results.rows import DIGEST, JudgedRows, RowsInMemory, checked_digests, rows_named
 from krag_eval.scoring.cutoffs import spelled, unspelled
 from krag_eval.scoring.metrics import completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, metrics_in
@@ -49,11 +44,17 @@ FORMAT_VERSION = 1
 _MOST_RETRIEVED = 10**7
 _OUTCOMES = ("passed", "inconclusive", "failed")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_TOO_LARGE = "what it holds does not fit into memory"
+# What reading a file raises that holds something else.
+_DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+_HOW_TO_SAVE = "save one with to_json in Python, or with krag-eval evaluate … --json OUT"
 
 Content: TypeAlias = dict[str, Any]
+_Ints: TypeAlias = NDArray[np.int64]
+_Path: TypeAlias = "str | os.PathLike[str]"
 
 
-def write(path: str | os.PathLike[str], result: EvaluationResult, *, texts: bool = False) -> None:
+def write(path: _Path, result: EvaluationResult, *, texts: bool = False) -> None:
     """Save a result; the file appears complete or not at all.
 
     Args:
@@ -72,30 +73,16 @@ def write(path: str | os.PathLike[str], result: EvaluationResult, *, texts: bool
         temporary.write_text(text, "utf-8")
 
 
-def check_not_its_rows(result: EvaluationResult, path: str | os.PathLike[str]) -> None:
+def check_not_its_rows(result: EvaluationResult, path: _Path) -> None:
     """Refuse to write onto the file that a result reads its rows from.
 
     Raises:
         ValueError: If ``path`` is that file.
     """
-    rows = result.rows.named_from("")
-    check_apart({"path": path}, [] if rows is None else [rows])
+    check_apart({"path": path}, filter(None, [result.rows.path]))
 
 
-def as_text(result: EvaluationResult, path: str | os.PathLike[str], *, texts: bool = False) -> str:
-    """Return what :func:`write` writes; ``path`` says where rows in a file are seen from."""
-    content = _content(result, path, texts=texts)
-    # Later additions, which earlier readers pass over.
-    if result.retrieval is not None:
-        content["retrieval"] = result.retrieval.content()
-    if result.made is not None:
-        content["made"] = result.made.isoformat(timespec="milliseconds")
-    if result.gate is not None:
-        content["gate"] = result.gate
-    return _laid_out(content)
-
-
-def note_gate(path: str | os.PathLike[str], outcome: str, result: EvaluationResult) -> None:
+def note_gate(path: _Path, outcome: str, result: EvaluationResult) -> None:
     """Write into the file of a result what became of the gate that it was held to.
 
     Nothing else in it changes, nor do the mode of the file and its time, by which old results are
@@ -118,15 +105,7 @@ def note_gate(path: str | os.PathLike[str], outcome: str, result: EvaluationResu
     os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
 
 
-def _laid_out(content: Content) -> str:
-    """Return the text of a file, with its checksum."""
-    content["checksum"] = _checksum(content)
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # Half of a character cannot be written as UTF-8; JSON can spell it.
-    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def read(path: str | os.PathLike[str]) -> EvaluationResult:
+def read(path: _Path) -> EvaluationResult:
     """Read a saved result.
 
     Args:
@@ -139,34 +118,39 @@ def read(path: str | os.PathLike[str]) -> EvaluationResult:
     return _result_of(_loaded(path), path)
 
 
-def _result_of(content: Content, path: str | os.PathLike[str]) -> EvaluationResult:
-    """Return the result that a file holds, checked."""
-    try:
-        if content.pop("checksum") != _checksum(content):
-            raise ValueError("its checksum does not fit its content, so it was changed or cut")
-        result = EvaluationResult(**_parts(content, Path(path)))
-        if _without_nan(result.to_dict()) != content["metrics"]:
-            raise ValueError("its averages do not follow from its per-query values")
-    except KeyError as error:
-        raise _unusable(path, f"the saved result is damaged (no {error})") from error
-    except (TypeError, ValueError, AttributeError, ArithmeticError, IndexError) as error:
-        raise _unusable(path, f"the saved result is damaged ({error})") from error
-    except RecursionError as error:
-        raise _unusable(path, "the saved result is damaged (nested too deeply)") from error
-    except MemoryError as error:
-        raise _unusable(path, _TOO_LARGE) from error
-    return result
+# The text of a file
 
 
-_TOO_LARGE = "what it holds does not fit into memory"
-_HOW_TO_SAVE = "save one with to_json in Python, or with krag-eval evaluate … --json OUT"
+def _laid_out(content: Content) -> str:
+    """Return the text of a file, with its checksum."""
+    text = _as_json(content | {"checksum": _checksum(content)}, ensure_ascii=False)
+    # Half of a character cannot be written as UTF-8; JSON can spell it.
+    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _unusable(path: str | os.PathLike[str], problem: str, fix: str = "") -> InvalidInput:
-    return InvalidInput("", problem, fix, place=Place(os.fsdecode(path)))
+def _checksum(content: Content) -> str:
+    # Of the values, not of the bytes: laying the file out anew is not damage.
+    return hashlib.sha256(_as_json(content).encode("ascii")).hexdigest()
 
 
-def _loaded(path: str | os.PathLike[str]) -> Content:
+def _as_json(content: Content, *, ensure_ascii: bool = True) -> str:
+    return json.dumps(
+        content,
+        ensure_ascii=ensure_ascii,
+        allow_nan=False,
+        separators=(",", ":"),
+        default=_listed,
+    )
+
+
+def _listed(column: NDArray[Any]) -> list[Any]:
+    """Return an array as JSON has it."""
+    values: list[Any] = column.tolist()
+    is_whole = column.dtype.kind != "f"
+    return values if is_whole else [None if value != value else value for value in values]
+
+
+def _loaded(path: _Path) -> Content:
     try:
         content = json.loads(Path(path).read_text("utf-8"))
     except FileNotFoundError as error:
@@ -185,248 +169,215 @@ def _loaded(path: str | os.PathLike[str]) -> Content:
         raise _unusable(path, problem, _HOW_TO_SAVE)
     version = content["format_version"]
     if isinstance(version, bool) or version != FORMAT_VERSION:
-        raise _unusable(
-            path,
-            f"saved in format {clipped(version)}, and this version of krag_eval reads format "
-            f"{FORMAT_VERSION}",
-            "a newer version may read it",
-        )
+        problem = f"saved in format {clipped(version)}, and this version of krag_eval reads format "
+        raise _unusable(path, f"{problem}{FORMAT_VERSION}", "a newer version may read it")
     return content
 
 
-def _checksum(content: Content) -> str:
-    # Of the values, not of the bytes: laying the file out anew is not damage.
-    text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+def _unusable(path: _Path, problem: str, fix: str = "") -> InvalidInput:
+    return InvalidInput("", problem, fix, place=Place(os.fsdecode(path)))
 
 
-def _content(result: EvaluationResult, path: str | os.PathLike[str], *, texts: bool) -> Content:
-    common = {
+def _result_of(content: Content, path: _Path) -> EvaluationResult:
+    """Return the result that a file holds, checked."""
+    try:
+        if content.pop("checksum") != _checksum(content):
+            raise ValueError("its checksum does not fit its content, so it was changed or cut")
+        result = EvaluationResult(**_parts(content, Path(path)))
+        if _without_nan(result) != content["metrics"]:
+            raise ValueError("its averages do not follow from its per-query values")
+    except MemoryError as error:
+        raise _unusable(path, _TOO_LARGE) from error
+    except _DAMAGE as error:
+        why = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise _unusable(path, f"the saved result is damaged ({why})") from error
+    return result
+
+
+def _without_nan(result: EvaluationResult) -> dict[str, float | None]:
+    return {name: None if math.isnan(value) else value for name, value in result.to_dict().items()}
+
+
+# A result as a file has it, and back
+
+
+def as_text(result: EvaluationResult, path: _Path, *, texts: bool = False) -> str:
+    """Return what :func:`write` writes; ``path`` says where rows in a file are seen from."""
+    content: Content = {
         "format": _FORMAT,
         "format_version": FORMAT_VERSION,
         "signature": result.signature,
         "settings": dict(result.settings),
         "averaging_method": result.averaging_method.value,
         "conventions": str(result.conventions),
-        "metrics": _without_nan(result.to_dict()),
+        "metrics": _without_nan(result),
         "keys": dict(result.keys),
         **declared_in(result.declared),
     }
     if result.totals is None:
-        return common | _whole_content(result, texts=texts)
-    if texts:
+        content |= _whole_content(result, texts=texts)
+    elif texts:
         raise InvalidInput("texts", ": a run in parts keeps no texts", "save it without them")
-    return common | {
-        "summary": result.totals.to_json(),
-        "rows": result.rows.named_from(os.path.dirname(os.path.realpath(path))),
-    }
-
-
-def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
-    """Return what is kept of a run whose rows are in memory."""
-    evidence, rows = result.evidence, result.rows
-    if texts and (evidence is None or evidence.texts is None):
-        raise InvalidInput(
-            "texts", ": this result has no texts to keep; it was read from a file without them"
-        )
-    # A later addition too; what 0.1.0 saved has none.
-    digests = {} if rows.digests is None else {DIGEST: list(rows.digests)}
-    tags = {"tags": dict(rows.tags)} if rows.tags else {}
-    judged = {} if rows.judged is None else {"judged": _judged_content(rows.judged, evidence)}
-    return {
-        "queries": rows.labels,
-        "counted": rows.counted.tolist(),
-        **digests,
-        **tags,
-        **judged,
-        "per_query": {
-            spelled(k): {name: _listed(column) for name, column in table.items()}
-            for k, table in rows.tables.items()
-        },
-        "evidence": None if evidence is None else _evidence_content(evidence, rows.n_queries),
-        "texts": _texts_content(evidence.texts, rows.n_queries)
-        if texts and evidence is not None and evidence.texts is not None
-        else None,
-    }
-
-
-def _judged_content(judged: JudgedRows, evidence: Evidence | None) -> Content:
-    content: Content = {
-        "known": [[int(one) for one in flags] for flags in judged.known],
-        "keys": judged.keys,
-        "digests": judged.digests,
-    }
-    seen = None if evidence is None else evidence.relevance.looked_at
-    if seen is not None:
-        content |= {"number": seen.number.tolist(), "others": seen.n_others.tolist()}
-    return content
-
-
-def _judged(content: Content, n_queries: int) -> JudgedRows | None:
-    kept = content.get("judged")
-    if kept is None:
-        return None
-    known = [[one == 1 for one in flags] for flags in kept["known"]]
-    _check_length(known, n_queries)
-    return JudgedRows.checked(known, kept["keys"], kept["digests"])
-
-
-def _looked_at(content: Content, retrieved: NDArray[np.int64]) -> Judged | None:
-    """Return what was looked at, as the evidence holds it."""
-    kept, judged = content.get("judged"), _judged(content, len(retrieved))
-    if kept is None or judged is None or "number" not in kept:
-        return None
-    keys = [*chain.from_iterable(judged.keys)]
-    number = _whole(kept["number"], len(keys), least=Judged.UNKNOWN)
-    return Judged(number, _whole(kept["others"], len(retrieved)), keys, judged.digests)
-
-
-def _tags(content: Content, n_queries: int) -> dict[str, list[Tag]]:
-    """Return the tags of the queries; what 0.1.0 saved has none."""
-    tags = content.get("tags", {})
-    if not all(len(values) == n_queries and all(map(is_tag, values)) for values in tags.values()):
-        raise ValueError("its tags are not one per query")
-    return dict(tags)
+    else:
+        rows = result.rows.path
+        is_beside = rows is not None and str(rows.parent) == os.path.dirname(os.path.realpath(path))
+        content["summary"] = result.totals.to_json()
+        content["rows"] = rows and (rows.name if is_beside else str(rows))
+    # Later additions, which earlier readers pass over.
+    if result.retrieval is not None:
+        content["retrieval"] = result.retrieval.content()
+    if result.made is not None:
+        content["made"] = result.made.isoformat(timespec="milliseconds")
+    if result.gate is not None:
+        content["gate"] = result.gate
+    return _laid_out(content)
 
 
 def _parts(content: Content, path: Path) -> dict[str, Any]:
     """Return the parts of a result, checked for what its methods take for granted."""
     if not all(isinstance(one, str) for pair in content["settings"].items() for one in pair):
         raise TypeError("its settings are not texts")
-    common = {
+    gate = content.get("gate")
+    if gate not in (None, *_OUTCOMES):
+        raise ValueError("what became of its gate is unknown")
+    parts = {
         "settings": content["settings"],
         **metrics_in(content),
         "averaging_method": AveragingMethod(content["averaging_method"]),
         "conventions": Conventions.parse(content["conventions"]),
         "made": _moment(content["made"]) if "made" in content else None,
-        "gate": _outcome(content["gate"]) if "gate" in content else None,
+        "gate": gate,
     }
-    if "summary" not in content:
-        return common | _whole_parts(content)
-    totals = Summary.from_json(content["summary"])
-    beside = Path(os.path.realpath(path)) if path.is_symlink() else path  # as it was written
-    return common | {
-        "totals": totals,
-        "rows": rows_named(content["rows"], beside.parent, totals),
-        "retrieval": RetrievalRun.of_content(content.get("retrieval"), totals.n_queries),
-    }
-
-
-def _outcome(text: object) -> str:
-    if text not in _OUTCOMES:
-        raise ValueError("what became of its gate is unknown")
-    return str(text)
+    if "summary" in content:
+        totals = parts["totals"] = Summary.from_json(content["summary"])
+        beside = Path(os.path.realpath(path)) if path.is_symlink() else path  # as it was written
+        rows = rows_named(content["rows"], beside.parent, totals)
+    else:
+        rows = _rows(content)
+        parts["evidence"] = _evidence(content, rows.n_queries)
+    retrieval = RetrievalRun.of_content(content.get("retrieval"), rows.n_queries)
+    return {**parts, "rows": rows, "retrieval": retrieval}
 
 
 def _moment(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("the time it was made has no time zone")
-    try:
-        moment.astimezone(UTC)
-    except OverflowError as error:
-        raise ValueError(f"it was made at {text}, which in UTC is no date") from error
+    moment.astimezone(UTC)  # refuses what is no date there
     return moment
 
 
-def _whole_parts(content: Content) -> dict[str, Any]:
+def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
+    """Return what is kept of a run whose rows are in memory."""
+    evidence, rows = result.evidence, result.rows
+    kept = None if evidence is None or not texts else evidence.texts
+    if texts and kept is None:
+        problem = ": this result has no texts to keep; it was read from a file without them"
+        raise InvalidInput("texts", problem)
+    content: Content = {"queries": rows.labels, "counted": rows.counted}
+    # Later additions, too; what 0.1.0 saved has none.
+    if rows.digests is not None:
+        content[DIGEST] = list(rows.digests)
+    if rows.tags:
+        content["tags"] = dict(rows.tags)
+    if rows.judged is not None:
+        content["judged"] = _judged_content(rows.judged, evidence)
+    return content | {
+        "per_query": {spelled(k): dict(table) for k, table in rows.tables.items()},
+        "evidence": None if evidence is None else _evidence_content(evidence, rows.n_queries),
+        "texts": None if kept is None else _texts_content(kept, rows.n_queries),
+    }
+
+
+def _rows(content: Content) -> RowsInMemory:
     labels, counted = content["queries"], np.array(content["counted"], np.bool_)
     if not isinstance(labels, list) or not all(type(one) in (str, int) for one in labels):
         raise TypeError("the labels of its queries are not a list of texts and whole numbers")
+    n_queries, metrics, tags = len(labels), metrics_of(content["keys"], {}), content.get("tags", {})
     tables = {
         unspelled(k): {name: _column(values) for name, values in table.items()}
         for k, table in content["per_query"].items()
     }
-    for column in chain([counted], *(table.values() for table in tables.values())):
-        _check_length(column, len(labels))
-    digests = checked_digests(content[DIGEST], len(labels)) if DIGEST in content else None
-    metrics = metrics_of(content["keys"], {})
-    tables = {k: completed(table, metrics) for k, table in tables.items()}
-    return {
-        "rows": RowsInMemory(
-            labels,
-            tables,
-            counted,
-            digests,
-            _tags(content, len(labels)),
-            _judged(content, len(labels)),
-        ),
-        "evidence": _evidence(content, len(labels)),
-        "retrieval": RetrievalRun.of_content(content.get("retrieval"), len(labels)),
-    }
+    columns = chain([counted], tags.values(), *(table.values() for table in tables.values()))
+    if any(len(column) != n_queries for column in columns):
+        raise ValueError("its parts differ in length")
+    if not all(map(is_tag, chain.from_iterable(tags.values()))):
+        raise ValueError("its tags are no tags")
+    return RowsInMemory(
+        labels,
+        {k: completed(table, metrics) for k, table in tables.items()},
+        counted,
+        checked_digests(content[DIGEST], n_queries) if DIGEST in content else None,
+        dict(tags),
+        _judged(content, n_queries),
+    )
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    kinds = set(map(type, values))
+    if not kinds <= {int, float, bool, type(None)}:
+        raise TypeError("a column holds something that is not a number")
+    if kinds <= {int}:
+        return np.array(values, np.int64)
+    return np.array([math.nan if value is None else value for value in values], np.float64)
+
+
+def _judged_content(judged: JudgedRows, evidence: Evidence | None) -> Content:
+    content = judged._asdict() | {"known": [list(map(int, flags)) for flags in judged.known]}
+    seen = None if evidence is None else evidence.relevance.looked_at
+    return content if seen is None else content | {"number": seen.number, "others": seen.n_others}
+
+
+def _judged(content: Content, n_queries: int) -> JudgedRows | None:
+    if "judged" not in content:
+        return None
+    kept = content["judged"]
+    known = [[one == 1 for one in flags] for flags in kept["known"]]
+    if len(known) != n_queries:
+        raise ValueError("its parts differ in length")
+    return JudgedRows.checked(known, kept["keys"], kept["digests"])
+
+
+# The evidence
 
 
 def _evidence_content(evidence: Evidence, n_queries: int) -> Content:
     found = evidence.relevance
-    lengths = {unit: one.tolist() for unit, one in (found.lengths or {}).items()}
-    return {
+    content: Content = {
         "threshold": found.threshold,
         "takes_threshold": evidence.takes_threshold,
         "repeats": found.n_repeats,
-        "retrieved": found.n_retrieved.tolist(),
-        "items": np.bincount(found.item_query, minlength=n_queries).tolist(),
+        "retrieved": found.n_retrieved,
+        "items": np.bincount(found.item_query, minlength=n_queries),
         "grade": _unless_all_1(found.grade),
         "alternatives": _unless_all_1(found.n_alternatives),
-        "number": None if found.item_number is None else found.item_number.tolist(),
-        "pairs": np.bincount(found.pair_item, minlength=len(found.item_query)).tolist(),
-        "rank": found.pair_rank.tolist(),
+        "number": found.item_number,
+        "pairs": np.bincount(found.pair_item, minlength=len(found.item_query)),
+        "rank": found.pair_rank,
         "similarity": _unless_all_1(found.pair_similarity),
-        **({"lengths": lengths} if lengths else {}),
-        **({} if found.aspects is None else {"aspects": _aspects_content(found.aspects)}),
-        **({} if found.pieces is None else {"pieces": _pieces_content(found, found.pieces)}),
     }
+    if found.lengths:
+        content["lengths"] = dict(found.lengths)
+    if found.aspects is not None:
+        content["aspects"] = {name: getattr(found.aspects, name) for name in _ASPECTS}
+    if found.pieces is not None:
+        n, pieces = len(found.pieces.alternative_item), found.pieces
+        content["pieces"] = {
+            "union": isinstance(found, RelevanceTogether),
+            "tokens": pieces.alternative_tokens,
+            "document_tokens": pieces.document_tokens,
+            "added": np.bincount(pieces.added_alternative, minlength=n),
+            "added_rank": pieces.added_rank,
+            "added_tokens": pieces.added_tokens,
+            "spans": np.bincount(pieces.span_alternative, minlength=n),
+            "span_rank": pieces.span_rank,
+            "span_start": pieces.span_start,
+            "span_stop": pieces.span_stop,
+        }
+    return content
 
 
-def _aspects_content(aspects: Aspects) -> Content:
-    return {
-        "query": aspects.query.tolist(),
-        "item": aspects.item.tolist(),
-        "aspect": aspects.aspect.tolist(),
-    }
-
-
-def _aspects(kept: Content) -> Aspects | None:
-    if "aspects" not in kept:
-        return None
-    columns = (kept["aspects"][name] for name in ("query", "item", "aspect"))
-    return Aspects(*(_whole(one, len(one)) for one in columns))
-
-
-def _pieces_content(found: Relevance, pieces: Pieces) -> Content:
-    n_alternatives = len(pieces.alternative_item)
-    return {
-        "union": isinstance(found, RelevanceTogether),
-        "tokens": pieces.alternative_tokens.tolist(),
-        "document_tokens": pieces.document_tokens.tolist(),
-        "added": np.bincount(pieces.added_alternative, minlength=n_alternatives).tolist(),
-        "added_rank": pieces.added_rank.tolist(),
-        "added_tokens": pieces.added_tokens.tolist(),
-        "spans": np.bincount(pieces.span_alternative, minlength=n_alternatives).tolist(),
-        "span_rank": pieces.span_rank.tolist(),
-        "span_start": pieces.span_start.tolist(),
-        "span_stop": pieces.span_stop.tolist(),
-    }
-
-
-def _pieces(kept: Content, n_alternatives: NDArray[np.int64], n_documents: int) -> Pieces:
-    """Return the pieces."""
-    n = int(n_alternatives.sum())
-    added, spans = _whole(kept["added"], n), _whole(kept["spans"], n)
-    # Lengths are checked before anything is made as large as a number in the file says.
-    added_rank = _whole(kept["added_rank"], sum(added.tolist()), least=1)
-    span_rank = _whole(kept["span_rank"], sum(spans.tolist()), least=1)
-    return Pieces(
-        alternative_item=np.repeat(np.arange(len(n_alternatives)), n_alternatives),
-        alternative_tokens=_whole(kept["tokens"], n),
-        document_tokens=_whole(kept["document_tokens"], n_documents),
-        added_alternative=np.repeat(np.arange(n), added),
-        added_rank=added_rank,
-        added_tokens=_whole(kept["added_tokens"], len(added_rank), least=1),
-        span_alternative=np.repeat(np.arange(n), spans),
-        span_rank=span_rank,
-        span_start=_whole(kept["span_start"], len(span_rank)),
-        span_stop=_whole(kept["span_stop"], len(span_rank), least=1),
-    )
+_ASPECTS = ("query", "item", "aspect")
 
 
 def _evidence(content: Content, n_queries: int) -> Evidence | None:
@@ -437,30 +388,29 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
     if retrieved.max(initial=0) > _MOST_RETRIEVED:
         raise ValueError(f"a query retrieved more than {_MOST_RETRIEVED} documents")
     # Lengths are checked before anything is made as large as a number in the file says.
-    pairs = _whole(kept["pairs"], sum(items.tolist()))
-    ranks = _whole(kept["rank"], sum(pairs.tolist()), least=1)
-    n_items, n_pairs = len(pairs), len(ranks)
-    n_alternatives = _or_all_1(kept["alternatives"], n_items).astype(np.int64)
-    pieces = None
-    if "pieces" in kept:
-        pieces = _pieces(kept["pieces"], n_alternatives, sum(retrieved.tolist()))
-    together = pieces is not None and bool(kept["pieces"]["union"])
-    item_query = np.repeat(np.arange(n_queries), items)
+    pairs = _whole(kept["pairs"], items)
+    ranks = _whole(kept["rank"], pairs, least=1)
+    alternatives = _or_all_1(kept["alternatives"], len(pairs)).astype(np.int64)
+    pieces = _pieces(kept["pieces"], alternatives, retrieved) if "pieces" in kept else None
+    together = pieces is not None and kept["pieces"]["union"]
+    aspects = kept.get("aspects")
     relevance = (RelevanceTogether if together else Relevance)(
         n_retrieved=retrieved,
-        item_query=item_query,
-        grade=_or_all_1(kept["grade"], n_items),
-        n_alternatives=n_alternatives,
-        pair_item=np.repeat(np.arange(n_items), pairs),
+        item_query=np.repeat(np.arange(n_queries), items),
+        grade=_or_all_1(kept["grade"], len(pairs)),
+        n_alternatives=alternatives,
+        pair_item=np.repeat(np.arange(len(pairs)), pairs),
         pair_rank=ranks,
-        pair_similarity=_or_all_1(kept["similarity"], n_pairs),
+        pair_similarity=_or_all_1(kept["similarity"], len(ranks)),
         threshold=float(kept["threshold"]),
         n_repeats=int(kept["repeats"]),
-        item_number=None if kept["number"] is None else _whole(kept["number"], n_items, least=1),
-        lengths=_lengths(kept, retrieved),
+        item_number=None if kept["number"] is None else _whole(kept["number"], items, least=1),
+        lengths={unit: _whole(one, retrieved) for unit, one in kept.get("lengths", {}).items()}
+        or None,
         pieces=pieces,
         looked_at=_looked_at(content, retrieved),
-        aspects=_aspects(kept),
+        aspects=aspects
+        and Aspects(**{name: _whole(aspects[name], len(aspects[name])) for name in _ASPECTS}),
     )
     if (ranks > retrieved[relevance.item_query[relevance.pair_item]]).any():
         raise ValueError("a rank lies beyond the retrieved documents")
@@ -468,48 +418,94 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
     return Evidence(relevance, bool(kept["takes_threshold"]), texts)
 
 
-def _lengths(kept: Content, retrieved: NDArray[np.int64]) -> dict[str, NDArray[np.int64]] | None:
-    """Return the lengths of the retrieved documents, where a budget needed them."""
-    if "lengths" not in kept:
+def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
+    tokens = _whole(kept["tokens"], n_alternatives)
+    added, spans = _whole(kept["added"], len(tokens)), _whole(kept["spans"], len(tokens))
+    added_rank = _whole(kept["added_rank"], added, least=1)
+    span_rank = _whole(kept["span_rank"], spans, least=1)
+    return Pieces(
+        alternative_item=np.repeat(np.arange(len(n_alternatives)), n_alternatives),
+        alternative_tokens=tokens,
+        document_tokens=_whole(kept["document_tokens"], retrieved),
+        added_alternative=np.repeat(np.arange(len(tokens)), added),
+        added_rank=added_rank,
+        added_tokens=_whole(kept["added_tokens"], added, least=1),
+        span_alternative=np.repeat(np.arange(len(tokens)), spans),
+        span_rank=span_rank,
+        span_start=_whole(kept["span_start"], spans),
+        span_stop=_whole(kept["span_stop"], spans, least=1),
+    )
+
+
+def _looked_at(content: Content, retrieved: _Ints) -> Judged | None:
+    """Return what was looked at, as the evidence holds it."""
+    judged = _judged(content, len(retrieved))
+    if judged is None or "number" not in content["judged"]:
         return None
-    n_documents = sum(retrieved.tolist())
-    return {unit: _whole(one, n_documents) for unit, one in kept["lengths"].items()}
+    keys = [*chain.from_iterable(judged.keys)]
+    number = _whole(content["judged"]["number"], len(keys), least=Judged.UNKNOWN)
+    others = _whole(content["judged"]["others"], len(retrieved))
+    return Judged(number, others, keys, judged.digests)
+
+
+def _whole(values: list[Any], counts: _Ints | int, least: int = 0) -> _Ints:
+    """Return whole numbers, of which there must be that many, or that many of each."""
+    length = sum(counts.tolist()) if isinstance(counts, np.ndarray) else counts
+    if not {int} >= set(map(type, values)) or length != len(values):
+        raise TypeError("its evidence does not fit together")
+    array = np.array(values, np.int64)
+    if (array < least).any():
+        raise ValueError("its evidence does not fit together")
+    return array
+
+
+def _unless_all_1(values: NDArray[Any]) -> NDArray[Any] | None:
+    return None if (values == 1).all() else values
+
+
+def _or_all_1(values: list[float] | None, length: int) -> NDArray[np.float64]:
+    array = np.ones(length) if values is None else _column(values)
+    if array.shape != (length,) or not ((array > 0) & np.isfinite(array)).all():
+        raise ValueError("its evidence does not fit together")
+    return array.astype(np.float64)
+
+
+# The texts
 
 
 def _texts_content(texts: Texts, n_queries: int) -> Content:
+    queries = range(n_queries)
+    content = _numbered(map(texts.actual, queries), map(texts.predicted, queries), str)
+    described = _numbered(
+        ([map(_description, item) for item in texts.ground_truth(query)] for query in queries),
+        (map(_description, texts.documents(query)) for query in queries),
+        lambda one: json.dumps(one, sort_keys=True),
+    )
+    # Only where it says something: earlier readers know no such entries.
+    if any(described["distinct"]):
+        content["described"] = described
+    if any(content["distinct"]) and not any(texts.all_predicted()):
+        content["are_ids"] = True
+    return content
+
+
+def _numbered(
+    actual: Iterable[Iterable[Iterable[Any]]],
+    predicted: Iterable[Iterable[Any]],
+    key: Callable[[Any], str],
+) -> Content:
+    """Return what is distinct once, and the numbers of what items and documents have of it."""
+    distinct: dict[str, Any] = {}
     numbers: dict[str, int] = {}
 
-    def numbered(several: Sequence[str]) -> list[int]:
-        return [numbers.setdefault(text, len(numbers)) for text in several]
+    def number(one: Any) -> int:
+        name = key(one)
+        distinct.setdefault(name, one)
+        return numbers.setdefault(name, len(numbers))
 
-    actual = [[numbered(item) for item in texts.actual(query)] for query in range(n_queries)]
-    predicted = [numbered(texts.predicted(query)) for query in range(n_queries)]
-    content = {"distinct": list(numbers), "actual": actual, "predicted": predicted}
-    content |= _descriptions(texts, n_queries)
-    # Only where it says something: earlier readers know no such entry.
-    are_ids = any(map(len, numbers)) and not any(texts.all_predicted())
-    return {**content, "are_ids": True} if are_ids else content
-
-
-def _descriptions(texts: Texts, n_queries: int) -> Content:
-    """Return ids and metadata as documents have them, each distinct one once; if there are any."""
-    distinct: list[Content] = []
-    numbers: dict[str, int] = {}
-
-    def numbered(documents: Sequence[DocumentLike]) -> list[int]:
-        return [place(_description(one)) for one in documents]
-
-    def place(one: Content) -> int:
-        number = numbers.setdefault(json.dumps(one, sort_keys=True), len(distinct))
-        if number == len(distinct):
-            distinct.append(one)
-        return number
-
-    actual = [[numbered(i) for i in texts.ground_truth(query)] for query in range(n_queries)]
-    predicted = [numbered(texts.documents(query)) for query in range(n_queries)]
-    if not any(distinct):
-        return {}
-    return {"described": {"distinct": distinct, "actual": actual, "predicted": predicted}}
+    of_items = [[list(map(number, item)) for item in items] for items in actual]
+    of_documents = [list(map(number, documents)) for documents in predicted]
+    return {"distinct": [*distinct.values()], "actual": of_items, "predicted": of_documents}
 
 
 def _description(document: DocumentLike) -> Content:
@@ -532,24 +528,44 @@ def _description(document: DocumentLike) -> Content:
     return ({} if identity is None else {"id": identity}) | ({"metadata": short} if short else {})
 
 
-def _described(kept: Content, actual: list[Any], predicted: list[Any]) -> Content:
-    """Return what was kept beside the texts, if it is of the same documents."""
+def _texts(kept: Content, found: Relevance) -> StoredTexts:
+    """Return the texts, if every document and every item has one."""
+    distinct, actual, predicted = _checked_numbers(kept)
+    listed = np.array(list(map(len, actual)), np.int64)
+    number = found.item_number
+    if number is None:
+        number = np.arange(len(found.item_query)) + 1
+        number -= np.searchsorted(found.item_query, found.item_query)
+    if (
+        len(listed) != found.n_queries
+        or list(map(len, predicted)) != found.n_retrieved.tolist()
+        or (number > listed[found.item_query]).any()
+        or not all(isinstance(text, str) for text in distinct)
+    ):
+        raise ValueError("its texts are not those of its documents")
+    texts = StoredTexts(distinct, actual, predicted, bool(kept.get("are_ids", False)))
     if "described" not in kept:  # a later addition
-        return {}
-    distinct, items, documents = map(kept["described"].get, ("distinct", "actual", "predicted"))
-    numbers = [*chain.from_iterable(chain.from_iterable(items)), *chain.from_iterable(documents)]
-    sizes = [
-        ([list(map(len, of_query)) for of_query in truth], list(map(len, lists)))
-        for truth, lists in ((items, documents), (actual, predicted))
-    ]
-    known = {int} >= set(map(type, numbers)) and all(map(_is_description, distinct))
-    if not known or sizes[0] != sizes[1] or not set(numbers) <= set(range(len(distinct))):
+        return texts
+    described, items, documents = _checked_numbers(kept["described"])
+    sizes, expected = (
+        ([list(map(len, of_query)) for of_query in of_items], list(map(len, of_documents)))
+        for of_items, of_documents in ((items, documents), (actual, predicted))
+    )
+    if sizes != expected or not all(map(_is_description, described)):
         raise ValueError("its ids and metadata are not those of its documents")
-    return {
-        "described": distinct,
-        "actual_described": items,
-        "predicted_described": documents,
-    }
+    return replace(
+        texts, described=described, actual_described=items, predicted_described=documents
+    )
+
+
+def _checked_numbers(kept: Content) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return what :func:`_numbered` made, if every number is that of something."""
+    distinct, actual, predicted = kept["distinct"], kept["actual"], kept["predicted"]
+    numbers = [*chain.from_iterable(chain.from_iterable(actual)), *chain.from_iterable(predicted)]
+    whole = {int} >= set(map(type, numbers))
+    if not whole or not all(map(range(len(distinct)).__contains__, numbers)):
+        raise ValueError("its texts are not those it numbers")
+    return distinct, actual, predicted
 
 
 def _is_description(one: Any) -> bool:
@@ -560,76 +576,3 @@ def _is_description(one: Any) -> bool:
         and isinstance(metadata, dict)
         and all(map(is_tag, metadata.values()))
     )
-
-
-def _texts(kept: Content, found: Relevance) -> StoredTexts:
-    """Return the texts, if every document and every item has one."""
-    distinct, actual, predicted = kept["distinct"], kept["actual"], kept["predicted"]
-    items = list(chain.from_iterable(actual))
-    numbers = [*chain.from_iterable(items), *chain.from_iterable(predicted)]
-    known = {str} >= set(map(type, distinct)) and {int} >= set(map(type, numbers))
-    if not known or not all(map(range(len(distinct)).__contains__, numbers)):
-        raise ValueError("its texts are not those it numbers")
-    listed = np.array([len(of_query) for of_query in actual], np.int64)
-    n_retrieved = np.array([len(of_query) for of_query in predicted], np.int64)
-    number = found.item_number
-    if number is None:
-        number = np.arange(len(found.item_query)) + 1
-        number -= np.searchsorted(found.item_query, found.item_query)
-    if (
-        len(listed) != found.n_queries
-        or not np.array_equal(n_retrieved, found.n_retrieved)
-        or (number > listed[found.item_query]).any()
-    ):
-        raise ValueError("its texts are not those of its documents")
-    return StoredTexts(
-        distinct,
-        actual,
-        predicted,
-        bool(kept.get("are_ids", False)),
-        **_described(kept, actual, predicted),
-    )
-
-
-def _listed(column: NDArray[Any]) -> list[Any]:
-    values: list[Any] = column.tolist()
-    return [None if value != value else value for value in values]
-
-
-def _column(values: list[Any]) -> NDArray[Any]:
-    kinds = set(map(type, values))
-    if not kinds <= {int, float, bool, type(None)}:
-        raise TypeError("a column holds something that is not a number")
-    if kinds <= {int}:
-        return np.array(values, np.int64)
-    return np.array([math.nan if value is None else value for value in values], np.float64)
-
-
-def _check_length(values: Any, length: int) -> None:
-    if len(values) != length:
-        raise ValueError("its parts differ in length")
-
-
-def _whole(values: list[Any], length: int, least: int = 0) -> NDArray[np.int64]:
-    _check_length(values, length)
-    if not {int} >= set(map(type, values)):
-        raise TypeError("its evidence holds something that is not a whole number")
-    array = np.array(values, np.int64)
-    if (array < least).any():
-        raise ValueError("its evidence does not fit together")
-    return array
-
-
-def _unless_all_1(values: NDArray[Any]) -> list[Any] | None:
-    return None if (values == 1).all() else values.tolist()
-
-
-def _or_all_1(values: list[float] | None, length: int) -> NDArray[np.float64]:
-    array = np.ones(length) if values is None else _column(values)
-    if array.shape != (length,) or not ((array > 0) & np.isfinite(array)).all():
-        raise ValueError("its evidence does not fit together")
-    return array.astype(np.float64)
-
-
-def _without_nan(values: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: None if math.isnan(value) else value for name, value in values.items()}
