@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from krag_eval._io import shielded, unshielded
@@ -80,8 +81,8 @@ class Records(NamedTuple):
         ['a', 'b']
         """
         held = [*rows]
-        names = dict.fromkeys(str(one) for _, row in held for one in row)
-        return cls(name, held, [*names], in_memory)
+        names = dict.fromkeys(chain.from_iterable(row for _, row in held))
+        return cls(name, held, [*map(str, names)], in_memory)
 
     @classmethod
     def of_frame(
@@ -318,6 +319,7 @@ def doubts(names: Collection[str]) -> str:
 OWN = "krag_eval"
 #: What the field is called with the documents that somebody looked at; it holds a list.
 JUDGED = ("judged", "판정문서", "판정 문서")
+_JUDGED = frozenset(JUDGED)
 _OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
             "grade_key", "averaging_method", "aspect_key")  # fmt: skip
 
@@ -481,10 +483,9 @@ class TagReader:
     def read(self, row: Mapping[str, Any], mark: Mark) -> Mapping[str, Tag]:
         """Return the tags of a row; where it has none, there is none."""
         found: dict[str, Tag] = {}
+        asked = self._asked.union(judged) if (judged := _judged_in(row)) else self._asked
         for name, value in row.items():
-            if _is_judged(name, row):
-                continue
-            if name not in self._asked and (name in self.names or self._is_new(name)):
+            if name not in asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
                 if problem:
                     self.leave_out(name, problem)
@@ -492,7 +493,7 @@ class TagReader:
                     found[name] = tag
         for name, tag in mark.tags.items():
             known = name in self.names or self._is_new(name)
-            is_tag_there = name in row and name not in self._asked and not _is_judged(name, row)
+            is_tag_there = name in row and name not in asked
             if known and (not is_tag_there or _as_marked(found.get(name), tag)):
                 found[name] = tag
         return found or _NO_TAGS
@@ -632,26 +633,28 @@ def query_in(
         if roles.predicted is not None:
             predicted = _documents(row, roles.predicted, roles.options, ground_truth=False)
         judged = None
-        for name in JUDGED:
-            if _is_judged(name, row):
-                judged = _judged_in(row[name], Location(name))
+        for name in _judged_in(row):
+            judged = _looked_at(row[name], Location(name))
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
     return Query(place, question, actual, predicted, mark, found, judged)
 
 
-def _is_judged(name: str, row: Mapping[str, Any]) -> bool:
-    """Tell whether a field holds what was judged: a list or an object, perhaps as text."""
-    if name not in JUDGED or name not in row:
-        return False
-    value = row[name]
+def _judged_in(row: Mapping[str, Any]) -> list[str]:
+    """Return which fields hold what was judged: a list or an object, perhaps as text."""
+    if _JUDGED.isdisjoint(row):
+        return []
+    return [name for name in JUDGED if name in row and _is_listed(row[name])]
+
+
+def _is_listed(value: Any) -> bool:
     if isinstance(value, str):
         return value[:1] + value[-1:] in ("[]", "{}")
     return isinstance(plain(value), list | tuple | Mapping)
 
 
-def _judged_in(value: Any, at: Location) -> list[Any] | dict[str, bool]:
+def _looked_at(value: Any, at: Location) -> list[Any] | dict[str, bool]:
     """Return the documents that were looked at or, of a pool, which of them were."""
     content = plain(value)
     if isinstance(content, str) and content.startswith("{"):
