@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
-from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from krag_eval._language import _
@@ -30,16 +29,11 @@ from krag_eval.datasets.table import (
     Records,
     Roles,
     Side,
-    TagReader,
     asked_by,
     cells_as_lists,
     checked_choice,
+    content_of,
     is_frame,
-    joined,
-    notes_on,
-    parts_of,
-    queries_of,
-    query_in,
 )
 from krag_eval.datasets.traces import SPANS, is_spans, traces_dataset
 from krag_eval.datasets.trec import is_judgements, read_trec
@@ -269,36 +263,28 @@ def read_jsonl(
     >>> read_jsonl(io.StringIO('{"question": "When?", "actual": ["9"], "predicted": ["8", "9"]}'))
     Dataset of 1 queries from <stream>
     """
-    choice = checked_choice(tags)
-    fields = Fields(question_field, actual_field, predicted_field)
+    fields, choice = Fields(question_field, actual_field, predicted_field), checked_choice(tags)
     file = File.of(source, max_bytes=max_bytes, encoding=encoding)
-    rows = rows_in(file, "jsonl")
-    first = next(rows, None)
-    if first is None:
+    table = Records.of(rows_in(file, "jsonl"), file.name)
+    if not table.rows:
         raise Place(file.name).error(
             "holds no queries; expected one JSON object per line, such as "
             '{"question": "…", "actual": ["…"], "predicted": ["…"]}'
         )
-    every = chain([first], rows)
-    if fields.are_foreign_to(first[1]):
+    place, first = table.rows[0]
+    if fields.are_foreign_to(first):
         given = Given(fields.mapped, max_bytes=max_bytes, tags=choice, named_by=FIELD_OPTIONS)
-        table = Records.of(every, file.name)
         dataset = dataset_of(table, given)
         if predicted_field is not None and dataset.predicted is None:
             raise nothing_retrieved(table, FIELD_OPTIONS[-1])
         return dataset if predicted_field is not None else replace(dataset, predicted=None)
-    roles = fields.roles
-    reader = TagReader(asked_by(roles), choice)
-    queries = [query_in(row, roles, place, reader) for place, row in every]
-    if question_field != "question" and all(one.question is None for one in queries):
-        raise queries[0].place.error(
+    content = content_of(table, fields.roles, choice)
+    if question_field not in ("question", *table.names):
+        raise place.error(
             f'no field "{question_field}" on any line',
             Advice("name the one with the question by {}, or leave that out", question_field=...),
         )
-    reader.check(file.name, fields[:3])
-    kept = reader.columns([one.tags for one in queries])
-    parts = parts_of(queries, file.name, roles)
-    return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out))
+    return Dataset(**content)
 
 
 #: The arguments that name the fields of a query.
@@ -531,29 +517,13 @@ class Shape(NamedTuple):
 def _questions(table: Records, given: Given) -> Dataset:
     """Read a table of questions whose columns a vocabulary names."""
     roles = roles_of(table, given.mapped, given.named_by)
-    read, notes = cells_as_lists(table, roles) if given.cells == "text" else (table, [])
+    one_per_row = given.cells == "list"
+    read, notes = (table, []) if one_per_row else cells_as_lists(table, roles)
     read, roles, unusual = as_saved(read, roles)
-    notes += unusual
-    asked = asked_by(roles)
-    reader = TagReader(asked, given.tags)
-    queries = queries_of(read, roles, reader)
-    tags = reader.columns([one.tags for one in queries])
-    if given.cells == "text":
-        n_rows = len(queries)
-        queries, tags, differing = joined(queries, tags)
-        for name, why in differing.items():
-            reader.leave_out(name, why)
-        if len(queries) < n_rows:
-            told = _(
-                "{rows} rows put together by question into {queries} queries, documents in the "
-                "order of the rows"
-            )
-            notes.append(told.format(rows=n_rows, queries=len(queries)))
-    reader.check(table.name, table.names)
-    others = [one for one in table.names if one not in asked]
-    notes = said(roles, others) + notes + notes_on(reader.left_out)
-    parts = parts_of(queries, table.name, roles)
-    return Dataset(**parts, notes=notes, vocabulary=roles.shape, tags=tags)
+    content = content_of(read, roles, given.tags, one_per_row=one_per_row)
+    others = [one for one in table.names if one not in asked_by(roles)]
+    content["notes"] = said(roles, others) + notes + unusual + content["notes"]
+    return Dataset(**content, vocabulary=roles.shape)
 
 
 #: Tables with a reader of their own; any other is one of questions.

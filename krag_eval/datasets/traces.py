@@ -27,6 +27,7 @@ from krag_eval.datasets.vocabularies import QUESTIONS
 from krag_eval.documents import (
     DocumentLike,
     Location,
+    Tag,
     check_characters,
     check_text,
     documents_in,
@@ -330,10 +331,13 @@ def _span(row: Mapping[str, Any], place: Place) -> _Span:
     attributes = {name.removeprefix(_WITHIN): one for name, one in flat.items()
                   if name.startswith(_WITHIN)}  # fmt: skip
     attributes.setdefault(_KIND, found["kind"] or None)
-    ids = (str(found[name]).removeprefix("0x") for name in ("id", "parent"))
     failed = str(found["status"]).rpartition(".")[2] == "ERROR"
-    return _Span(place, *ids, str(found["name"]), str(found["started"]), failed,
-                 str(found["message"]), attributes)  # fmt: skip
+    return _Span(place, _id(found["id"]), _id(found["parent"]), str(found["name"]),
+                 str(found["started"]), failed, str(found["message"]), attributes)  # fmt: skip
+
+
+def _id(value: Any) -> str:
+    return str(value or "").removeprefix("0x")
 
 
 def _flat(
@@ -421,9 +425,8 @@ def _run(row: Mapping[str, Any], place: Place) -> _Span:
         documents = next((one for one in lists if isinstance(one, list)), None)
         attributes |= {} if documents is None else {"documents": documents}
     error = "" if is_missing(row.get("error")) else str(row["error"])
-    ids = (str(row.get(name) or "").removeprefix("0x") for name in ("id", "parent_run_id"))
-    return _Span(place, *ids, str(row.get("name", "")), str(row.get("start_time", "")),
-                 error != "", error, attributes)  # fmt: skip
+    return _Span(place, _id(row.get("id")), _id(row.get("parent_run_id")), str(row.get("name", "")),
+                 str(row.get("start_time", "")), error != "", error, attributes)  # fmt: skip
 
 
 # From spans to calls
@@ -675,7 +678,7 @@ def _alone(found: Sequence[_Call], calls: Calls | None, name: str, notes: list[s
     questions = [one[0].question for one in kept]
     ids = [one[0].span.id or str(number) for number, one in enumerate(kept)]
     predicted = [_chosen(one, calls) for one in kept]
-    top_k = [_top_k(one[-1].span) for one in kept]
+    top_k: list[Tag] = [_top_k(one[-1].span) for one in kept]
     told = _("spans hold no ground truth: load the questions and pass the spans as retrieved")
     return Dataset(
         queries=labels_of(questions, ids, name),
@@ -725,7 +728,7 @@ def _joined(
     kept = sorted(answers) if choice.missing == "skip" else [*range(dataset.n_queries)]
     predicted = [_chosen(answers[at], choice.calls) if at in answers else [] for at in kept]
     groups_at = ((place, answers[at]) for place, at in enumerate(kept) if at in answers)
-    lists = {
+    lists: dict[str, Any] = {
         field: [values[at] for at in kept]
         for field in ("queries", "actual", "questions", "lines", "judged")
         if (values := getattr(dataset, field))
