@@ -31,7 +31,7 @@ from krag_eval.errors import InvalidInput, muted
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 
 if TYPE_CHECKING:
-    from krag_eval.datasets.trec import Qrels
+    from krag_eval.datasets.trec import Numbers
     from krag_eval.results.result import EvaluationResult
 
 # trec_eval's measure -> our key, under Conventions.trec() with partial hits; first what is counted
@@ -107,11 +107,11 @@ def trec(
     score tag". Documents are ordered by score, then by id, both descending; ranks are ignored.
     The numbers are trec_eval's, under its names and ours.
     """
-    from krag_eval.datasets.trec import read_qrels
+    from krag_eval.datasets.trec import QRELS
 
     _check_names(runs, outputs)
     cutoffs = [*_checked_cutoffs(k), None]
-    judged = read_qrels(_source(qrels))
+    judged = QRELS.read(_source(qrels))
     results = {
         name: _evaluated(judged, run, cutoffs, reading, unjudged)
         for name, run in zip(names_of_files(runs), runs, strict=True)
@@ -145,12 +145,12 @@ def _source(name: str) -> Any:
 
 
 def _evaluated(
-    qrels: Qrels, name: str, cutoffs: Sequence[Cutoff], reading: Mapping[str, Any], unjudged: str
+    qrels: Numbers, name: str, cutoffs: Sequence[Cutoff], reading: Mapping[str, Any], unjudged: str
 ) -> EvaluationResult:
-    from krag_eval.datasets.trec import judged_dataset, read_run
+    from krag_eval.datasets.trec import RUN, judged_dataset
     from krag_eval.results.rows import RowsInMemory
 
-    run = read_run(_source(name))
+    run = RUN.read(_source(name))
     options: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
     dataset = judged_dataset(qrels, run, judged=bool(options), **reading)
     with warnings_as(name=printable(name)):
