@@ -44,8 +44,7 @@ Source: TypeAlias = "str | os.PathLike[str] | IO[bytes] | IO[str]"
 MAX_BYTES = 2**30
 
 _CHUNK = 2**20
-# Python's limit on the size of a cell is one for the whole process; it is put back after reading.
-_CELL_LIMIT = threading.RLock()
+_CELL_LIMIT, _LONGEST_CELL = threading.RLock(), min(sys.maxsize, 2**31 - 1)
 # What another encoding must leave as it is.
 _ESCAPED = b'\r\n,"a{[\\ud800+2AA-~'
 # Every other syllable of a Korean text is one of these, or so; the last six are of column names.
@@ -162,13 +161,15 @@ def cannot_read(error: OSError, place: Place) -> DatasetError:
     return place.error(f"cannot be read: {error.strerror or error}")
 
 
-@contextmanager
-def cells_of_any_size() -> Iterator[None]:
-    """Let a cell be as long as a line may be; Python has one limit for all readers."""
+def next_cells(reader: Iterator[list[str]]) -> list[str] | None:
+    """Return the next row of a table; a cell may be as long as a line.
+
+    Python has one limit for all readers, which is only raised meanwhile.
+    """
     with _CELL_LIMIT:
-        before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+        before = csv.field_size_limit(_LONGEST_CELL)
         try:
-            yield
+            return next(reader, None)
         finally:
             csv.field_size_limit(before)
 
@@ -277,7 +278,7 @@ def name_of(source: Source) -> str:
 
 # Values
 
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(r"\\(?:u|U0000)[dD][89a-fA-F]")
 _LONGEST_NAME = 40
 _MOST_NAMES = 10
 
@@ -490,7 +491,8 @@ def literal_in(text: str) -> Any:
     _check_tokens(text)
     try:
         value = _value_of(ast.parse(text, mode="eval").body)
-        json.dumps(value, ensure_ascii=False).encode("utf-8")  # half of a character is none
+        # Half of a character is none.
+        (json.dumps(value, ensure_ascii=False) if _SURROGATE.search(text) else text).encode("utf-8")
     except SyntaxError as error:
         before = text.splitlines(keepends=True)[: (error.lineno or 1) - 1]
         at = sum(map(len, before)) + (error.offset or 1) - 1

@@ -16,7 +16,7 @@ from krag_eval.presenting import Page, Table
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 
 if TYPE_CHECKING:
-    from krag_eval.datasets.trec import Qrels
+    from krag_eval.datasets.trec import Numbers
     from krag_eval.results.result import EvaluationResult
 
 # trec_eval's measure -> our key, under Conventions.trec() with partial hits; first what is counted
@@ -94,7 +94,7 @@ def trec(
     """
     import pandas as pd
 
-    from krag_eval.datasets.trec import read_qrels
+    from krag_eval.datasets.trec import QRELS
 
     if len(set(runs)) < len(runs):
         raise InvalidInput("runs", f": each run is named once, got {', '.join(runs)}")
@@ -105,7 +105,7 @@ def trec(
         if isinstance(one, Budget):
             problem = f": {one} is a budget, and TREC's files name documents without their texts"
             raise InvalidInput("k", problem, "cut off after a number of documents")
-    judged = read_qrels(reading.source_of(qrels))
+    judged = QRELS.read(reading.source_of(qrels))
     cutoffs = [*(one for one in k if one is not None), None]
     results = {
         name: _evaluated(judged, run, cutoffs, how, unjudged)
@@ -136,12 +136,12 @@ def trec(
 
 
 def _evaluated(
-    qrels: Qrels, name: str, cutoffs: Sequence[Cutoff], how: Mapping[str, Any], unjudged: str
+    qrels: Numbers, name: str, cutoffs: Sequence[Cutoff], how: Mapping[str, Any], unjudged: str
 ) -> EvaluationResult:
-    from krag_eval.datasets.trec import judged_dataset, read_run
+    from krag_eval.datasets.trec import RUN, judged_dataset
     from krag_eval.results.rows import RowsInMemory
 
-    run = read_run(reading.source_of(name))
+    run = RUN.read(reading.source_of(name))
     judging: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
     dataset = judged_dataset(qrels, run, judged=bool(judging), **how)
     with warnings_as(name=printable(name)):

@@ -6,18 +6,8 @@ import json
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import (
-    Callable,
-    Collection,
-    Hashable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set,
-)
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,14 +16,7 @@ import numpy as np
 
 from krag_eval._doors import Shown, page_of
 from krag_eval._io import replacing
-from krag_eval._language import (
-    N_,
-    Language,
-    _,
-    language,
-    ngettext,
-    spoken,
-)
+from krag_eval._language import N_, Language, _, language, ngettext, spoken
 from krag_eval._reading import kind_of
 from krag_eval._text import fitted
 from krag_eval.datasets.dataset import Dataset
@@ -48,16 +31,7 @@ from krag_eval.documents import (
     is_blank,
     text_of,
 )
-from krag_eval.errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    Place,
-    boolean,
-    one_of,
-    whole,
-)
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, Place, boolean, one_of, whole
 from krag_eval.matching.coverage import CoverageMatcher, with_gaps_to_close, without_gaps
 from krag_eval.matching.exact import ExactTextMatcher
 from krag_eval.matching.joins import BoolArray, Units
@@ -75,130 +49,6 @@ _INDEX, _CHUNK_TEXTS = "an index", "texts in the index"
 _TEXTS, _QUESTIONS = "texts of the ground truth", "questions"
 
 
-class Check(NamedTuple):
-    """Something to look for.
-
-    Attributes:
-        needs: What has to be there for it.
-        counted: Of what so many are counted.
-        said: A function of how many were found that says so.
-        fix: What to do about it.
-    """
-
-    needs: tuple[str, ...]
-    counted: str
-    said: Callable[[int], str]
-    fix: str
-
-
-#: What is looked for, in this order.
-CHECKS: Mapping[str, Check] = {
-    "dangling": Check(
-        (_INDEX,),
-        "documents",
-        lambda n: ngettext(
-            "{n} of {total} is not in the index", "{n} of {total} are not in the index", n
-        ),
-        N_("Correct them, or add to the index what they come from; no retriever can find them"),
-    ),
-    "twins": Check(
-        (_INDEX, _CHUNK_TEXTS),
-        "documents",
-        lambda n: ngettext(
-            "{n} of {total} stands in the index more than once",
-            "{n} of {total} stand in the index more than once",
-            n,
-        ),
-        N_(
-            'List the copies as interchangeable (AnyOf; in a file, "any_of"), or index each '
-            "text once"
-        ),
-    ),
-    "duplicate_questions": Check(
-        (_QUESTIONS,),
-        "questions",
-        lambda n: ngettext(
-            "{n} of {total} is asked more than once",
-            "{n} of {total} are asked more than once",
-            n,
-        ),
-        N_(
-            "Keep one of each, with all that it should find; repeated ones weigh more in every "
-            "average"
-        ),
-    ),
-    "indistinguishable": Check(
-        (_QUESTIONS,),
-        "questions",
-        lambda n: ngettext(
-            "{n} of {total} is asked again with other ground truth, and no tag tells them apart",
-            "{n} of {total} are asked again with other ground truth, and no tag tells them apart",
-            n,
-        ),
-        N_(
-            "Join their ground truth, or say in the question what is meant; no retriever can "
-            "be right about all of them"
-        ),
-    ),
-    "short": Check(
-        (_TEXTS,),
-        "documents",
-        lambda n: ngettext(
-            "{n} of {total} is shorter than a run of {run}",
-            "{n} of {total} are shorter than a run of {run}",
-            n,
-        ),
-        N_(
-            "Take in what stands around them; so short a text must occur as a whole, and may "
-            "occur in many places"
-        ),
-    ),
-    "no_words": Check(
-        (_TEXTS,),
-        "documents",
-        lambda n: ngettext("{n} of {total} has no {words}", "{n} of {total} have no {words}", n),
-        N_("Put in the text that is meant, or remove them; nothing matches them by text"),
-    ),
-    "longer_than_chunks": Check(
-        (_INDEX, _CHUNK_TEXTS, _TEXTS),
-        "documents",
-        lambda n: ngettext(
-            "{n} of {total} is longer than the longest chunk ({longest})",
-            "{n} of {total} are longer than the longest chunk ({longest})",
-            n,
-        ),
-        N_(
-            "Split them into several items, or let chunks count together, as coverage with "
-            "union does; no chunk holds such a text alone"
-        ),
-    ),
-    "quoted": Check(
-        (_QUESTIONS, _TEXTS),
-        "questions with ground truth",
-        lambda n: ngettext(
-            "{n} of {total} shares half of the {words} or more with it, in runs",
-            "{n} of {total} share half of the {words} or more with it, in runs",
-            n,
-        ),
-        N_(
-            "Have them reworded by somebody who does not see the text; word search finds them "
-            "too easily"
-        ),
-    ),
-    "more_items_than_k": Check(
-        (),
-        "queries",
-        lambda n: ngettext(
-            "{n} of {total} has more ground-truth items than k = {k}",
-            "{n} of {total} have more ground-truth items than k = {k}",
-            n,
-        ),
-        N_(
-            "Take a larger k, or read the recall of these apart; k documents of one item each "
-            "cannot reach 1"
-        ),
-    ),
-}
 #: Shares from which a tier begins, and what it is called.
 TIERS = (
     (1.0, N_("100 %")),
@@ -471,16 +321,73 @@ def audit(
     2     short         0  Closed on Mondays.                              3 words
     3     short         1     Open from nine.                              3 words
     """
-    whole("k", k, 1)
     matcher = CoverageMatcher(min_run=min_run, tokenizer=tokenizer)
     if ids is not None:
         boolean("ids", ids)
-    data = dataset_in(dataset)
+    k, data = whole("k", k, 1), dataset_in(dataset)
     if ids is None and data.defaults.get("matcher") == "id":
         ids = True
-    chunks = None if index is None else _Chunks.of(index, ids)
-    looked_at = _LookedAt(data, chunks, matcher, ids)
-    return looked_at.audited(int(k))
+    return _audited(_Seen(data, _Chunks(index, ids), matcher, ids, k))
+
+
+def _audited(seen: _Seen) -> Audit:
+    """Look for everything that can be looked for."""
+    unchecked = {name: need for name in CHECKS if (need := _missing(name, seen.absent))}
+    known = {
+        "k": seen.k,
+        "run": _in_units({one.counts: one.matcher.min_run for one in seen.readers}),
+        "longest": _in_units({one.counts: n for one, n in seen.readers.items()}),
+        "words": _(" or ").join(_(one.counts) for one in seen.readers),
+    }
+    n_queries, matcher = seen.dataset.n_queries, seen.matcher
+    if len(seen.readers) == 1:
+        [matcher] = (one.matcher for one in seen.readers)
+    totals = {
+        "documents": len(seen.goldens),
+        "queries": n_queries,
+        "questions": n_queries,
+        "questions with ground truth": len(seen.near),
+    }
+    findings = {}
+    for name, check in CHECKS.items():
+        if name not in unchecked:
+            rows = tuple(sorted(check.find(seen), key=lambda row: row.position))
+            total = counted(totals[check.counted], check.counted)
+            said = check.said(len(rows)).format(n=len(rows), total=total, **known)
+            findings[name] = Finding(name, said, _(check.fix), rows)
+    n_chunks = {"chunks": len(seen.chunks.texts)} if seen.chunks.texts else {}
+    return Audit(
+        findings,
+        unchecked,
+        {"queries": n_queries, "items": len({one[:2] for one in seen.goldens}), **n_chunks},
+        {
+            "k": seen.k,
+            "min_run": matcher.min_run,
+            "tokenizer": tokenizer_name(matcher.tokenizer),
+        },
+        {} if "quoted" in unchecked else _tiers(seen.near),
+        language(),
+    )
+
+
+def _in_units(sizes: Mapping[str, int]) -> str:
+    """Say how many words or characters something has, as each reader counts them."""
+    return _(" or ").join(counted(n, what) for what, n in sizes.items())
+
+
+def _tiers(near: Sequence[_Near]) -> dict[str, dict[str, int]]:
+    shares = {
+        "quoted": [one.quoted / one.words for one in near],
+        "overlap": [one.overlap for one in near],
+    }
+    found = {
+        key: Counter(next(tier for least, tier in TIERS if share >= least) for share in of)
+        for key, of in shares.items()
+    }
+    return {key: {tier: of[tier] for _, tier in TIERS} for key, of in found.items()}
+
+
+# What an audit looks at
 
 
 def _read_id(document: DocumentLike, ids: bool | None, at: Location) -> str | None:
@@ -489,8 +396,7 @@ def _read_id(document: DocumentLike, ids: bool | None, at: Location) -> str | No
         return None
     identity = id_of(document)
     if not identity and ids:
-        fix = Advice("give it one, or look texts up by {}", ids=False)
-        raise InvalidInput(at.argument, "has no id", fix, query=at.query, within=at.within)
+        raise at.error("has no id", Advice("give it one, or look texts up by {}", ids=False))
     return identity or None
 
 
@@ -499,51 +405,42 @@ def _read_text(document: DocumentLike, ids: bool | None) -> str:
     return "" if ids and isinstance(document, str) else text_of(document)
 
 
-@dataclass(frozen=True)
 class _Chunks:
-    """The index.
+    """The index, gone through once.
 
     Attributes:
         ids: The id of each chunk, ``None`` where it has none.
         texts: The text of each chunk, empty where only its id is known.
+        by_id: Id -> the first chunk that has it.
+        by_text: Text, normalised -> the chunks that have it.
     """
 
-    ids: list[str | None]
-    texts: list[str]
-
-    @classmethod
-    def of(cls, index: Any, ids: bool | None) -> _Chunks:
-        """Go through the chunks once, and check each."""
+    def __init__(self, index: Any, ids: bool | None) -> None:
         if isinstance(index, str | os.PathLike):
             index = read_chunks(index)
-        if isinstance(index, Mapping) or is_frame(index) or not isinstance(index, Iterable):
+        given = () if index is None else index
+        if isinstance(given, Mapping) or is_frame(given) or not isinstance(given, Iterable):
             raise InvalidType(
                 "index",
                 "must be the path of a file of JSON lines, or a list or another iterable of "
                 f"documents, got {kind_of(index)}",
                 "of a table, pass the column with the texts",
             )
-        chunks = check_chunks(index, "index")
-        if not chunks:
+        chunks = check_chunks(given, "index")
+        if not chunks and index is not None:
             raise InvalidInput("index", "must hold at least one chunk, got none")
-        return cls(
-            [_read_id(one, ids, Location("index", at)) for at, one in enumerate(chunks)],
-            [_read_text(one, ids) for one in chunks],
-        )
+        self.ids = [_read_id(one, ids, Location("index", at)) for at, one in enumerate(chunks)]
+        self.texts = [_read_text(one, ids) for one in chunks]
+        numbered_ids = reversed([*enumerate(self.ids)])
+        self.by_id = {one: at for at, one in numbered_ids if one is not None}
+        self.by_text: dict[Hashable, list[int]] = defaultdict(list)
+        for at, text in enumerate(self.texts):
+            if (key := _TEXT.key(text)) is not None:
+                self.by_text[key].append(at)
 
-    @cached_property
-    def by_id(self) -> dict[str, int]:
-        """Id -> the first chunk that has it."""
-        return {one: at for at, one in reversed([*enumerate(self.ids)]) if one is not None}
-
-    @cached_property
-    def by_text(self) -> dict[Hashable, list[int]]:
-        """Text, normalised -> the chunks that have it."""
-        found = defaultdict(list)
-        for at, one in enumerate(self.texts):
-            if (key := _TEXT.key(one)) is not None:
-                found[key].append(at)
-        return found
+    def same_as(self, text: str) -> list[int]:
+        """Return the chunks that have a text."""
+        return self.by_text.get(_TEXT.key(text), [])
 
     def named(self, chunks: Sequence[int]) -> str:
         """Name chunks by their ids, or by their places."""
@@ -574,13 +471,8 @@ class _Golden(NamedTuple):
         """Whether its text is known, be it blank."""
         return self.identity is None or not is_blank(self.text)
 
-    @property
-    def key(self) -> Hashable:
-        """What makes it the same as another one."""
-        return ("id", self.identity) if self.identity else ("text", _TEXT.key(self.text))
 
-
-class _Nearness(NamedTuple):
+class _Near(NamedTuple):
     """How near a question is to one of its documents: the one that shares most words in runs."""
 
     golden: _Golden
@@ -589,36 +481,24 @@ class _Nearness(NamedTuple):
     overlap: float
 
 
-@dataclass(frozen=True, eq=False)
 class _Reader:
     """Texts as coverage reads them for some queries: by words, or by letters.
 
     Attributes:
         matcher: How they are read.
+        counts: What it makes of a text.
         unit: The number of each text.
-        token: The number of each token.
         tokens: The tokens of the texts.
     """
 
-    matcher: CoverageMatcher
-    unit: Mapping[str, int]
-    token: dict[str, int]
-    tokens: TokenNumbers
-
-    @classmethod
-    def of(cls, matcher: CoverageMatcher, texts: Iterable[str]) -> _Reader:
-        """Read texts, each once."""
-        unit = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        token: dict[str, int] = defaultdict(count().__next__)
-        tokens = numbered(matcher.tokenizer, [*unit], token)
-        return cls(matcher, unit, dict(token), tokens)
-
-    @property
-    def counts(self) -> str:
-        """What it makes of a text."""
-        letters = ("character", "letters")
-        by_letters = tokenizer_name(self.matcher.tokenizer) in letters
-        return N_("characters") if by_letters else N_("words")
+    def __init__(self, matcher: CoverageMatcher, texts: Iterable[str]) -> None:
+        self.matcher = matcher
+        by_letters = tokenizer_name(matcher.tokenizer) in ("character", "letters")
+        self.counts = N_("characters") if by_letters else N_("words")
+        self.unit = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        self._token: dict[str, int] = defaultdict(count().__next__)
+        self.tokens = numbered(matcher.tokenizer, [*self.unit], self._token)
+        self._ends = np.cumsum(self.tokens.sizes)
 
     def size(self, text: str) -> int:
         """Return how many words a text has."""
@@ -626,18 +506,18 @@ class _Reader:
 
     def vocabulary(self, text: str) -> set[int]:
         """Return the distinct words of a text, by number."""
-        return {*self.tokens.flat[self._slices[self.unit[text]]].tolist()}
+        end = self._ends[self.unit[text]]
+        return {*self.tokens.flat[end - self.size(text) : end].tolist()}
 
-    @cached_property
-    def _slices(self) -> list[slice]:
-        return self.tokens.slices()
+    def _taken(self, texts: Iterable[str]) -> TokenNumbers:
+        return self.tokens.take(np.array([self.unit[one] for one in texts], np.int64))
 
     def shared(
         self, truths: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]
     ) -> SharedRuns:
         """Return what texts share with documents, query by query, as coverage compares them."""
         alternatives, predicted = (
-            np.array([self.unit[text] for texts in side for text in texts], np.int64)
+            np.array([self.unit[text] for text in chain(*side)], np.int64)
             for side in (truths, documents)
         )
         units = Units(
@@ -652,13 +532,14 @@ class _Reader:
         )
         by_letters = self.matcher.tokenizer is letter_tokens
         units = without_gaps(units, np.full(len(truths), by_letters))
+        # What these read in another way takes numbers of its own.
         others = units.values[len(self.unit) :]
-        token = defaultdict(count(len(self.token)).__next__, self.token) if others else {}
+        token = defaultdict(count(len(self._token)).__next__, self._token) if others else {}
         tokens = self.tokens.followed_by(numbered(self.matcher.tokenizer, others, token))
         return shared_runs(tokens, units, self.matcher.min_run)
 
     def held(
-        self, truths: Mapping[int, Sequence[str]], missing: Set[str], chunks: Sequence[str]
+        self, truths: Mapping[int, Sequence[str]], missing: Collection[str], chunks: Sequence[str]
     ) -> dict[tuple[int, str], int]:
         """Return how many words of texts the chunks hold together, by query and text.
 
@@ -700,7 +581,7 @@ class _Reader:
 
         That is, those that have one if all digits are the same.
         """
-        tokens = self.tokens.take(np.array([self.unit[one] for one in chain(texts, chunks)]))
+        tokens = self._taken(chain(texts, chunks))
         is_digit = np.isin(tokens.flat, tokens.amounts)
         tokens = TokenNumbers(np.where(is_digit, tokens.n_distinct, tokens.flat), tokens.sizes)
         places = np.arange(len(tokens))
@@ -717,7 +598,7 @@ class _Reader:
         distinct = [*dict.fromkeys(texts)]
         if not distinct:
             return {}
-        tokens = self.tokens.take(np.array([self.unit[text] for text in distinct], np.int64))
+        tokens = self._taken(distinct)
         run = np.minimum(tokens.sizes, self.matcher.min_run)
         of_token, held = np.repeat(run, tokens.sizes), np.zeros(len(tokens.flat), np.bool_)
         for length in np.unique(run[run > 0]).tolist():
@@ -733,20 +614,31 @@ class _Reader:
             yield self.tokens.take(texts)
 
 
-class _LookedAt:
-    """All that an audit looks at, read once."""
+class _Seen:
+    """All that the checks look at, read once.
+
+    Attributes:
+        goldens: The documents of the ground truth, interchangeable ones each.
+        truths: Query -> the texts of its ground truth.
+        absent: What is not there, as :data:`CHECKS` name it.
+        reader: Query with such texts -> what reads them.
+        readers: What reads texts -> how many words the longest chunk has.
+        repeated: The queries that ask the same, in groups of two or more.
+        items: The different items of each query, by their documents.
+        near: How near each question is to its ground truth, where both have words.
+    """
 
     def __init__(
         self,
         dataset: Dataset,
-        chunks: _Chunks | None,
+        chunks: _Chunks,
         matcher: CoverageMatcher,
         ids: bool | None,
+        k: int,
     ) -> None:
-        self.dataset, self.matcher = dataset, matcher
-        self.chunks = chunks or _Chunks([], [])
+        self.dataset, self.chunks, self.matcher, self.k = dataset, chunks, matcher, k
         queries = QuerySet.from_lists(dataset.actual, [[]] * dataset.n_queries, dataset.queries)
-        self.labels = queries.labels
+        self.labels, self.questions = queries.labels, dataset.questions or ()
         goldens = [*self._goldens(queries, ids)]
         self.goldens = [one for one, counts in goldens if counts]
         # As with coverage, what was judged irrelevant has its say in how a query is read.
@@ -754,21 +646,28 @@ class _LookedAt:
         for one, _counts in goldens:
             if one.has_text:
                 self.truths[one.query].append(one.text)
-        self.absent = {
-            need
-            for need, there in {
-                _INDEX: chunks,
-                _CHUNK_TEXTS: any(self.chunks.texts),
-                _TEXTS: any(one.has_text for one in self.goldens),
-                _QUESTIONS: dataset.questions,
-            }.items()
-            if not there
+        there = {
+            _INDEX: chunks.texts,
+            _CHUNK_TEXTS: any(chunks.texts),
+            _TEXTS: any(one.has_text for one in self.goldens),
+            _QUESTIONS: self.questions,
         }
-        self.reader = self._readers()
+        self.absent = {need for need, one in there.items() if not one}
+        self.reader = self._read()
+        self.readers = {one: max(map(one.size, chunks.texts), default=0)
+                        for one in dict.fromkeys(self.reader.values())}  # fmt: skip
+        groups = defaultdict(list)
+        for query, asked in enumerate(self.questions):
+            groups[_QUESTION.key(asked)].append(query)
+        groups.pop(None, None)
+        self.repeated = [group for group in groups.values() if len(group) > 1]
+        self.items = self._items()
+        near = chain.from_iterable(map(self._near, self.readers)) if self.questions else ()
+        self.near = sorted(near, key=lambda one: one.golden.query)
 
     def _goldens(self, queries: QuerySet, ids: bool | None) -> Iterator[tuple[_Golden, bool]]:
-        """Yield the documents listed, interchangeable ones each, and whether they count."""
-        key = self.dataset.defaults.get("grade_key")
+        """Yield the documents, and whether they count; one without a text has that of its chunk."""
+        key, chunks = self.dataset.defaults.get("grade_key"), self.chunks
         counts = iter(queries.given_grades(key) != 0 if key else [True] * len(queries.item_query))
         for query, items in enumerate(queries.alternatives()):
             for number, documents in enumerate(items):
@@ -776,303 +675,321 @@ class _LookedAt:
                 at = Location("actual_docs", query, f"[{number}]")
                 for one in documents:
                     identity = _read_id(one, ids, at) if counted else id_of(one)
-                    yield self._golden(query, number + 1, one, identity, ids), counted
+                    if identity and chunks.texts and not chunks.by_id:
+                        identity = None  # the index has none to compare with
+                    text = _read_text(one, ids)
+                    if is_blank(text) and identity in chunks.by_id:
+                        text = chunks.texts[chunks.by_id[identity]]
+                    yield _Golden(query, number + 1, identity, text), counted
 
-    def _golden(
-        self, query: int, item: int, document: DocumentLike, identity: str | None, ids: bool | None
-    ) -> _Golden:
-        """Return a document; if it has no text, with that of the chunk of its id."""
-        if identity and self.chunks.texts and not self.chunks.by_id:
-            identity = None  # the index has none to compare with
-        text = _read_text(document, ids)
-        if is_blank(text) and identity in self.chunks.by_id:
-            text = self.chunks.texts[self.chunks.by_id[identity]]
-        return _Golden(query, item, identity, text)
-
-    def _readers(self) -> dict[int, _Reader]:
+    def _read(self) -> dict[int, _Reader]:
         """Return what reads the texts of each query that has ground truth with a text."""
         chosen: dict[bool, tuple[CoverageMatcher, list[int]]] = {}
         for query, texts in self.truths.items():
             matcher = self.matcher._for_ground_truth(texts)
             by_letters = matcher.tokenizer is letter_tokens
             chosen.setdefault(by_letters, (matcher, []))[1].append(query)
-        questions = self.dataset.questions
-        readers: dict[int, _Reader] = {}
+        found: dict[int, _Reader] = {}
         for matcher, several in chosen.values():
             own = chain.from_iterable(self.truths[query] for query in several)
-            asked = [questions[query] for query in several] if questions else []
-            reader = _Reader.of(matcher, chain(own, asked, self.chunks.texts))
-            readers |= dict.fromkeys(several, reader)
-        return readers
+            asked = [self.questions[query] for query in several] if self.questions else []
+            found |= dict.fromkeys(several, _Reader(matcher, chain(own, asked, self.chunks.texts)))
+        return found
 
-    def audited(self, k: int) -> Audit:
-        """Look for everything that can be looked for."""
-        unchecked = {name: need for name in CHECKS if (need := _missing(name, self.absent))}
-        readers = [*self._longest]
-        known = {
-            "k": k,
-            "run": self._in_units({one.counts: one.matcher.min_run for one in readers}),
-            "longest": self._in_units({one.counts: n for one, n in self._longest.items()}),
-            "words": _(" or ").join(_(one.counts) for one in readers),
-        }
-        matcher = readers[0].matcher if len(readers) == 1 else self.matcher
-        tokenizer = tokenizer_name(matcher.tokenizer)
-        counts = {
-            "queries": self.dataset.n_queries,
-            "items": len({one[:2] for one in self.goldens}),
-            "chunks": len(self.chunks.texts),
-        }
-        totals = {
-            "documents": len(self.goldens),
-            "queries": self.dataset.n_queries,
-            "questions": self.dataset.n_queries,
-            "questions with ground truth": len(self._nearness),
-        }
-        return Audit(
-            {
-                name: _finding(name, tuple(getattr(self, f"_{name}")(k)), totals, known)
-                for name in CHECKS
-                if name not in unchecked
-            },
-            unchecked,
-            {what: n for what, n in counts.items() if n or what != "chunks"},
-            {"k": k, "min_run": matcher.min_run, "tokenizer": tokenizer},
-            {} if "quoted" in unchecked else self._tiers(),
-            language(),
-        )
+    def _items(self) -> list[frozenset[frozenset[Hashable]]]:
+        items: list[dict[int, set[Hashable]]] = [defaultdict(set) for _ in self.labels]
+        for query, item, identity, text in self.goldens:
+            items[query][item].add(("id", identity) if identity else ("text", _TEXT.key(text)))
+        return [frozenset(map(frozenset, one.values())) for one in items]
 
-    def _in_units(self, sizes: Mapping[str, int]) -> str:
-        """Say how many words or characters something has, as each reader counts them."""
-        return _(" or ").join(counted(n, what) for what, n in sizes.items())
+    def _near(self, reader: _Reader) -> Iterator[_Near]:
+        """Yield how near the questions are that a reader reads."""
+        goldens: dict[int, list[_Golden]] = defaultdict(list)
+        for one in self.goldens:
+            if one.has_text and self.reader[one.query] is reader and reader.size(one.text):
+                goldens[one.query].append(one)
+        asked = [query for query in goldens if reader.size(self.questions[query])]
+        if not asked:
+            return
+        questions = [self.questions[query] for query in asked]
+        texts = [[one.text for one in goldens[query]] for query in asked]
+        runs = reader.shared([[question] for question in questions], texts)
+        pair, place = runs.documents.each(runs.document)
+        held = np.zeros(sum(map(len, texts)), np.int64)
+        held[place] = runs.held[pair]
+        words = reader
+        if reader.matcher is not self.matcher and reader.counts != "words":
+            # Most letters are in any text: what they have in common are words.
+            words = _Reader(CoverageMatcher(tokenizer="words"), chain(questions, *texts))
+        quoted = np.split(held, np.cumsum([*map(len, texts)])[:-1])
+        for query, question, several, runs_in in zip(asked, questions, texts, quoted, strict=True):
+            best, known = int(runs_in.argmax()), words.vocabulary(question)
+            overlap = max(len(known & words.vocabulary(text)) for text in several)
+            yield _Near(goldens[query][best], reader.size(question), int(runs_in[best]),
+                        overlap / len(known))  # fmt: skip
 
-    def _reader(self, golden: _Golden) -> _Reader:
-        return self.reader[golden.query]
-
-    def _size(self, golden: _Golden) -> int:
-        return self._reader(golden).size(golden.text)
-
-    @cached_property
-    def _longest(self) -> dict[_Reader, int]:
-        """How many words the longest chunk has, as each reader counts them."""
-        readers = dict.fromkeys(self.reader.values())
-        return {one: max(map(one.size, self.chunks.texts), default=0) for one in readers}
-
-    def _row(self, golden: _Golden, concerns: str) -> FoundAt:
+    def row(self, golden: _Golden, concerns: str) -> FoundAt:
+        """Return a finding about a document."""
         shown = golden.text if golden.has_text else golden.identity or ""
         return FoundAt(self.labels[golden.query], golden.query, golden.item,
                        fitted(shown, _WIDTH), concerns)  # fmt: skip
 
-    def _row_of_query(self, query: int, concerns: str) -> FoundAt:
-        label = self.labels[query]
-        shown = self.dataset.questions[query] if self.dataset.questions else str(label)
-        return FoundAt(label, query, None, fitted(shown, _WIDTH), concerns)
-
-    # Against the index
-
-    def _dangling(self, _k: int) -> Iterator[FoundAt]:
-        missing = {
-            one.text
-            for one in self.goldens
-            if not one.identity and _TEXT.key(one.text) not in self.chunks.by_text
-        }
-        held = self._held_together(missing)
-        for golden in self.goldens:
-            if golden.identity:
-                if golden.identity not in self.chunks.by_id:
-                    yield self._row(golden, self._where_else(golden))
-            elif golden.text in missing and (size := self._size(golden)):
-                share = held[golden.query, golden.text]
-                if share / size < self.matcher.threshold:
-                    words = _(self._reader(golden).counts)
-                    told = _("the chunks hold {share} of {size} {words}")
-                    yield self._row(golden, told.format(share=share, size=size, words=words))
-
-    def _where_else(self, golden: _Golden) -> str:
-        """Say of an id that no chunk has whether one has the text."""
-        others = self.chunks.by_text.get(_TEXT.key(golden.text), []) if golden.has_text else []
-        told = _("no chunk has the id {}").format(fitted(golden.identity or "", _WIDTH))
-        if others:
-            told += _("; its text is that of {}").format(self.chunks.named(others))
-        return told
-
-    def _held_together(self, missing: Set[str]) -> dict[tuple[int, str], int]:
-        """Return how many of its words the chunks hold, by query and text."""
-        held: dict[tuple[int, str], int] = {}
-        chunks = [*dict.fromkeys(self.chunks.texts)]
-        for reader in self._longest:
-            own = [query for query, one in self.reader.items() if one is reader]
-            truths = {
-                one: self.truths[one] for one in own if not missing.isdisjoint(self.truths[one])
-            }
-            held |= reader.held(truths, missing, chunks)
-        return held
-
-    def _twins(self, _k: int) -> Iterator[FoundAt]:
-        own = defaultdict(set)
-        for golden in self.goldens:
-            own[golden[:2]].add(golden.identity)
-        for golden in self.goldens:
-            text = golden.text
-            if golden.identity in self.chunks.by_id:  # what is retrieved under that id
-                text = self.chunks.texts[self.chunks.by_id[golden.identity]] or text
-            same = self.chunks.by_text.get(_TEXT.key(text), [])
-            if not golden.identity:
-                if len(same) > 1:
-                    yield self._row(golden, self.chunks.named(same))
-            elif golden.identity in self.chunks.by_id:
-                others = (at for at in same if self.chunks.ids[at] not in own[golden[:2]])
-                if first := [*islice(others, _NAMED + 1)]:
-                    told = _("the same text as {}").format(self.chunks.named(first))
-                    yield self._row(golden, told)
-
-    def _short(self, _k: int) -> Iterator[FoundAt]:
-        return self._of_size(lambda one: range(1, one.matcher.min_run))
-
-    def _no_words(self, _k: int) -> Iterator[FoundAt]:
-        return self._of_size(lambda one: range(1))
-
-    def _longer_than_chunks(self, _k: int) -> Iterator[FoundAt]:
-        return self._of_size(lambda one: range(self._longest[one] + 1, sys.maxsize))
-
-    def _of_size(self, sizes: Callable[[_Reader], range]) -> Iterator[FoundAt]:
-        ranges = {one: sizes(one) for one in self._longest}
-        for golden in self.goldens:
-            if golden.has_text:
-                size, reader = self._size(golden), self._reader(golden)
-                if size in ranges[reader]:
-                    yield self._row(golden, counted(size, reader.counts))
-
-    # Among the queries
-
-    @cached_property
-    def _repeated(self) -> list[list[int]]:
-        """The queries that ask the same, in groups of two or more."""
-        groups = defaultdict(list)
-        for query, asked in enumerate(self.dataset.questions or ()):
-            groups[_QUESTION.key(asked)].append(query)
-        groups.pop(None, None)
-        return [group for group in groups.values() if len(group) > 1]
-
-    @cached_property
-    def _truths(self) -> list[frozenset[frozenset[Hashable]]]:
-        """The different items of each query, by their documents."""
-        items = defaultdict(set)
-        for golden in self.goldens:
-            items[golden[:2]].add(golden.key)
-        truths: list[set[frozenset[Hashable]]] = [set() for _ in self.labels]
-        for (query, _item), keys in items.items():
-            truths[query].add(frozenset(keys))
-        return [*map(frozenset, truths)]
-
-    def _duplicate_questions(self, _k: int) -> Iterator[FoundAt]:
-        found = {}
-        for group in self._repeated:
-            same = len({self._truths[query] for query in group}) == 1
-            truth = _(", with the same ground truth") if same else _(", with other ground truth")
-            for query in group:
-                others = (other for other in group if other != query)
-                found[query] = self._row_of_query(query, self._asked_at(others) + truth)
-        return (row for _, row in sorted(found.items()))
-
-    def _indistinguishable(self, _k: int) -> Iterator[FoundAt]:
-        tags = [*zip(*self.dataset.tags.values(), strict=True)] or [()] * self.dataset.n_queries
-        alike = defaultdict(list)
-        for number, group in enumerate(self._repeated):
-            for query in group:
-                alike[number, tags[query]].append(query)
-        found = {}
-        for group in alike.values():
-            # Once for each ground truth: to pass over those that have it takes long enough.
-            rivals: dict[Hashable, list[int]] = {}
-            for query in group:
-                truth = self._truths[query]
-                if truth not in rivals:
-                    others = (other for other in group if self._truths[other] != truth)
-                    rivals[truth] = [*islice(others, _NAMED + 1)]
-                if rivals[truth]:
-                    found[query] = self._row_of_query(query, self._asked_at(rivals[truth]))
-        return (row for _, row in sorted(found.items()))
-
-    def _asked_at(self, queries: Iterable[int]) -> str:
-        first = [*islice(queries, _NAMED + 1)]
-        named = ", ".join(map(str, first[:_NAMED])) + (", …" if len(first) > _NAMED else "")
-        return _("also asked at position {}").format(named)
-
-    def _more_items_than_k(self, k: int) -> Iterator[FoundAt]:
-        for query, items in enumerate(self._truths):
-            if len(items) > k:
-                yield self._row_of_query(query, _("{n} items").format(n=len(items)))
-
-    # Questions against their ground truth
-
-    @cached_property
-    def _nearness(self) -> list[_Nearness]:
-        """How near each question is to its ground truth, where both have words."""
-        if not self.dataset.questions:
-            return []
-        near = [one for reader in self._longest for one in self._near(reader)]
-        return sorted(near, key=lambda one: one.golden.query)
-
-    def _near(self, reader: _Reader) -> Iterator[_Nearness]:
-        """Yield how near the questions are that a reader reads."""
-        goldens: dict[int, list[_Golden]] = defaultdict(list)
-        for one in self.goldens:
-            if one.has_text and self._reader(one) is reader and self._size(one):
-                goldens[one.query].append(one)
-        questions = self.dataset.questions or ()
-        asked = {query: questions[query] for query in goldens if reader.size(questions[query])}
-        if not asked:
-            return
-        texts = [[one.text for one in goldens[query]] for query in asked]
-        runs = reader.shared([[question] for question in asked.values()], texts)
-        pair, place = runs.documents.each(runs.document)
-        held = np.zeros(sum(map(len, texts)), np.int64)
-        held[place] = runs.held[pair]
-        words = self._words(reader, chain(asked.values(), *texts))
-        ends = np.cumsum([*map(len, texts)])
-        for (query, question), end, several in zip(
-            asked.items(), ends.tolist(), texts, strict=True
-        ):
-            quoted = held[end - len(several) : end].tolist()
-            best = quoted.index(max(quoted))
-            known = words.vocabulary(question)
-            overlap = max(len(known & words.vocabulary(text)) for text in several)
-            size = reader.size(question)
-            yield _Nearness(goldens[query][best], size, quoted[best], overlap / len(known))
-
-    def _words(self, reader: _Reader, texts: Iterable[str]) -> _Reader:
-        """Return what takes texts apart for words in common: most letters are in any text."""
-        if reader.matcher is self.matcher or reader.counts == "words":
-            return reader
-        return _Reader.of(CoverageMatcher(tokenizer="words"), texts)
-
-    def _quoted(self, _k: int) -> Iterator[FoundAt]:
-        for golden, size, held, _overlap in self._nearness:
-            if held >= _QUOTED * size:
-                words = _(self._reader(golden).counts)
-                told = _("{held} of {size} {words} in runs")
-                told = told.format(held=held, size=size, words=words)
-                yield self._row_of_query(golden.query, told)._replace(item=golden.item)
-
-    def _tiers(self) -> dict[str, dict[str, int]]:
-        quoted = Counter(_tier(one.quoted / one.words) for one in self._nearness)
-        overlap = Counter(_tier(one.overlap) for one in self._nearness)
-        return {"quoted": {tier: quoted[tier] for _, tier in TIERS},
-                "overlap": {tier: overlap[tier] for _, tier in TIERS}}  # fmt: skip
+    def row_of_query(self, query: int, concerns: str, item: int | None = None) -> FoundAt:
+        """Return a finding about a question."""
+        shown = self.questions[query] if self.questions else str(self.labels[query])
+        return FoundAt(self.labels[query], query, item, fitted(shown, _WIDTH), concerns)
 
 
-def _tier(share: float) -> str:
-    return next(name for least, name in TIERS if share >= least)
+# Against the index
 
 
-def _finding(
-    name: str, rows: tuple[FoundAt, ...], totals: Mapping[str, int], known: Mapping[str, object]
-) -> Finding:
-    """Say how often something was found."""
-    check = CHECKS[name]
-    total = counted(totals[check.counted], check.counted)
-    said = check.said(len(rows)).format(n=len(rows), total=total, **known)
-    return Finding(name, said, _(check.fix), rows)
+def _dangling(seen: _Seen) -> Iterator[FoundAt]:
+    missing = {
+        one.text for one in seen.goldens if not one.identity and not seen.chunks.same_as(one.text)
+    }
+    held: dict[tuple[int, str], int] = {}
+    for reader in seen.readers:
+        truths = {query: texts for query, texts in seen.truths.items()
+                  if seen.reader[query] is reader and not missing.isdisjoint(texts)}  # fmt: skip
+        held |= reader.held(truths, missing, [*dict.fromkeys(seen.chunks.texts)])
+    for golden in seen.goldens:
+        if golden.identity:
+            if golden.identity not in seen.chunks.by_id:
+                yield seen.row(golden, _where_else(golden, seen.chunks))
+        elif golden.text in missing and (size := seen.reader[golden.query].size(golden.text)):
+            share = held[golden.query, golden.text]
+            if share / size < seen.matcher.threshold:
+                words = _(seen.reader[golden.query].counts)
+                told = _("the chunks hold {share} of {size} {words}")
+                yield seen.row(golden, told.format(share=share, size=size, words=words))
+
+
+def _where_else(golden: _Golden, chunks: _Chunks) -> str:
+    """Say of an id that no chunk has whether one has the text."""
+    told = _("no chunk has the id {}").format(fitted(golden.identity or "", _WIDTH))
+    if golden.has_text and (others := chunks.same_as(golden.text)):
+        told += _("; its text is that of {}").format(chunks.named(others))
+    return told
+
+
+def _twins(seen: _Seen) -> Iterator[FoundAt]:
+    chunks, own = seen.chunks, defaultdict(set)
+    for golden in seen.goldens:
+        own[golden[:2]].add(golden.identity)
+    for golden in seen.goldens:
+        if not golden.identity:
+            if len(same := chunks.same_as(golden.text)) > 1:
+                yield seen.row(golden, chunks.named(same))
+        elif golden.identity in chunks.by_id:  # what is retrieved under that id
+            same = chunks.same_as(chunks.texts[chunks.by_id[golden.identity]] or golden.text)
+            others = (at for at in same if chunks.ids[at] not in own[golden[:2]])
+            if first := [*islice(others, _NAMED + 1)]:
+                told = _("the same text as {}").format(chunks.named(first))
+                yield seen.row(golden, told)
+
+
+def _of_size(seen: _Seen, sizes: Mapping[_Reader, range]) -> Iterator[FoundAt]:
+    for golden in seen.goldens:
+        if golden.has_text:
+            reader = seen.reader[golden.query]
+            if (size := reader.size(golden.text)) in sizes[reader]:
+                yield seen.row(golden, counted(size, reader.counts))
+
+
+def _short(seen: _Seen) -> Iterator[FoundAt]:
+    return _of_size(seen, {one: range(1, one.matcher.min_run) for one in seen.readers})
+
+
+def _no_words(seen: _Seen) -> Iterator[FoundAt]:
+    return _of_size(seen, dict.fromkeys(seen.readers, range(1)))
+
+
+def _longer_than_chunks(seen: _Seen) -> Iterator[FoundAt]:
+    return _of_size(seen, {one: range(n + 1, sys.maxsize) for one, n in seen.readers.items()})
+
+
+# Among the queries
+
+
+def _duplicate_questions(seen: _Seen) -> Iterator[FoundAt]:
+    for group in seen.repeated:
+        same = len({seen.items[query] for query in group}) == 1
+        truth = _(", with the same ground truth") if same else _(", with other ground truth")
+        for query in group:
+            others = (other for other in group if other != query)
+            yield seen.row_of_query(query, _asked_at(others) + truth)
+
+
+def _indistinguishable(seen: _Seen) -> Iterator[FoundAt]:
+    tags = [*zip(*seen.dataset.tags.values(), strict=True)] or [()] * seen.dataset.n_queries
+    alike = defaultdict(list)
+    for number, group in enumerate(seen.repeated):
+        for query in group:
+            alike[number, tags[query]].append(query)
+    for several in alike.values():
+        # Once for each ground truth: to pass over those that have it takes long enough.
+        rivals = {truth: [*islice((one for one in several if seen.items[one] != truth), _NAMED + 1)]
+                  for truth in {seen.items[query] for query in several}}  # fmt: skip
+        for query in several:
+            if others := rivals[seen.items[query]]:
+                yield seen.row_of_query(query, _asked_at(others))
+
+
+def _asked_at(queries: Iterable[int]) -> str:
+    first = [*islice(queries, _NAMED + 1)]
+    named = ", ".join(map(str, first[:_NAMED])) + (", …" if len(first) > _NAMED else "")
+    return _("also asked at position {}").format(named)
+
+
+def _more_items_than_k(seen: _Seen) -> Iterator[FoundAt]:
+    for query, items in enumerate(seen.items):
+        if len(items) > seen.k:
+            yield seen.row_of_query(query, _("{n} items").format(n=len(items)))
+
+
+def _quoted(seen: _Seen) -> Iterator[FoundAt]:
+    for golden, size, held, _overlap in seen.near:
+        if held >= _QUOTED * size:
+            words = _(seen.reader[golden.query].counts)
+            told = _("{held} of {size} {words} in runs").format(held=held, size=size, words=words)
+            yield seen.row_of_query(golden.query, told, golden.item)
+
+
+class Check(NamedTuple):
+    """Something to look for.
+
+    Attributes:
+        find: A function that yields where it is, in any order of the queries.
+        needs: What has to be there for it.
+        counted: Of what so many are counted.
+        said: A function of how many were found that says so.
+        fix: What to do about it.
+    """
+
+    find: Callable[[_Seen], Iterable[FoundAt]]
+    needs: tuple[str, ...]
+    counted: str
+    said: Callable[[int], str]
+    fix: str
+
+
+#: What is looked for, in this order.
+CHECKS: Mapping[str, Check] = {
+    "dangling": Check(
+        _dangling,
+        (_INDEX,),
+        "documents",
+        lambda n: ngettext(
+            "{n} of {total} is not in the index", "{n} of {total} are not in the index", n
+        ),
+        N_("Correct them, or add to the index what they come from; no retriever can find them"),
+    ),
+    "twins": Check(
+        _twins,
+        (_INDEX, _CHUNK_TEXTS),
+        "documents",
+        lambda n: ngettext(
+            "{n} of {total} stands in the index more than once",
+            "{n} of {total} stand in the index more than once",
+            n,
+        ),
+        N_(
+            'List the copies as interchangeable (AnyOf; in a file, "any_of"), or index each '
+            "text once"
+        ),
+    ),
+    "duplicate_questions": Check(
+        _duplicate_questions,
+        (_QUESTIONS,),
+        "questions",
+        lambda n: ngettext(
+            "{n} of {total} is asked more than once",
+            "{n} of {total} are asked more than once",
+            n,
+        ),
+        N_(
+            "Keep one of each, with all that it should find; repeated ones weigh more in every "
+            "average"
+        ),
+    ),
+    "indistinguishable": Check(
+        _indistinguishable,
+        (_QUESTIONS,),
+        "questions",
+        lambda n: ngettext(
+            "{n} of {total} is asked again with other ground truth, and no tag tells them apart",
+            "{n} of {total} are asked again with other ground truth, and no tag tells them apart",
+            n,
+        ),
+        N_(
+            "Join their ground truth, or say in the question what is meant; no retriever can "
+            "be right about all of them"
+        ),
+    ),
+    "short": Check(
+        _short,
+        (_TEXTS,),
+        "documents",
+        lambda n: ngettext(
+            "{n} of {total} is shorter than a run of {run}",
+            "{n} of {total} are shorter than a run of {run}",
+            n,
+        ),
+        N_(
+            "Take in what stands around them; so short a text must occur as a whole, and may "
+            "occur in many places"
+        ),
+    ),
+    "no_words": Check(
+        _no_words,
+        (_TEXTS,),
+        "documents",
+        lambda n: ngettext("{n} of {total} has no {words}", "{n} of {total} have no {words}", n),
+        N_("Put in the text that is meant, or remove them; nothing matches them by text"),
+    ),
+    "longer_than_chunks": Check(
+        _longer_than_chunks,
+        (_INDEX, _CHUNK_TEXTS, _TEXTS),
+        "documents",
+        lambda n: ngettext(
+            "{n} of {total} is longer than the longest chunk ({longest})",
+            "{n} of {total} are longer than the longest chunk ({longest})",
+            n,
+        ),
+        N_(
+            "Split them into several items, or let chunks count together, as coverage with "
+            "union does; no chunk holds such a text alone"
+        ),
+    ),
+    "quoted": Check(
+        _quoted,
+        (_QUESTIONS, _TEXTS),
+        "questions with ground truth",
+        lambda n: ngettext(
+            "{n} of {total} shares half of the {words} or more with it, in runs",
+            "{n} of {total} share half of the {words} or more with it, in runs",
+            n,
+        ),
+        N_(
+            "Have them reworded by somebody who does not see the text; word search finds them "
+            "too easily"
+        ),
+    ),
+    "more_items_than_k": Check(
+        _more_items_than_k,
+        (),
+        "queries",
+        lambda n: ngettext(
+            "{n} of {total} has more ground-truth items than k = {k}",
+            "{n} of {total} have more ground-truth items than k = {k}",
+            n,
+        ),
+        N_(
+            "Take a larger k, or read the recall of these apart; k documents of one item each "
+            "cannot reach 1"
+        ),
+    ),
+}
 
 
 def as_text(audit: Audit) -> str:

@@ -26,13 +26,12 @@ from krag_eval._reading import (
 from krag_eval.datasets.dataset import Dataset, ids_in, labels_of, with_texts
 from krag_eval.datasets.table import is_frame, records_in
 from krag_eval.datasets.trec import (
+    QRELS,
+    RUN,
     Missing,
-    Run,
     ScorePrecision,
     is_parquet,
     judged_dataset,
-    read_qrels,
-    read_run,
 )
 from krag_eval.documents import is_missing
 from krag_eval.errors import InvalidInput, Place
@@ -99,15 +98,17 @@ def read_beir(
         queries = _file(folder, "queries.jsonl") if queries is None else queries
     if qrels is None:
         raise InvalidInput("folder", "or qrels must say where the judgements are, got neither")
-    retrieved = None if run is None else read_run(run, max_bytes)
+    retrieved = None if run is None else RUN.read(run, max_bytes)
     if ignore_identical_ids:
         if retrieved is None:
             raise InvalidInput(
                 "ignore_identical_ids", "needs a run to drop documents from, got none"
             )
-        retrieved = _without_identical(retrieved)
+        kept = {query: {document: score for document, score in scores.items() if document != query}
+                for query, scores in retrieved.by_topic.items()}  # fmt: skip
+        retrieved = retrieved._replace(by_topic=kept)
     dataset = judged_dataset(
-        read_qrels(qrels, max_bytes),
+        QRELS.read(qrels, max_bytes),
         retrieved,
         missing=missing,
         relevance_level=relevance_level,
@@ -170,7 +171,7 @@ def collection_dataset(
         is_lists = any(isinstance(one, list | tuple) for one in judged.values())
         if is_lists:
             judged = {query: _listed_ids(one, query, name) for query, one in judged.items()}
-    dataset = judged_dataset(replace(read_qrels(judged, max_bytes), name=name), None)
+    dataset = judged_dataset(QRELS.read(judged, max_bytes)._replace(name=name), None)
     made = _with_texts(dataset, content["corpus"], content["queries"], max_bytes)
     told = _(
         "BEIR's collection: ground truth read from {}, texts from corpus, questions from queries"
@@ -234,14 +235,6 @@ def _only_one(usual: Sequence[Path], shards: Sequence[Path]) -> Path | None:
         fix = "load them with Hugging Face's datasets, and pass the tables to load_dataset"
         raise Place(str(shards[0].parent)).error(problem, fix)
     return next(iter([*found, *shards]), None)
-
-
-def _without_identical(run: Run) -> Run:
-    kept = {
-        query: {document: score for document, score in scores.items() if document != query}
-        for query, scores in run.scores.items()
-    }
-    return Run(run.name, kept)
 
 
 def _documents(source: Any, wanted: set[str], max_bytes: int | None) -> dict[str, dict[str, Any]]:

@@ -25,12 +25,12 @@ from krag_eval._reading import (
     MAX_BYTES,
     Source,
     cannot_read,
-    cells_of_any_size,
     check_encoding,
     checked_bytes,
     kind_of,
     located,
     name_of,
+    next_cells,
     not_json,
     numbered_lines,
     object_of,
@@ -200,7 +200,7 @@ def _delimited_rows(file: File) -> Iterator[Row]:
         header: list[str] = []
         begins, number = 1, 0
         try:
-            while (cells := _next(reader)) is not None:
+            while (cells := next_cells(reader)) is not None:
                 place = Place(file.name, begins, number + 1, "the header is row 1")
                 begins = reader.line_num + 1
                 if not cells:
@@ -221,11 +221,6 @@ def _delimited_rows(file: File) -> Iterator[Row]:
                 f"not a row of a table: {error}",
                 'quote cells with ", and double a quote within one',
             ) from error
-
-
-def _next(reader: Iterator[list[str]]) -> list[str] | None:
-    with cells_of_any_size():
-        return next(reader, None)
 
 
 _USUAL = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}

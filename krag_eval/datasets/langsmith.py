@@ -13,9 +13,10 @@ from krag_eval._language import _
 from krag_eval._reading import kind_of, located
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.formats import TagChoice
-from krag_eval.datasets.table import Query, Records, Roles, Side, parts_of, query_in, tags_of
+from krag_eval.datasets.table import Records, Roles, Side, parts_of, query_in, tags_of
 from krag_eval.datasets.vocabularies import LANGSMITH, QUESTIONS, Mapped
-from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, clipped
+from krag_eval.documents import plain
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped
 
 _QUESTION_KEYS = (*QUESTIONS, "input")
 #: Where the documents of a run usually are; a target that returns a list has it under "output".
@@ -64,17 +65,20 @@ def question_under(payload: Any, key: str | None, argument: str, option: str) ->
     """
     found, name = payload, argument
     if isinstance(payload, Mapping):
-        usual = (
-            [*payload] if len(payload) == 1 else [one for one in _QUESTION_KEYS if one in payload]
-        )
-        keys = usual if key is None else [one for one in (key,) if one in payload]
-        if len(keys) != 1:
-            problem = f"must hold the question, got the keys {clipped([*payload])}"
-            raise InvalidInput(argument, problem, Advice("name its key by {}", **{option: ...}))
-        found, name = payload[keys[0]], f"{argument}[{keys[0]!r}]"
+        key = _question_key(payload, key, argument, option)
+        found, name = payload[key], f"{argument}[{key!r}]"
     if not isinstance(found, str):
         raise InvalidType(name, f"must be the question, a text, got {kind_of(found)}")
     return found
+
+
+def _question_key(payload: Mapping[Any, Any], key: str | None, argument: str, option: str) -> Any:
+    usual = [*payload] if len(payload) == 1 else [one for one in _QUESTION_KEYS if one in payload]
+    keys = usual if key is None else [one for one in (key,) if one in payload]
+    if len(keys) != 1:
+        problem = f"must hold the question, got the keys {clipped([*payload])}"
+        raise InvalidInput(argument, problem, Advice("name its key by {}", **{option: ...}))
+    return keys[0]
 
 
 def list_under(
@@ -98,38 +102,19 @@ def list_under(
     """
     found, name = payload, argument
     if isinstance(payload, Mapping):
-        if key is None:
-            key = _usual_key(payload, usual, argument, option)
-        elif key not in payload:
-            raise InvalidInput(
-                argument,
-                f"must hold the key {key!r}, which {option} names, got the keys "
-                f"{clipped([*payload])}",
-            )
-        found, name = payload[key], f"{argument}[{key!r}]"
+        keys = [one for one in usual if isinstance(payload.get(one), _LISTS)]
+        if key is not None:
+            keys = [one for one in (key,) if one in payload]
+        if len(keys) != 1:
+            problem = f"must hold one list of documents, got the keys {clipped([*payload])}"
+            fix = Advice("name the key of the one that is meant by {}", (option, ...))
+            raise InvalidInput(argument, problem, fix)
+        found, name = payload[keys[0]], f"{argument}[{keys[0]!r}]"
     if not isinstance(found, _LISTS):
         raise InvalidType(
             name, f"must be a list of documents, even for one document, got {kind_of(found)}"
         )
     return name, found
-
-
-def _usual_key(payload: Mapping[Any, Any], usual: Sequence[str], argument: str, option: str) -> str:
-    keys = [key for key in usual if isinstance(payload.get(key), _LISTS)]
-    if len(keys) == 1:
-        return keys[0]
-    if keys:
-        raise InvalidInput(
-            argument,
-            f"holds several lists that could be the documents, {' and '.join(map(repr, keys))}",
-            Advice("name the one that is meant by {}", (option, ...)),
-        )
-    raise InvalidInput(
-        argument,
-        f"must hold a list of documents under one of {', '.join(map(repr, usual))}, got the keys "
-        f"{clipped([*payload])}",
-        Advice("name another key by {}", (option, ...)),
-    )
 
 
 # What is read of a run.
@@ -185,73 +170,36 @@ def langsmith_dataset(table: Records, mapped: Mapped, tags: TagChoice = False) -
         DatasetError: If a row cannot be used; the message names it.
     """
     table.check_has(["inputs"])
-    is_run = "reference_outputs" in table.names and "outputs" in table.names
+    is_run = {"reference_outputs", "outputs"} <= {*table.names}
     expected = "reference_outputs" if "reference_outputs" in table.names else "outputs"
-    asked = _questions(table, mapped.question)
-    sides: dict[str, tuple[str | None, tuple[str, ...], str]] = {}
-    sides[expected] = (mapped.actual, REFERENCE_KEYS, "actual")
-    if is_run:
-        sides["outputs"] = (mapped.predicted, OUTPUT_KEYS, "predicted")
+    sides: list[tuple[str, str | None, tuple[str, ...], str]] = [
+        (expected, mapped.actual, REFERENCE_KEYS, "actual")
+    ]
+    sides += [("outputs", mapped.predicted, OUTPUT_KEYS, "predicted")] if is_run else []
+    asked = None if mapped.question is None else mapped.question.removeprefix("inputs.")
     queries = []
-    for (place, row), (name, question) in zip(table.rows, asked, strict=True):
+    for place, row in table.rows:
+        inputs = plain(row.get("inputs"))
         with located(place):
-            lists = [_under(row, column, *side) for column, side in sides.items()]
-        fields = [name, *(one for one, _ in lists)]
-        content = dict(zip(fields, [question, *(found for _, found in lists)], strict=True))
-        queries.append(_query(content, fields, place))
+            if not isinstance(inputs, Mapping):
+                problem = f"must be an object with the question, got {kind_of(inputs)}"
+                raise InvalidType("inputs", problem)
+            # The key of the first question is that of all.
+            asked = _question_key(inputs, asked, "inputs", "question")
+            content = {f"inputs[{asked!r}]": question_under(inputs, asked, "inputs", "question")}
+            for column, key, usual, option in sides:
+                key = None if key is None else key.removeprefix(f"{column}.")
+                name, documents = list_under(row.get(column), key, usual, column, option)
+                content[name] = documents
+        question, actual, *predicted = content
+        names = Roles(
+            "LangSmith", question, Side(actual), Side(predicted[0]) if predicted else None
+        )
+        queries.append(query_in(content, names, place))
     roles = Roles("LangSmith", "question", Side(expected), Side("outputs") if is_run else None)
     notes = [
         _("LangSmith examples: ground truth read from {}").format(expected),
         _("retrieved documents read from outputs") if is_run else _("no retrieved documents"),
     ]
-    found, left_out = tags_of(table, LANGSMITH, tags)
-    return Dataset(**parts_of(queries, table.name, roles), notes=notes + left_out, tags=found)
-
-
-def _query(content: Mapping[str, Any], fields: Sequence[str], place: Place) -> Query:
-    question, *sides = fields
-    actual, predicted = [*map(Side, sides), None][:2]
-    assert actual is not None
-    return query_in(content, Roles("LangSmith", question, actual, predicted), place)
-
-
-def _under(
-    row: Mapping[str, Any], column: str, key: str | None, usual: tuple[str, ...], option: str
-) -> tuple[str, Sequence[Any]]:
-    key = None if key is None else key.removeprefix(f"{column}.")
-    return list_under(row.get(column), key, usual, column, option)
-
-
-def _questions(table: Records, key: str | None) -> list[tuple[str, str]]:
-    """Return each question, and what to call it."""
-    key = None if key is None else key.removeprefix("inputs.")
-    found: list[tuple[str, str]] = []
-    for place, inputs in table.cells("inputs"):
-        if not isinstance(inputs, Mapping):
-            raise place.error(f"must be an object with the question, got {kind_of(inputs)}")
-        if key is None:
-            key = _question_key(inputs, place)
-        if key not in inputs:
-            raise place.error(f"has no {key!r}; its keys are {clipped([*inputs])}")
-        text = inputs[key]
-        if not isinstance(text, str):
-            raise place._replace(column=f"inputs[{key!r}]").error(
-                f"must be text, got {kind_of(text)}",
-                Advice("name the key of the question by {}", question=...),
-            )
-        found.append((f"inputs[{key!r}]", text))
-    return found
-
-
-def _question_keys(inputs: Mapping[Any, Any]) -> list[Any]:
-    return [*inputs] if len(inputs) == 1 else [key for key in _QUESTION_KEYS if key in inputs]
-
-
-def _question_key(inputs: Mapping[str, Any], place: Place) -> str:
-    keys = _question_keys(inputs)
-    if len(keys) != 1:
-        raise place.error(
-            f"holds {clipped([*inputs])}, and it is not clear which is the question",
-            Advice("name it by {}", question=...),
-        )
-    return str(keys[0])
+    kept, left_out = tags_of(table, LANGSMITH, tags)
+    return Dataset(**parts_of(queries, table.name, roles), notes=notes + left_out, tags=kept)

@@ -34,11 +34,10 @@ from krag_eval.datasets.table import (
     asked_by,
     cells_as_lists,
     checked_choice,
+    content_of,
     is_frame,
-    joined,
     notes_on,
     parts_of,
-    queries_of,
     query_in,
 )
 from krag_eval.datasets.traces import SPANS, is_spans, traces_dataset
@@ -269,8 +268,7 @@ def read_jsonl(
     >>> read_jsonl(io.StringIO('{"question": "When?", "actual": ["9"], "predicted": ["8", "9"]}'))
     Dataset of 1 queries from <stream>
     """
-    choice = checked_choice(tags)
-    fields = Fields(question_field, actual_field, predicted_field)
+    fields, choice = Fields(question_field, actual_field, predicted_field), checked_choice(tags)
     file = File.of(source, max_bytes=max_bytes, encoding=encoding)
     rows = rows_in(file, "jsonl")
     first = next(rows, None)
@@ -289,6 +287,7 @@ def read_jsonl(
         return dataset if predicted_field is not None else replace(dataset, predicted=None)
     roles = fields.roles
     reader = TagReader(asked_by(roles), choice)
+    # One after the other, so that of several mistakes the first line's is told.
     queries = [query_in(row, roles, place, reader) for place, row in every]
     if question_field != "question" and all(one.question is None for one in queries):
         raise queries[0].place.error(
@@ -531,29 +530,13 @@ class Shape(NamedTuple):
 def _questions(table: Records, given: Given) -> Dataset:
     """Read a table of questions whose columns a vocabulary names."""
     roles = roles_of(table, given.mapped, given.named_by)
-    read, notes = cells_as_lists(table, roles) if given.cells == "text" else (table, [])
+    one_per_row = given.cells == "list"
+    read, notes = (table, []) if one_per_row else cells_as_lists(table, roles)
     read, roles, unusual = as_saved(read, roles)
-    notes += unusual
-    asked = asked_by(roles)
-    reader = TagReader(asked, given.tags)
-    queries = queries_of(read, roles, reader)
-    tags = reader.columns([one.tags for one in queries])
-    if given.cells == "text":
-        n_rows = len(queries)
-        queries, tags, differing = joined(queries, tags)
-        for name, why in differing.items():
-            reader.leave_out(name, why)
-        if len(queries) < n_rows:
-            told = _(
-                "{rows} rows put together by question into {queries} queries, documents in the "
-                "order of the rows"
-            )
-            notes.append(told.format(rows=n_rows, queries=len(queries)))
-    reader.check(table.name, table.names)
-    others = [one for one in table.names if one not in asked]
-    notes = said(roles, others) + notes + notes_on(reader.left_out)
-    parts = parts_of(queries, table.name, roles)
-    return Dataset(**parts, notes=notes, vocabulary=roles.shape, tags=tags)
+    content = content_of(read, roles, given.tags, one_per_row=one_per_row)
+    others = [one for one in table.names if one not in asked_by(roles)]
+    content["notes"] = said(roles, others) + notes + unusual + content["notes"]
+    return Dataset(**content, vocabulary=roles.shape)
 
 
 #: Tables with a reader of their own; any other is one of questions.

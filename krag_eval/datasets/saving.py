@@ -14,26 +14,12 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from krag_eval._io import parquet_for, replacing, shielded
+from krag_eval.conventions import Conventions
 from krag_eval.datasets.formats import File, rows_in
-from krag_eval.datasets.table import (
-    JUDGED,
-    OWN,
-    Records,
-    TagReader,
-    asked_by,
-    mark_to_write,
-    parts_of,
-    queries_of,
-    tag_cell,
-)
+from krag_eval.datasets.table import JUDGED, OPTIONS, OWN, Records, content_of, tag_cell
 from krag_eval.datasets.vocabularies import KNOWN, NAMED, roles_of
 from krag_eval.documents import LONGEST_TAG, AnyOf, Tag, id_of, metadata_of, text_of
-from krag_eval.errors import (
-    DatasetError,
-    InvalidInput,
-    Place,
-    clipped,
-)
+from krag_eval.errors import DatasetError, Place, clipped
 
 _SEMICOLON = re.compile(r";(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _KINDS: dict[str, tuple[str, bool]] = {
@@ -137,13 +123,27 @@ class _Rows:
                       for label, asked in zip(labels, self.questions, strict=True)]  # fmt: skip
         elif labels == list(range(len(labels))):
             labels = [None] * len(labels)
-        try:
-            return [
-                mark_to_write(label, self.content.defaults, tags)
-                for label, tags in zip(labels, kept, strict=True)
-            ]
-        except InvalidInput as error:
-            raise error.at(Place(self.name)) from error
+        evaluator = {name: self._written(name, option)
+                     for name, option in self.content.defaults.items()}  # fmt: skip
+        pairs = zip(labels, kept, strict=True)
+        marks = ({"label": label, "evaluator": evaluator, "tags": tags} for label, tags in pairs)
+        return [{name: one for name, one in mark.items() if one not in (None, {})} or None
+                for mark in marks]  # fmt: skip
+
+    def _written(self, name: str, option: Any) -> Any:
+        """Return an option of the evaluator as text or a number."""
+        if isinstance(option, Conventions):
+            changed = option.changed().items()
+            return ",".join(f"{field}={value}" for field, value in changed) or "default"
+        if (
+            name in OPTIONS
+            and isinstance(option, str | int | float)
+            and option not in (True, False)
+        ):
+            return str(option) if isinstance(option, str) else option
+        problem = f": {name}={clipped(option)} cannot be written to a file"
+        fix = "leave it out of the data set, and pass it to the evaluator after loading"
+        raise Place(self.name)._replace(column="defaults").error(problem, fix)
 
     def refusal(self, query: int, problem: str) -> DatasetError:
         """Return the refusal to write a query."""
@@ -320,11 +320,7 @@ def _check_again(rows: _Rows, path: Path, kind: str) -> None:
     try:
         file = File(path, rows.name, max_bytes=None, wanted=KNOWN, tags=True)
         table = Records.of(rows_in(file, kind), rows.name)
-        roles = roles_of(table)
-        reader = TagReader(asked_by(roles), choice=True)
-        queries = queries_of(table, roles, reader)
-        again = parts_of(queries, rows.name, roles)
-        tags = reader.columns([one.tags for one in queries])
+        again = content_of(table, roles_of(table), choice=True)
     except DatasetError as error:
         raise DatasetError(
             error.argument,
@@ -346,8 +342,8 @@ def _check_again(rows: _Rows, path: Path, kind: str) -> None:
             )
             raise rows.refusal(query, f"its part in {field} would be read as something else")
     for name, values in rows.content.tags.items():
-        if tags.get(name) != values:
-            found = tags.get(name, [])
+        found = again["tags"].get(name, [])
+        if found != values:
             query = next((at for at, one in enumerate(values) if found[at : at + 1] != [one]), 0)
             raise rows.refusal(query, f"its tag {clipped(name)} would be read as something else")
     if again["defaults"] != dict(rows.content.defaults):

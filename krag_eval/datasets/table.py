@@ -9,24 +9,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from krag_eval._io import shielded, unshielded
 from krag_eval._language import N_, _, ngettext
 from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
-from krag_eval.datasets.formats import (
-    TOO_LONG,
-    Everything,
-    File,
-    Row,
-    TagChoice,
-    Unread,
-    check_names,
-    format_of,
-    is_wanted,
-    rows_in,
-)
+from krag_eval.datasets import formats
+from krag_eval.datasets.formats import File, Row, TagChoice, Unread, is_wanted
 from krag_eval.documents import (
     LONGEST_TAG,
     Location,
@@ -80,8 +71,8 @@ class Records(NamedTuple):
         ['a', 'b']
         """
         held = [*rows]
-        names = dict.fromkeys(str(one) for _, row in held for one in row)
-        return cls(name, held, [*names], in_memory)
+        names = dict.fromkeys(chain.from_iterable(row for _, row in held))
+        return cls(name, held, [*map(str, names)], in_memory)
 
     @classmethod
     def of_frame(
@@ -94,15 +85,16 @@ class Records(NamedTuple):
         [1, 2]
         """
         check_collected(frame, name)
-        known = frame.column_names if hasattr(frame, "column_names") else frame.columns
+        known = [*(frame.column_names if hasattr(frame, "column_names") else frame.columns)]
         names = [*map(str, known)]
-        check_names(names, name)
+        formats.check_names(names, name)
         columns, unread = {}, {}
-        for one in known:
-            if one not in wanted and is_wanted(str(one), tags) and (why := _no_tag(frame, one)):
-                unread[str(one)] = Unread(why)
-            elif one in wanted or is_wanted(str(one), tags):
-                columns[str(one)] = _listed(frame[one])
+        for one, title in zip(known, names, strict=True):
+            if one in wanted or is_wanted(title, tags):
+                if one not in wanted and (why := _no_tag(frame, one)):
+                    unread[title] = Unread(why)
+                else:
+                    columns[title] = _listed(frame[one])
         rows = zip(*columns.values(), strict=True)
         held = [(Place(name, row=at), {**dict(zip(columns, row, strict=True)), **unread})
                 for at, row in enumerate(rows)]  # fmt: skip
@@ -130,7 +122,7 @@ class Records(NamedTuple):
         """Return a column of ids, whole numbers as texts."""
         found = []
         for place, one in self.cells(column):
-            if isinstance(one, bool) or not isinstance(one, str | int) or one == "":
+            if not _is_id(one):
                 raise place.error(f"must be an id (text or a whole number), got {kind_of(one)}")
             found.append(str(one))
         return found
@@ -174,7 +166,7 @@ def records_in(
     source: Any,
     role: str,
     max_bytes: int | None = MAX_BYTES,
-    wanted: Collection[str] = Everything(),
+    wanted: Collection[str] = formats.Everything(),
 ) -> Records:
     """Return the rows of a data frame, or of a file of any format; of JSON if nothing tells.
 
@@ -187,8 +179,8 @@ def records_in(
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
         raise must(role, "be the path of a file or a data frame", source, kind=InvalidType)
     file = File.of(source, max_bytes=max_bytes, wanted=wanted)
-    kind = format_of(source)
-    return Records.of(rows_in(file, "json" if kind is None else kind.name), file.name)
+    kind = formats.format_of(source)
+    return Records.of(formats.rows_in(file, kind.name if kind else "json"), file.name)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -207,6 +199,10 @@ def is_frame(source: Any) -> bool:
     return hasattr(source, "__getitem__") and (
         hasattr(source, "columns") or hasattr(source, "column_names")
     )
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
 def _listed(column: Any) -> list[Any]:
@@ -318,8 +314,11 @@ def doubts(names: Collection[str]) -> str:
 OWN = "krag_eval"
 #: What the field is called with the documents that somebody looked at; it holds a list.
 JUDGED = ("judged", "판정문서", "판정 문서")
-_OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
-            "grade_key", "averaging_method", "aspect_key")  # fmt: skip
+_JUDGED = frozenset(JUDGED)
+#: The options of an evaluator that a file can tell.
+OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
+           "grade_key", "averaging_method", "aspect_key")  # fmt: skip
+_MARK = ("label", "shielded", "tags", "evaluator")
 
 
 class Mark(NamedTuple):
@@ -340,57 +339,27 @@ def _mark_in(value: Any) -> Mark:
         return _NO_MARK
     try:
         content = dict(parsed(value) if isinstance(value, str) else value)
-        label, hidden, tags = (content.pop(key, None) for key in ("label", "shielded", "tags"))
-        defaults = dict(content.pop("evaluator", None) or {})
+        label, hidden, tags, defaults = map(content.pop, _MARK, [None] * len(_MARK))
+        tags, defaults = tags or {}, dict(defaults or {})
         if "conventions" in defaults:
             defaults["conventions"] = Conventions.parse(defaults["conventions"])
+        kinds = (bool, list, dict, type(None))
         fits = (
-            not (content or defaults.keys() - {*_OPTIONS})
+            not (content or defaults.keys() - {*OPTIONS})
             and isinstance(label, str | int | None)
             and not isinstance(label, bool)
             and isinstance(hidden, bool | None)
-            and all(map(is_tag, (tags or {}).values()))
-            and not any(isinstance(one, bool | list | dict | None) for one in defaults.values())
+            and all(map(is_tag, tags.values()))
+            and not any(isinstance(one, kinds) for one in defaults.values())
         )
     except (TypeError, ValueError, AttributeError):
         fits = False
     if not fits:
-        keys = '"label", "evaluator", "shielded" and "tags"'
-        raise must(OWN, f"be what Dataset.save wrote, an object with {keys}", value,
-                   "leave the field out")  # fmt: skip
-    return Mark(label, defaults, bool(hidden), tags or {})
-
-
-def mark_to_write(
-    label: str | int | None, defaults: Mapping[str, Any], tags: Mapping[str, Tag]
-) -> dict[str, Any] | None:
-    """Return what to write of a label, defaults and tags; ``None`` if there is nothing to say.
-
-    Raises:
-        InvalidInput: If a default cannot be written as text or a number.
-    """
-    mark: dict[str, Any] = {} if label is None else {"label": label}
-    written = {name: _written(name, option) for name, option in defaults.items()}
-    if written:
-        mark["evaluator"] = written
-    if tags:
-        mark["tags"] = dict(tags)
-    return mark or None
-
-
-def _written(name: str, option: Any) -> Any:
-    if isinstance(option, Conventions):
-        return (
-            ",".join(f"{field}={value}" for field, value in option.changed().items()) or "default"
+        be = (
+            'be what Dataset.save wrote, an object with "label", "evaluator", "shielded" and "tags"'
         )
-    plain = isinstance(option, str | int | float) and not isinstance(option, bool)
-    if name in _OPTIONS and plain:
-        return str(option) if isinstance(option, str) else option
-    raise InvalidInput(
-        "defaults",
-        f": {name}={clipped(option)} cannot be written to a file",
-        "leave it out of the data set, and pass it to the evaluator after loading",
-    )
+        raise must(OWN, be, value, "leave the field out")
+    return Mark(label, defaults, bool(hidden), tags)
 
 
 # Tags: the fields that no role names
@@ -431,7 +400,7 @@ def tag_in(value: Any) -> tuple[Tag, str]:
     """
     if isinstance(value, str):
         if len(value) > LONGEST_TAG:
-            return None, TOO_LONG
+            return None, formats.TOO_LONG
         if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
             return None, _HALF
         return value or None, ""
@@ -481,19 +450,18 @@ class TagReader:
     def read(self, row: Mapping[str, Any], mark: Mark) -> Mapping[str, Tag]:
         """Return the tags of a row; where it has none, there is none."""
         found: dict[str, Tag] = {}
+        asked = self._asked.union(judged) if (judged := _judged_in(row)) else self._asked
         for name, value in row.items():
-            if _is_judged(name, row):
-                continue
-            if name not in self._asked and (name in self.names or self._is_new(name)):
+            if name not in asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
                 if problem:
                     self.leave_out(name, problem)
                 elif tag is not None:
                     found[name] = tag
         for name, tag in mark.tags.items():
-            known = name in self.names or self._is_new(name)
-            is_tag_there = name in row and name not in self._asked and not _is_judged(name, row)
-            if known and (not is_tag_there or _as_marked(found.get(name), tag)):
+            is_shown = name in row and name not in asked
+            as_marked = not is_shown or _as_marked(found.get(name), tag)
+            if as_marked and (name in self.names or self._is_new(name)):
                 found[name] = tag
         return found or _NO_TAGS
 
@@ -632,26 +600,28 @@ def query_in(
         if roles.predicted is not None:
             predicted = _documents(row, roles.predicted, roles.options, ground_truth=False)
         judged = None
-        for name in JUDGED:
-            if _is_judged(name, row):
-                judged = _judged_in(row[name], Location(name))
+        for name in _judged_in(row):
+            judged = _looked_at(row[name], Location(name))
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
     return Query(place, question, actual, predicted, mark, found, judged)
 
 
-def _is_judged(name: str, row: Mapping[str, Any]) -> bool:
-    """Tell whether a field holds what was judged: a list or an object, perhaps as text."""
-    if name not in JUDGED or name not in row:
-        return False
-    value = row[name]
+def _judged_in(row: Mapping[str, Any]) -> list[str]:
+    """Return which fields hold what was judged: a list or an object, perhaps as text."""
+    if _JUDGED.isdisjoint(row):
+        return []
+    return [name for name in JUDGED if name in row and _is_listed(row[name])]
+
+
+def _is_listed(value: Any) -> bool:
     if isinstance(value, str):
         return value[:1] + value[-1:] in ("[]", "{}")
     return isinstance(plain(value), list | tuple | Mapping)
 
 
-def _judged_in(value: Any, at: Location) -> list[Any] | dict[str, bool]:
+def _looked_at(value: Any, at: Location) -> list[Any] | dict[str, bool]:
     """Return the documents that were looked at or, of a pool, which of them were."""
     content = plain(value)
     if isinstance(content, str) and content.startswith("{"):
@@ -691,66 +661,56 @@ def _documents(
     if side.texts not in row or side.ids or side.metadata:
         for name in side.fields:
             if name not in row:
-                raise no_field(row, name, options, ground_truth=ground_truth)
+                raise _no_field(row, name, options, ground_truth=ground_truth)
+    ids = {} if side.ids is None else {"id": _ids(row[side.ids], side.ids)}
     if side.texts is None:
-        return _ids(row, side.ids or "")
+        return ids["id"]
     found = documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
-    if side.ids is not None:
-        ids = _ids(row, side.ids)
-        _check_plain(found, len(ids), side.ids)
-        found = [{"page_content": text, "id": one} for text, one in zip(found, ids, strict=True)]
-    return _with_metadata(found, row, side.metadata) if side.metadata else found
-
-
-def no_field(
-    fields: Collection[str], name: str, options: tuple[str, str] | None, *, ground_truth: bool
-) -> InvalidInput:
-    """Return the refusal of a query without one of its fields.
-
-    Args:
-        fields: The fields there are.
-        name: The field that is missing.
-        options: What the caller names the fields of the two sides by.
-        ground_truth: Whether it is the field of the first side.
-    """
-    advice: Fix = "write [] where there are none"
-    if options is not None:
-        role = "ground truth" if ground_truth else "retrieved documents"
-        there = names_of(fields).replace("{", "{{").replace("}", "}}")
-        option = options[not ground_truth]
-        known = doubts(fields) if ground_truth else ""
-        advice = Advice(
-            f"the fields are {there}; {known}name the one with the {role} by {{}}", (option, ...)
-        )
-    return InvalidInput("", f'no field "{name}"', advice)
-
-
-def _ids(row: Mapping[str, Any], name: str) -> list[str]:
-    ids = list_in(row[name], Location(name))
-    for position, one in enumerate(ids):
-        if isinstance(one, bool) or not isinstance(one, str | int) or one == "":
-            problem = f"must be an id (text or a whole number), got {kind_of(one)}"
-            raise InvalidType(name, problem, within=f"[{position}]")
-    return [str(one) for one in ids]
-
-
-def _with_metadata(documents: list[Any], row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-    """Return texts as documents with metadata, as krag makes them."""
-    values = {name: list_in(row[name], Location(name)) for name in names}
-    for name, some in values.items():
-        _check_plain(documents, len(some), name)
+    if not ids and not side.metadata:
+        return found
+    # Texts with ids, as LlamaIndex writes them, or with metadata, as krag does.
+    metadata = {name: list_in(row[name], Location(name)) for name in side.metadata}
+    beside = {str(side.ids): ids["id"]} if ids else {}
+    for name, values in {**beside, **metadata}.items():
+        if len(values) != len(found):
+            problem = "must have one value for each of the"
+            raise InvalidInput(name, f"{problem} {len(found)} documents, got {len(values)}")
+        if not all(isinstance(text, str) for text in found):
+            problem = "belongs to documents that are plain texts; these are not"
+            raise InvalidInput(name, problem)
     return [
-        {"page_content": text, "metadata": {name: values[name][at] for name in names}}
-        for at, text in enumerate(documents)
+        {
+            "page_content": text,
+            **{name: values[at] for name, values in ids.items()},
+            **(
+                {"metadata": {name: some[at] for name, some in metadata.items()}}
+                if metadata
+                else {}
+            ),
+        }
+        for at, text in enumerate(found)
     ]
 
 
-def _check_plain(documents: list[Any], n_values: int, name: str) -> None:
-    if n_values != len(documents):
-        problem = f"must have one value for each of the {len(documents)} documents, got {n_values}"
-        raise InvalidInput(name, problem)
-    if not all(isinstance(text, str) for text in documents):
-        raise InvalidInput(name, "belongs to documents that are plain texts; these are not")
+def _no_field(
+    fields: Collection[str], name: str, options: tuple[str, str] | None, *, ground_truth: bool
+) -> InvalidInput:
+    """Return the refusal of a query without one of its fields."""
+    advice: Fix = "write [] where there are none"
+    if options is not None:
+        there = f"the fields are {names_of(fields)}; {doubts(fields) if ground_truth else ''}"
+        told = f"{there.replace('{', '{{').replace('}', '}}')}name the one that does by {{}}"
+        advice = Advice(told, (options[not ground_truth], ...))
+    return InvalidInput("", f'no field "{name}"', advice)
+
+
+def _ids(value: Any, name: str) -> list[str]:
+    ids = list_in(value, Location(name))
+    for position, one in enumerate(ids):
+        if not _is_id(one):
+            problem = f"must be an id (text or a whole number), got {kind_of(one)}"
+            raise InvalidType(name, problem, within=f"[{position}]")
+    return [str(one) for one in ids]
 
 
 def queries_of(table: Records, roles: Roles, tags: TagReader | None = None) -> list[Query]:
@@ -759,7 +719,8 @@ def queries_of(table: Records, roles: Roles, tags: TagReader | None = None) -> l
     Raises:
         DatasetError: If there is none, or one cannot be used.
     """
-    table.check_has([roles.actual.texts or roles.actual.ids or ""])
+    if not table.rows:
+        raise Place(table.name).error("holds no rows; expected at least one")
     queries = [query_in(row, roles, place, tags) for place, row in table.rows]
     for one in queries if table.in_memory else ():
         with located(one.place):
@@ -865,33 +826,25 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
     Raises:
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
-    labels, questions = labels_and_questions(queries, name, roles.question or "question")
+    questions = [one.question for one in queries]
     judged = [one.judged for one in queries]
     return {
-        "queries": labels,
+        "queries": _labels(queries, name, roles.question or "question"),
         "actual": [one.actual for one in queries],
         "predicted": None if roles.predicted is None else [one.predicted for one in queries],
         "source": name,
         "lines": [one.place.line for one in queries if one.place.line],
         "defaults": {**matcher_of(roles, name), **_defaults_of(queries)},
-        "questions": questions,
+        "questions": questions if all(isinstance(one, str) for one in questions) else None,
         **({"judged": judged} if any(one is not None for one in judged) else {}),
     }
 
 
-def labels_and_questions(
-    queries: Sequence[Query], name: str, field: str
-) -> tuple[list[str | int], list[str] | None]:
-    """Return the labels of queries, and what to ask a retriever.
-
-    Unless there is a label for every query, all are labelled by position, with a warning if there
-    are some.
-    """
+def _labels(queries: Sequence[Query], name: str, field: str) -> list[str | int]:
+    """Return the labels of queries: positions, with a warning if some have none."""
     labels = [label for one in queries if (label := one.label) is not None]
-    texts = [one.question for one in queries if isinstance(one.question, str)]
-    questions = texts if len(texts) == len(queries) else None
     if len(labels) == len(queries):
-        return labels, questions
+        return labels
     if labels:
         place = next(one.place for one in queries if one.label is None)
         where = (_("on line {}") if place.line else _("row {}")).format(place.line or place.row)
@@ -901,7 +854,39 @@ def labels_and_questions(
             "are labelled by position."
         )
         warn(told.format(n=without, queries=len(queries), name=name, field=field, where=where))
-    return list(range(len(queries))), questions
+    return list(range(len(queries)))
+
+
+def content_of(
+    table: Records, roles: Roles, choice: TagChoice, *, one_per_row: bool = True
+) -> dict[str, Any]:
+    """Return what a data set of a table is made of, with its tags and notes.
+
+    Args:
+        table: The table.
+        roles: What its columns mean.
+        choice: Which others to keep as tags.
+        one_per_row: Whether each row is a query; if not, the rows of a question are one.
+
+    Raises:
+        DatasetError: If a row cannot be used, or a column that was chosen is no tag.
+    """
+    reader, notes = TagReader(asked_by(roles), choice), []
+    queries = queries_of(table, roles, reader)
+    tags = reader.columns([one.tags for one in queries])
+    if not one_per_row:
+        queries, tags, differing = joined(queries, tags)
+        for name, why in differing.items():
+            reader.leave_out(name, why)
+        if len(queries) < len(table.rows):
+            told = _(
+                "{rows} rows put together by question into {queries} queries, documents in the "
+                "order of the rows"
+            )
+            notes.append(told.format(rows=len(table.rows), queries=len(queries)))
+    reader.check(table.name, table.names)
+    notes += notes_on(reader.left_out)
+    return {**parts_of(queries, table.name, roles), "tags": tags, "notes": notes}
 
 
 def matcher_of(roles: Roles, name: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, _
@@ -26,6 +27,7 @@ from krag_eval.datasets.vocabularies import QUESTIONS
 from krag_eval.documents import (
     DocumentLike,
     Location,
+    Tag,
     check_characters,
     check_text,
     documents_in,
@@ -53,37 +55,64 @@ Documents: TypeAlias = Literal["retrieved", "rerank_input", "rerank_output"]
 #: Which calls count where several were made for a question.
 Calls: TypeAlias = Literal["first", "last", "union"]
 
-# Where the documents of a span are: by OpenInference's kind and name; by OpenTelemetry's name.
-_OPENINFERENCE = {
-    "retrieved": ("RETRIEVER", "retrieval.documents"),
-    "rerank_input": ("RERANKER", "reranker.input_documents"),
-    "rerank_output": ("RERANKER", "reranker.output_documents"),
+
+class _Convention(NamedTuple):
+    """How a convention marks the spans that hold documents.
+
+    Attributes:
+        attribute: What tells which spans they are.
+        kind: What it says of them.
+        documents: Where their documents are, one after the other.
+    """
+
+    attribute: str
+    kind: str
+    documents: str
+
+
+_KIND = "openinference.span.kind"
+# What each choice of documents reads: OpenInference's spans, then OpenTelemetry's. LangSmith's runs
+# are made spans of the former.
+_CONVENTIONS = {
+    "retrieved": (
+        _Convention(_KIND, "RETRIEVER", "retrieval.documents"),
+        _Convention("gen_ai.operation.name", "retrieval", "gen_ai.retrieval.documents"),
+    ),
+    "rerank_input": (_Convention(_KIND, "RERANKER", "reranker.input_documents"),),
+    "rerank_output": (_Convention(_KIND, "RERANKER", "reranker.output_documents"),),
 }
+# Where the question of a span is, and how many documents it asked for, whatever the convention.
+_GENAI_QUERY = "gen_ai.retrieval.query.text"
+_QUERIES = (_GENAI_QUERY, "reranker.query", "input.value")
+_TOP_K = ("gen_ai.retrieval.top_k", "gen_ai.request.top_k", "reranker.top_k")
+# What is read of a span beside its attributes: the names that exporters have for it.
+_NAMES = {
+    "id": ("context.span_id", "span_id"),
+    "parent": ("parent_id",),
+    "name": ("name",),
+    "started": ("start_time",),
+    "status": ("status.status_code", "status_code"),
+    "message": ("status.description", "status_message"),
+    "kind": ("span_kind",),
+}
+_COLLECTOR = "resourceSpans"
+_RUNS = {"id", "run_type", "inputs", "outputs", "error", "parent_run_id"}
 _READ_FROM = {
     "retrieved": N_("traces: retrieved documents read from {n} of {spans} spans: {names}"),
     "rerank_input": N_("traces: rerank input documents read from {n} of {spans} spans: {names}"),
     "rerank_output": N_("traces: rerank output documents read from {n} of {spans} spans: {names}"),
 }
-_GENAI, _GENAI_QUERY = "gen_ai.retrieval.documents", "gen_ai.retrieval.query.text"
-# The convention has called it both.
-_TOP_K = ("gen_ai.retrieval.top_k", "gen_ai.request.top_k", "reranker.top_k")
-_KIND = "openinference.span.kind"
 # What the query is called where the input of a span is an object of all that was passed.
 _QUERY_NAMES = frozenset({"query", "query_str", "question", "text"})
 _WITHIN = "attributes."
 _REDACTED = "__REDACTED__"
 # How deep a text is looked for in what an outer span was given, and how deep objects are read.
 _MOST_LEVELS = 32
-_FIELDS = {
-    "attributes", "context", "context.span_id", "context.trace_id", "name", "span_kind",
-    "parent_id", "start_time", "status", "status_code", "status.status_code", "status_message",
-    "status.description", "resourceSpans",
-    "id", "run_type", "inputs", "outputs", "error", "parent_run_id", "trace_id", "span_id",
-}  # fmt: skip
-
-
 # With one of these, a table is one of questions, whatever else it has.
 _OF_QUESTIONS = {*QUESTIONS, "actual", "retrieval_gt"}
+# The columns of which all are there in a table of spans, by exporter.
+_OF_SPANS = ({_COLLECTOR}, {"attributes", "context"}, {"attributes", "span_id"},
+             {"run_type", "inputs"})  # fmt: skip
 
 
 class _Wanted(frozenset[str]):
@@ -94,7 +123,11 @@ class _Wanted(frozenset[str]):
 
 
 #: The columns that may be needed of a table of spans.
-SPANS: Collection[str] = _Wanted(_FIELDS)
+SPANS: Collection[str] = _Wanted(
+    {"attributes", "context", "context.trace_id", "trace_id", "status", _COLLECTOR, *_RUNS}.union(
+        *_NAMES.values()
+    )
+)
 
 
 def is_spans(names: Collection[str]) -> bool:
@@ -104,13 +137,17 @@ def is_spans(names: Collection[str]) -> bool:
     (True, False)
     """
     given = {*names}
-    if not given.isdisjoint(_OF_QUESTIONS):
-        return False
-    kinds = ({"resourceSpans"}, {"attributes", "context"}, {"attributes", "span_id"},
-             {"run_type", "inputs"})  # fmt: skip
-    return any(kind <= given for kind in kinds) or (
-        "context.span_id" in given and any(name.startswith(_WITHIN) for name in given)
-    )
+    flat = "context.span_id" in given and any(name.startswith(_WITHIN) for name in given)
+    return _OF_QUESTIONS.isdisjoint(given) and (flat or any(one <= given for one in _OF_SPANS))
+
+
+class Choice(NamedTuple):
+    """What to take of spans; see :func:`read_traces` for each."""
+
+    documents: Documents = "retrieved"
+    span: str | None = None
+    calls: Calls | None = None
+    missing: Missing = "skip"
 
 
 class _Span(NamedTuple):
@@ -206,7 +243,7 @@ def read_traces(
     >>> read_traces(spans, Dataset(["When?"], [["At nine."]], questions=["When?"])).predicted
     [[{'page_content': 'At nine.'}]]
     """
-    one_of("documents", documents, tuple(_OPENINFERENCE))
+    one_of("documents", documents, tuple(_CONVENTIONS))
     one_of("missing", missing, ("zero", "skip"))
     if calls is not None:
         one_of("calls", calls, ("first", "last", "union"))
@@ -214,40 +251,24 @@ def read_traces(
         problem = f"must be what load_dataset returns, got a {type(dataset).__name__}"
         raise InvalidType("dataset", problem)
     table = _records(source, max_bytes)
-    return traces_dataset(
-        table, dataset, documents=documents, span=span, calls=calls, missing=missing
-    )
+    return traces_dataset(table, dataset, Choice(documents, span, calls, missing))
 
 
 def traces_dataset(
     table: Records,
     dataset: Dataset | None = None,
-    *,
-    documents: Documents = "retrieved",
-    span: str | None = None,
-    calls: Calls | None = None,
-    missing: Missing = "skip",
+    choice: Choice = Choice(),  # noqa: B008 - immutable
 ) -> Dataset:
-    """Return the data set of a table of spans; the other arguments are those of `read_traces`.
-
-    Args:
-        table: The spans.
-        dataset: As in :func:`read_traces`.
-        documents: As in :func:`read_traces`.
-        span: As in :func:`read_traces`.
-        calls: As in :func:`read_traces`.
-        missing: As in :func:`read_traces`.
-    """
+    """Return the data set of a table of spans, joined to the questions of ``dataset``."""
     written = [*_spans(table)]
     spans = [*_once(written)]
-    found, notes = _calls(spans, documents, span, table.name)
+    found, notes = _calls(spans, choice, table.name)
     if len(spans) < len(written):
-        notes.append(
-            f"{len(written) - len(spans)} spans were written a second time, and count once"
-        )
+        n_again = len(written) - len(spans)
+        notes.append(f"{n_again} spans were written a second time, and count once")
     if dataset is None:
-        return _alone(found, calls, table.name, notes)
-    return _joined(found, dataset, calls, missing, table.name, notes)
+        return _alone(found, choice.calls, table.name, notes)
+    return _joined(found, dataset, choice, table.name, notes)
 
 
 # From a source to flat spans
@@ -258,21 +279,20 @@ def _records(source: Any, max_bytes: int | None) -> Records:
         return records_in(source, "frame", max_bytes, SPANS)
     given = source if isinstance(source, Iterable) and not isinstance(source, Mapping) else ()
     rows = [run_as_row(one) or one for one in given]
-    strange = next((one for one in rows if not isinstance(one, Mapping)), None)
-    if not rows or strange is not None:
-        came = source if strange is None else strange
-        problem = f"must be a file, a data frame or a list of spans as dicts, got {clipped(came)}"
+    strange = [one for one in rows if not isinstance(one, Mapping)]
+    if strange or not rows:
+        came = clipped(strange[0] if strange else source)
+        problem = f"must be a file, a data frame or a list of spans as dicts, got {came}"
         raise InvalidType("source", problem)
-    places = (Place("spans", row=number) for number in range(len(rows)))
-    return Records.of(zip(places, rows, strict=True), "spans")
+    return Records.of(((Place("spans", row=at), one) for at, one in enumerate(rows)), "spans")
 
 
 def _spans(table: Records) -> Iterator[_Span]:
     """Yield the spans of a table in its order."""
     for place, row in table.rows:
         with _read_at(place):
-            if row.get("resourceSpans") is not None:
-                several = [_span(one, place) for one in _of_collector(row["resourceSpans"], place)]
+            if row.get(_COLLECTOR) is not None:
+                several = [_span(one, place) for one in _of_collector(row[_COLLECTOR], place)]
             else:
                 several = [(_run if "run_type" in row else _span)(row, place)]
         yield from several
@@ -287,8 +307,7 @@ def _read_at(place: Place) -> Iterator[None]:
     except Refusal:
         raise
     except ValueError as error:
-        most = f"{sys.get_int_max_str_digits():,}"
-        problem = f"a span holds a number of more than {most} digits"
+        problem = f"a span holds a number of more than {sys.get_int_max_str_digits():,} digits"
         raise place.error(problem, "correct it, or leave the span out") from error
 
 
@@ -305,26 +324,20 @@ def _once(spans: Iterable[_Span]) -> Iterator[_Span]:
 
 
 def _span(row: Mapping[str, Any], place: Place) -> _Span:
+    """Return a span as the SDK, Phoenix or a data frame has it: nested, or by dotted names."""
     flat = dict(_flat(row, place))
-    attributes = {
-        name.removeprefix(_WITHIN): one for name, one in flat.items() if name.startswith(_WITHIN)
-    }
-    attributes.setdefault(_KIND, flat.get("span_kind"))
-    status = str(flat.get("status.status_code", flat.get("status_code", "")))
-    return _Span(
-        place,
-        _id(flat.get("context.span_id", flat.get("span_id"))),
-        _id(flat.get("parent_id")),
-        str(flat.get("name", "")),
-        str(flat.get("start_time", "")),
-        status.rpartition(".")[2] == "ERROR",
-        str(flat.get("status.description", flat.get("status_message")) or ""),
-        attributes,
-    )
+    found = {field: next((flat[name] for name in names if name in flat), "")
+             for field, names in _NAMES.items()}  # fmt: skip
+    attributes = {name.removeprefix(_WITHIN): one for name, one in flat.items()
+                  if name.startswith(_WITHIN)}  # fmt: skip
+    attributes.setdefault(_KIND, found["kind"] or None)
+    failed = str(found["status"]).rpartition(".")[2] == "ERROR"
+    return _Span(place, _id(found["id"]), _id(found["parent"]), str(found["name"]),
+                 str(found["started"]), failed, str(found["message"]), attributes)  # fmt: skip
 
 
 def _id(value: Any) -> str:
-    return "" if value is None else str(value).removeprefix("0x")
+    return str(value or "").removeprefix("0x")
 
 
 def _flat(
@@ -347,56 +360,44 @@ def _flat(
     elif isinstance(value, list | tuple) and value:
         items = enumerate(value)
     else:
-        if value is not None and (isinstance(value, list | tuple) or not is_missing(value)):
+        if isinstance(value, list | tuple) or not is_missing(value):
             yield name, value
         return
     for key, one in items:
         yield from _flat(one, place, f"{name}.{key}" if name else str(key), level + 1)
 
 
-def _unwritten(text: str) -> Any:
-    """Return what a text spells: a list or an object, as JSON or as Python; else the text."""
+def _unwritten(text: Any) -> Any:
+    """Return what a text spells: a list or an object, as JSON or as Python; else what came."""
+    if not isinstance(text, str):
+        return text
     stripped = text.strip()
     try:
         if is_list_written(stripped):
             return list_in(stripped, Location("documents"))
-        if stripped[:1] in ("{", "["):
-            return parsed(stripped)
-    except (ValueError, InvalidInput, InvalidType):
-        pass
-    return text
+        return parsed(stripped) if stripped[:1] in ("{", "[") else text
+    except (ValueError, InvalidType):
+        return text
 
 
 def _of_collector(groups: Any, place: Place) -> Iterator[dict[str, Any]]:
     """Yield the spans of OTLP's JSON, in the form that the SDK writes."""
     try:
-        for group in groups:
-            for scope in group["scopeSpans"]:
-                for one in scope["spans"]:
-                    yield {
-                        "name": one.get("name", ""),
-                        "span_id": one["spanId"],
-                        "parent_id": one.get("parentSpanId"),
-                        "start_time": one.get("startTimeUnixNano", ""),
-                        "status_code": "ERROR" if _is_error(one.get("status")) else "OK",
-                        "status_message": _message(one.get("status")),
-                        "attributes": _attributes(one.get("attributes") or ()),
-                    }
+        for one in (one for group in groups for scope in group["scopeSpans"]
+                    for one in scope["spans"]):  # fmt: skip
+            status = one.get("status") if isinstance(one.get("status"), Mapping) else {}
+            yield {
+                "name": one.get("name", ""),
+                "span_id": one["spanId"],
+                "parent_id": one.get("parentSpanId"),
+                "start_time": one.get("startTimeUnixNano", ""),
+                "status_code": "ERROR" if status.get("code") in (2, "STATUS_CODE_ERROR") else "OK",
+                "status_message": status.get("message"),
+                "attributes": _any_value({"kvlistValue": {"values": one.get("attributes") or ()}}),
+            }
     except (LookupError, TypeError, AttributeError, RecursionError) as error:
         problem = "resourceSpans are not what OTLP writes as JSON"
         raise place.error(problem, "expected resourceSpans[].scopeSpans[].spans[]") from error
-
-
-def _is_error(status: Any) -> bool:
-    return isinstance(status, Mapping) and status.get("code") in (2, "STATUS_CODE_ERROR")
-
-
-def _message(status: Any) -> Any:
-    return status.get("message") if isinstance(status, Mapping) else None
-
-
-def _attributes(pairs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    return {one["key"]: _any_value(one["value"]) for one in pairs}
 
 
 def _any_value(value: Mapping[str, Any]) -> Any:
@@ -404,66 +405,67 @@ def _any_value(value: Mapping[str, Any]) -> Any:
     if "arrayValue" in value:
         return [_any_value(one) for one in value["arrayValue"].get("values", ())]
     if "kvlistValue" in value:
-        return _attributes(value["kvlistValue"].get("values", ()))
+        return {one["key"]: _any_value(one["value"])
+                for one in value["kvlistValue"].get("values", ())}  # fmt: skip
     return next(iter(value.values()), None)
 
 
 def _run(row: Mapping[str, Any], place: Place) -> _Span:
     """Return a run of LangSmith's as a span; a table holds what went in and out as JSON."""
-    given, returned = (_object(row.get(name)) for name in ("inputs", "outputs"))
-    kind = "RETRIEVER" if row["run_type"] == "retriever" else str(row["run_type"]).upper()
+    given, returned = (
+        one if isinstance(one := _unwritten(row.get(name)), Mapping) else None
+        for name in ("inputs", "outputs")
+    )
+    kind = str(row["run_type"]).upper()
     attributes: dict[str, Any] = {_KIND: kind, "input.value": given}
-    if kind == "RETRIEVER":
+    if row["run_type"] == "retriever":
         attributes["input.value"] = given.get("query", given) if given is not None else None
         # LangChain's retrievers return them so, functions under traceable as their output.
-        listed_in = (plain((returned or {}).get(name)) for name in ("documents", "output"))
-        documents = next((one for one in listed_in if isinstance(one, list)), None)
+        lists = (plain((returned or {}).get(name)) for name in ("documents", "output"))
+        documents = next((one for one in lists if isinstance(one, list)), None)
         attributes |= {} if documents is None else {"documents": documents}
-    error = row.get("error")
+    error = "" if is_missing(row.get("error")) else str(row["error"])
     return _Span(place, _id(row.get("id")), _id(row.get("parent_run_id")), str(row.get("name", "")),
-                 str(row.get("start_time", "")), failed := not (is_missing(error) or error == ""),
-                 str(error) if failed else "", attributes)  # fmt: skip
-
-
-def _object(value: Any) -> Any:
-    value = _unwritten(value) if isinstance(value, str) else value
-    return value if isinstance(value, Mapping) else None
+                 str(row.get("start_time", "")), error != "", error, attributes)  # fmt: skip
 
 
 # From spans to calls
 
 
-def _calls(
-    spans: Sequence[_Span], documents: Documents, name: str | None, table: str
-) -> tuple[list[_Call], list[str]]:
+def _calls(spans: Sequence[_Span], choice: Choice, table: str) -> tuple[list[_Call], list[str]]:
     """Return the calls that count, in the order they were made, and what there is to say of it."""
-    kept = [one for one in spans if _is_of(one, documents)]
-    if name is not None:
-        kept = [one for one in kept if one.name == name]
+    of_kind = [at for at, one in enumerate(spans) if _is_of(one, choice.documents)]
+    kept = [at for at in of_kind if choice.span in (None, spans[at].name)]
     if not kept:
-        raise _no_spans(spans, documents, name, table)
-    by_id = {one.id: one for one in spans if one.id}
-    answered = {id(one): _documents(one, documents) for one in kept}
-    outer = _outermost(kept, by_id, answered)
-    silent = [one for one in outer if answered[id(one)] is None]
-    asked: dict[int, _Asked] = {}
-    for one in _outer_first(filter(None, (_parent(one, by_id) for one in outer)), by_id):
-        around = asked.get(id(_parent(one, by_id)))
-        asked[id(one)] = _Asked.of(one.attributes.get("input.value"), around)
-    calls = [_call(one, asked.get(id(_parent(one, by_id))), found) for one in outer
-             if (found := answered[id(one)]) is not None]  # fmt: skip
-    _warn_of(outer, silent, table)
+        raise _no_spans(spans, of_kind, choice, table)
+    by_id = {one.id: at for at, one in enumerate(spans) if one.id}
+    # The span around each; one that names itself has none.
+    around = {at: by_id[one.parent] for at, one in enumerate(spans)
+              if one.parent in by_id and one.parent != one.id}  # fmt: skip
+    answered = {at: _documents(spans[at], choice.documents) for at in kept}
+    outer = _outermost(spans, around, answered)
+    asked: dict[int | None, _Asked] = {}
+    for at in _outer_first((around[at] for at in outer if at in around), spans, around):
+        given = spans[at].attributes.get("input.value")
+        asked[at] = _Asked.of(given, asked.get(around.get(at)))
+    calls = [_Call(spans[at], _asked(spans[at], asked.get(around.get(at))), found) for at in outer
+             if (found := answered[at]) is not None]  # fmt: skip
+    silent = [spans[at].name for at in outer if answered[at] is None]
+    _warn_of([one.span.name for one in calls if one.span.failed], silent, len(outer), table)
     if not calls:
         problem = f"none of its {len(outer)} spans recorded what was returned"
         raise Place(table).error(problem, "let the instrumentation record contents, or ids")
-    names = listed([*dict.fromkeys(one.span.name for one in calls)])
-    notes = [_(_READ_FROM[documents]).format(n=len(calls), spans=len(spans), names=names)]
-    if len(outer) < len(kept):
-        counted = {id(one) for one in outer}
-        inner = [one.name for one in kept if id(one) not in counted]
+    names = _names(one.span for one in calls)
+    notes = [_(_READ_FROM[choice.documents]).format(n=len(calls), spans=len(spans), names=names)]
+    inner = [spans[at] for at in kept if at not in {*outer}]
+    if inner:
         told = _("{n} spans inside of these are left out: {names}")
-        notes.append(told.format(n=len(inner), names=listed([*dict.fromkeys(inner)])))
+        notes.append(told.format(n=len(inner), names=_names(inner)))
     return sorted(calls, key=_when), notes
+
+
+def _names(spans: Iterable[_Span]) -> str:
+    return listed([*dict.fromkeys(one.name for one in spans)])
 
 
 def _when(call: _Call) -> tuple[int, str]:
@@ -474,114 +476,111 @@ def _when(call: _Call) -> tuple[int, str]:
 
 
 def _is_of(span: _Span, documents: Documents) -> bool:
-    if documents == "retrieved" and span.attributes.get("gen_ai.operation.name") == "retrieval":
-        return True
-    return span.attributes.get(_KIND) == _OPENINFERENCE[documents][0]
+    known = _CONVENTIONS[documents]
+    return any(span.attributes.get(one.attribute) == one.kind for one in known)
 
 
 def _no_spans(
-    spans: Sequence[_Span], documents: Documents, name: str | None, table: str
+    spans: Sequence[_Span], of_kind: Sequence[int], choice: Choice, table: str
 ) -> Exception:
-    kind = _OPENINFERENCE[documents][0]
-    if name is not None:
-        names = [*dict.fromkeys(one.name for one in spans if _is_of(one, documents))]
-        problem = f"must name spans of kind {kind}, which are {listed(names)}, got {clipped(name)}"
-        return InvalidInput("span", problem) if names else _no_spans(spans, documents, None, table)
-    kinds = [*dict.fromkeys(str(one.attributes.get(_KIND)) for one in spans)]
-    others = " or OpenTelemetry's retrieval" if documents == "retrieved" else ""
-    problem = f"none of its {len(spans)} spans is of kind {kind}{others}; the kinds are "
-    return Place(table).error(problem + listed(kinds))
+    kind = _CONVENTIONS[choice.documents][0].kind
+    if of_kind:
+        names = _names(spans[at] for at in of_kind)
+        problem = f"must name spans of kind {kind}, which are {names}, got {clipped(choice.span)}"
+        return InvalidInput("span", problem)
+    kinds = listed([*dict.fromkeys(str(one.attributes.get(_KIND)) for one in spans)])
+    others = " or OpenTelemetry's retrieval" if choice.documents == "retrieved" else ""
+    return Place(table).error(
+        f"none of its {len(spans)} spans is of kind {kind}{others}; the kinds are {kinds}"
+    )
 
 
 def _outermost(
-    kept: Sequence[_Span], by_id: Mapping[str, _Span], answered: Mapping[int, Any]
-) -> list[_Span]:
+    spans: Sequence[_Span], around: Mapping[int, int], answered: Mapping[int, Any]
+) -> list[int]:
     """Leave out spans around or inside of one that says more.
 
     Of those inside each other, the outermost that recorded documents counts.
     """
-    known = {id(one) for one in kept}
-    speaks = {one for one in known if answered[one] is not None}
-    order = [(id(one), id(_parent(one, by_id))) for one in _outer_first(kept, by_id)]
-    inside: set[int] = set()  # of one that is kept
-    inside_speaks: set[int] = set()
-    for one, up in order:
-        if up in known or up in inside:
-            inside.add(one)
-        if up in speaks or up in inside_speaks:
-            inside_speaks.add(one)
-    around_speaks: set[int] = set()
-    for one, up in reversed(order):
-        if one in speaks or one in around_speaks:
-            around_speaks.add(up)
-    dropped = inside_speaks | (inside | around_speaks) - speaks
-    return [one for one in kept if id(one) not in dropped]
+    order = _outer_first(answered, spans, around)
+    speaks = {at for at, documents in answered.items() if documents is not None}
+    inside, inside_speaks, around_speaks = {*answered}, {*speaks}, {*speaks}
+    within: set[int] = set()
+    within_speaks: set[int] = set()
+    for at in order:
+        if around.get(at) in inside:
+            inside.add(at)
+            within.add(at)
+        if around.get(at) in inside_speaks:
+            inside_speaks.add(at)
+            within_speaks.add(at)
+    for at in reversed(order):
+        if at in around_speaks and at in around:
+            around_speaks.add(around[at])
+    dropped = within_speaks | (within | around_speaks) - speaks
+    return [at for at in answered if at not in dropped]
 
 
-def _parent(span: _Span, by_id: Mapping[str, _Span]) -> _Span | None:
-    """Return the span around one; one that names itself has none."""
-    return None if span.parent == span.id else by_id.get(span.parent)
-
-
-def _outer_first(spans: Iterable[_Span], by_id: Mapping[str, _Span]) -> list[_Span]:
+def _outer_first(
+    chosen: Iterable[int], spans: Sequence[_Span], around: Mapping[int, int]
+) -> list[int]:
     """Return spans and all those around them, each once, after the one around it.
 
     Raises:
         DatasetError: If one is inside of itself.
     """
-    order: list[_Span] = []
-    seen: set[int] = set()
-    for span in spans:
-        path: dict[int, _Span] = {}
-        one: _Span | None = span
-        while one is not None and id(one) not in seen:
-            if id(one) in path:
-                circle = [inner.name for inner in path.values()][[*path].index(id(one)) :]
-                problem = f"the span {one.name!r} is inside of itself: its parents go in a circle"
-                problem += f" ({listed([*dict.fromkeys(circle)])})"
-                raise one.place.error(problem, "correct parent_id, or leave these spans out")
-            path[id(one)] = one
-            one = _parent(one, by_id)
-        seen.update(path)
-        order += reversed(path.values())
-    return order
+    order: dict[int, None] = {}
+    for at in chosen:
+        path: dict[int, None] = {}
+        inner: int | None = at
+        while inner is not None and inner not in order:
+            if inner in path:
+                one, circle = (
+                    spans[inner],
+                    _names(spans[at] for at in [*path][[*path].index(inner) :]),
+                )
+                raise one.place.error(
+                    f"the span {one.name!r} is inside of itself: its parents go in a circle "
+                    f"({circle})",
+                    "correct parent_id, or leave these spans out",
+                )
+            path[inner] = None
+            inner = around.get(inner)
+        order |= dict.fromkeys(reversed(path))
+    return [*order]
 
 
-def _warn_of(spans: Sequence[_Span], silent: Sequence[_Span], table: str) -> None:
-    said = {id(one) for one in silent}
-    failed = [one for one in spans if one.failed and id(one) not in said]
-    known = {"table": table, "spans": len(spans)}
+def _warn_of(failed: Sequence[str], silent: Sequence[str], n_spans: int, table: str) -> None:
     if failed:
         told = _(
             "{table}: {n} of {spans} spans failed (the first is called {first!r}) and count as "
             "nothing retrieved."
         )
-        warn(told.format(n=len(failed), first=failed[0].name, **known))
+        warn(told.format(table=table, n=len(failed), spans=n_spans, first=failed[0]))
     if silent:
         told = _(
             "{table}: {n} of {spans} spans recorded no documents (the first is called {first!r}) "
             "and are left out."
         )
-        problem = told.format(n=len(silent), first=silent[0].name, **known)
+        problem = told.format(table=table, n=len(silent), spans=n_spans, first=silent[0])
         warn(problem, _("let the instrumentation record contents, or ids"))
 
 
-def _call(span: _Span, around: _Asked | None, documents: list[DocumentLike]) -> _Call:
-    """Return what a span was asked, what those around it were asked, and what it returned."""
-    found = span.attributes
-    own = next((found[name] for name in (_GENAI_QUERY, "reranker.query", "input.value")
-                if isinstance(found.get(name), str | Mapping)), None)  # fmt: skip
-    if own is None or not any(one.strip() for one in _texts(own)):
+def _asked(span: _Span, around: _Asked | None) -> _Asked:
+    """Return what a span was asked, and what those around it were."""
+    given = (span.attributes.get(name) for name in _QUERIES)
+    own = next((one for one in given if isinstance(one, str | Mapping)), "")
+    if not any(one.strip() for one in _texts(own)):
         raise span.place.error(
             f"the span {span.name!r} has no query in input.value, reranker.query, {_GENAI_QUERY} "
             "or inputs['query']"
         )
-    return _Call(span, _Asked.of(own, around), documents)
+    return _Asked.of(own, around)
 
 
 def _query_in(given: Any) -> str | None:
     """Return a query; DSPy and Haystack write it into an object of all that was passed."""
-    content = _unwritten(given) if isinstance(given, str) else given
+    content = _unwritten(given)
     if isinstance(content, str):
         return content if content.strip() else None
     named = (one for name, one in _flat(content) if name.rpartition(".")[2] in _QUERY_NAMES)
@@ -592,11 +591,9 @@ def _texts(given: Any) -> Iterator[str]:
     """Yield a text, and the texts in the object that it spells."""
     if isinstance(given, str):
         yield given
-        given = _unwritten(given)
-    if not isinstance(given, str):
-        for _, one in _flat(given):
-            if isinstance(one, str):
-                yield one
+    content = _unwritten(given)
+    if not isinstance(content, str):
+        yield from (one for _, one in _flat(content) if isinstance(one, str))
 
 
 # The documents of a span
@@ -604,24 +601,21 @@ def _texts(given: Any) -> Iterator[str]:
 
 def _documents(span: _Span, documents: Documents) -> list[DocumentLike] | None:
     """Return the documents of a span, best first; ``None`` if they were not recorded."""
+    found, output = span.attributes, _unwritten(span.attributes.get("output.value"))
+    places = [one.documents for one in _CONVENTIONS[documents]]
     with _read_at(span.place):
-        if "documents" in span.attributes:
-            found = documents_in(span.attributes["documents"], Location("outputs"),
-                                 ground_truth=False)  # fmt: skip
-            return _checked([{"page_content": one} if isinstance(one, str) else one
-                             for one in found])  # fmt: skip
-        numbered = _numbered(span.attributes, _OPENINFERENCE[documents][1])
-        if documents == "retrieved" and not numbered:
-            numbered = _numbered(span.attributes, _GENAI)
-        if numbered:
-            ids = _ids_in(span.attributes.get("output.value"), numbered)
-            return _checked([_document(one, span, number, ids) for number, one in numbered.items()])
-    return [] if span.failed or _says_nothing(span, documents) else None
-
-
-def _checked(documents: list[Any]) -> list[DocumentLike]:
-    check_characters(documents, Location("documents"))
-    return documents
+        made = None
+        if "documents" in found:
+            listed_there = documents_in(found["documents"], Location("outputs"), ground_truth=False)
+            made = [{"page_content": one} if isinstance(one, str) else one for one in listed_there]
+        elif numbered := next(filter(None, (_numbered(found, one) for one in places)), None):
+            ids = _ids_in(output, numbered)
+            made = [_document(one, span, number, ids) for number, one in numbered.items()]
+        if made is not None:
+            check_characters(made, Location("documents"))
+            return made
+    nothing = any(found.get(one) in ([], ()) for one in places) or output in ([], {"documents": []})
+    return [] if span.failed or nothing else None
 
 
 def _numbered(attributes: Mapping[str, Any], name: str) -> dict[int, dict[str, Any]]:
@@ -639,55 +633,37 @@ def _document(
     fields: Mapping[str, Any], span: _Span, number: int, ids: Mapping[int, Any]
 ) -> DocumentLike:
     text, name = fields.get("content", fields.get("text")), fields.get("id", ids.get(number))
-    if text == _REDACTED:
-        text = None
-    if text is None and name is None:
-        problem = f"the document {number} of the span {span.name!r} has neither a text nor an id"
-        raise span.place.error(problem, "let the instrumentation record contents, or ids")
-    if text is None:
+    if text is None or text == _REDACTED:
+        if name is None:
+            problem = (
+                f"the document {number} of the span {span.name!r} has neither a text nor an id"
+            )
+            raise span.place.error(problem, "let the instrumentation record contents, or ids")
         return str(name)
     check_text(str(text), Location("documents"))
-    made: dict[str, Any] = {"page_content": str(text)}
-    if name is not None:
-        made["id"] = str(name)
-    metadata = _metadata(fields)
-    return {**made, "metadata": metadata} if metadata else made
-
-
-def _metadata(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata, which spans hold as JSON, with the score."""
+    # Spans hold metadata as JSON, and the score beside it.
     written = _unwritten(str(fields.get("metadata", "")))
     inner = {name.removeprefix("metadata."): one for name, one in fields.items()
              if name.startswith("metadata.")}  # fmt: skip
     metadata = dict(written) if isinstance(written, Mapping) else inner
     if "score" in fields:
         metadata.setdefault("score", fields["score"])
-    return metadata
+    return {
+        "page_content": str(text),
+        **({} if name is None else {"id": str(name)}),
+        **({"metadata": metadata} if metadata else {}),
+    }
 
 
 def _ids_in(output: Any, numbered: Mapping[int, Mapping[str, Any]]) -> dict[int, Any]:
     """Return ids that only the output of a span holds, as LangChain's instrumentation has it."""
-    content = _unwritten(output) if isinstance(output, str) else None
-    listed_there = content.get("documents") if isinstance(content, Mapping) else None
-    if not isinstance(listed_there, list) or len(listed_there) != len(numbered):
+    documents = output.get("documents") if isinstance(output, Mapping) else None
+    if not isinstance(documents, list) or len(documents) != len(numbered):
         return {}
-    found = {}
-    for (number, fields), one in zip(numbered.items(), listed_there, strict=True):
-        if not isinstance(one, Mapping) or one.get("page_content") != fields.get("content"):
-            return {}
-        if one.get("id") is not None:
-            found[number] = one["id"]
-    return found
-
-
-def _says_nothing(span: _Span, documents: Documents) -> bool:
-    """Tell whether a span recorded that it returned nothing."""
-    names = (_OPENINFERENCE[documents][1], _GENAI)
-    output = span.attributes.get("output.value")
-    content = _unwritten(output) if isinstance(output, str) else None
-    return any(span.attributes.get(one) in ([], ()) for one in names) or content in (
-        [], {"documents": []}
-    )  # fmt: skip
+    same = all(isinstance(one, Mapping) and one.get("page_content") == fields.get("content")
+               for fields, one in zip(numbered.values(), documents, strict=True))  # fmt: skip
+    pairs = zip(numbered, documents, strict=True) if same else ()
+    return {number: one["id"] for number, one in pairs if one.get("id") is not None}
 
 
 # From calls to a data set
@@ -702,6 +678,7 @@ def _alone(found: Sequence[_Call], calls: Calls | None, name: str, notes: list[s
     questions = [one[0].question for one in kept]
     ids = [one[0].span.id or str(number) for number, one in enumerate(kept)]
     predicted = [_chosen(one, calls) for one in kept]
+    top_k: list[Tag] = [_top_k(one[-1].span) for one in kept]
     told = _("spans hold no ground truth: load the questions and pass the spans as retrieved")
     return Dataset(
         queries=labels_of(questions, ids, name),
@@ -711,18 +688,13 @@ def _alone(found: Sequence[_Call], calls: Calls | None, name: str, notes: list[s
         defaults=_defaults(predicted),
         questions=questions,
         notes=[*notes, told],
-        tags=_top_k([one[-1] for one in kept]),
+        tags={"top_k": top_k} if any(one is not None for one in top_k) else {},
         failures=_failures(enumerate(kept), calls),
     )
 
 
 def _joined(
-    found: Sequence[_Call],
-    dataset: Dataset,
-    calls: Calls | None,
-    missing: Missing,
-    name: str,
-    notes: list[str],
+    found: Sequence[_Call], dataset: Dataset, choice: Choice, name: str, notes: list[str]
 ) -> Dataset:
     """Return the data set with what was retrieved for each of its questions."""
     known = _questions(dataset)
@@ -736,10 +708,8 @@ def _joined(
         else:
             rewritten += question != one.question.strip()
             groups.setdefault(question, []).append(one)
-    given = [*groups, *dict.fromkeys(strange)]
-    check_overlap(known, given, expected_name=dataset.source or "dataset", given_name=name,
-                  absent="skip" if missing == "skip" else "zero")  # fmt: skip
-    lacking = [one for one in known if one not in groups]
+    check_overlap(known, [*groups, *dict.fromkeys(strange)], given_name=name,
+                  expected_name=dataset.source or "dataset", absent=choice.missing)  # fmt: skip
     joined = _("{n} of {calls} calls joined {asked} of {questions} questions").format(
         n=len(found) - len(strange), calls=len(found), asked=len(groups), questions=len(known)
     )
@@ -747,21 +717,33 @@ def _joined(
     if strange:
         other = _("{n} calls with other questions: {names}")
         told.append(other.format(n=len(strange), names=listed(strange)))
-    if lacking:
+    if lacking := [one for one in known if one not in groups]:
         never = _("{n} questions never asked: {names}")
         told.append(never.format(n=len(lacking), names=listed(lacking)))
     if rewritten:
         told.append(_("{} calls joined by what a span around them was given").format(rewritten))
     if dataset.predicted is not None:
         told.append(_("these replace the retrieved documents that the questions had"))
-    made = dataset if missing == "zero" else _only(dataset, [known[one] for one in groups])
     answers = {known[one]: group for one, group in groups.items()}
-    kept = sorted(answers) if missing == "skip" else range(dataset.n_queries)
-    predicted = [_chosen(answers[at], calls) if at in answers else [] for at in kept]
-    defaults = {**made.defaults, **_defaults(predicted)}
+    kept = sorted(answers) if choice.missing == "skip" else [*range(dataset.n_queries)]
+    predicted = [_chosen(answers[at], choice.calls) if at in answers else [] for at in kept]
     groups_at = ((place, answers[at]) for place, at in enumerate(kept) if at in answers)
-    return replace(made, predicted=predicted, defaults=defaults, notes=[*made.notes, *told],
-                   failures=_failures(groups_at, calls))  # fmt: skip
+    lists: dict[str, Any] = {
+        field: [values[at] for at in kept]
+        for field in ("queries", "actual", "questions", "lines", "judged")
+        if (values := getattr(dataset, field))
+    }
+    tags = {name: [values[at] for at in kept] for name, values in dataset.tags.items()}
+    defaults = {**dataset.defaults, **_defaults(predicted)}
+    return replace(
+        dataset,
+        **lists,
+        tags=tags,
+        predicted=predicted,
+        defaults=defaults,
+        notes=[*dataset.notes, *told],
+        failures=_failures(groups_at, choice.calls),
+    )
 
 
 def _questions(dataset: Dataset) -> dict[str, int]:
@@ -770,12 +752,11 @@ def _questions(dataset: Dataset) -> dict[str, int]:
     Raises:
         InvalidInput: If they are not known, or two are the same.
     """
-    asked = dataset.queries if dataset.questions is None else dataset.questions
     known: dict[str, int] = {}
-    for number, one in enumerate(asked):
+    for number, one in enumerate(dataset.questions or dataset.queries):
         if not isinstance(one, str):
-            raise InvalidInput("dataset", "must have the text of each question, by which spans "
-                               f"are joined; query {number} has none")  # fmt: skip
+            problem = "must have the text of each question, by which spans are joined; query "
+            raise InvalidInput("dataset", f"{problem}{number} has none")
         if one.strip() in known:
             problem = f"asks {clipped(one)} twice, and a span cannot tell the two apart"
             raise InvalidInput("dataset", problem, "keep one of them")
@@ -804,25 +785,9 @@ def _question_of(
     return question
 
 
-def _only(dataset: Dataset, positions: Collection[int]) -> Dataset:
-    """Return the data set of some of the queries, in their order."""
-    kept = sorted(positions)
-    if len(kept) == dataset.n_queries:
-        return dataset
-
-    def some(values: Any) -> Any:
-        return [values[at] for at in kept] if values else values
-
-    return replace(
-        dataset,
-        queries=some(dataset.queries),
-        actual=some(dataset.actual),
-        predicted=None,
-        questions=some(dataset.questions),
-        lines=some(dataset.lines),
-        tags={name: some(values) for name, values in dataset.tags.items()},
-        judged=some(dataset.judged),
-    )
+def _counted(group: Sequence[_Call], calls: Calls | None) -> Sequence[_Call]:
+    """Return the calls of one question that count."""
+    return {"first": group[:1], "last": group[-1:]}.get(str(calls), group)
 
 
 def _chosen(group: Sequence[_Call], calls: Calls | None) -> list[DocumentLike]:
@@ -831,55 +796,42 @@ def _chosen(group: Sequence[_Call], calls: Calls | None) -> list[DocumentLike]:
     Raises:
         InvalidInput: If they differ, and nothing says which of them count.
     """
+    counted = _counted(group, calls)
+    # Documents are told apart by their ids, or by their texts where there is none.
+    keys = [[id_of(one) or text_of(one) for one in call.documents] for call in counted]
     if calls == "union":
         found: dict[str, DocumentLike] = {}
-        for one in (document for call in group for document in call.documents):
-            found.setdefault(_key(one), one)
+        for key, one in zip(chain(*keys), chain(*(call.documents for call in group)), strict=True):
+            found.setdefault(key, one)
         return [*found.values()]
-    keys = [[*map(_key, call.documents)] for call in group]
-    if calls is None and any(one != keys[0] for one in keys):
-        raise _undecided(group)
-    return group[0 if calls == "first" else -1].documents
+    if any(one != keys[0] for one in keys):
+        names = [*dict.fromkeys(call.span.name for call in group)]
+        problem = f"must say what counts: {clipped(group[0].question)} was asked {len(group)} times"
+        fix = Advice('read the spans by read_traces with {}, or "first" or "union"', calls="last")
+        if len(names) > 1:
+            fix = Advice("choose one by read_traces with {}", span=names[0])
+        raise InvalidInput("calls", f"{problem}, with different documents, of {listed(names)}", fix)
+    return counted[-1].documents
 
 
 def _failures(groups: Iterable[tuple[int, Sequence[_Call]]], calls: Calls | None) -> list[Failure]:
     """Return the queries of which all calls that count failed, and brought nothing."""
-    found = []
-    for place, group in groups:
-        counted = {"first": group[:1], "last": group[-1:]}.get(str(calls), group)
-        if all(one.span.failed and not one.documents for one in counted):
-            found.append(Failure(place, "ERROR", counted[-1].span.message, 0.0))
-    return found
-
-
-def _undecided(group: Sequence[_Call]) -> InvalidInput:
-    names = [*dict.fromkeys(call.span.name for call in group)]
-    asked = f"{clipped(group[0].question)} was asked {len(group)} times, with different documents"
-    last = Advice('read the spans by read_traces with {}, or "first" or "union"', calls="last")
-    if len(names) == 1:
-        return InvalidInput("calls", f"must say what counts: {asked}", last)
-    one = Advice("choose one by read_traces with {}", span=names[0])
-    return InvalidInput("calls", f"must say what counts: {asked}, of {listed(names)}", one)
-
-
-def _key(document: DocumentLike) -> str:
-    """Return what tells documents apart: the id, or the text where there is none."""
-    return id_of(document) or text_of(document)
+    counted = [(place, _counted(group, calls)) for place, group in groups]
+    return [
+        Failure(place, "ERROR", group[-1].span.message, 0.0)
+        for place, group in counted
+        if all(one.span.failed and not one.documents for one in group)
+    ]
 
 
 def _defaults(predicted: Iterable[Sequence[DocumentLike]]) -> dict[str, Any]:
     """Compare by id where documents were recorded by their ids alone."""
-    documents = [one for each in predicted for one in each]
-    return {"matcher": "id"} if any(isinstance(one, str) for one in documents) else {}
+    by_id = any(isinstance(one, str) for each in predicted for one in each)
+    return {"matcher": "id"} if by_id else {}
 
 
-def _top_k(calls: Sequence[_Call]) -> dict[str, list[Any]]:
+def _top_k(span: _Span) -> int | None:
     """Return how many documents were asked for, where a span says so."""
-    numbers = [_whole(one.span) for one in calls]
-    return {"top_k": numbers} if any(one is not None for one in numbers) else {}
-
-
-def _whole(span: _Span) -> int | None:
     found = next((span.attributes[name] for name in _TOP_K if name in span.attributes), None)
     with _read_at(span.place):
         text = str(found).removesuffix(".0")  # a column with gaps holds 5 as 5.0

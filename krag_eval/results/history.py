@@ -25,6 +25,7 @@ from krag_eval._doors import Shown, draw
 from krag_eval._language import N_, Language, _, language_of, spoken
 from krag_eval._reading import MAX_BYTES
 from krag_eval.errors import (
+    Advice,
     InvalidInput,
     InvalidType,
     Refusal,

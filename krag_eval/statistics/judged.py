@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import astuple, dataclass, field, fields, replace
+from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from krag_eval._doors import Shown
 from krag_eval._io import replacing, unshielded
 from krag_eval._language import _
-from krag_eval._reading import cells_of_any_size, numbered_lines
+from krag_eval._reading import next_cells, numbered_lines
 from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JudgedRows, write_csv
@@ -382,20 +384,18 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
 def _rows(path: str | os.PathLike[str]) -> Generator[tuple[Place, dict[str, str | None]]]:
     """Yield where each row of a filled-in table ends, and its cells by column."""
     name = os.fsdecode(path)
-    with (
-        open(path, "rb") as file,
-        cells_of_any_size(),
-        closing(numbered_lines(file, name, blank=True)) as lines,
-    ):
-        reader = csv.DictReader(text for _, text in lines)
+    with open(path, "rb") as file, closing(numbered_lines(file, name, blank=True)) as lines:
+        reader = csv.reader(text for _, text in lines)
         try:
-            missing = {"query", "key", "relevant"} - set(reader.fieldnames or ())
+            header = next_cells(reader) or []
+            missing = {"query", "key", "relevant"} - {*header}
             if missing:
                 raise Place(name).error(
                     f"no column {min(missing)!r}", "separate the columns by commas, as to_csv does"
                 )
-            for row in reader:
-                yield Place(name, reader.line_num), row
+            for cells in iter(partial(next_cells, reader), None):
+                if cells:
+                    yield Place(name, reader.line_num), dict(zip_longest(header, cells))
         except csv.Error as error:
             raise Place(name, reader.line_num).error(f"not a row of a table: {error}") from error
 

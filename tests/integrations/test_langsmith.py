@@ -208,7 +208,10 @@ def test_an_example_that_cannot_be_scored_reaches_langsmiths_log(client, caplog)
         )
         (row,) = results
     assert [one.score for one in row["evaluation_results"]["results"]] == [None]
-    assert "got the keys ['wanted']; name another key by reference_key=" in caplog.text
+    assert (
+        "got the keys ['wanted']; name the key of the one that is meant by reference_key="
+        in caplog.text
+    )
 
 
 def scored(outputs, reference, **options):
@@ -267,9 +270,7 @@ def test_a_joined_context_beside_the_documents_is_no_ambiguity():
 
 def test_two_lists_are_ambiguous():
     """Neither is guessed at."""
-    with pytest.raises(
-        ValueError, match=r"outputs holds several lists .*'documents' and 'context'"
-    ):
+    with pytest.raises(ValueError, match=r"outputs must hold one list .*'context', 'documents'"):
         scored({"context": ["a"], "documents": ["b"]}, ["a"])
 
 
@@ -286,13 +287,15 @@ def test_a_key_can_be_named():
 
 def test_a_named_key_must_be_there():
     """A run without it is no run that retrieved nothing."""
-    with pytest.raises(ValueError, match="outputs must hold the key 'hits', which documents_key"):
+    with pytest.raises(ValueError, match="outputs must hold one list of documents"):
         scored({"documents": ["b"]}, ["a"], documents_key="hits")
 
 
 def test_outputs_without_a_usual_key_are_refused():
     """With the keys that came."""
-    with pytest.raises(ValueError, match=r"outputs must hold a list .* got the keys \['answer'\]"):
+    with pytest.raises(
+        ValueError, match=r"outputs must hold one list .* got the keys \['answer'\]"
+    ):
         scored({"answer": "At 9."}, ["a"])
 
 
@@ -304,7 +307,7 @@ def test_a_text_is_no_list():
 
 def test_an_example_without_reference_outputs_is_refused():
     """It has no ground truth to score against."""
-    with pytest.raises(ValueError, match="reference_outputs must hold a list of documents"):
+    with pytest.raises(ValueError, match="reference_outputs must hold one list of documents"):
         scored(["a"], None)
 
 
