@@ -186,7 +186,9 @@ def langsmith_dataset(table: Records, mapped: Mapped, tags: TagChoice = False) -
                 raise InvalidType("inputs", problem)
             # The key of the first question is that of all.
             asked = _question_key(inputs, asked, "inputs", "question")
-            content = {f"inputs[{asked!r}]": question_under(inputs, asked, "inputs", "question")}
+            content: dict[str, Any] = {
+                f"inputs[{asked!r}]": question_under(inputs, asked, "inputs", "question")
+            }
             for column, key, usual, option in sides:
                 key = None if key is None else key.removeprefix(f"{column}.")
                 name, documents = list_under(row.get(column), key, usual, column, option)
