@@ -1493,9 +1493,9 @@ def test_repr_reads_as_a_table():
     """At the prompt there are aligned columns, the sentences, and what the numbers depend on."""
     lines = repr(clear_and_unclear()).split("\n")
     assert lines[0] == "Comparison over 60 queries"
-    assert lines[1].split()[:5] == ["a", "b", "metric", "value", "a"]
-    assert len({len(line) for line in lines[1:4]}) == 1
-    assert lines[4].startswith("dense is better")
+    assert lines[2].split()[:5] == ["a", "b", "metric", "value", "a"]
+    assert len({len(line) for line in lines[2:5]}) == 1
+    assert lines[5].startswith("dense is better")
     assert lines[-1].startswith("matcher=text |")
     assert lines[-1].endswith("| n_resamples=10000 | seed=0")
     assert "Comparison over 40 queries" in repr(hostile())

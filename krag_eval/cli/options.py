@@ -135,15 +135,18 @@ def metric_option(help: str, metavar: str = "METRIC@K") -> Any:
     )
 
 
+_BETWEEN = re.compile(r"\s*,\s*|\s+")
+
+
 def cutoffs_option(default: tuple[int | None, ...], help: str) -> Any:
-    """Declare ``-k``, whose value is a tuple of cutoffs; several are typed with commas between."""
+    """Declare ``-k``, a tuple of cutoffs; several are typed with commas or spaces between."""
     return option(
         lambda: f"{_(help)}  [default: {','.join(map(spelled, default))}]",
         "K",
         flags=("-k",),
         several=True,
         typed=lambda typed: (
-            check_cutoffs([unspelled(one.strip()) for one in ",".join(typed).split(",")])
+            check_cutoffs([unspelled(one) for one in _BETWEEN.split(",".join(typed).strip())])
             if typed
             else default
         ),

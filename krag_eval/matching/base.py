@@ -424,9 +424,9 @@ class KeyMatcher(Matcher):
         ``where`` names the document in error messages.
         """
 
-    def keys(self, several: Sequence[Any], where: str) -> Sequence[Hashable]:
+    def keys(self, documents: Sequence[Any], where: str) -> Sequence[Hashable]:
         """Return the keys of several documents; override it to read them in bulk."""
-        return [self.key(document, f"{where}[{i}]") for i, document in enumerate(several)]
+        return [self.key(document, f"{where}[{i}]") for i, document in enumerate(documents)]
 
     def own_keys(self, texts: Sequence[str]) -> bool:
         """Tell whether all of these texts, none of them blank, are their own keys, unread."""

@@ -186,7 +186,8 @@ class RougeMatcher(TextMatcher):
     def announce(self, units: Units) -> None:
         """Warn of texts whose longest common subsequences take minutes; refuse longer ones."""
         if self.rouge_type == "rougeL" and self.scorer is None:
-            waiting.check_waits(units, units.values.sizes, _SUBSEQUENCES, self.max_cells)
+            lengths = _lengths(units.values)
+            waiting.check_waits(units, lengths, _SUBSEQUENCES, self.max_cells)
 
     def _warn_of_short_texts(self, tokens: TokenNumbers) -> None:
         size = _GRAM_SIZES[self.rouge_type]
@@ -198,6 +199,13 @@ class RougeMatcher(TextMatcher):
                 "where texts are that short."
             )
             warn_of(told.format("{}", size=size, rouge=self.rouge_type), int(short))
+
+
+def _lengths(texts: TokenNumbers | Sequence[str]) -> IntArray:
+    """Return the number of tokens per text, or of words where they have not been read yet."""
+    if isinstance(texts, TokenNumbers):
+        return texts.sizes
+    return np.array([text.count(" ") + 1 for text in texts], np.int64)
 
 
 def _fmeasure(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> FloatArray:

@@ -271,7 +271,7 @@ class TestRefusals:
         options = ("evaluate", sample, "-k", 2)
         short, long = run(*options, "-m", "contains"), run(*options, "--matcher", "contains")
         assert short.output == long.output
-        assert "--matcher 'coverage(tokenizer=kiwi)'" in refusal(*options, "-m", "kiwi")
+        assert refusal(*options, "-m", "kiwi").startswith("--matcher")
 
     @pytest.mark.parametrize("error", [KeyError("x"), ValueError("operands"), TypeError("None")])
     def test_a_bug_is_not_disguised(

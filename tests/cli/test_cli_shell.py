@@ -144,10 +144,11 @@ class TestHabits:
         assert f"Did you mean {meant!r}?" in refusal("evaluate", "run.jsonl", typed, "5")
         assert "--json" not in refusal("sweep", "run.jsonl", "--out", "x")
 
-    @pytest.mark.parametrize("typed", [("-k", "1", "5"), ("-k", "1 5")])
-    def test_several_cutoffs(self, typed: tuple[str, ...]) -> None:
-        """They stand in one word, with commas."""
-        assert "1,5" in refusal("evaluate", "run.jsonl", *typed)
+    def test_several_cutoffs(self, sample: Path) -> None:
+        """They stand in one word, with commas or spaces."""
+        assert "1,5" in refusal("evaluate", "run.jsonl", "-k", "1", "5")
+        spaced = run("evaluate", sample, "-k", "1 5, all")
+        assert spaced.output == run("evaluate", sample, "-k", "1,5,all").output != ""
 
     def test_two_files(self, tmp_path: Path) -> None:
         """One command takes one, another several."""

@@ -60,13 +60,18 @@ class TestSameOutput:
 
     def test_of_parquet_and_directories(self, sample: Path, parquet: Path, tmp_path: Path) -> None:
         """But for the name of the input."""
-        expected = run("evaluate", sample, *K).output.replace(str(sample), "IN")
-        assert run("evaluate", parquet, *K).output.replace(str(parquet), "IN") == expected
+        expected = _named_in(run("evaluate", sample, *K).output, sample)
+        assert _named_in(run("evaluate", parquet, *K).output, parquet) == expected
         folder = tmp_path / "in"
         folder.mkdir()
         for number, line in enumerate(SAMPLE.splitlines()):
             (folder / f"{number}.jsonl").write_text(line, "utf-8")
-        assert run("evaluate", folder, *K).output.replace(str(folder), "IN") == expected
+        assert _named_in(run("evaluate", folder, *K).output, folder) == expected
+
+
+def _named_in(output: str, path: Path) -> list[str]:
+    """Return the words of an output, whose lines a long path may break."""
+    return output.replace(str(path), "IN").split()
 
 
 class TestOutputs:

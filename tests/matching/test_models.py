@@ -31,7 +31,7 @@ def make_embeddings():
 @pytest.fixture(autouse=True)
 def _nothing_made():
     made.clear()
-    models._kept.clear()
+    models._made.cache_clear()
 
 
 def test_a_model_is_made_at_the_first_text_alone():
@@ -81,7 +81,7 @@ def test_models_of_the_past_make_room():
     """A process that is asked for ever new ones does not grow without end."""
     for _ in range(10):
         MadeOnce(list).get()
-    assert len(models._kept) == 4
+    assert models._made.cache_info().currsize == 4
 
 
 def test_a_function_that_makes_no_embeddings_is_refused():
