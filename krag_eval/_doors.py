@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from krag_eval._language import Language, spoken
 
@@ -57,3 +57,25 @@ class Shown:
     def to_latex(self, language: Language | None = None) -> str:
         """Return its tables as LaTeX ``tabular`` with the rules of booktabs."""
         return page_of(self).latex()
+
+
+class Drawn(Shown):
+    """A result with one picture, which a function of :mod:`krag_eval.plotting` draws."""
+
+    _drawn_by: ClassVar[str]
+
+    @spoken
+    def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
+        """Draw its picture.
+
+        Args:
+            ax: Where to draw; a new figure if not given.
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+
+        Returns:
+            The matplotlib Axes; nothing is shown or saved.
+
+        Raises:
+            InvalidInput: As the function does.
+        """
+        return draw(self._drawn_by, self, ax)

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._doors import Shown, draw
-from krag_eval._language import Language, spoken
+from krag_eval._doors import Drawn, Shown
 from krag_eval.documents import DocumentLike, QuerySet, text_of
 from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
 from krag_eval.matching.base import Matcher, resolve_matcher
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 #: ``(actual, predicted, is_relevant)``, and the question for a matcher that looks at it.
 LabelledPair: TypeAlias = (
@@ -324,8 +322,10 @@ def _kappa_interval(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration(_OfPairs):
+class Calibration(_OfPairs, Drawn):
     """How a matcher's decision agrees with labels, at every threshold.
+
+    :meth:`plot` draws :func:`~krag_eval.plotting.calibration_curve`.
 
     Made by :func:`calibrate`.
 
@@ -341,6 +341,8 @@ class Calibration(_OfPairs):
             separates all pairs, it says little, and :attr:`gap` is shown in its place.
         level: Confidence level of the interval.
     """
+
+    _drawn_by = "calibration_curve"
 
     similarity: FloatArray
     best_threshold: float
@@ -418,16 +420,6 @@ class Calibration(_OfPairs):
         nearest = np.argsort(np.abs(self.similarity - self.best_threshold), kind="stable")[:n]
         wrong = (self.similarity >= self.best_threshold) != self.relevant
         return self._pairs(nearest, similarity=self.similarity, wrong=wrong)
-
-    @spoken
-    def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
-        """Draw precision, recall and F1 of the decision against the threshold.
-
-        Args:
-            ax: Where to draw; a new figure if not given.
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
-        return draw("calibration_curve", self, ax)
 
 
 class _Steps(NamedTuple):

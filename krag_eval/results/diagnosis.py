@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from krag_eval._doors import Shown, draw, page_of
+from krag_eval._doors import Drawn, page_of
 from krag_eval._io import replacing
 from krag_eval._language import Language, _, spoken
 from krag_eval.errors import Advice, InvalidInput, Place, warn
@@ -27,7 +27,6 @@ from krag_eval.scoring.cutoffs import Budget, Cutoff, amount_in_words, spelled, 
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.rows import Rows
@@ -157,8 +156,10 @@ class LookedUp(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis(Shown):
+class Diagnosis(Drawn):
     """What became of every ground-truth item, and where what is missing was lost.
+
+    :meth:`plot` draws :func:`~krag_eval.plotting.diagnosis_waterfall`.
 
     Made by ``result.diagnose``. Causes are assigned one after the other, so an item that is missed
     for two reasons counts for the first: what is not in the index was not badly ranked as well.
@@ -178,6 +179,8 @@ class Diagnosis(Shown):
             texts.
         of: What tells the result from another one.
     """
+
+    _drawn_by = "diagnosis_waterfall"
 
     items: tuple[DiagnosedItem, ...]
     k: Cutoff
@@ -291,11 +294,6 @@ class Diagnosis(Shown):
         """
         steps = page_of(self).tables[0].frame().set_index("class")
         return steps.loc[[*self._steps], ["label", "share", "cumulative"]]
-
-    @spoken
-    def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
-        """Draw the waterfall; see :func:`krag_eval.plotting.diagnosis_waterfall`."""
-        return draw("diagnosis_waterfall", self, ax)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the diagnosis; :meth:`from_json` reads it back. It holds labels, and no texts.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._doors import Shown, draw
+from krag_eval._doors import Drawn
 from krag_eval._language import N_, Language, _, language_of, spoken
 from krag_eval._reading import MAX_BYTES
 from krag_eval.errors import (
@@ -68,7 +68,6 @@ from krag_eval.statistics.intervals import check_sampling, standings, warn_of_fe
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 #: How many runs a new result is held against, if nothing else is asked for.
 LAST = 10
@@ -169,8 +168,10 @@ class HistoryReport(GateReport):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class History(Shown):
+class History(Drawn):
     """The results saved in a folder: averages over time, and what changed between two runs.
+
+    :meth:`plot` draws :func:`~krag_eval.plotting.history_curves`.
 
     Made by :meth:`of`; not meant to be built by hand.
 
@@ -197,6 +198,8 @@ class History(Shown):
     >>> report.passed, [run.name for run in report.held_against["ndcg@10"]]
     (False, ['monday'])
     """
+
+    _drawn_by = "history_curves"
 
     folder: str
     runs: tuple[HistoryRun, ...]
@@ -343,25 +346,6 @@ class History(Shown):
             "failed": run.result.n_failed,
             "signature": run.result.signature,
         }
-
-    @spoken
-    def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
-        """Draw each metric from run to run, with its intervals.
-
-        A line breaks where two runs cannot be compared.
-
-        Args:
-            ax: Where to draw; a new figure if not given.
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-
-        Returns:
-            The matplotlib Axes; nothing is shown or saved.
-
-        Raises:
-            ValueError: If there are more than seven metrics, or one without an upper end, such as
-                ``mean_rank``, among others.
-        """
-        return draw("history_curves", self, ax)
 
     @spoken
     def check(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from krag_eval import errors
-from krag_eval._doors import Shown, draw, write_report
+from krag_eval._doors import Drawn, write_report
 from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, must, warn, whole
 from krag_eval.matching.identity import same
@@ -41,7 +41,6 @@ from krag_eval.statistics.paired import Difference, PerQuery
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from krag_eval.statistics.judged import ToJudge
     from krag_eval.statistics.slices import SlicedComparison
@@ -398,8 +397,10 @@ def _common_signature(results: Mapping[str, EvaluationResult]) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Shown):
+class Comparison(Drawn):
     """The differences between results on the same queries; made by :func:`compare`.
+
+    :meth:`plot` draws :func:`~krag_eval.plotting.comparison_forest`.
 
     Attributes:
         differences: One per pair and metric, pairs in the order the results were given.
@@ -424,6 +425,8 @@ class Comparison(Shown):
             clusters and none were asked for.
         max_drop: What a gate allows b to fall behind a; 0 in any other comparison.
     """
+
+    _drawn_by = "comparison_forest"
 
     differences: tuple[Difference, ...]
     level: float
@@ -720,19 +723,6 @@ class Comparison(Shown):
         for told in told_failed(self.failed):
             warn(told)
         return sliced_comparison(self, tag)
-
-    @spoken
-    def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
-        """Draw the differences with their intervals, one row per pair and metric.
-
-        Args:
-            ax: Where to draw; a new figure if not given.
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-
-        Returns:
-            The matplotlib Axes; nothing is shown or saved.
-        """
-        return draw("comparison_forest", self, ax)
 
     @spoken
     def report(

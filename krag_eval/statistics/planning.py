@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krag_eval import errors
-from krag_eval._doors import Shown, draw
-from krag_eval._language import Language, _, spoken
+from krag_eval._doors import Drawn
+from krag_eval._language import _
 from krag_eval.errors import InvalidInput, clipped, must, number, warn
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
@@ -27,7 +27,6 @@ from krag_eval.statistics.paired import POWER, spread_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 #: How the values of two systems are taken to go together where there is only one.
 CORRELATION = 0.5
@@ -142,8 +141,10 @@ def plan_questions(
 
 
 @dataclass(frozen=True, repr=False)
-class QuestionPlan(Shown):
+class QuestionPlan(Drawn):
     """How many questions show a difference; made by :func:`plan_questions`.
+
+    :meth:`plot` draws :func:`~krag_eval.plotting.planning_curve`.
 
     Attributes:
         metric: The average and its cutoff, such as ``"ndcg@10"``.
@@ -159,6 +160,8 @@ class QuestionPlan(Shown):
         dependent: Tag -> the design effect by it, where a tag was found that speaks for clusters
             and none were asked for.
     """
+
+    _drawn_by = "planning_curve"
 
     metric: str
     detect: float
@@ -214,19 +217,6 @@ class QuestionPlan(Shown):
     def table(self) -> pd.DataFrame:
         """What can be shown with how many questions, as :attr:`curve`."""
         return self.curve
-
-    @spoken
-    def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
-        """Draw the detectable difference against the number of questions.
-
-        Args:
-            ax: Where to draw; a new figure if not given.
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-
-        Returns:
-            The matplotlib Axes; nothing is shown or saved.
-        """
-        return draw("planning_curve", self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts: ``{"metric": …, "questions": …, …}``."""
