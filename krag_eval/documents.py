@@ -993,7 +993,11 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
     texts = [str(label)[:_WIDTH] for label in labels[:_TRIED]]
     for near in difflib.get_close_matches(str(query)[:_WIDTH], texts, n=1):
         fix = f"did you mean {clipped(labels[texts.index(near)])}?"
-    raise InvalidInput("query", f": no query has the label {shown}", fix)
+    problem, part = f": no query has the label {shown}", str(query).strip().lower()
+    holding = [place for place, label in enumerate(labels) if part and part in str(label).lower()]
+    if holding:
+        problem += f", which is part of those at the positions {clipped(holding)}"
+    raise InvalidInput("query", problem, fix)
 
 
 #: What a query can be tagged with: by these, results are sliced.

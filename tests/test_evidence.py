@@ -565,6 +565,14 @@ def test_an_unknown_label_like_no_other_is_refused_with_the_ways_out():
         several().explain("?")
 
 
+def test_a_part_of_questions_is_refused_with_their_positions():
+    """Upper and lower case alike; a query may be named by any of them."""
+    labels = ["When is the bank open?", "where", "The Bank of what?", "x", "y"]
+    with pytest.raises(InvalidInput, match=r"\[0, 2\]") as info:
+        several(labels=labels).explain("bank")
+    assert info.value.argument == "query"
+
+
 def test_a_label_of_a_megabyte_does_not_fill_the_message():
     """It is clipped."""
     with pytest.raises(ValueError, match="no query has the label 'xxx") as info:
