@@ -138,8 +138,9 @@ def sweep(
             Answers belong to a retriever's name, what makes it (the source of your function and of
             those it uses, its arguments and what else it holds), the chunks and the questions. What
             that does not tell, such as a server behind it, asks for another folder when it changes;
-            :meth:`Sweep.summary` says what was reused. Results are made again from the answers if
-            the evaluation has changed, and always with a matcher, metric or length of your own.
+            :meth:`~krag_eval.retrievers.sweep.Sweep.summary` says what was reused. Results are made
+            again from the answers if the evaluation has changed, and always with a matcher, metric
+            or length of your own.
         n_jobs: Processes that work on cells at the same time, -1 for one per core. What splitters
             and retrievers hold is then sent to them. Latencies are those of a busy machine.
         max_concurrency: How many questions a retriever is asked at the same time; LangChain's
