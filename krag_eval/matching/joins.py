@@ -527,8 +527,9 @@ def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str)
         if len(truths) < len(actual) or len(found) < len(predicted):
             # A million copies of one text are scored as one.
             return _score(score, truths, found, name)[np.ix_(rows, columns)]
+    given = score(actual, predicted)  # what a matcher of one's own raises stays what it is
     try:
-        scores = real_numbers(score(actual, predicted))
+        scores = real_numbers(given)
     except (TypeError, ValueError) as error:
         problem = f"{name}: similarities must be a rectangular array of numbers: {error}"
         raise InvalidInput("matcher", problem) from error
