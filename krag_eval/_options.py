@@ -261,6 +261,11 @@ PLAN_OPTIONS = tuple(declared(PlanOptions))
 EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags", "judged")
 
 
+# What users of krag, pandas and RAGAS type -> what it is called here.
+_ELSEWHERE = {"match_method": "matcher", "rouge_threshold": "threshold", "sep": "delimiter",
+              "query": "question", "ground_truth": "actual", "contexts": "predicted"}  # fmt: skip
+
+
 def check_options(
     function: Callable[..., Any], options: Collection[str], passed_on: Sequence[str] = ()
 ) -> None:
@@ -289,7 +294,9 @@ def check_options(
     for name in options:
         if name not in allowed:
             called = function.__qualname__.removesuffix(".__init__")
-            meant = unknown(name, name, allowed).fix
+            known = _ELSEWHERE.get(name)
+            near = unknown(name, name, allowed).fix
+            meant = f"did you mean {known!r}?" if known in allowed else near
             names = f"It takes {', '.join(map(repr, allowed))}"
             raise InvalidType(
                 name, f": {called}() has no option {clipped(name)}", f"{meant} {names}".strip()

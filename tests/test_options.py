@@ -130,6 +130,15 @@ def test_keywords_of_the_function_itself_are_suggested_too(
         call(**{option: 3})
 
 
+@pytest.mark.parametrize(
+    ("option", "meant"), [("match_method", "matcher"), ("rouge_threshold", "threshold")]
+)
+def test_krag_s_names_lead_to_ours(option: str, meant: str) -> None:
+    """Though 'match_method' looks more like 'averaging_method'."""
+    with pytest.raises(TypeError, match=f"has no option '{option}'; did you mean '{meant}'"):
+        of_a_dataset(**{option: "rougeL"})
+
+
 def test_an_option_like_no_other_is_refused_without_a_guess() -> None:
     """What is allowed is listed all the same."""
     with pytest.raises(TypeError, match=r"has no option 'zzz'\. It takes 'matcher', "):

@@ -332,6 +332,7 @@ def test_micro_averages_of_ones_own(tmp_path):
         ({"lower_is_better": "no"}, "lower_is_better"),
         ({"micro": ("relevant", "retrieved")}, "micro"),
         ({"micro": (("relevant", "cost"),)}, "micro"),
+        ({"micro": (("relevant", "retrieved"),), "of_means": ("a", "b")}, "of_means"),
     ],
 )
 def test_declarations_are_checked(declared, argument):

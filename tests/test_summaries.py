@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -100,6 +101,12 @@ def test_only_summaries_can_be_added():
     """A number is no summary."""
     with pytest.raises(TypeError):
         summary_of([]) + 1
+
+
+def test_sums_of_other_columns_cannot_be_added():
+    """They would be sums of different things."""
+    with pytest.raises(ValueError, match=r"sums of \['a'\] cannot be added to sums of \['b'\]"):
+        Sums(1, {"a": Fraction(1)}, {"a": 1}) + Sums(1, {"b": Fraction(1)}, {"b": 1})
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,13 @@ class Sums(OfAPart):
     n_defined: Mapping[str, int] = field(metadata=joined_by(name_by_name(sum)))
     n_rejected: int = field(default=0, metadata=joined_by(add))
 
+    def __add__(self, other: Self) -> Self:
+        """Add the sums of the same columns over other queries."""
+        if isinstance(other, Sums) and self.totals.keys() != other.totals.keys():
+            ours, theirs = sorted(self.totals), sorted(other.totals)
+            raise InvalidInput("", f"sums of {ours} cannot be added to sums of {theirs}")
+        return super().__add__(other)
+
     @classmethod
     def of(cls, columns: Columns, names: Iterable[str], n_rejected: int = 0) -> Sums:
         """Sum columns of a per-query table that holds only the queries that count.

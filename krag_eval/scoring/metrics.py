@@ -134,6 +134,8 @@ class Metric:
             raise must("range", "be the lowest and the highest value, such as (0, 1)", self.range)
         if not {name for pair in self.micro for name in pair} <= COUNTED:
             raise must("micro", f"be pairs of {', '.join(sorted(COUNTED))}", self.micro)
+        if self.of_means and len(self.of_means) != len(self.micro):
+            raise must("of_means", "name a column for each pair of micro", self.of_means)
         # Where it was made its source is at hand, and a copy in another process keeps this.
         made_of = getattr(self.compute, "function", self.compute)
         object.__setattr__(self, "_mark", mark_of(made_of))
