@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from golden import inputs, shell_cases, wrong_calls
+from golden import inputs, refused, shell_cases, wrong_calls
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "ko")
@@ -132,6 +132,13 @@ def of_refusals(language: str = "en") -> dict[str, str]:
         return found | {f"Python: {name}": wrong_calls.told(call) for name, call in calls}
 
 
+def of_wrong_calls(room: str) -> dict[str, str]:
+    """Make the wrong calls of a room: the error, the argument, the query and the place blamed."""
+    with settled("en"):
+        calls = refused.calls(room).items()
+        return {name: wrong_calls.told(call, with_place=True) for name, call in calls}
+
+
 #: How a result shows itself, in the order in which a file lists it.
 FORMS = (
     "__repr__",
@@ -201,6 +208,7 @@ FILES: dict[str, Callable[[], dict[str, str]]] = {
     **{f"shell.{one}.txt": lambda one=one: of_shell(one) for one in LANGUAGES},
     **{f"types.{one}.txt": lambda one=one: of_types(one) for one in LANGUAGES},
     "refusals.txt": of_refusals,
+    **{f"refused/{one}.txt": lambda one=one: of_wrong_calls(one) for one in refused.ROOMS},
     "numbers.txt": of_numbers,
 }
 _HEAD = "=" * 12 + " "

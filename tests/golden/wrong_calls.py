@@ -114,7 +114,7 @@ CALLS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 
-def told(make: Callable[[], Any]) -> str:
+def told(make: Callable[[], Any], with_place: bool = False) -> str:
     """Return the type of the error and the argument that it blames, or what came instead."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -123,5 +123,13 @@ def told(make: Callable[[], Any]) -> str:
         except Exception as error:
             blamed = getattr(error, "argument", None)
             types = [one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins"]
-            return f"{type(error).__name__} ({types[0]}); {blamed}"
+            where = _where(error) if with_place else ""
+            return f"{type(error).__name__} ({types[0]}); {blamed}{where}"
         return f"no error; {type(made).__name__}"
+
+
+def _where(error: Exception) -> str:
+    """Return the query and the place in a file that an error names, without the folder."""
+    query, place = getattr(error, "query", None), getattr(error, "place", None)
+    asked = "" if query is None else f"; query {query}{getattr(error, 'within', '')}"
+    return asked + ("" if place is None else f"; {str(place).rpartition('/')[2]}")
