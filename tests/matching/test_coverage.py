@@ -9,18 +9,16 @@ import random
 import tracemalloc
 import unicodedata
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from numpy.typing import NDArray
 
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.errors import KragEvalWarning, Refusal
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching import pieces
-from krag_eval.matching.base import TextMatcher, resolve_matcher
+from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
 
 PASSAGE = "Refunds are paid within seven days of the cancellation"  # nine words
@@ -30,9 +28,7 @@ words = st.lists(st.sampled_from("abc"), max_size=12).map(" ".join)
 texts = st.lists(words, min_size=1, max_size=6)
 
 
-def scores_of(
-    matcher: CoverageMatcher, actual: list[str], predicted: list[str]
-) -> NDArray[np.float64]:
+def scores_of(matcher, actual, predicted):
     """Return the similarities of all pairs of one query; shape (actual, predicted)."""
     matches = matcher.match(QuerySet.from_lists([actual], [predicted]))
     scores = np.zeros((len(actual), len(predicted)))
@@ -40,7 +36,7 @@ def scores_of(
     return scores
 
 
-def reference(actual: str, predicted: str, min_run: int) -> float:
+def reference(actual, predicted, min_run):
     """Return the similarity by the definition: mark every word that is part of a shared run."""
     truth, found = actual.split(), predicted.split()
     if not truth:
@@ -75,7 +71,7 @@ def reference(actual: str, predicted: str, min_run: int) -> float:
         ("cancellation the of days seven within paid are refunds", 0.0),
     ],
 )
-def test_it_is_the_share_of_words_in_shared_runs_of_five(predicted: str, expected: float) -> None:
+def test_it_is_the_share_of_words_in_shared_runs_of_five(predicted, expected):
     assert CoverageMatcher().similarity(PASSAGE, predicted) == expected
 
 
@@ -88,13 +84,11 @@ def test_it_is_the_share_of_words_in_shared_runs_of_five(predicted: str, expecte
         ("5 5 euros", 1.0),
     ],
 )
-def test_a_ground_truth_shorter_than_a_run_must_occur_as_a_whole(
-    predicted: str, expected: float
-) -> None:
+def test_a_ground_truth_shorter_than_a_run_must_occur_as_a_whole(predicted, expected):
     assert CoverageMatcher().similarity("5 euros", predicted) == expected
 
 
-def test_it_asks_about_the_ground_truth_only() -> None:
+def test_it_asks_about_the_ground_truth_only():
     """A chunk ten times as long does not lower it; the other way round it is nearly nothing."""
     chunk = " ".join(
         [*(f"before{n}" for n in range(40)), PASSAGE, *(f"after{n}" for n in range(41))]
@@ -103,14 +97,14 @@ def test_it_asks_about_the_ground_truth_only() -> None:
     assert CoverageMatcher().similarity(chunk, PASSAGE) == 9 / 90
 
 
-def test_case_punctuation_and_line_breaks_do_not_count() -> None:
+def test_case_punctuation_and_line_breaks_do_not_count():
     found = "REFUNDS are paid\n\n  within seven (days) of the -- cancellation!"
     assert CoverageMatcher().similarity(PASSAGE, found) == 1.0
 
 
 @given(actual=texts, predicted=texts, min_run=st.integers(1, 7))
 @pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
-def test_it_equals_the_definition(actual: list[str], predicted: list[str], min_run: int) -> None:
+def test_it_equals_the_definition(actual, predicted, min_run):
     """Any texts, any run, many pairs at once."""
     expected = [[reference(truth, found, min_run) for found in predicted] for truth in actual]
     scores = scores_of(CoverageMatcher(min_run=min_run), actual, predicted)
@@ -119,9 +113,7 @@ def test_it_equals_the_definition(actual: list[str], predicted: list[str], min_r
 
 @given(actual=texts, predicted=texts, min_run=st.integers(1, 4))
 @pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
-def test_a_pair_scores_the_same_alone(
-    actual: list[str], predicted: list[str], min_run: int
-) -> None:
+def test_a_pair_scores_the_same_alone(actual, predicted, min_run):
     matcher = CoverageMatcher(min_run=min_run)
     alone = [[matcher.similarity(truth, found) for found in predicted] for truth in actual]
     assert scores_of(matcher, actual, predicted).tolist() == alone
@@ -137,7 +129,7 @@ def colliding(tokens, length, seed):
 
 @given(actual=texts, predicted=texts)
 @pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
-def test_it_is_exact_even_if_every_hash_collides(actual: list[str], predicted: list[str]) -> None:
+def test_it_is_exact_even_if_every_hash_collides(actual, predicted):
     """The hash only saves work: with one hash for everything the result is the same."""
     expected = [[reference(truth, found, 3) for found in predicted] for truth in actual]
     with pytest.MonkeyPatch.context() as patch:
@@ -151,9 +143,7 @@ letters = st.lists(st.text("가나37", max_size=12), min_size=1, max_size=6)
 
 @given(actual=letters, predicted=letters)
 @pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
-def test_amounts_are_told_apart_by_more_than_hashes(
-    actual: list[str], predicted: list[str]
-) -> None:
+def test_amounts_are_told_apart_by_more_than_hashes(actual, predicted):
     """The runs that continue an amount, too; and every text holds itself, amounts and all."""
     matcher = CoverageMatcher(min_run=2, tokenizer="letters")
     expected = scores_of(matcher, actual, predicted)
@@ -165,7 +155,7 @@ def test_amounts_are_told_apart_by_more_than_hashes(
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 50])
-def test_questions_asked_together_find_what_each_finds_alone(n: int) -> None:
+def test_questions_asked_together_find_what_each_finds_alone(n):
     """Each passage stands whole in the second chunk: recall 1. numpy 1 found none from three on."""
     passages = [f"{PASSAGE} of order number {order} today" for order in range(n)]
     predicted = [["Nothing here says any of it", f"We said: {one}. So."] for one in passages]
@@ -176,12 +166,12 @@ def test_questions_asked_together_find_what_each_finds_alone(n: int) -> None:
     assert found["micro_token_precision@2"] == 14 / (6 + 2 + 14 + 1)
 
 
-def test_a_run_does_not_reach_from_one_document_into_the_next() -> None:
+def test_a_run_does_not_reach_from_one_document_into_the_next():
     scores = scores_of(CoverageMatcher(min_run=2), ["b c"], ["a b", "c d", "b c"])
     assert scores.tolist() == [[0.0, 0.0, 1.0]]
 
 
-def test_long_texts_are_searched_to_the_end() -> None:
+def test_long_texts_are_searched_to_the_end():
     """100,000 different words, the last ten of them wanted, then ten that are elsewhere."""
     long = [f"w{number}" for number in range(100_000)]
     actual = [" ".join(long[-10:]), " ".join(f"v{number}" for number in range(10))]
@@ -191,13 +181,13 @@ def test_long_texts_are_searched_to_the_end() -> None:
 @pytest.mark.parametrize(
     "tokenizer", ["words", "unicode", "whitespace", "character", "kiwi", str.split]
 )
-def test_identical_texts_are_1_and_unrelated_ones_0(tokenizer: str) -> None:
+def test_identical_texts_are_1_and_unrelated_ones_0(tokenizer):
     matcher = CoverageMatcher(tokenizer=tokenizer)
     korean = ["환불은 구매 후 칠일 이내에 가능합니다", "한강은 서울의 가운데를 흐르는 강이다"]
     assert scores_of(matcher, korean, korean).tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
-def test_texts_without_words_never_match() -> None:
+def test_texts_without_words_never_match():
     with pytest.warns(KragEvalWarning, match="1 ground-truth and 1 predicted"):
         scores = scores_of(CoverageMatcher(), [" \n", "— !!", "a b"], ["", "— !!", "a b"])
     assert scores.tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
@@ -205,19 +195,19 @@ def test_texts_without_words_never_match() -> None:
     assert CoverageMatcher().similarity("…", "…") == 0.0
 
 
-def test_nothing_retrieved_and_nothing_wanted() -> None:
+def test_nothing_retrieved_and_nothing_wanted():
     matches = CoverageMatcher().match(QuerySet.from_lists([["a b"], []], [[], ["a b"]]))
     assert len(matches) == 0
 
 
-def test_composed_and_decomposed_hangul_are_equal() -> None:
+def test_composed_and_decomposed_hangul_are_equal():
     text = "지원금은 최대 삼억원까지 받을 수 있습니다"
     decomposed = unicodedata.normalize("NFD", text)
     assert decomposed != text
     assert CoverageMatcher().similarity(text, f"안내: {decomposed}.") == 1.0
 
 
-def test_characters_do_not_care_about_spaces() -> None:
+def test_characters_do_not_care_about_spaces():
     """A passage as typed against the same passage as PDF extraction spaces it."""
     typed = "참가 신청은 5월 3일 오전 9시부터 누리집에서 받습니다"
     extracted = "◦ 참가신청은  5월3일  오전9시부터\n\n누리 집에서 받습니다."
@@ -226,7 +216,7 @@ def test_characters_do_not_care_about_spaces() -> None:
         assert CoverageMatcher(tokenizer=tokenizer).similarity(typed, extracted) == 1.0
 
 
-def test_any_alternative_will_do() -> None:
+def test_any_alternative_will_do():
     """The item takes the better of its alternatives: 1 with rank 2, 5/9 with rank 1."""
     item = AnyOf(["Cancel and be paid", PASSAGE])
     predicted = ["Reply within seven days of the letter", PASSAGE]
@@ -236,7 +226,7 @@ def test_any_alternative_will_do() -> None:
 
 
 @given(text=st.lists(st.sampled_from("abcdefgh"), min_size=5, max_size=30), cut=st.integers(0, 30))
-def test_a_longer_chunk_never_covers_less(text: list[str], cut: int) -> None:
+def test_a_longer_chunk_never_covers_less(text, cut):
     """Cutting a chunk at one end can only lose runs."""
     matcher = CoverageMatcher(min_run=3)
     truth = " ".join(text)
@@ -291,7 +281,7 @@ SPELLED_OTHERWISE = [
 
 
 @pytest.mark.parametrize(("passage", "chunk", "before"), SPELLED_OTHERWISE)
-def test_a_passage_with_markup_is_the_passage(passage: str, chunk: str, before: float) -> None:
+def test_a_passage_with_markup_is_the_passage(passage, chunk, before):
     """Either side may have it; "unicode", the default before, keeps what it found."""
     assert CoverageMatcher().similarity(passage, f"x\n{chunk}\ny") == 1.0
     assert CoverageMatcher().similarity(chunk, f"x\n{passage}\ny") == 1.0
@@ -317,7 +307,7 @@ REPORT = "In 2024 the revenue from lending rose by 2.5% to 1,234,567 euros"
     ],
 )
 @pytest.mark.parametrize("tokenizer", ["words", "unicode", "character", str.split])
-def test_with_numbers_each_must_stand_in_the_chunk(tokenizer: str, chunk: str, held: bool) -> None:
+def test_with_numbers_each_must_stand_in_the_chunk(tokenizer, chunk, held):
     """Then the similarity is as without them, else 0."""
     without = CoverageMatcher(min_run=2, tokenizer=tokenizer)
     matcher = CoverageMatcher(min_run=2, tokenizer=tokenizer, numbers=True)
@@ -325,12 +315,12 @@ def test_with_numbers_each_must_stand_in_the_chunk(tokenizer: str, chunk: str, h
     assert matcher.similarity(REPORT, chunk) == (without.similarity(REPORT, chunk) if held else 0.0)
 
 
-def test_numbers_of_the_chunk_alone_do_not_count() -> None:
+def test_numbers_of_the_chunk_alone_do_not_count():
     matcher = CoverageMatcher(numbers=True)
     assert matcher.similarity("Refunds are paid", "1. Refunds are paid in 7 days.") == 1.0
 
 
-def test_numbers_stand_in_the_signature_when_they_count() -> None:
+def test_numbers_stand_in_the_signature_when_they_count():
     """Off by default, so that signatures are what they were."""
     assert "numbers" not in CoverageMatcher().signature
     matcher = CoverageMatcher(numbers=True)
@@ -338,7 +328,7 @@ def test_numbers_stand_in_the_signature_when_they_count() -> None:
 
 
 @pytest.mark.parametrize("wrong", [1, "yes", None])
-def test_numbers_are_a_yes_or_no(wrong: object) -> None:
+def test_numbers_are_a_yes_or_no(wrong):
     with pytest.raises(Refusal) as info:
         CoverageMatcher(numbers=wrong)  # type: ignore[arg-type]
     assert info.value.argument == "numbers"
@@ -356,9 +346,7 @@ FIGURES = st.lists(st.sampled_from(["a", "b", "1", "2", "1,000", "1000", "2.5"])
 )
 @settings(max_examples=50, deadline=None)
 @pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
-def test_with_numbers_it_decides_as_with_a_matcher_of_numbers(
-    lists: list[tuple[list[str], list[str]]],
-) -> None:
+def test_with_numbers_it_decides_as_with_a_matcher_of_numbers(lists):
     """``numbers=True`` and ``& NumbersMatcher()`` match the same pairs."""
     queries = QuerySet.from_lists([truth for truth, _ in lists], [found for _, found in lists])
     option = CoverageMatcher(0.5, min_run=2, numbers=True).match(queries)
@@ -375,7 +363,7 @@ def test_with_numbers_it_decides_as_with_a_matcher_of_numbers(
 
 
 @pytest.mark.parametrize("matcher", [CoverageMatcher(numbers=True), NumbersMatcher()])
-def test_several_processes_find_the_same_numbers(matcher: TextMatcher) -> None:
+def test_several_processes_find_the_same_numbers(matcher):
     actual = [[f"In {year} we paid {year - 1000} euros"] for year in range(2000, 2020)]
     predicted = [[f"In {year} we paid 1,004 euros", *truth] for year, truth in enumerate(actual)]
     alone = OfflineRetrievalEvaluator(actual, predicted, matcher).evaluate(k=[1, 2])
@@ -396,11 +384,11 @@ def test_several_processes_find_the_same_numbers(matcher: TextMatcher) -> None:
         (" ", "3", 0.0),  # a blank text matches nothing
     ],
 )
-def test_a_matcher_of_numbers_is_their_share(truth: str, found: str, share: float) -> None:
+def test_a_matcher_of_numbers_is_their_share(truth, found, share):
     assert NumbersMatcher().similarity(truth, found) == share
 
 
-def test_a_matcher_of_numbers_has_a_threshold() -> None:
+def test_a_matcher_of_numbers_has_a_threshold():
     assert (NumbersMatcher().threshold, NumbersMatcher().signature) == (1.0, "numbers")
     assert NumbersMatcher(0.5).threshold == 0.5
     with pytest.raises(Refusal) as info:
@@ -408,20 +396,20 @@ def test_a_matcher_of_numbers_has_a_threshold() -> None:
     assert info.value.argument == "threshold"
 
 
-def test_no_matcher_sees_a_negation() -> None:
+def test_no_matcher_sees_a_negation():
     """Of 17 words, the two before "not" lie in a run of two: 15/17. So the docs warn."""
     rule = "Dogs are allowed in the garden and on the terrace but must be kept on a lead"
     assert CoverageMatcher().similarity(rule, rule.replace("are", "are not")) == 15 / 17
 
 
-def test_the_signature_says_the_run_and_of_what() -> None:
+def test_the_signature_says_the_run_and_of_what():
     assert CoverageMatcher().signature == "coverage(min_run=5,tokenizer=auto(words,letters))"
     characters = CoverageMatcher(0.9, min_run=15, tokenizer="character")
     assert characters.signature == "coverage(min_run=15,tokenizer=character)"
     assert characters.threshold == 0.9
 
 
-def test_the_run_fits_the_tokens_unless_given() -> None:
+def test_the_run_fits_the_tokens_unless_given():
     """Five words are some fifteen characters of Korean; a run that is given always stands."""
     assert CoverageMatcher(tokenizer="character").min_run == 15
     assert CoverageMatcher(tokenizer="character", min_run=5).min_run == 5
@@ -429,31 +417,31 @@ def test_the_run_fits_the_tokens_unless_given() -> None:
 
 
 @pytest.mark.parametrize("min_run", [0, -1, True, 2.0, "5"])
-def test_a_run_that_is_no_positive_integer_is_refused(min_run: object) -> None:
+def test_a_run_that_is_no_positive_integer_is_refused(min_run):
     with pytest.raises(Refusal) as info:
         CoverageMatcher(min_run=min_run)  # type: ignore[arg-type]
     assert info.value.argument == "min_run"
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, True, "0.8", float("nan")])
-def test_a_threshold_outside_0_to_1_is_refused(threshold: object) -> None:
+def test_a_threshold_outside_0_to_1_is_refused(threshold):
     with pytest.raises(Refusal) as info:
         CoverageMatcher(threshold)  # type: ignore[arg-type]
     assert info.value.argument == "threshold"
 
 
-def test_an_unknown_tokenizer_is_refused_at_once() -> None:
+def test_an_unknown_tokenizer_is_refused_at_once():
     with pytest.raises(ValueError, match="did you mean 'character'"):
         CoverageMatcher(tokenizer="characters")
 
 
-def test_a_tokenizer_that_loses_the_language_is_an_error() -> None:
+def test_a_tokenizer_that_loses_the_language_is_an_error():
     with pytest.raises(ValueError, match="'rouge_score' yields no token"):
         CoverageMatcher(tokenizer="rouge_score").similarity("환불은 칠일", "환불은 칠일")
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
-def test_it_can_be_copied_and_pickled(copied) -> None:
+def test_it_can_be_copied_and_pickled(copied):
     matcher = copied(CoverageMatcher(0.6, min_run=3))
     assert (matcher.signature, matcher.threshold) == (
         "coverage(min_run=3,tokenizer=auto(words,letters))",
@@ -462,9 +450,7 @@ def test_it_can_be_copied_and_pickled(copied) -> None:
     assert matcher.similarity("a b c d", "a b c") == 0.75
 
 
-def test_texts_looked_at_in_groups_have_the_shares_they_have_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_texts_looked_at_in_groups_have_the_shares_they_have_together(monkeypatch):
     """As many as fit into memory at a time; here one, two or all of seven."""
     draw = random.Random(3)
     lists = [
@@ -472,7 +458,7 @@ def test_texts_looked_at_in_groups_have_the_shares_they_have_together(
     ]
     queries = QuerySet.from_lists(lists[:1], lists[1:])
 
-    def similarities() -> list[float]:
+    def similarities():
         return CoverageMatcher(min_run=2).match(queries).similarity.tolist()
 
     together = similarities()
@@ -484,7 +470,7 @@ def test_texts_looked_at_in_groups_have_the_shares_they_have_together(
         assert similarities() == together
 
 
-def test_memory_does_not_grow_with_the_queries_that_share_documents() -> None:
+def test_memory_does_not_grow_with_the_queries_that_share_documents():
     """Of 2,000 queries each sees 10 of the same 20 documents, all of them asked for elsewhere.
 
     In all they see 6,000,000 words. At a time 65,536 words or places are worked on, in some ten
@@ -498,7 +484,7 @@ def test_memory_does_not_grow_with_the_queries_that_share_documents() -> None:
     assert peak_of(queries) < 25e6
 
 
-def test_memory_does_not_grow_with_the_ground_truth() -> None:
+def test_memory_does_not_grow_with_the_ground_truth():
     """Each of 4,000 chunks of 150 words is asked for, and comes back elsewhere.
 
     The texts are 600,000 words, of which 131,072 are looked up at a time: in some ten arrays of 8
@@ -511,7 +497,7 @@ def test_memory_does_not_grow_with_the_ground_truth() -> None:
     assert peak_of(QuerySet.from_lists([[text] for text in texts], found)) < 25e6
 
 
-def peak_of(queries: QuerySet) -> int:
+def peak_of(queries):
     """Return the memory that matching takes, in bytes."""
     tracemalloc.start()
     try:
@@ -541,9 +527,7 @@ class TestEitherDirection:
             (TEN, "!", 1, 0.0),
         ],
     )
-    def test_the_shorter_text_is_held(
-        self, truth: str, document: str, min_run: int, expected: float
-    ) -> None:
+    def test_the_shorter_text_is_held(self, truth, document, min_run, expected):
         matcher = CoverageMatcher(min_run=min_run, direction="either")
         assert matcher.similarity(truth, document) == expected
         matches = matcher.match(QuerySet.from_lists([[truth]], [[document]]))
@@ -564,9 +548,7 @@ class TestEitherDirection:
             ("In 2023 revenue, we say, rose by 5 percent to 12 billion", 1.0, 1.0),
         ],
     )
-    def test_the_shorter_text_has_the_numbers(
-        self, document: str, either: float, ground_truth: float
-    ) -> None:
+    def test_the_shorter_text_has_the_numbers(self, document, either, ground_truth):
         similarities = [
             CoverageMatcher(min_run=2, numbers=True, direction=direction).similarity(
                 self.TRUTH, document
@@ -575,7 +557,7 @@ class TestEitherDirection:
         ]
         assert similarities == [either, ground_truth]
 
-    def test_token_metrics_ask_of_the_ground_truth(self) -> None:
+    def test_token_metrics_ask_of_the_ground_truth(self):
         """Five of its ten words; all five of the document are useful."""
         evaluator = OfflineRetrievalEvaluator(
             [[self.TEN]], [["c d e f g"]], matcher=CoverageMatcher(direction="either")
@@ -593,11 +575,11 @@ class TestEitherDirection:
         "coverage(min_run=3,tokenizer=character,numbers=yes,direction=either)",
     ],
 )
-def test_a_signature_is_read_back(signature: str) -> None:
+def test_a_signature_is_read_back(signature):
     assert resolve_matcher(signature).signature == signature
 
 
-def test_union_may_be_spelled_as_in_python() -> None:
+def test_union_may_be_spelled_as_in_python():
     assert (
         resolve_matcher("coverage(union=true)").signature == CoverageMatcher(union=True).signature
     )
@@ -606,13 +588,13 @@ def test_union_may_be_spelled_as_in_python() -> None:
 @pytest.mark.parametrize(
     "settings", [{"numbers": True}, {"direction": "either"}], ids=["numbers", "direction"]
 )
-def test_what_decides_about_pairs_does_not_go_with_union(settings: dict[str, Any]) -> None:
+def test_what_decides_about_pairs_does_not_go_with_union(settings):
     with pytest.raises(Refusal) as caught:
         CoverageMatcher(union=True, **settings)
     assert caught.value.argument == "union"
 
 
-def test_union_is_no_part_of_a_combination() -> None:
+def test_union_is_no_part_of_a_combination():
     for join in (operator.and_, operator.or_):
         with pytest.raises(Refusal) as caught:
             join(CoverageMatcher(), CoverageMatcher(union=True))
@@ -624,13 +606,13 @@ class Squared(CoverageMatcher):
 
     name = "squared"
 
-    def block_scorer(self, texts: Any) -> Any:
+    def block_scorer(self, texts):
         score = super().block_scorer(texts)
         return lambda actual, predicted: score(actual, predicted) ** 2
 
 
 @pytest.mark.filterwarnings("ignore:The matcher squared")
-def test_a_class_of_ones_own_scores_pairs_in_its_way() -> None:
+def test_a_class_of_ones_own_scores_pairs_in_its_way():
     """Nine of ten words, squared; of the words themselves nine are there."""
     ten, nine = "a b c d e f g h i j", "a b c d e f g h i"
     evaluator = OfflineRetrievalEvaluator([[ten]], [["x", nine]], matcher=Squared(threshold=0.85))

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,12 @@ from langchain_core.messages import AIMessage
 from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
 from krag_eval import (
     CoverageMatcher,
     EmbeddingMatcher,
-    EvaluationResult,
     History,
     JudgeMatcher,
     Matcher,
@@ -49,19 +47,19 @@ LISTS = [[f"passage {i}"] for i in range(40)]
 class Stem:
     """Keeps the beginnings of words, counts its calls and remembers texts."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n):
         self.n = n
         self.calls = 0
         self.known: dict[str, list[str]] = {}
         self.lock = threading.Lock()
 
-    def __call__(self, text: str) -> list[str]:
+    def __call__(self, text):
         self.calls += 1
         if text not in self.known:
             self.known[text] = [word[: self.n] for word in text.split()]
         return self.known[text]
 
-    def words(self, text: str) -> list[str]:
+    def words(self, text):
         return self(text)
 
 
@@ -73,57 +71,57 @@ class Named(Stem):
 class Split:
     by: str = " "
 
-    def __call__(self, text: str) -> list[str]:
+    def __call__(self, text):
         return text.split(self.by)
 
 
 class Pattern:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source):
         self._pattern = re.compile(source)
 
-    def __call__(self, text: str) -> list[str]:
+    def __call__(self, text):
         return self._pattern.findall(text)
 
 
 class Weighted:
-    def __init__(self, *weights: float) -> None:
+    def __init__(self, *weights):
         self.weights = np.array(weights)
 
-    def __call__(self, text: str) -> list[str]:
+    def __call__(self, text):
         return text.split()[: int(self.weights.sum())]
 
 
 class Client:
     """Keeps what it is made with, and makes something of it that differs every time."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n):
         self.n = n
         self.session = iter("ab"), time.monotonic()
 
-    def __call__(self, text: str) -> list[str]:
+    def __call__(self, text):
         return text.split()[: self.n]
 
 
 class Slotted:
     __slots__ = ("n",)
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n):
         self.n = n
 
-    def __call__(self, text: str) -> list[str]:
+    def __call__(self, text):
         return text.split()[: self.n]
 
 
-def _set_later(client: Any, n: int) -> Any:
+def _set_later(client, n):
     client.more = n
     return client
 
 
-def closing_over(n: int) -> Callable[[str], list[str]]:
+def closing_over(n):
     return lambda text: text.split()[:n]
 
 
-def with_default(n: int) -> Callable[[str], list[str]]:
+def with_default(n):
     def first(text: str, n: int = n) -> list[str]:
         return text.split()[:n]
 
@@ -156,7 +154,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_what_holds_other_values_has_another_name(kind: str) -> None:
+def test_what_holds_other_values_has_another_name(kind):
     """And what holds equal ones has the same."""
     make = MAKERS[kind]
     three, again, five = (function_name(make(n)) for n in (3, 3, 5))
@@ -165,7 +163,7 @@ def test_what_holds_other_values_has_another_name(kind: str) -> None:
     assert three.partition("#")[0] == five.partition("#")[0]
 
 
-def test_two_lambdas_on_one_line_are_two() -> None:
+def test_two_lambdas_on_one_line_are_two():
     one, two = (lambda text: text.split(), lambda text: text.split(","))
     (three,) = (lambda text: lambda other: text.split(other),)
     names = {function_name(function) for function in (one, two, three, three(" "), three(","))}
@@ -173,7 +171,7 @@ def test_two_lambdas_on_one_line_are_two() -> None:
     assert not any(name.endswith("#unknown") for name in names)
 
 
-def test_use_does_not_change_what_a_thing_is() -> None:
+def test_use_does_not_change_what_a_thing_is():
     """What its own methods write is memory: calls counted, texts remembered."""
     stem, before = Stem(3), function_name(Stem(3))
     stem("seen before")
@@ -186,10 +184,10 @@ SEEN: list[str] = []
 LIMIT = 3
 
 
-def test_what_a_function_uses_of_its_module_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_function_uses_of_its_module_counts(monkeypatch):
     """A setting does; a list that it appends to does not."""
 
-    def cut(text: str) -> list[str]:
+    def cut(text):
         SEEN.append(text)
         return text.split()[:LIMIT]
 
@@ -200,7 +198,7 @@ def test_what_a_function_uses_of_its_module_counts(monkeypatch: pytest.MonkeyPat
     assert function_name(cut) != before
 
 
-def test_functions_that_are_called_count(tmp_path: Path) -> None:
+def test_functions_that_are_called_count(tmp_path):
     """Of the user's own modules, wherever they are."""
     source = "def cut(text): return helped(text)\ndef helped(text): return text[:{}]\n"
     names = set()
@@ -240,7 +238,7 @@ class Size(enum.IntEnum):
 
 
 @pytest.mark.parametrize("source", ROUNDABOUT)
-def test_an_edit_is_seen_or_it_is_said_that_it_is_not(tmp_path: Path, source: str) -> None:
+def test_an_edit_is_seen_or_it_is_said_that_it_is_not(tmp_path, source):
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").touch()
     marks = []
@@ -251,7 +249,7 @@ def test_an_edit_is_seen_or_it_is_said_that_it_is_not(tmp_path: Path, source: st
     assert len({*marks} - {"#unknown"}) == 2 * ROUNDABOUT[source]
 
 
-def test_memory_and_installed_modules_leave_a_function_known(tmp_path: Path) -> None:
+def test_memory_and_installed_modules_leave_a_function_known(tmp_path):
     """Though it declares the memory global, or imports the module when it is called."""
     source = (
         "MODEL = None\ndef cut(text):\n    import json, numpy.linalg as n\n    global MODEL\n"
@@ -264,7 +262,7 @@ def test_memory_and_installed_modules_leave_a_function_known(tmp_path: Path) -> 
     assert after == before
 
 
-def _run(code: str, folder: Path, seed: str = "0") -> str:
+def _run(code, folder, seed="0"):
     head = "from krag_eval.matching.identity import *\n"
     path = f"import sys; sys.path[:0] = [{str(folder)!r}]\n"
     done = subprocess.run([sys.executable, "-c", path + head + code], capture_output=True,
@@ -306,7 +304,7 @@ def make():
 '''
 
 
-def test_every_process_folder_and_layout_has_the_same_name(tmp_path: Path) -> None:
+def test_every_process_folder_and_layout_has_the_same_name(tmp_path):
     """Hash seeds, paths, comments, docstrings and the order of a set say nothing."""
     names = set()
     for number, source in enumerate((WRITTEN, LAID_OUT, WRITTEN)):
@@ -318,7 +316,7 @@ def test_every_process_folder_and_layout_has_the_same_name(tmp_path: Path) -> No
     assert re.fullmatch(f"shop.Tokenizer{KNOWN}", name)
 
 
-def test_a_digest_is_what_it_was() -> None:
+def test_a_digest_is_what_it_was():
     """It stands in saved results, so it must not change with Python or this package.
 
     The tree of the source, and the values: computed once, and kept here.
@@ -336,11 +334,11 @@ def test_a_digest_is_what_it_was() -> None:
         itertools.count(),
     ],
 )
-def test_what_cannot_be_told_says_so(thing: Any) -> None:
+def test_what_cannot_be_told_says_so(thing):
     assert mark_of(thing) == "#unknown"
 
 
-def test_what_holds_itself_is_told() -> None:
+def test_what_holds_itself_is_told():
     stem: Any = Stem(3)
     stem.n = [stem]
     assert re.fullmatch(KNOWN, mark_of(stem))
@@ -349,31 +347,31 @@ def test_what_holds_itself_is_told() -> None:
 class Hostile:
     """Fails whatever is asked of it."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         raise RuntimeError(name)
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other):
         raise RuntimeError
 
-    def __hash__(self) -> int:
+    def __hash__(self):
         raise RuntimeError
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         raise RuntimeError
 
 
-def test_nothing_of_the_users_is_called() -> None:
+def test_nothing_of_the_users_is_called():
     """No property, comparison or representation."""
 
     class Lazy:
-        def __init__(self) -> None:
+        def __init__(self):
             self.size = 3
 
         @property
-        def model(self) -> Any:
+        def model(self):
             raise AssertionError
 
-        def __call__(self, text: str) -> list[str]:
+        def __call__(self, text):
             return [text]
 
     assert re.fullmatch(KNOWN, mark_of(Lazy()))
@@ -381,7 +379,7 @@ def test_nothing_of_the_users_is_called() -> None:
     assert mark_of(functools.partial(first, Hostile())) == "#unknown"
 
 
-def test_what_is_installed_and_ours_is_known_by_its_name() -> None:
+def test_what_is_installed_and_ours_is_known_by_its_name():
     """Signatures of built-in matchers stay to the letter, and so do those of libraries."""
     assert function_name(str.split) == "builtins.str.split"
     assert function_name(re.split) == "re.split"
@@ -389,7 +387,7 @@ def test_what_is_installed_and_ours_is_known_by_its_name() -> None:
     assert CoverageMatcher().signature == "coverage(min_run=5,tokenizer=auto(words,letters))"
 
 
-def test_an_edited_file_is_not_taken_for_what_runs(tmp_path: Path) -> None:
+def test_an_edited_file_is_not_taken_for_what_runs(tmp_path):
     """What is on disk may be newer than the function; what was read before is not forgotten."""
     file = tmp_path / "own.py"
     edit = f"open({str(file)!r}, 'w').write('def cut(text): return text[:2] + text\\n')\n"
@@ -418,33 +416,33 @@ class Model(BaseChatModel):
     client: Any = Field(default=None, exclude=True)
     asked: int = 0
 
-    def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
+    def _generate(self, messages, *args, **kwargs):
         self.asked += 1
         return ChatResult(generations=[ChatGeneration(message=AIMessage("yes"))])
 
     @property
-    def _llm_type(self) -> str:
+    def _llm_type(self):
         return "model"
 
 
 PROMPT = ChatPromptTemplate.from_template("{question} {actual} {predicted}")
 
 
-def yes(message: AIMessage) -> bool:
+def yes(message):
     return message.content == "yes"
 
 
-def chain(base: Any = None, **fields: Any) -> Runnable[Any, Any]:
+def chain(base=None, **fields):
     return PROMPT | (base or Model(**fields)) | RunnableLambda(yes)
 
 
-def with_a_key(key: str) -> list[Any]:
+def with_a_key(key):
     """Return what holds a key in every place where one may be."""
 
-    def in_a_closure(question: str, actual: str, predicted: str) -> bool:
+    def in_a_closure(question, actual, predicted):
         return bool(key)
 
-    def in_a_closure_by_name(question: str, actual: str, predicted: str) -> bool:
+    def in_a_closure_by_name(question, actual, predicted):
         return bool(api_key)
 
     api_key = key
@@ -460,11 +458,11 @@ def with_a_key(key: str) -> list[Any]:
     ]
 
 
-def holding(question: str, actual: str, predicted: str, api_key: str = "sk-abc") -> bool:
+def holding(question, actual, predicted, api_key="sk-abc"):
     return True
 
 
-def test_a_key_that_rotates_changes_nothing(tmp_path: Path) -> None:
+def test_a_key_that_rotates_changes_nothing(tmp_path):
     """No signature, no cache, no digest."""
     old, new = "sk-proj-oldoldold0123456789", "sk-proj-newnewnew9876543210"
     for one, other in zip(with_a_key(old), with_a_key(new), strict=True):
@@ -478,7 +476,7 @@ def test_a_key_that_rotates_changes_nothing(tmp_path: Path) -> None:
         (tmp_path / "judged.sqlite").unlink()
 
 
-def test_a_key_in_the_source_changes_nothing(tmp_path: Path) -> None:
+def test_a_key_in_the_source_changes_nothing(tmp_path):
     """By its name or by its form, in code, in an address, as a default."""
     source = """
 def ask(text, api_key="{0}"):
@@ -497,15 +495,15 @@ def call(*args, **options): return []
 # --- judges ---
 
 
-def other_model() -> Runnable[Any, Any]:
+def other_model():
     return chain(model="large")
 
 
-def fallen_back(model: str) -> Runnable[Any, Any]:
+def fallen_back(model):
     return chain(Model().with_fallbacks([Model(model=model)]))
 
 
-def configured(model: str) -> Any:
+def configured(model):
     field = ConfigurableField(id="model")
     return Model().configurable_fields(model=field).with_config(configurable={"model": model})
 
@@ -518,7 +516,7 @@ class Strict(BaseModel):
     good: bool = Field(description="whether it will do, strictly")
 
 
-def behind(kind: type[BaseModel]) -> Runnable[Any, Any]:
+def behind(kind):
     return PROMPT | Model() | RunnableLambda(lambda message: kind(good=True).good)
 
 
@@ -545,7 +543,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
 }
 
 
-def test_judges_that_differ_in_anything_are_told_apart() -> None:
+def test_judges_that_differ_in_anything_are_told_apart():
     """Not one signature twice, and the same one of the same judge."""
     signatures = {name: JudgeMatcher(make()).signature for name, make in OTHERS.items()}
     assert len(set(signatures.values())) == len(OTHERS)
@@ -554,7 +552,7 @@ def test_judges_that_differ_in_anything_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"version": "1"}])
-def test_no_judge_gets_the_judgements_of_another(tmp_path: Path, options: Any) -> None:
+def test_no_judge_gets_the_judgements_of_another(tmp_path, options):
     """In one file, each asks once; with a version as well, which says what cannot be seen."""
     for _ in range(2):
         asked = []
@@ -576,12 +574,12 @@ def test_no_judge_gets_the_judgements_of_another(tmp_path: Path, options: Any) -
         lambda: chain(Model().with_retry(stop_after_attempt=2)),
     ],
 )
-def test_what_changes_no_answer_asks_nothing_anew(same_judge: Any) -> None:
+def test_what_changes_no_answer_asks_nothing_anew(same_judge):
     """Retries, tags and callbacks cost nobody a second run."""
     assert JudgeMatcher(same_judge()).signature == JudgeMatcher(chain()).signature
 
 
-def test_a_judge_that_was_asked_is_the_same(tmp_path: Path) -> None:
+def test_a_judge_that_was_asked_is_the_same(tmp_path):
     """Models count, connect and remember."""
     judge = chain()
     for expected in (1, 0):
@@ -590,7 +588,7 @@ def test_a_judge_that_was_asked_is_the_same(tmp_path: Path) -> None:
         assert matcher.cost.calls == expected
 
 
-def test_what_cannot_be_told_of_a_judge_needs_a_version(tmp_path: Path) -> None:
+def test_what_cannot_be_told_of_a_judge_needs_a_version(tmp_path):
     """A model behind a function, or one that holds what nobody can look into."""
     hidden = GenericFakeChatModel(messages=iter([AIMessage("yes")]))
     for judge in (chain(hidden), eval("lambda question, actual, predicted: True")):
@@ -602,10 +600,10 @@ def test_what_cannot_be_told_of_a_judge_needs_a_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["", "1"])
-def test_values_bound_to_a_function_are_part_of_a_judge(version: str) -> None:
+def test_values_bound_to_a_function_are_part_of_a_judge(version):
     """A version stands for its code, not for another model bound to it."""
 
-    def asking(model: str) -> Any:
+    def asking(model):
         return lambda question, actual, predicted: bool(model)
 
     for make in (asking, lambda model: functools.partial(_asked_of, model=model)):
@@ -616,27 +614,27 @@ def test_values_bound_to_a_function_are_part_of_a_judge(version: str) -> None:
         assert small == again != large
 
 
-def _asked_of(question: str, actual: str, predicted: str, model: str = "tiny") -> bool:
+def _asked_of(question, actual, predicted, model="tiny"):
     return bool(model)
 
 
 # --- results ---
 
 
-def evaluated(matcher: Any = "text", metric: Metric | None = None) -> EvaluationResult:
+def evaluated(matcher="text", metric=None):
     evaluator = OfflineRetrievalEvaluator(LISTS, LISTS, matcher=matcher)
     return evaluator.evaluate(1, metrics=["recall", *([metric] if metric else [])])
 
 
 class Vectors:
-    def __init__(self, weight: float) -> None:
+    def __init__(self, weight):
         self.weight = weight
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+    def embed_documents(self, texts):
         return [[float(len(text)), self.weight] for text in texts]
 
 
-def asking_for(share: float) -> Any:
+def asking_for(share):
     return lambda actual, predicted: share
 
 
@@ -654,7 +652,7 @@ MATCHERS: dict[str, Callable[[float], Matcher]] = {
 
 
 @pytest.mark.parametrize("kind", MATCHERS)
-def test_results_of_two_things_of_one_name_are_not_compared(kind: str) -> None:
+def test_results_of_two_things_of_one_name_are_not_compared(kind):
     """Of equal ones they are, without a word."""
     make = MATCHERS[kind]
     three, again, five = (evaluated(make(n)) for n in (3, 3, 5))
@@ -664,11 +662,11 @@ def test_results_of_two_things_of_one_name_are_not_compared(kind: str) -> None:
     assert caught.value.argument == "results"
 
 
-def counted(value: float) -> Metric:
+def counted(value):
     return Metric.per_query("mine", lambda query: value)
 
 
-def test_a_metric_of_another_function_is_not_compared() -> None:
+def test_a_metric_of_another_function_is_not_compared():
     """Others of the same results are; between equal lists nothing is better by 1."""
     nothing, everything = (evaluated(metric=counted(value)) for value in (0.0, 1.0))
     with pytest.raises(InvalidInput) as caught:
@@ -681,12 +679,12 @@ def test_a_metric_of_another_function_is_not_compared() -> None:
     assert compare(nothing, same_again, metric="mean_mine@1").differences
 
 
-def test_built_in_metrics_are_not_in_a_signature() -> None:
+def test_built_in_metrics_are_not_in_a_signature():
     assert "metrics" not in evaluated().settings
     assert re.fullmatch(f"mine{KNOWN}", evaluated(metric=counted(1.0)).settings["metrics"])
 
 
-def unsure(settings: dict[str, str], metric: Metric | None = None) -> EvaluationResult:
+def unsure(settings, metric=None):
     result = evaluated(CoverageMatcher(tokenizer=Stem(3)), metric)
     return replace(result, settings={**result.settings, **settings})
 
@@ -698,9 +696,7 @@ def unsure(settings: dict[str, str], metric: Metric | None = None) -> Evaluation
         {"matcher": f"coverage(min_run=5,tokenizer={__name__}.Stem#unknown)"},
     ],
 )
-def test_what_may_be_the_same_is_compared_with_a_warning(
-    settings: dict[str, str], tmp_path: Path
-) -> None:
+def test_what_may_be_the_same_is_compared_with_a_warning(settings, tmp_path):
     """In a comparison, a gate and a history; the files are comparable."""
     old, new = unsure(settings), unsure({})
     with pytest.warns(KragEvalWarning, match="Stem"):
@@ -714,7 +710,7 @@ def test_what_may_be_the_same_is_compared_with_a_warning(
     assert "may not be the same" in repr(history)
 
 
-def test_a_metric_of_an_old_file_is_compared_with_a_warning() -> None:
+def test_a_metric_of_an_old_file_is_compared_with_a_warning():
     new = evaluated(metric=counted(1.0))
     old = replace(new, settings={k: v for k, v in new.settings.items() if k != "metrics"})
     with pytest.warns(KragEvalWarning, match="mine"):
@@ -738,21 +734,19 @@ def test_a_metric_of_an_old_file_is_compared_with_a_warning() -> None:
         ("coverage(min_run=5)", "coverage(min_run=8)", False),
     ],
 )
-def test_signatures_are_the_same_others_or_do_not_tell(
-    ours: str, theirs: str, alike: bool | None
-) -> None:
+def test_signatures_are_the_same_others_or_do_not_tell(ours, theirs, alike):
     assert same(ours, theirs) is alike
     assert same(theirs, ours) is alike
 
 
-def test_large_things_are_told_fast() -> None:
+def test_large_things_are_told_fast():
     """A vocabulary of ten thousand words; what is too large is said to be unknown."""
     vocabulary = [f"word {i}" for i in range(10_000)]
     assert digest_of(vocabulary)[1]
     assert not digest_of([[i] for i in range(100_000)])[1]
 
 
-def test_a_history_holds_a_metric_against_runs_of_the_same_function(tmp_path: Path) -> None:
+def test_a_history_holds_a_metric_against_runs_of_the_same_function(tmp_path):
     """Runs by another are left out, and refused where there is no other."""
     result = evaluated(metric=counted(1.0))
     evaluated(metric=counted(0.0)).to_json(tmp_path / "other.json")
@@ -765,9 +759,7 @@ def test_a_history_holds_a_metric_against_runs_of_the_same_function(tmp_path: Pa
     assert History.of(tmp_path).check(result, metric="mean_mine@1").passed
 
 
-def test_a_path_counts_from_home_or_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_counts_from_home_or_the_working_directory(tmp_path, monkeypatch):
     """The same folder of models is elsewhere on every machine."""
     names = set()
     for user in ("ann", "bo"):
@@ -781,7 +773,7 @@ def test_a_path_counts_from_home_or_the_working_directory(
 # --- what counts ---
 
 
-def renamed(thing: Any, **globals_: Any) -> Any:
+def renamed(thing, **globals_):
     """Return a function that sees other globals."""
     return type(thing)(thing.__code__, {**thing.__globals__, **globals_}, thing.__name__)
 
@@ -789,32 +781,32 @@ def renamed(thing: Any, **globals_: Any) -> Any:
 TOKEN_RE = re.compile(r"\w+")
 
 
-def tokens(text: str) -> list[str]:
+def tokens(text):
     return TOKEN_RE.findall(text)
 
 
 class Sized:
-    def __init__(self, min_token_length: int = 1, by_token: bool = True) -> None:
+    def __init__(self, min_token_length=1, by_token=True):
         self.min_token_length, self.by_token = min_token_length, by_token
 
 
-def of_field(key: str) -> Callable[[dict[str, Any]], Any]:
+def of_field(key):
     return lambda found: found[key]
 
 
 class Switched:
-    def __init__(self, model: str) -> None:
+    def __init__(self, model):
         self.model = model
         self.more = 1
 
-    def use(self, model: str) -> None:
+    def use(self, model):
         self.model = model
 
 
 class Around:
     """Keeps all it is made with, and more."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner):
         self.inner = inner
         self.words = set(WORDS)
         self.more = 1
@@ -823,36 +815,36 @@ class Around:
 WORDS: list[str] = []
 
 
-def reading(text: str) -> Around:
+def reading(text):
     WORDS[:] = text.split()
     return Around(1)
 
 
-def of_body(given: set[str]) -> Any:
+def of_body(given):
     class Words:
         words = given
         sep = " "
 
-        def __call__(self, text: str) -> list[str]:
+        def __call__(self, text):
             return [word for word in text.split(self.sep) if word not in self.words]
 
     return Words()
 
 
-def _with_of_class(thing: Any, **values: Any) -> Any:
+def _with_of_class(thing, **values):
     for name, value in values.items():
         setattr(type(thing), name, value)
     return thing
 
 
 class OwnEmbeddings(Embeddings):
-    def __init__(self, name: str) -> None:
+    def __init__(self, name):
         self.name = name
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+    def embed_documents(self, texts):
         return [[float(len(self.name))] for _ in texts]
 
-    def embed_query(self, text: str) -> list[float]:
+    def embed_query(self, text):
         return [1.0]
 
 
@@ -861,7 +853,7 @@ class Privately(BaseModel, OwnEmbeddings):
     _size: int = PrivateAttr(1)
 
 
-def _private(size: int) -> Any:
+def _private(size):
     embeddings = Privately()
     embeddings._size = size
     return embeddings
@@ -895,7 +887,7 @@ PAIRS: dict[str, Callable[[], tuple[Any, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", PAIRS)
-def test_two_that_differ_are_not_the_same(kind: str) -> None:
+def test_two_that_differ_are_not_the_same(kind):
     """And each is what it is, made once more."""
     one, other = map(mark_of, PAIRS[kind]())
     assert re.fullmatch(KNOWN, one)
@@ -903,13 +895,13 @@ def test_two_that_differ_are_not_the_same(kind: str) -> None:
     assert (one, other) == tuple(map(mark_of, PAIRS[kind]()))
 
 
-def test_what_is_picked_is_the_same_in_every_process(tmp_path: Path) -> None:
+def test_what_is_picked_is_the_same_in_every_process(tmp_path):
     """An address is not what it is."""
     code = "import operator; print(mark_of(operator.itemgetter('a')))"
     assert _run(code, tmp_path) == mark_of(operator.itemgetter("a"))
 
 
-def test_a_long_text_is_told_fast() -> None:
+def test_a_long_text_is_told_fast():
     """20 MB in less than a second."""
     text = "word://" * 3_000_000
     start = time.perf_counter()
@@ -917,17 +909,17 @@ def test_a_long_text_is_told_fast() -> None:
     assert time.perf_counter() - start < 1
 
 
-def test_a_tokenizer_whose_name_fails_is_named_after_its_class() -> None:
+def test_a_tokenizer_whose_name_fails_is_named_after_its_class():
     class Broken:
         @property
-        def name(self) -> str:
+        def name(self):
             raise RuntimeError
 
     assert function_name(Hostile()) == f"{__name__}.Hostile#unknown"
     assert ".Broken#" in function_name(Broken())
 
 
-def test_a_judge_that_holds_too_much_keeps_what_else_is_told(tmp_path: Path) -> None:
+def test_a_judge_that_holds_too_much_keeps_what_else_is_told(tmp_path):
     """With a version, which stands for the rest."""
     large = list(range(30_000))
     ends = RunnableLambda(lambda message: message.content == "yes" and bool(large))
@@ -938,7 +930,7 @@ def test_a_judge_that_holds_too_much_keeps_what_else_is_told(tmp_path: Path) -> 
         assert matcher.cost.calls == 1
 
 
-def test_no_secret_of_an_address_stands_in_a_signature() -> None:
+def test_no_secret_of_an_address_stands_in_a_signature():
     """Nor in that of a judge."""
     address = "https://user:hunter2@host/m?api_key=abc"
     judged = JudgeMatcher(chain(model=address)).signature
@@ -951,7 +943,7 @@ def test_no_secret_of_an_address_stands_in_a_signature() -> None:
     assert "abc" not in judged
 
 
-def test_a_prompt_with_a_function_is_the_same_again() -> None:
+def test_a_prompt_with_a_function_is_the_same_again():
     """Not by where in memory it lies."""
     functions = [lambda: "today" for _ in range(2)]
     one, other = (

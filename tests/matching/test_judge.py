@@ -24,7 +24,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import JsonOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import RunnableLambda
 from pydantic import BaseModel
 
 from krag_eval import (
@@ -46,17 +46,17 @@ PREDICTED = [["open daily at nine", "closed"], ["free", "it is 5 euros"]]
 FOUND = [(0, 1), (1, 1), (2, 2)]
 
 
-def holds(question: str, actual: str, predicted: str) -> bool:
+def holds(question, actual, predicted):
     return actual in predicted
 
 
-async def holds_async(question: str, actual: str, predicted: str) -> bool:
+async def holds_async(question, actual, predicted):
     await asyncio.sleep(0)
     return actual in predicted
 
 
 class HoldsAsync:
-    async def __call__(self, question: str, actual: str, predicted: str) -> float:
+    async def __call__(self, question, actual, predicted):
         return float(actual in predicted)
 
 
@@ -67,32 +67,32 @@ class Verdict(BaseModel):
 class Asked:
     """Answers as a function does, and remembers what it was asked."""
 
-    def __init__(self, answer: Callable[..., Any] = holds) -> None:
+    def __init__(self, answer=holds):
         self.answer = answer
         self.calls: list[tuple[Any, ...]] = []
         self._lock = threading.Lock()
 
-    def __call__(self, *texts: Any) -> Any:
+    def __call__(self, *texts):
         with self._lock:
             self.calls.append(texts)
         return self.answer(*texts)
 
 
-def queries(actual: Any = ACTUAL, predicted: Any = PREDICTED, labels: Any = QUESTIONS) -> QuerySet:
+def queries(actual=ACTUAL, predicted=PREDICTED, labels=QUESTIONS):
     return QuerySet.from_lists(actual, predicted, labels)
 
 
-def pairs_of(matcher: Matcher, asked: QuerySet | None = None) -> list[tuple[int, int]]:
+def pairs_of(matcher, asked=None):
     """Return items and ranks with a similarity above 0."""
     matches = matcher.match(asked or queries())
     return list(zip(matches.item.tolist(), matches.rank.tolist(), strict=True))
 
 
-def held(texts: dict[str, str]) -> bool:
+def held(texts):
     return holds(**texts)
 
 
-async def held_async(texts: dict[str, str]) -> bool:
+async def held_async(texts):
     return await holds_async(**texts)
 
 
@@ -124,26 +124,26 @@ JUDGES: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", JUDGES)
-def test_every_kind_of_judge_gives_the_same(kind: str) -> None:
+def test_every_kind_of_judge_gives_the_same(kind):
     """Sync or async, one pair or a batch, a plain value or a field."""
     judge, options = JUDGES[kind]
     assert pairs_of(JudgeMatcher(judge, **options)) == FOUND
 
 
-def test_it_works_where_a_loop_is_running() -> None:
+def test_it_works_where_a_loop_is_running():
     """As in a notebook."""
 
-    async def notebook() -> list[tuple[int, int]]:
+    async def notebook():
         return pairs_of(JudgeMatcher(holds_async))
 
     assert asyncio.run(notebook()) == FOUND
 
 
-def test_all_evaluations_share_a_loop() -> None:
+def test_all_evaluations_share_a_loop():
     """A client keeps connections, which are of no use in another loop than their own."""
     loops = []
 
-    async def judge(question: str, actual: str, predicted: str) -> bool:
+    async def judge(question, actual, predicted):
         loops.append(asyncio.get_running_loop())
         return actual in predicted
 
@@ -154,20 +154,20 @@ def test_all_evaluations_share_a_loop() -> None:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_judge_may_evaluate_by_itself(is_async: bool) -> None:
+def test_a_judge_may_evaluate_by_itself(is_async):
     """It waits for another judge, and must not keep that one from being asked."""
     inner = JudgeMatcher(holds_async)
 
-    def judge(question: str, actual: str, predicted: str) -> float:
+    def judge(question, actual, predicted):
         return inner.similarity(actual, predicted, question)
 
-    async def judge_async(question: str, actual: str, predicted: str) -> float:
+    async def judge_async(question, actual, predicted):
         return judge(question, actual, predicted)
 
     assert pairs_of(JudgeMatcher(judge_async if is_async else judge)) == FOUND
 
 
-def test_the_evaluator_takes_it() -> None:
+def test_the_evaluator_takes_it():
     """Items 1, 2 of the first query and 1 of the second: within k=1 two of three are found."""
     evaluator = OfflineRetrievalEvaluator(
         ACTUAL, PREDICTED, matcher=JudgeMatcher(holds), queries=QUESTIONS
@@ -175,7 +175,7 @@ def test_the_evaluator_takes_it() -> None:
     assert evaluator.calculate_recall(k=1) == {"micro_recall": 2 / 3, "macro_recall": 0.5}
 
 
-def test_queries_with_ids_for_labels_are_judged_by_their_questions(tmp_path: Path) -> None:
+def test_queries_with_ids_for_labels_are_judged_by_their_questions(tmp_path):
     """Two that ask the same are labelled by ids, of which a judge knows nothing."""
     rows = [{"id": name, "question": "When?", "actual": [name]} for name in ("a", "b")]
     texts = pd.DataFrame({"doc_id": ["a", "b"], "contents": ["at nine", "daily"]})
@@ -194,12 +194,12 @@ def test_queries_with_ids_for_labels_are_judged_by_their_questions(tmp_path: Pat
     assert dataset.evaluator(matcher="text").evaluate(k=1).labels == ["q1", "q2"]
 
 
-def test_a_number_is_a_similarity() -> None:
+def test_a_number_is_a_similarity():
     matcher = JudgeMatcher(lambda question, actual, predicted: 0.25, threshold=0.3)
     assert matcher.match(queries()).similarity.tolist() == [0.25] * 6
 
 
-def test_every_pair_of_a_query_is_judged_once() -> None:
+def test_every_pair_of_a_query_is_judged_once():
     """2 × 2 pairs and 1 × 2; none across queries, and none for the other threshold."""
     judge = Asked()
     evaluator = OfflineRetrievalEvaluator(
@@ -216,7 +216,7 @@ def test_every_pair_of_a_query_is_judged_once() -> None:
     assert sorted(judge.calls) == sorted(wanted)
 
 
-def test_the_same_texts_and_question_are_judged_once() -> None:
+def test_the_same_texts_and_question_are_judged_once():
     """The same texts under another question are another pair; NFD is NFC."""
     judge = Asked()
     matcher = JudgeMatcher(judge)
@@ -225,7 +225,7 @@ def test_the_same_texts_and_question_are_judged_once() -> None:
     assert sorted(judge.calls) == [("A?", "가", "가 1"), ("B?", "가", "가 1")]
 
 
-def test_blank_texts_are_not_judged() -> None:
+def test_blank_texts_are_not_judged():
     judge = Asked(lambda *texts: True)
     with pytest.warns(KragEvalWarning):
         pairs = pairs_of(JudgeMatcher(judge), queries([["a", " "]], [["", "b"]], ["?"]))
@@ -233,14 +233,14 @@ def test_blank_texts_are_not_judged() -> None:
     assert judge.calls == [("?", "a", "b")]
 
 
-def test_alternatives_are_judged_each() -> None:
+def test_alternatives_are_judged_each():
     asked = queries([[AnyOf(["x", "daily"])]], [["daily", "x x", "no"]], ["?"])
     judge = Asked()
     assert pairs_of(JudgeMatcher(judge), asked) == [(0, 1), (0, 2)]
     assert len(judge.calls) == 6
 
 
-def test_only_candidates_are_judged() -> None:
+def test_only_candidates_are_judged():
     """One alternative is in the first document, one in the second: two of four pairs are left."""
     judge = Asked(lambda *texts: True)
     matcher = JudgeMatcher(judge, candidates="contains")
@@ -249,7 +249,7 @@ def test_only_candidates_are_judged() -> None:
     assert sorted(judge.calls) == [("?", "daily", "daily"), ("?", "x", "x x")]
 
 
-def test_candidates_by_id_are_judged_for_every_item_of_that_id() -> None:
+def test_candidates_by_id_are_judged_for_every_item_of_that_id():
     """To the gate, two documents with one id are one; to the judge they are two texts."""
     truth = [{"page_content": text, "id": "7"} for text in ("one", "two")]
     found = [{"page_content": "both", "id": "7"}, {"page_content": "both", "id": "8"}]
@@ -258,7 +258,7 @@ def test_candidates_by_id_are_judged_for_every_item_of_that_id() -> None:
     assert sorted(judge.calls) == [("?", "one", "both"), ("?", "two", "both")]
 
 
-def test_it_combines_with_other_matchers() -> None:
+def test_it_combines_with_other_matchers():
     assert pairs_of(
         JudgeMatcher(lambda *texts: True)
         & Matcher.from_function(
@@ -267,7 +267,7 @@ def test_it_combines_with_other_matchers() -> None:
     ) == [(0, 1), (1, 1)]
 
 
-def test_without_questions_it_says_how_to_pass_them() -> None:
+def test_without_questions_it_says_how_to_pass_them():
     with pytest.raises(InvalidInput) as caught:
         OfflineRetrievalEvaluator(ACTUAL, PREDICTED, matcher=JudgeMatcher(holds)).calculate_recall(
             k=1
@@ -278,7 +278,7 @@ def test_without_questions_it_says_how_to_pass_them() -> None:
 
 
 @pytest.mark.parametrize("answer", ["yes", None, 1.5, -0.1, float("nan"), 1j, [True], {"a": 1}])
-def test_what_is_no_judgement_is_refused(answer: Any) -> None:
+def test_what_is_no_judgement_is_refused(answer):
     matcher = JudgeMatcher(lambda question, actual, predicted: answer)
     with pytest.raises(InvalidInput) as caught:
         matcher.match(queries())
@@ -286,7 +286,7 @@ def test_what_is_no_judgement_is_refused(answer: Any) -> None:
     assert (matcher.cost.judged, matcher.cost.failed) == (0, matcher.cost.calls)
 
 
-def test_a_judge_that_raises_stop_iteration_does_not_hang() -> None:
+def test_a_judge_that_raises_stop_iteration_does_not_hang():
     """A future cannot hold one; scripted stand-ins raise it when they run out of answers."""
     answers = iter([True])
     with pytest.raises(RuntimeError) as caught:
@@ -295,10 +295,10 @@ def test_a_judge_that_raises_stop_iteration_does_not_hang() -> None:
     assert "'When?'" in caught.value.__notes__[0]
 
 
-def test_a_judge_that_is_cancelled_has_failed() -> None:
+def test_a_judge_that_is_cancelled_has_failed():
     """In a notebook it would look as if the cell had been cancelled."""
 
-    async def cancelled(question: str, actual: str, predicted: str) -> bool:
+    async def cancelled(question, actual, predicted):
         raise asyncio.CancelledError
 
     matcher = JudgeMatcher(cancelled)
@@ -308,10 +308,10 @@ def test_a_judge_that_is_cancelled_has_failed() -> None:
     assert matcher.cost.failed == matcher.cost.calls
 
 
-def test_a_judge_that_exits_does_not_stop_others() -> None:
+def test_a_judge_that_exits_does_not_stop_others():
     """It raises its own exception, and what asks judges lives on."""
 
-    async def exits(question: str, actual: str, predicted: str) -> bool:
+    async def exits(question, actual, predicted):
         raise SystemExit(3)
 
     with pytest.raises(SystemExit):
@@ -330,27 +330,27 @@ def test_a_judge_that_exits_does_not_stop_others() -> None:
         lambda predicted, expected, query: True,
     ],
 )
-def test_a_judge_that_takes_other_texts_is_refused(judge: Any) -> None:
+def test_a_judge_that_takes_other_texts_is_refused(judge):
     with pytest.raises(InvalidInput) as caught:
         JudgeMatcher(judge)
     assert caught.value.argument == "judge"
 
 
 @pytest.mark.parametrize("answer", [[True], True, "yes", {"a": 1}, {True, False}])
-def test_a_batch_of_another_length_is_refused(answer: Any) -> None:
+def test_a_batch_of_another_length_is_refused(answer):
     matcher = JudgeMatcher(lambda question, actual, predicted: answer, batch_size=2)
     with pytest.raises(InvalidInput) as caught:
         matcher.match(queries())
     assert caught.value.argument == "judge"
 
 
-def test_no_more_than_asked_for_at_a_time() -> None:
+def test_no_more_than_asked_for_at_a_time():
     """And as many as that, when they wait for each other."""
     together = threading.Barrier(4)
     running = [0, 0]
     lock = threading.Lock()
 
-    def judge(question: str, actual: str, predicted: str) -> bool:
+    def judge(question, actual, predicted):
         with lock:
             running[0] += 1
             running[1] = max(running)
@@ -371,10 +371,10 @@ class QuotaError(Exception):
 class Limited:
     """Answers so many times, and then no more."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n):
         self.n = n
 
-    def __call__(self, question: str, actual: str, predicted: str) -> bool:
+    def __call__(self, question, actual, predicted):
         if self.n == 0:
             raise QuotaError("used up")
         self.n -= 1
@@ -382,7 +382,7 @@ class Limited:
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_what_was_judged_is_kept_when_call_100_fails(on_disk: bool, tmp_path: Path) -> None:
+def test_what_was_judged_is_kept_when_call_100_fails(on_disk, tmp_path):
     """The error is the judge's own, and a note names the query and the pair."""
     judge = Limited(99)
     options: dict[str, Any] = {"max_concurrency": 1, "version": "1", "name": "limited"}
@@ -402,7 +402,7 @@ def test_what_was_judged_is_kept_when_call_100_fails(on_disk: bool, tmp_path: Pa
     assert (again.cost.judged - (0 if on_disk else 99), again.cost.kept) == (21, 99)
 
 
-def test_too_many_calls_are_refused_before_the_first() -> None:
+def test_too_many_calls_are_refused_before_the_first():
     judge = Asked()
     with pytest.raises(InvalidInput) as caught:
         JudgeMatcher(judge, max_calls=5).match(queries())
@@ -411,19 +411,19 @@ def test_too_many_calls_are_refused_before_the_first() -> None:
     assert pairs_of(JudgeMatcher(judge, max_calls=6)) == FOUND
 
 
-def test_the_bar_says_how_many_calls_there_will_be(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bar_says_how_many_calls_there_will_be(capsys):
     JudgeMatcher(holds, progress=True).match(queries())
     assert "6.00/6.00" in (told := capsys.readouterr().err) or "6/6" in told
 
 
-def chain(prompt: str, usage: dict[str, int] | None = None) -> Runnable[Any, Any]:
+def chain(prompt, usage=None):
     """Return a prompt, a model and a parser; whoever is asked says yes."""
     message = AIMessage('{"relevant": true}', usage_metadata=usage)
     model = GenericFakeChatModel(messages=iter([message] * 100))
     return ChatPromptTemplate.from_template(prompt) | model | JsonOutputParser()
 
 
-def test_tokens_are_counted_where_a_model_reports_them() -> None:
+def test_tokens_are_counted_where_a_model_reports_them():
     """6 pairs of 10 and 2 tokens."""
     judge = chain("{question} {actual} {predicted}", {
         "input_tokens": 10, "output_tokens": 2, "total_tokens": 12
@@ -433,7 +433,7 @@ def test_tokens_are_counted_where_a_model_reports_them() -> None:
     assert (matcher.cost.input_tokens, matcher.cost.output_tokens) == (60, 12)
 
 
-def test_two_prompts_are_two_signatures() -> None:
+def test_two_prompts_are_two_signatures():
     """Of a Runnable as of a function, and a version tells them apart as well."""
     prompts = "{question} {actual} {predicted}", "Strictly: {question} {actual} {predicted}"
     signatures = {JudgeMatcher(chain(one)).signature for one in prompts}
@@ -443,7 +443,7 @@ def test_two_prompts_are_two_signatures() -> None:
     assert JudgeMatcher(chain(prompts[0])).signature == JudgeMatcher(chain(prompts[0])).signature
 
 
-def test_a_signature_says_what_it_does_not_know() -> None:
+def test_a_signature_says_what_it_does_not_know():
     assert re.fullmatch(r"judge\(judge=holds#[0-9a-f]{12}\)", JudgeMatcher(holds).signature)
     assert JudgeMatcher(holds, version="1").signature == "judge(judge=holds,version=1)"
     hidden = iter("ab")
@@ -453,7 +453,7 @@ def test_a_signature_says_what_it_does_not_know() -> None:
     assert named.signature.endswith(">=0.8)")
 
 
-def test_another_judge_version_prompt_or_text_is_another_judgement(tmp_path: Path) -> None:
+def test_another_judge_version_prompt_or_text_is_another_judgement(tmp_path):
     """Each of these asks anew in the same file, and none asks twice."""
     file = tmp_path / "judged.sqlite"
     judge = Asked()
@@ -467,7 +467,7 @@ def test_another_judge_version_prompt_or_text_is_another_judgement(tmp_path: Pat
         assert len(judge.calls) == n
 
 
-def test_another_field_of_an_output_is_another_judgement(tmp_path: Path) -> None:
+def test_another_field_of_an_output_is_another_judgement(tmp_path):
     """The same model and prompt say both."""
     judge = RunnableLambda(lambda texts: {"relevant": 1.0, "complete": 0.0})
     found = {}
@@ -479,7 +479,7 @@ def test_another_field_of_an_output_is_another_judgement(tmp_path: Path) -> None
     assert [*found.values()] == [1.0, 0.0]
 
 
-def test_a_file_keeps_no_text(tmp_path: Path) -> None:
+def test_a_file_keeps_no_text(tmp_path):
     file = tmp_path / "judged.sqlite"
     JudgeMatcher(holds, version="v-name", cache=file).match(queries())
     kept = file.read_bytes()
@@ -487,11 +487,11 @@ def test_a_file_keeps_no_text(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["judged.sqlite"]
 
 
-def test_a_file_needs_to_know_whose_judgements_it_keeps(tmp_path: Path) -> None:
+def test_a_file_needs_to_know_whose_judgements_it_keeps(tmp_path):
     """By its source and what it holds, or by a version where these cannot be told."""
     hidden = iter("ab")
 
-    def judge(question: str, actual: str, predicted: str) -> bool:
+    def judge(question, actual, predicted):
         return bool(hidden)
 
     with pytest.raises(InvalidInput) as caught:
@@ -502,7 +502,7 @@ def test_a_file_needs_to_know_whose_judgements_it_keeps(tmp_path: Path) -> None:
     JudgeMatcher(holds, cache=tmp_path / "judged.sqlite")
 
 
-def test_other_files_are_left_as_they_are(tmp_path: Path) -> None:
+def test_other_files_are_left_as_they_are(tmp_path):
     text, other = tmp_path / "notes.txt", tmp_path / "other.sqlite"
     text.write_text("These are my notes. " * 100, "utf-8")
     opened = sqlite3.connect(other)
@@ -516,15 +516,15 @@ def test_other_files_are_left_as_they_are(tmp_path: Path) -> None:
         assert (file.read_bytes() if file.exists() else None) == before
 
 
-def damaged(file: Path) -> None:
+def damaged(file):
     """Overwrite a page with what is none."""
     content = bytearray(file.read_bytes())
     content[4096 : 2 * 4096] = b"\xff" * 4096
     file.write_bytes(content)
 
 
-def with_sql(*commands: str) -> Callable[[Path], None]:
-    def change(file: Path) -> None:
+def with_sql(*commands):
+    def change(file):
         opened = sqlite3.connect(file)
         with opened:
             for command in commands:
@@ -556,7 +556,7 @@ MISHAPS: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("mishap", MISHAPS)
-def test_a_file_that_is_not_whole_is_named_and_left_as_it_is(mishap: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_whole_is_named_and_left_as_it_is(mishap, tmp_path):
     """Nobody is asked, nothing is lost, and no error is a bare one of SQLite."""
     file = tmp_path / "judged.sqlite"
     many = queries([["d"]], [[f"d{i}" for i in range(400)]], ["?"])
@@ -573,7 +573,7 @@ def test_a_file_that_is_not_whole_is_named_and_left_as_it_is(mishap: str, tmp_pa
     assert file.read_bytes() == before
 
 
-def test_a_file_that_is_damaged_while_it_is_used_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_damaged_while_it_is_used_is_named(tmp_path):
     """What was judged stays in the matcher, and is written when the file is there again."""
     file, moved = tmp_path / "judged.sqlite", tmp_path / "moved.sqlite"
     matcher = JudgeMatcher(holds, version="1", cache=file)
@@ -587,16 +587,14 @@ def test_a_file_that_is_damaged_while_it_is_used_is_named(tmp_path: Path) -> Non
     assert file.read_bytes() == b"cut" * 2000
 
 
-def test_a_lock_is_named_and_what_was_judged_is_written_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_is_named_and_what_was_judged_is_written_later(tmp_path, monkeypatch):
     """No other file is advised: it would be judged, and paid, twice."""
     monkeypatch.setattr("krag_eval.matching.judge._SECONDS_FOR_OTHERS", 0.2)
     file = tmp_path / "judged.sqlite"
     JudgeMatcher(holds, version="1", cache=file).match(queries([["x"]], [["y"]], ["?"]))
     other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
 
-    def judge(question: str, actual: str, predicted: str) -> bool:
+    def judge(question, actual, predicted):
         if not other.in_transaction:
             other.execute("BEGIN IMMEDIATE")
         return True
@@ -632,7 +630,7 @@ print(matcher.cost.judged, matcher.cost.kept)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_a_killed_run_asks_only_for_the_rest(tmp_path: Path) -> None:
+def test_a_killed_run_asks_only_for_the_rest(tmp_path):
     """Killed three times at some point; at most the calls under way are asked again."""
     command = [sys.executable, "-c", SLOW, str(tmp_path / "judged.sqlite")]
     asked = 0
@@ -650,7 +648,7 @@ def test_a_killed_run_asks_only_for_the_rest(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
-def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
+def test_ctrl_c_loses_nothing(tmp_path):
     """The calls under way end and are kept, and no other begins."""
     command = [sys.executable, "-c", SLOW, str(tmp_path / "judged.sqlite")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:
@@ -664,19 +662,19 @@ def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
     assert done.stdout.split() == [str(400 - asked), str(asked)]
 
 
-def _judged_in_a_process(file: str, barrier: Any, answers: Any) -> None:
+def _judged_in_a_process(file, barrier, answers):
     matcher = JudgeMatcher(_waits_a_little, version="1", cache=file, max_concurrency=4)
     barrier.wait(60)
     documents = [f"d{i}" for i in range(100)]
     answers.put(len(matcher.match(QuerySet.from_lists([["d"]], [documents], ["?"]))))
 
 
-def _waits_a_little(question: str, actual: str, predicted: str) -> bool:
+def _waits_a_little(question, actual, predicted):
     time.sleep(0.001)
     return actual in predicted
 
 
-def test_several_processes_share_a_file(tmp_path: Path) -> None:
+def test_several_processes_share_a_file(tmp_path):
     """They make it at the same time, and each gets all judgements."""
     file = str(tmp_path / "judged.sqlite")
     context = multiprocessing.get_context("spawn")
@@ -695,7 +693,7 @@ def test_several_processes_share_a_file(tmp_path: Path) -> None:
     assert len(matcher.match(QuerySet.from_lists([["d"]], [documents], ["?"]))) == 100
 
 
-def test_it_travels_to_other_processes() -> None:
+def test_it_travels_to_other_processes():
     matcher = pickle.loads(pickle.dumps(JudgeMatcher(holds)))
     assert pairs_of(matcher) == FOUND
     evaluator = OfflineRetrievalEvaluator(
@@ -726,7 +724,7 @@ def test_it_travels_to_other_processes() -> None:
         ("cache", ":memory:", InvalidInput),
     ],
 )
-def test_options_are_checked(argument: str, value: Any, kind: type[Exception]) -> None:
+def test_options_are_checked(argument, value, kind):
     with pytest.raises(kind) as caught:
         JudgeMatcher(**{"judge": holds, argument: value})
     assert caught.value.argument == argument  # type: ignore[attr-defined]
@@ -735,20 +733,20 @@ def test_options_are_checked(argument: str, value: Any, kind: type[Exception]) -
 class Strict(Matcher):
     """Looks at the question, pair by pair."""
 
-    def similarity(self, actual: Any, predicted: Any, *, question: str) -> float:
+    def similarity(self, actual, predicted, *, question):
         return float(question.rstrip("?").lower() in predicted.page_content)
 
 
 class Together(Matcher):
     """Looks at the question, many pairs at a time, prepared."""
 
-    def prepare(self, text: str) -> str:
+    def prepare(self, text):
         return text.upper()
 
-    def similarity(self, actual: Any, predicted: Any) -> float:
+    def similarity(self, actual, predicted):
         raise AssertionError("pairs come together")
 
-    def similarities(self, actual: Any, predicted: Any, question: str = "") -> Any:
+    def similarities(self, actual, predicted, question=""):
         return np.array(
             [[float(question.rstrip("?").upper() in p) for p in predicted] for _ in actual]
         )
@@ -757,13 +755,13 @@ class Together(Matcher):
 class Maybe(Matcher):
     """Looks at the question if there is one."""
 
-    def similarity(self, actual: Any, predicted: Any, question: str = "b?") -> float:
+    def similarity(self, actual, predicted, question="b?"):
         return float(question.rstrip("?") in predicted.page_content)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("matcher", [Strict(), Together(), Maybe()])
-def test_a_matcher_of_a_users_own_gets_the_question(matcher: Matcher, n_jobs: int | None) -> None:
+def test_a_matcher_of_a_users_own_gets_the_question(matcher, n_jobs):
     """A is in the first document of its query, b in the second of its own."""
     evaluator = OfflineRetrievalEvaluator(
         [["x"], ["x"]], [["a", "b"], ["a", "b"]], matcher=matcher, queries=["A?".lower(), "b?"],
@@ -772,7 +770,7 @@ def test_a_matcher_of_a_users_own_gets_the_question(matcher: Matcher, n_jobs: in
     assert evaluator.calculate_mrr(k=2) == {"mrr": 0.75}
 
 
-def test_where_no_question_is_known_a_default_stands() -> None:
+def test_where_no_question_is_known_a_default_stands():
     lists = [["x"], ["x"]], [["a", "b"], ["a", "b"]]
     assert OfflineRetrievalEvaluator(*lists, matcher=Maybe()).calculate_mrr(k=2) == {"mrr": 0.5}
     with pytest.raises(InvalidInput) as caught:
@@ -780,7 +778,7 @@ def test_where_no_question_is_known_a_default_stands() -> None:
     assert caught.value.argument == "queries"
 
 
-def test_a_diagnosis_asks_with_the_question() -> None:
+def test_a_diagnosis_asks_with_the_question():
     """In deeper lists; an index knows no questions, so a judge cannot search it."""
     seen = Asked()
     evaluator = OfflineRetrievalEvaluator(
@@ -796,7 +794,7 @@ def test_a_diagnosis_asks_with_the_question() -> None:
     assert caught.value.argument == "index"
 
 
-def test_a_combination_looks_at_what_its_parts_look_at() -> None:
+def test_a_combination_looks_at_what_its_parts_look_at():
     """The question, if one of them does."""
     lists = [["x"]], [["a", "b"]]
     both = Strict() & Matcher.from_function(lambda actual, predicted: 1.0, name="yes")

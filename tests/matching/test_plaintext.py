@@ -43,7 +43,7 @@ MARKUP = st.text(
         ("<script>let x</script>", " let x "),
     ],
 )
-def test_tags_of_html_are_no_words(text: str, read: str) -> None:
+def test_tags_of_html_are_no_words(text, read):
     assert plain(text) == read
 
 
@@ -65,11 +65,11 @@ def test_tags_of_html_are_no_words(text: str, read: str) -> None:
         "1 <2> 3",
     ],
 )
-def test_what_is_no_tag_stays(text: str) -> None:
+def test_what_is_no_tag_stays(text):
     assert plain(text) == text
 
 
-def test_elements_without_an_end_are_tags() -> None:
+def test_elements_without_an_end_are_tags():
     # https://html.spec.whatwg.org/multipage/syntax.html#void-elements, and "param"
     void = "area,base,br,col,embed,hr,img,input,link,meta,param,source,track,wbr"
     assert {plain(f"<{name}>").strip() for name in void.split(",")} == {""}
@@ -78,15 +78,15 @@ def test_elements_without_an_end_are_tags() -> None:
 class _Text(HTMLParser):
     """Python's own reader of HTML: the text between tags, entities decoded."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.words: list[str] = []
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.words += data.split()
 
 
-def test_a_table_reads_as_pythons_parser_reads_it() -> None:
+def test_a_table_reads_as_pythons_parser_reads_it():
     table = """<table border="1" class='wide'><thead><tr><th>Year</th><th>R&amp;D</th></tr></thead>
     <tbody><tr><td align=right>2023</td><td>&euro;&nbsp;5</td></tr></tbody></table>"""
     parser = _Text()
@@ -108,7 +108,7 @@ def test_a_table_reads_as_pythons_parser_reads_it() -> None:
         ("&#128;", "€"),  # as browsers read it
     ],
 )
-def test_entities_are_decoded(text: str, read: str) -> None:
+def test_entities_are_decoded(text, read):
     assert plain(text) == read == html.unescape(text)
 
 
@@ -119,7 +119,7 @@ def test_entities_are_decoded(text: str, read: str) -> None:
         "&#99999999999;", "&#x;",
     ],
 )  # fmt: skip
-def test_an_ampersand_that_begins_no_entity_stays(text: str) -> None:
+def test_an_ampersand_that_begins_no_entity_stays(text):
     assert plain(text) == text
 
 
@@ -139,7 +139,7 @@ def test_an_ampersand_that_begins_no_entity_stays(text: str) -> None:
         ("[1]: https://example.org/a 'A title'\nx", "[1]\nx"),
     ],
 )
-def test_targets_of_links_are_no_words(text: str, read: str) -> None:
+def test_targets_of_links_are_no_words(text, read):
     assert plain(text) == read
 
 
@@ -155,7 +155,7 @@ def test_targets_of_links_are_no_words(text: str, read: str) -> None:
         "[text](https://example.org/no-end",
     ],
 )
-def test_what_is_no_target_stays(text: str) -> None:
+def test_what_is_no_target_stays(text):
     assert plain(text) == text
 
 
@@ -169,7 +169,7 @@ def test_what_is_no_target_stays(text: str) -> None:
         ("(**H**ello", "(Hello"),
     ],
 )
-def test_marks_in_pairs_are_no_gaps(text: str, read: str) -> None:
+def test_marks_in_pairs_are_no_gaps(text, read):
     assert plain(text) == read
 
 
@@ -188,7 +188,7 @@ def test_marks_in_pairs_are_no_gaps(text: str, read: str) -> None:
         "~5 and ~6",
     ],
 )
-def test_marks_that_mark_nothing_stay(text: str) -> None:
+def test_marks_that_mark_nothing_stay(text):
     assert plain(text) == text
 
 
@@ -197,13 +197,13 @@ def test_marks_that_mark_nothing_stay(text: str) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"])
 @pytest.mark.parametrize("hyphen", ["-", "\u2010", "\u00ad"])
-def test_a_word_hyphenated_at_a_line_end_is_one_word(hyphen: str, end: str) -> None:
+def test_a_word_hyphenated_at_a_line_end_is_one_word(hyphen, end):
     assert plain(f"inter{hyphen}{end}national") == "international"
     assert plain(f"inter{hyphen} \t{end}  national") == "international"
     assert plain(f"Größen{hyphen}{end}änderung") == "Größenänderung"
 
 
-def test_a_hyphen_before_a_tag_for_a_line_break_counts_as_well() -> None:
+def test_a_hyphen_before_a_tag_for_a_line_break_counts_as_well():
     assert plain("inter-<br>national") == "international"
 
 
@@ -219,7 +219,7 @@ def test_a_hyphen_before_a_tag_for_a_line_break_counts_as_well() -> None:
         "서울-\n부산",  # no case
     ],
 )
-def test_other_hyphens_stay(text: str) -> None:
+def test_other_hyphens_stay(text):
     assert plain(text) == text
 
 
@@ -241,7 +241,7 @@ def test_other_hyphens_stay(text: str) -> None:
         ("매출 1,234,567원", "매출 1234567원"),
     ],
 )
-def test_groups_of_digits_are_one_number(text: str, read: str) -> None:
+def test_groups_of_digits_are_one_number(text, read):
     assert plain(text) == read
 
 
@@ -263,7 +263,7 @@ def test_groups_of_digits_are_one_number(text: str, read: str) -> None:
         "100,20,300",
     ],
 )
-def test_digits_that_are_no_group_stay(text: str) -> None:
+def test_digits_that_are_no_group_stay(text):
     """Some could be meant; none can be nothing else."""
     assert plain(text) == text
 
@@ -288,7 +288,7 @@ def test_digits_that_are_no_group_stay(text: str) -> None:
         ("no number, not even five", []),
     ],
 )
-def test_numbers_are_runs_of_digits_by_their_value(text: str, numbers: list[str]) -> None:
+def test_numbers_are_runs_of_digits_by_their_value(text, numbers):
     assert numbers_in(text) == numbers
 
 
@@ -299,13 +299,13 @@ def test_numbers_are_runs_of_digits_by_their_value(text: str, numbers: list[str]
 @settings(max_examples=300, deadline=None)
 @example("<b>\u0338")
 @example("a-\ne\u0301")
-def test_composed_and_decomposed_texts_read_the_same(text: str) -> None:
+def test_composed_and_decomposed_texts_read_the_same(text):
     read = {plain(unicodedata.normalize(form, text)) for form in ("NFC", "NFD")}
     assert len({unicodedata.normalize("NFC", one) for one in read}) == 1
 
 
 @given(st.text(st.sampled_from("abcé .!?\n가나—"), max_size=60))
-def test_a_text_without_markup_is_left_alone(text: str) -> None:
+def test_a_text_without_markup_is_left_alone(text):
     assert plain(text) == unicodedata.normalize("NFC", text)
 
 
@@ -318,7 +318,7 @@ def test_a_text_without_markup_is_left_alone(text: str) -> None:
         "1,", "1,234", "1,234,", "12,34,", "1.234.", "1'234", "1\u00a0234", "1.", "é-\u00ad\n",
     ],
 )  # fmt: skip
-def test_no_text_takes_more_than_its_length(piece: str) -> None:
+def test_no_text_takes_more_than_its_length(piece):
     """A million characters of what may begin something: quadratic, it would take hours."""
     for text in (piece * (1_000_000 // len(piece)), piece + " " * 1_000_000 + piece):
         assert len(plain(text)) <= len(text)

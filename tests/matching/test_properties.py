@@ -52,7 +52,7 @@ _ASCII_WORDS = "the fee is 5 euros a day per book and year"
 ASCII_WORDS = st.sampled_from(_ASCII_WORDS.split())
 
 
-def texts(matcher: Matcher, min_size: int = 1) -> st.SearchStrategy[str]:
+def texts(matcher, min_size=1):
     """Draw texts the matcher's tokenizer can read."""
     ascii_only = "rouge_score" in matcher.signature
     words = ASCII_WORDS if ascii_only else WORDS
@@ -61,9 +61,7 @@ def texts(matcher: Matcher, min_size: int = 1) -> st.SearchStrategy[str]:
     return st.lists(words, min_size=least, max_size=12).map(" ".join)
 
 
-def batch(
-    matcher: Matcher, actual: list[str], predicted: list[str]
-) -> dict[tuple[int, int], float]:
+def batch(matcher, actual, predicted):
     """Score all pairs in one run; pairs that are not there have similarity 0.
 
     Each actual text is a query of its own, since coverage reads a query in one way, by words or by
@@ -80,7 +78,7 @@ def batch(
 @every_matcher
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_identical_texts_score_one(matcher: Matcher, data: st.DataObject) -> None:
+def test_identical_texts_score_one(matcher, data):
     """A text is as similar to itself as can be."""
     text = data.draw(texts(matcher))
     assert batch(matcher, [text], [text]) == {(0, 0): 1.0}
@@ -89,7 +87,7 @@ def test_identical_texts_score_one(matcher: Matcher, data: st.DataObject) -> Non
 @every_matcher
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_a_pair_scores_the_same_alone_and_in_a_batch(matcher: Matcher, data: st.DataObject) -> None:
+def test_a_pair_scores_the_same_alone_and_in_a_batch(matcher, data):
     """What else is compared in the same run changes no digit; all are in [0, 1]."""
     actual = data.draw(st.lists(texts(matcher), min_size=1, max_size=5, unique=True))
     predicted = data.draw(st.lists(texts(matcher), min_size=1, max_size=5))
@@ -102,7 +100,7 @@ def test_a_pair_scores_the_same_alone_and_in_a_batch(matcher: Matcher, data: st.
 
 
 @every_matcher
-def test_texts_without_a_word_in_common_are_far_below_the_threshold(matcher: Matcher) -> None:
+def test_texts_without_a_word_in_common_are_far_below_the_threshold(matcher):
     """Two sentences on different matters, without a shared word."""
     if matcher.signature.startswith("embedding"):
         matcher = EmbeddingMatcher(_Orthogonal(), 0.7)
@@ -117,17 +115,17 @@ def test_texts_without_a_word_in_common_are_far_below_the_threshold(matcher: Mat
 class _Orthogonal:
     """One axis per text seen."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.seen: list[str] = []
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+    def embed_documents(self, texts):
         self.seen += [text for text in texts if text not in self.seen]
         return [[float(self.seen.index(text) == axis) for axis in range(8)] for text in texts]
 
 
 @every_matcher
 @pytest.mark.parametrize("blank", ["", " ", "\n\t", "\u3000"])
-def test_a_blank_text_matches_nothing_not_even_itself(matcher: Matcher, blank: str) -> None:
+def test_a_blank_text_matches_nothing_not_even_itself(matcher, blank):
     """Nothing says nothing, on either side."""
     assert batch(matcher, [blank, "the fee is"], [blank, "a day and"]).keys() <= {(1, 1)}
     assert matcher.similarity(blank, blank) == 0.0
@@ -136,7 +134,7 @@ def test_a_blank_text_matches_nothing_not_even_itself(matcher: Matcher, blank: s
 @every_matcher
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_any_of_takes_its_best_alternative(matcher: Matcher, data: st.DataObject) -> None:
+def test_any_of_takes_its_best_alternative(matcher, data):
     """An item with several alternatives is as similar as the most similar of them."""
     first, second, predicted = (data.draw(texts(matcher)) for _ in range(3))
     assume(first != second)
@@ -152,7 +150,7 @@ def test_any_of_takes_its_best_alternative(matcher: Matcher, data: st.DataObject
     [matcher for matcher in MATCHERS if "rouge_score" not in matcher.signature],
     ids=lambda matcher: matcher.signature,
 )
-def test_both_spellings_of_hangul_are_one_text(matcher: Matcher) -> None:
+def test_both_spellings_of_hangul_are_one_text(matcher):
     """NFC and NFD differ in bytes, not in what they say."""
     composed = "서울은 대한민국의 수도입니다"
     decomposed = unicodedata.normalize("NFD", composed)
@@ -161,7 +159,7 @@ def test_both_spellings_of_hangul_are_one_text(matcher: Matcher) -> None:
 
 
 @every_matcher
-def test_the_same_answer_twice(matcher: Matcher) -> None:
+def test_the_same_answer_twice(matcher):
     """A matcher keeps nothing from one run that changes the next."""
     actual, predicted = [["the fee is 5 euros a day"]] * 2, [["the fee is 5 euros", "a day"]] * 2
     with warnings.catch_warnings():

@@ -18,7 +18,6 @@ from krag_eval import (
 from krag_eval.documents import QuerySet
 from krag_eval.errors import Refusal
 from krag_eval.matching.base import resolve_matcher
-from krag_eval.matching.joins import Matches
 from krag_eval.matching.numbering import numbered
 from krag_eval.matching.parallel import processes
 from krag_eval.matching.pieces import held_anywhere
@@ -32,19 +31,17 @@ PART = "refunds are paid within seven days"  # six of them
 JAPANESE = "払い戻しは取り消しの日から七日以内に行われます"
 
 
-def matched(
-    actual: list[list[object]], predicted: list[list[str]], matcher: str | CoverageMatcher
-) -> Matches:
+def matched(actual, predicted, matcher):
     return resolve_matcher(matcher).match(QuerySet.from_lists(actual, predicted))
 
 
-def found(matches: Matches) -> list[tuple[int, int, float]]:
+def found(matches):
     return list(
         zip(matches.item.tolist(), matches.rank.tolist(), matches.similarity.tolist(), strict=True)
     )
 
 
-def test_each_query_is_read_by_its_own_script() -> None:
+def test_each_query_is_read_by_its_own_script():
     """By letters the Korean passage is whole; six of nine English words are a share of 2/3."""
     actual: list[list[object]] = [[KOREAN], [ENGLISH], [JAPANESE]]
     predicted = [[ENGLISH, UNSPACED], [KOREAN, PART], ["。" + JAPANESE]]
@@ -52,7 +49,7 @@ def test_each_query_is_read_by_its_own_script() -> None:
     assert found(matches) == [(0, 2, 1.0), (1, 2, 6 / 9), (2, 1, 1.0)]
 
 
-def test_words_and_letters_are_each_querys_own_unit() -> None:
+def test_words_and_letters_are_each_querys_own_unit():
     """Token sums count the letters of the first query (25, spaces apart), the second's words."""
     matches = matched([[KOREAN], [ENGLISH]], [[KOREAN], [KOREAN, ENGLISH]], "coverage")
     assert matches.pieces is not None
@@ -63,7 +60,7 @@ def test_words_and_letters_are_each_querys_own_unit() -> None:
 
 
 @pytest.mark.parametrize("matcher", ["coverage", "coverage(tokenizer=letters)"])
-def test_all_ground_truth_of_a_query_decides_together(matcher: str) -> None:
+def test_all_ground_truth_of_a_query_decides_together(matcher):
     """Two English passages of the query outweigh the Korean one, which is then read by words."""
     english = [ENGLISH, "Books may be kept for four weeks and films for one week"]
     for actual in ([KOREAN, *english], [AnyOf([KOREAN, *english])]):
@@ -71,7 +68,7 @@ def test_all_ground_truth_of_a_query_decides_together(matcher: str) -> None:
         assert len(matches) == (matcher != "coverage")
 
 
-def test_english_is_read_as_by_words() -> None:
+def test_english_is_read_as_by_words():
     """To the digit, whatever else is in the file."""
     actual: list[list[object]] = [[ENGLISH, "Closed on Mondays"], [KOREAN]]
     predicted = [[PART, "We are closed on Mondays.", ENGLISH], [UNSPACED]]
@@ -99,11 +96,11 @@ def test_english_is_read_as_by_words() -> None:
         ("ㅇ 신청 기간", "신청기간", 1.0),
     ],
 )
-def test_a_run_holds_a_number_whole_or_not(truth: str, document: str, similarity: float) -> None:
+def test_a_run_holds_a_number_whole_or_not(truth, document, similarity):
     assert CoverageMatcher().similarity(truth, document) == similarity
 
 
-def test_another_number_costs_all_its_digits_and_two_letters() -> None:
+def test_another_number_costs_all_its_digits_and_two_letters():
     """Of 30 letters, a year of four digits after eleven: of fifteen behind it thirteen stay."""
     truth = "우리시의예산은모두합쳐2024년에는삼백이십억원으로정해졌다"
     before, after = 11, 15
@@ -134,25 +131,25 @@ BEFORE, BEHIND = "우리시는모두합쳐지난해에", "을청년에게나누�
         (f"{BEFORE}3억원{BEHIND}", f"{BEFORE}4억원{BEHIND} 3억원{BEHIND}", 1.0),
     ],
 )
-def test_a_number_and_its_unit_are_one_amount(truth: str, document: str, similarity: float) -> None:
+def test_a_number_and_its_unit_are_one_amount(truth, document, similarity):
     assert CoverageMatcher().similarity(truth, document) == similarity
     assert CoverageMatcher().similarity(truth, truth) == 1.0
 
 
-def test_the_shorter_text_is_asked_for_amounts_of_the_ground_truth() -> None:
+def test_the_shorter_text_is_asked_for_amounts_of_the_ground_truth():
     """Of the document's 15 letters, 4억원 is not the ground truth's 3억원."""
     truth, document = f"{BEFORE}3억원{BEHIND}", f"4억원{BEHIND}"
     assert CoverageMatcher(direction="either").similarity(truth, document) == 12 / 15
 
 
-def test_runs_found_anywhere_keep_amounts() -> None:
+def test_runs_found_anywhere_keep_amounts():
     """Of the 27 letters, 24; of texts taken out of others, too."""
     tokens = numbered(letter_tokens, [f"{BEFORE}3억원{BEHIND}", f"{BEFORE}4억원{BEHIND}"])
     wanted, others = tokens.take(np.array([0])), tokens.take(np.array([1]))
     assert wanted.counted(held_anywhere(wanted, [others], 12)).tolist() == [24]
 
 
-def test_amounts_of_one_query_are_nothing_to_the_words_of_another() -> None:
+def test_amounts_of_one_query_are_nothing_to_the_words_of_another():
     """Of eight words seven are held, though among letters 3 comes first, as Books does here."""
     truth = "Books may be kept for at most weeks"
     matches = matched(
@@ -163,7 +160,7 @@ def test_amounts_of_one_query_are_nothing_to_the_words_of_another() -> None:
     assert found(matches) == [(0, 1, 7 / 8), (1, 1, 1.0)]
 
 
-def test_among_words_there_are_no_amounts() -> None:
+def test_among_words_there_are_no_amounts():
     """Six of seven words, whatever the lost one is."""
     truth = "we paid 30 million euros for it"
     document = truth.replace("30", "40")
@@ -176,7 +173,7 @@ def test_among_words_there_are_no_amounts() -> None:
 
 @pytest.mark.parametrize("gap", [" ", "\n", "\r\n", "\u00a0"])
 @pytest.mark.parametrize("matcher", ["coverage", "coverage(tokenizer=letters)"])
-def test_a_gap_inside_a_number_is_closed(matcher: str, gap: str) -> None:
+def test_a_gap_inside_a_number_is_closed(matcher, gap):
     assert resolve_matcher(matcher).similarity("2024년 예산", f"20{gap}24년 예산") == 1.0
 
 
@@ -194,11 +191,11 @@ def test_a_gap_inside_a_number_is_closed(matcher: str, gap: str) -> None:
         ("2024년과 20 24년", "앞 2024년과 20 24년 뒤", 1.0),  # as in the ground truth
     ],
 )
-def test_which_gaps_are_inside_a_number(truth: str, document: str, similarity: float) -> None:
+def test_which_gaps_are_inside_a_number(truth, document, similarity):
     assert CoverageMatcher().similarity(truth, document) == similarity
 
 
-def test_gaps_are_closed_for_each_query_alone() -> None:
+def test_gaps_are_closed_for_each_query_alone():
     """The first and third ask for 2024, with any of their texts; the second for 24."""
     document = "20 24년 예산"
     actual: list[list[object]] = [
@@ -213,18 +210,18 @@ def test_gaps_are_closed_for_each_query_alone() -> None:
         assert matches.pieces.document_tokens.tolist() == [7, 7, 2, 7]
 
 
-def test_digits_without_end_are_looked_through_once() -> None:
+def test_digits_without_end_are_looked_through_once():
     """Looked for from each digit anew, gaps would take minutes here."""
     long = "1" * 100_000
     assert CoverageMatcher().similarity(f"가나다라 {long}", f"{long} 가나다라 {long}") == 1.0
 
 
-def test_words_keep_their_gaps() -> None:
+def test_words_keep_their_gaps():
     by_words = CoverageMatcher(tokenizer="words")
     assert by_words.similarity("2024년 예산", "20 24년 예산") == 0.0
 
 
-def test_a_run_of_letters_follows_that_of_words() -> None:
+def test_a_run_of_letters_follows_that_of_words():
     """2.4 letters for a word: 12 for 5, 24 for 10, 2 for 1. Here 16 letters are shared."""
     truth, document = "가나다라마바사아자차카타파하거너더러머버", "가나다라마바사아자차카타파하거너"
     assert CoverageMatcher(min_run=5).similarity(truth, document) == 0.8
@@ -234,7 +231,7 @@ def test_a_run_of_letters_follows_that_of_words() -> None:
     assert CoverageMatcher(min_run=1).similarity("가나다", "가나") == 2 / 3
 
 
-def test_the_signature_says_how_texts_are_read() -> None:
+def test_the_signature_says_how_texts_are_read():
     """And is read back."""
     matcher = CoverageMatcher()
     assert matcher.signature == "coverage(min_run=5,tokenizer=auto(words,letters))"
@@ -245,7 +242,7 @@ def test_the_signature_says_how_texts_are_read() -> None:
     assert pickle.loads(pickle.dumps(matcher)).similarity(KOREAN, UNSPACED) == 1.0
 
 
-def test_only_coverage_takes_auto() -> None:
+def test_only_coverage_takes_auto():
     """ROUGE compares texts that are read alike, and has no ground truth of a query to ask."""
     with pytest.raises(Refusal) as refused:
         resolve_matcher("rougeL(tokenizer=auto)")
@@ -255,20 +252,20 @@ def test_only_coverage_takes_auto() -> None:
 @pytest.mark.parametrize(
     "settings", [{"numbers": True}, {"direction": "either"}, {"union": True}], ids=str
 )
-def test_every_way_of_coverage_follows(settings: dict[str, object]) -> None:
+def test_every_way_of_coverage_follows(settings):
     matcher = CoverageMatcher(**settings)  # type: ignore[arg-type]
     assert matcher.similarity(KOREAN, UNSPACED) == 1.0
     assert matcher.similarity(ENGLISH, f"So: {ENGLISH}!") == 1.0
 
 
-def test_the_shorter_text_has_at_least_a_run_of_its_own_unit() -> None:
+def test_the_shorter_text_has_at_least_a_run_of_its_own_unit():
     """Ten letters in five words are too short a chunk to be held; twelve are not."""
     either = CoverageMatcher(direction="either")
     assert either.similarity(KOREAN, "참가 신청은 5월 3일 오") == 0.0
     assert either.similarity(KOREAN, "참가 신청은 5월 3일 오전 9시") == 1.0
 
 
-def test_combined_matchers_read_each_query_in_its_way() -> None:
+def test_combined_matchers_read_each_query_in_its_way():
     both = CoverageMatcher() & NumbersMatcher()
     either = CoverageMatcher() | NumbersMatcher()
     actual, predicted = [[KOREAN], [ENGLISH]], [[OTHER, UNSPACED], [PART, ENGLISH]]
@@ -277,13 +274,13 @@ def test_combined_matchers_read_each_query_in_its_way() -> None:
         assert result.per_query()["recall"].tolist() == [1.0, 1.0]
 
 
-def test_pairs_to_calibrate_on_are_read_by_their_own_ground_truth() -> None:
+def test_pairs_to_calibrate_on_are_read_by_their_own_ground_truth():
     pairs = [(KOREAN, UNSPACED, True), (KOREAN, OTHER, False), (ENGLISH, PART, False),
              (ENGLISH, f"{ENGLISH}.", True)]  # fmt: skip
     assert calibrate("coverage", pairs).similarity.tolist() == [1.0, 0.0, 6 / 9, 1.0]
 
 
-def test_processes_read_as_one_does() -> None:
+def test_processes_read_as_one_does():
     actual: list[list[object]] = [[KOREAN], [ENGLISH], [JAPANESE], [OTHER, ENGLISH]] * 5
     predicted = [[UNSPACED, ENGLISH], [PART, KOREAN], [JAPANESE], [OTHER.replace(" ", "")]] * 5
     alone = matched(actual, predicted, "coverage")
@@ -295,7 +292,7 @@ def test_processes_read_as_one_does() -> None:
 CHUNKS = [UNSPACED, OTHER.replace(" ", ""), ENGLISH, "Books may be kept for four weeks"]
 
 
-def evaluated() -> EvaluationResult:
+def evaluated():
     return OfflineRetrievalEvaluator(
         [[KOREAN], [ENGLISH, KOREAN], [OTHER], ["Books may be kept for four weeks"]],
         [[CHUNKS[3]]] * 4,
@@ -303,7 +300,7 @@ def evaluated() -> EvaluationResult:
     ).evaluate(1)
 
 
-def test_a_diagnosis_reads_the_index_as_each_query_does() -> None:
+def test_a_diagnosis_reads_the_index_as_each_query_does():
     """The second query is read by words (46 letters of English, 25 of Korean), the others not."""
     causes = [one.cause for one in evaluated().diagnose(CHUNKS).items]
     assert causes == ["not_in_top_k", "not_in_top_k", "not_in_index", "not_in_top_k", "found"]
@@ -323,13 +320,13 @@ def test_a_diagnosis_reads_the_index_as_each_query_does() -> None:
         ("coverage(tokenizer=words)", [f"{BEFORE}20 24년{BEHIND}"], "not_in_index"),
     ],
 )
-def test_a_diagnosis_closes_gaps_inside_numbers(matcher: str, index: list[str], cause: str) -> None:
+def test_a_diagnosis_closes_gaps_inside_numbers(matcher, index, cause):
     actual = [[f"{BEFORE}2024년{BEHIND}"], [KOREAN]]
     result = OfflineRetrievalEvaluator(actual, [[KOREAN], [KOREAN]], matcher=matcher).evaluate(1)
     assert result.diagnose([KOREAN, *index]).items[0].cause == cause
 
 
-def test_a_diagnosis_with_a_combined_matcher_reads_likewise() -> None:
+def test_a_diagnosis_with_a_combined_matcher_reads_likewise():
     """What is still missing may be in another script than the rest of the ground truth."""
     result = OfflineRetrievalEvaluator(
         [[ENGLISH, KOREAN], [KOREAN]], [[ENGLISH], [OTHER]],
@@ -340,7 +337,7 @@ def test_a_diagnosis_with_a_combined_matcher_reads_likewise() -> None:
     ]  # fmt: skip
 
 
-def test_an_explanation_reads_likewise(tmp_path) -> None:
+def test_an_explanation_reads_likewise(tmp_path):
     """It names the run in the query's unit, and marks what agrees whatever the spaces."""
     result = OfflineRetrievalEvaluator(
         [[KOREAN], [ENGLISH], [KOREAN]], [[UNSPACED], [PART], [OTHER]], matcher="coverage"

@@ -6,8 +6,6 @@ import _thread
 import asyncio
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,32 +20,32 @@ DOCUMENTS = [f"d{i}" for i in range(6)]
 LAST = DOCUMENTS[-1]
 
 
-def queries() -> QuerySet:
+def queries():
     return QuerySet.from_lists([["a"]], [DOCUMENTS], ["?"])
 
 
 class Hanging:
     """Judges that never return for the last document, until they are let go."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.released = threading.Event()
         self.calls = 0
 
-    def waits(self, question: str, actual: str, predicted: str) -> bool:
+    def waits(self, question, actual, predicted):
         """Wait in a thread."""
         self.calls += 1
         if predicted == LAST:
             self.released.wait()
         return True
 
-    async def awaits(self, question: str, actual: str, predicted: str) -> bool:
+    async def awaits(self, question, actual, predicted):
         """Wait as a coroutine should."""
         self.calls += 1
         while predicted == LAST and not self.released.is_set():
             await asyncio.sleep(0.01)
         return True
 
-    async def swallows(self, question: str, actual: str, predicted: str) -> bool:
+    async def swallows(self, question, actual, predicted):
         """Go on when it is cancelled."""
         while predicted == LAST and not self.released.is_set():
             try:
@@ -56,7 +54,7 @@ class Hanging:
                 continue
         return True
 
-    async def holds_up_the_loop(self, question: str, actual: str, predicted: str) -> bool:
+    async def holds_up_the_loop(self, question, actual, predicted):
         """Wait without awaiting."""
         if predicted == LAST:
             self.released.wait()
@@ -64,7 +62,7 @@ class Hanging:
 
 
 @pytest.fixture
-def hanging() -> Any:
+def hanging():
     judge = Hanging()
     yield judge
     judge.released.set()
@@ -74,7 +72,7 @@ WAYS = ["waits", "awaits", "swallows", "holds_up_the_loop"]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_judge_that_takes_too_long_has_failed(hanging: Hanging, tmp_path: Path, way: str) -> None:
+def test_a_judge_that_takes_too_long_has_failed(hanging, tmp_path, way):
     """The five judgements before it are kept, and asked for no more."""
     judge, file = getattr(hanging, way), tmp_path / "judged.sqlite"
     matcher = JudgeMatcher(judge, version="1", cache=file, timeout=0.3, max_concurrency=1)
@@ -88,7 +86,7 @@ def test_a_judge_that_takes_too_long_has_failed(hanging: Hanging, tmp_path: Path
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_ctrl_c_ends_a_judge_that_never_returns(hanging: Hanging, way: str) -> None:
+def test_ctrl_c_ends_a_judge_that_never_returns(hanging, way):
     """A KeyboardInterrupt; what was judged is kept, and the next evaluation works."""
     matcher = JudgeMatcher(getattr(hanging, way), max_concurrency=1)
     with pytest.raises(KeyboardInterrupt):
@@ -97,10 +95,10 @@ def test_ctrl_c_ends_a_judge_that_never_returns(hanging: Hanging, way: str) -> N
     assert len(JudgeMatcher(lambda question, actual, predicted: True).match(queries())) == 6
 
 
-def interrupted_when(is_time: Callable[[], bool], work: Callable[[], object]) -> None:
+def interrupted_when(is_time, work):
     """Do work in this thread, and interrupt it once it is time, as Ctrl-C does everywhere."""
 
-    def interrupt() -> None:
+    def interrupt():
         while not is_time():
             time.sleep(0.01)
         _thread.interrupt_main()
@@ -109,12 +107,12 @@ def interrupted_when(is_time: Callable[[], bool], work: Callable[[], object]) ->
     work()
 
 
-def test_a_quick_judge_is_not_touched_by_a_timeout() -> None:
+def test_a_quick_judge_is_not_touched_by_a_timeout():
     matcher = JudgeMatcher(lambda question, actual, predicted: True, timeout=60)
     assert len(matcher.match(queries())) == 6
 
 
-def test_a_timeout_is_no_part_of_what_a_judge_is() -> None:
+def test_a_timeout_is_no_part_of_what_a_judge_is():
     """It changes no judgement, so signatures, and what is kept, are the same."""
     made = [JudgeMatcher(lambda *_: True, version="1", timeout=one) for one in (None, 5)]
     assert made[0].signature == made[1].signature
@@ -126,16 +124,16 @@ def test_a_timeout_is_no_part_of_what_a_judge_is() -> None:
 class Model:
     """Embeddings that never come for one text."""
 
-    def __init__(self, released: threading.Event) -> None:
+    def __init__(self, released):
         self.released = released
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+    def embed_documents(self, texts):
         if LAST in texts:
             self.released.wait()
         return [[1.0, float(len(text))] for text in texts]
 
 
-def test_embeddings_that_take_too_long_have_failed(hanging: Hanging) -> None:
+def test_embeddings_that_take_too_long_have_failed(hanging):
     """What came before is in the cache."""
     cache: dict[str, Any] = {}
     model = Model(hanging.released)
@@ -146,7 +144,7 @@ def test_embeddings_that_take_too_long_have_failed(hanging: Hanging) -> None:
     assert matcher.signature == EmbeddingMatcher(model, 0.5).signature
 
 
-def test_embeddings_in_time_are_those_without_a_timeout(hanging: Hanging) -> None:
+def test_embeddings_in_time_are_those_without_a_timeout(hanging):
     hanging.released.set()
     model = Model(hanging.released)
     limited, free = (EmbeddingMatcher(model, 0.5, timeout=one) for one in (60, None))
@@ -162,25 +160,25 @@ def test_embeddings_in_time_are_those_without_a_timeout(hanging: Hanging) -> Non
         (True, InvalidType),
     ],
 )
-def test_a_timeout_is_a_number_of_seconds(timeout: Any, kind: type[Exception]) -> None:
+def test_a_timeout_is_a_number_of_seconds(timeout, kind):
     with pytest.raises(kind) as caught:
         check_timeout(timeout)
     assert caught.value.argument == "timeout"  # type: ignore[attr-defined]
 
 
-def test_what_a_call_in_a_thread_raises_is_raised_here() -> None:
-    def fails() -> None:
+def test_what_a_call_in_a_thread_raises_is_raised_here():
+    def fails():
         raise KeyError("x")
 
     with pytest.raises(KeyError):
         in_thread(60, fails)
 
 
-def test_a_thread_that_runs_python_without_end_is_ended() -> None:
+def test_a_thread_that_runs_python_without_end_is_ended():
     """Otherwise it would slow down everything that comes later."""
     ended = threading.Event()
 
-    def runs_on() -> None:
+    def runs_on():
         try:
             while True:
                 pass
@@ -192,12 +190,12 @@ def test_a_thread_that_runs_python_without_end_is_ended() -> None:
     assert ended.wait(10)
 
 
-def test_a_lost_thread_is_replaced_and_not_waited_for(hanging: Hanging) -> None:
+def test_a_lost_thread_is_replaced_and_not_waited_for(hanging):
     """A pool of one thread, whose call was given up, does the next one and ends."""
     threads = Threads(1)
     begun = threading.Event()
 
-    def hangs() -> None:
+    def hangs():
         begun.set()
         hanging.released.wait()
 
@@ -213,11 +211,11 @@ def test_a_lost_thread_is_replaced_and_not_waited_for(hanging: Hanging) -> None:
     assert not any_lost() or lost.done()
 
 
-def test_no_more_threads_work_than_may(hanging: Hanging) -> None:
+def test_no_more_threads_work_than_may(hanging):
     """By hand: of five calls that take a moment, at most two at a time."""
     at_work, most, guard = 0, 0, threading.Lock()
 
-    def works() -> None:
+    def works():
         nonlocal at_work, most
         with guard:
             at_work += 1
@@ -232,7 +230,7 @@ def test_no_more_threads_work_than_may(hanging: Hanging) -> None:
     assert most == 2
 
 
-def test_what_has_not_begun_is_cancelled_and_never_runs(hanging: Hanging) -> None:
+def test_what_has_not_begun_is_cancelled_and_never_runs(hanging):
     ran = []
     with Threads(1) as threads:
         first = threads.submit(hanging.released.wait)

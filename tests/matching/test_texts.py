@@ -1,0 +1,126 @@
+"""What every matcher of texts does with blank texts, spellings, alternatives and copies."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from matched import copies, matches_of, nfd, scores_of
+
+from krag_eval import (
+    AnyOf,
+    ContainsMatcher,
+    CoverageMatcher,
+    EmbeddingMatcher,
+    ExactTextMatcher,
+    FuzzyMatcher,
+    IdMatcher,
+    KragEvalWarning,
+    RougeMatcher,
+)
+
+every_matcher = pytest.mark.parametrize(
+    "matcher",
+    [
+        CoverageMatcher(0.6, min_run=2),
+        *map(FuzzyMatcher, ("ratio", "partial_ratio", "token_set_ratio")),
+        *map(RougeMatcher, ("rouge1", "rouge2", "rougeL")),
+        RougeMatcher("rouge1", 0.7, "recall", "letters", stemmer=True),
+        EmbeddingMatcher(DeterministicFakeEmbedding(size=16), 0.7, batch_size=3, cache={}),
+        CoverageMatcher(0.6) & FuzzyMatcher(threshold=0.9),
+        CoverageMatcher(0.6) | FuzzyMatcher(),
+    ],
+    ids=lambda one: one.signature,
+)
+
+
+@every_matcher
+def test_blank_texts_match_nothing(matcher):
+    """Two of them are not alike, and the user is told of them."""
+    with pytest.warns(KragEvalWarning, match="1 ground-truth and 1 predicted"):
+        scores = scores_of(matcher, [" \n", "a b"], ["", "a b"])
+    assert scores.tolist() == [[0, 0], [0, 1]]
+    assert matcher.similarity("", "") == 0.0
+
+
+@every_matcher
+def test_composed_and_decomposed_hangul_are_one_text(matcher):
+    text = "지원금은 최대 삼억원까지 받을 수 있습니다"
+    assert matcher.similarity(text, nfd(text)) == 1.0
+
+
+@every_matcher
+def test_the_nearest_alternative_counts(matcher):
+    """The second text of the first item is the first document, and its item has similarity 1."""
+    items = [AnyOf(["no word alike", "the cat sat"]), "on a mat"]
+    scores = scores_of(matcher, items, ["the cat sat", "on a mat"])
+    assert scores.diagonal().tolist() == [1.0, 1.0]
+    assert scores[0, 1] < 0.8
+
+
+@every_matcher
+@copies
+def test_a_copy_scores_the_same(matcher, copied):
+    """A matcher may be copied or sent to another process, after use, of which it keeps nothing."""
+    texts = ["a river flows", "the rivers flow"]
+    before = matcher.signature, matcher.threshold, sorted(vars(matcher))
+    expected = scores_of(matcher, texts, texts[::-1])
+    again = copied(matcher)
+    assert (again.signature, again.threshold, sorted(vars(matcher))) == before
+    assert scores_of(again, texts, texts[::-1]).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    "matcher", [CoverageMatcher(), *map(RougeMatcher, ("rouge1", "rouge2", "rougeL"))]
+)
+def test_texts_without_words_match_nothing(matcher):
+    """A text of punctuation is not even like itself; nothing to count is no error."""
+    scores = scores_of(matcher, ["— !!", "a b"], ["— !!", "…", "a b"])
+    assert scores.tolist() == [[0, 0, 0], [0, 0, 1]]
+    assert matcher.similarity("…", "…") == 0.0
+    assert len(matches_of(matcher, [["--"]], [["!!"]])) == 0
+    assert len(matches_of(matcher, [["a b"], []], [[], ["a b"]])) == 0
+
+
+@pytest.mark.parametrize(
+    ("matcher", "signature"),
+    [
+        (CoverageMatcher(), "coverage(min_run=5,tokenizer=auto(words,letters))"),
+        (CoverageMatcher(tokenizer="auto"), "coverage(min_run=5,tokenizer=auto(words,letters))"),
+        (CoverageMatcher(tokenizer="letters"), "coverage(min_run=12,tokenizer=letters)"),
+        # Five words are some fifteen characters of Korean; a run that is given always stands.
+        (CoverageMatcher(tokenizer="character"), "coverage(min_run=15,tokenizer=character)"),
+        (CoverageMatcher(0.9, 5, "character"), "coverage(min_run=5,tokenizer=character)"),
+        (CoverageMatcher(tokenizer="whitespace"), "coverage(min_run=5,tokenizer=whitespace)"),
+        (
+            CoverageMatcher(0.9, 3, "character", numbers=True, direction="either"),
+            "coverage(min_run=3,tokenizer=character,numbers=yes,direction=either)",
+        ),
+        (
+            CoverageMatcher(union=True),
+            "coverage(min_run=5,tokenizer=auto(words,letters),union=yes)",
+        ),
+        (FuzzyMatcher("token_set_ratio", 0.9), "fuzzy(scorer=token_set_ratio)"),
+        (
+            RougeMatcher("rouge2", 0.9, "recall", "whitespace", stemmer=True),
+            "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)",
+        ),
+        (RougeMatcher("rouge1", max_cells=5), RougeMatcher("rouge1").signature),
+        (ExactTextMatcher(), "text"),
+        (
+            ExactTextMatcher(case_sensitive=False, fold_whitespace=True),
+            "text(case_sensitive=no,fold_whitespace=yes)",
+        ),
+        (ContainsMatcher(), "contains"),
+        (
+            ContainsMatcher(fold_whitespace=True, word_boundaries=False),
+            "contains(fold_whitespace=yes,word_boundaries=no)",
+        ),
+        (
+            CoverageMatcher() & FuzzyMatcher(threshold=1) | IdMatcher(),
+            "((coverage(min_run=5,tokenizer=auto(words,letters))>=0.8&fuzzy(scorer=ratio)>=1.0)|id)",
+        ),
+    ],
+)
+def test_the_signature_tells_every_setting(matcher, signature):
+    """Or those that differ from the default, where signatures were made without them."""
+    assert matcher.signature == signature
