@@ -70,6 +70,12 @@ def test_it_equals_the_definition_alone_and_in_a_batch(table):
             assert scores[i, j] == matcher.similarity(texts[i], texts[j])
 
 
+@given(size=st.integers(1, 400), text=st.text(min_size=1).filter(str.strip))
+def test_identical_texts_are_exactly_1(size, text):
+    embeddings = DeterministicFakeEmbedding(size=size)
+    assert EmbeddingMatcher(embeddings, 1.0).similarity(text, text) == 1.0
+
+
 def test_random_directions_of_many_dimensions_are_near_0():
     """Cosines of random vectors of n dimensions are spread around 0 by 1 / sqrt(n), here 1/32."""
     matcher = EmbeddingMatcher(DeterministicFakeEmbedding(size=1024), 0.7)
@@ -105,7 +111,7 @@ def test_a_failed_run_does_not_pay_twice():
 
 
 def test_what_is_no_direction_is_not_cached():
-    """What came before it is; the error says which model, or the cache, returned what for which text."""
+    """What came before it is; the error says who returned what for which text."""
     cache = {}
     table = Table({"a": [3.0, 4.0], "b": [0.0, 0.0]})
     with pytest.raises(InvalidInput, match=r"Table\.embed_documents returned .* text 'b'"):
