@@ -143,9 +143,7 @@ def test_long_texts_are_searched_to_the_end():
     assert scores_of(CoverageMatcher(), actual, [" ".join(long)]).tolist() == [[1.0], [0.0]]
 
 
-@pytest.mark.parametrize(
-    "tokenizer", ["words", "unicode", "whitespace", "character", "kiwi", str.split]
-)
+@pytest.mark.parametrize("tokenizer", ["words", "unicode", "whitespace", "character", str.split])
 def test_identical_texts_are_1_and_unrelated_ones_0(tokenizer):
     matcher = CoverageMatcher(tokenizer=tokenizer)
     korean = ["환불은 구매 후 칠일 이내에 가능합니다", "한강은 서울의 가운데를 흐르는 강이다"]
