@@ -15,19 +15,12 @@ from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from matched import Given, matches_of, nfd, pairs, per_query, rows_of
 
-from krag_eval import (
-    AnyOf,
-    CoverageMatcher,
-    ExactTextMatcher,
-    KeyMatcher,
-    KragEvalWarning,
-    Matcher,
-    OfflineRetrievalEvaluator,
-    TextMatcher,
-)
-from krag_eval.documents import text_of
-from krag_eval.errors import InvalidInput
-from krag_eval.matching.base import resolve_matcher
+from krag_eval.documents import AnyOf, text_of
+from krag_eval.errors import InvalidInput, KragEvalWarning
+from krag_eval.evaluator import OfflineRetrievalEvaluator
+from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher, resolve_matcher
+from krag_eval.matching.coverage import CoverageMatcher
+from krag_eval.matching.exact import ExactTextMatcher
 from krag_eval.matching.joins import KeyJoin
 
 

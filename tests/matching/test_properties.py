@@ -12,16 +12,13 @@ from hypothesis import assume, given, settings, strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from matched import found, nfd
 
-from krag_eval import (
-    AnyOf,
-    CoverageMatcher,
-    EmbeddingMatcher,
-    Matcher,
-    OfflineRetrievalEvaluator,
-    RougeMatcher,
-)
+from krag_eval.documents import AnyOf
 from krag_eval.errors import muted
-from krag_eval.matching.base import MATCHER_NAMES, resolve_matcher
+from krag_eval.evaluator import OfflineRetrievalEvaluator
+from krag_eval.matching.base import MATCHER_NAMES, Matcher, resolve_matcher
+from krag_eval.matching.coverage import CoverageMatcher
+from krag_eval.matching.embedding import EmbeddingMatcher
+from krag_eval.matching.rouge import RougeMatcher
 from krag_eval.matching.tokenizers import TOKENIZER_NAMES
 
 WITHOUT_TEXT = {"id"}
