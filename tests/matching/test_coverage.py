@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from matched import found, pairs, quiet, scores_of
+from matched import found, pairs, per_query, quiet, scores_of
 
 from krag_eval.documents import QuerySet
 from krag_eval.evaluator import OfflineRetrievalEvaluator
@@ -131,32 +131,11 @@ def test_questions_asked_together_find_what_each_finds_alone(n):
     assert found["micro_token_precision@2"] == 14 / (6 + 2 + 14 + 1)
 
 
-def test_a_run_does_not_reach_from_one_document_into_the_next():
-    scores = scores_of(CoverageMatcher(min_run=2), ["b c"], ["a b", "c d", "b c"])
-    assert scores.tolist() == [[0.0, 0.0, 1.0]]
-
-
 def test_long_texts_are_searched_to_the_end():
     """100,000 different words, the last ten of them wanted, then ten that are elsewhere."""
     long = [f"w{number}" for number in range(100_000)]
     actual = [" ".join(long[-10:]), " ".join(f"v{number}" for number in range(10))]
     assert scores_of(CoverageMatcher(), actual, [" ".join(long)]).tolist() == [[1.0], [0.0]]
-
-
-@pytest.mark.parametrize("tokenizer", ["words", "unicode", "whitespace", "character", str.split])
-def test_identical_texts_are_1_and_unrelated_ones_0(tokenizer):
-    matcher = CoverageMatcher(tokenizer=tokenizer)
-    korean = ["환불은 구매 후 칠일 이내에 가능합니다", "한강은 서울의 가운데를 흐르는 강이다"]
-    assert scores_of(matcher, korean, korean).tolist() == [[1.0, 0.0], [0.0, 1.0]]
-
-
-def test_characters_do_not_care_about_spaces():
-    """A passage as typed against the same passage as PDF extraction spaces it."""
-    typed = "참가 신청은 5월 3일 오전 9시부터 누리집에서 받습니다"
-    extracted = "◦ 참가신청은  5월3일  오전9시부터\n\n누리 집에서 받습니다."
-    assert CoverageMatcher(tokenizer="words").similarity(typed, extracted) == 0.0
-    for tokenizer in ("character", "letters", "auto"):
-        assert CoverageMatcher(tokenizer=tokenizer).similarity(typed, extracted) == 1.0
 
 
 @given(text=st.lists(st.sampled_from("abcdefgh"), min_size=5, max_size=30), cut=st.integers(0, 30))
@@ -173,45 +152,20 @@ def test_a_longer_chunk_never_covers_less(text, cut):
 # A passage, the same passage as a chunk spells it, and how much of it words of any script find:
 # those that stand in runs of five, or all where the passage is shorter.
 SPELLED_OTHERWISE = [
-    (
-        "Revenue 2023: 5 million, costs 2023: 4 million",
-        "<table><tr><td>Revenue<td>2023<td>5<td>million</tr>"
-        "<tr><td>Costs<td>2023<td>4<td>million</tr></table>",
-        0.0,
-    ),
     ("Research & development costs rose", "Research &amp; development costs rose", 0.0),
-    (
-        "Books may be kept for four weeks, films for one week",
-        "Books may be kept for <b>four weeks</b>, films for one week",
-        5 / 11,
-    ),
-    (
-        "Apply at the office of the city library before the end of May",
-        "Apply at the [office](https://example.org/office) of the **city** library before the end "
-        "of May",
-        10 / 13,
-    ),
+    ("Books may be kept for four weeks, films for one week",
+     "Books may be kept for <b>four weeks</b>, films for one week", 5 / 11),
     ("서울은 대한민국의 수도이다", "**서울**은 대한민국의 수도이다", 0.0),
-    (
-        "The international bank pays the fee for every transfer",
-        "The inter-\nnational bank pays the fee for every trans-\nfer",
-        6 / 9,
-    ),
-    (
-        "Revenue of 1,234,567 euros was reported for the whole year",
-        "Revenue of 1234567 euros was reported for the whole year",
-        7 / 12,
-    ),
-    (
-        "Die Straße ist am Wochenende wegen Bauarbeiten gesperrt",
-        "DIE STRASSE IST AM WOCHENENDE WEGEN BAUARBEITEN GESPERRT",
-        6 / 8,
-    ),
+    ("The international bank pays the fee for every transfer",
+     "The inter-\nnational bank pays the fee for every trans-\nfer", 6 / 9),
+    ("Die Straße ist am Wochenende wegen Bauarbeiten gesperrt",
+     "DIE STRASSE IST AM WOCHENENDE WEGEN BAUARBEITEN GESPERRT", 6 / 8),
     ("تُفْتَحُ المَكْتَبَةُ فِي السَّاعَةِ التَّاسِعَةِ", "تفتح المكتبة في الساعة التاسعة", 0.0),
-    ("הַסִּפְרִיָּה נִפְתַּחַת בְּשָׁעָה תֵּשַׁע", "הספריה נפתחת בשעה תשע", 0.0),
     ("图书馆每天上午九点开门周末休息", "图书馆每天上午九点开门,周末休息", 0.0),
-    ("ห้องสมุดเปิดเก้าโมงเช้าทุกวัน", "ห้องสมุดเปิดเก้าโมงเช้า ทุกวัน", 0.0),
-]
+    # As typed, and as PDF extraction spaces it.
+    ("참가 신청은 5월 3일 오전 9시부터 누리집에서 받습니다",
+     "◦ 참가신청은  5월3일  오전9시부터\n\n누리 집에서 받습니다.", 0.0),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("passage", "chunk", "before"), SPELLED_OTHERWISE)
@@ -249,40 +203,34 @@ def test_with_numbers_each_must_stand_in_the_chunk(tokenizer, chunk, held):
     assert matcher.similarity(REPORT, chunk) == (without.similarity(REPORT, chunk) if held else 0.0)
 
 
-FIGURES = st.lists(st.sampled_from(["a", "b", "1", "2", "1,000", "1000", "2.5"]), max_size=9)
-
-
-@given(
-    lists=st.lists(
-        st.tuples(*[st.lists(FIGURES.map(" ".join), min_size=1, max_size=4)] * 2),
-        min_size=1,
-        max_size=3,
-    )
+FIGURES = st.lists(
+    st.lists(st.sampled_from(["a", "b", "1", "2", "1,000", "1000", "2.5"]), max_size=9).map(
+        " ".join
+    ),
+    min_size=1,
+    max_size=4,
 )
+
+
+@given(lists=st.lists(st.tuples(FIGURES, FIGURES), min_size=1, max_size=3))
 @settings(max_examples=50, deadline=None)
 @quiet
 def test_with_numbers_it_decides_as_with_a_matcher_of_numbers(lists):
     """``numbers=True`` and ``& NumbersMatcher()`` match the same pairs."""
-    option = CoverageMatcher(0.5, min_run=2, numbers=True)
-    decided = [
-        [
-            pair
-            for *pair, similarity in found(matcher, *zip(*lists, strict=True))
-            if similarity >= 0.5
-        ]
-        for matcher in (option, CoverageMatcher(0.5, min_run=2) & NumbersMatcher())
-    ]
+    asked = [*zip(*lists, strict=True)]
+    option = found(CoverageMatcher(0.5, min_run=2, numbers=True), *asked)
+    both = found(CoverageMatcher(0.5, min_run=2) & NumbersMatcher(), *asked)
+    decided = [[pair for *pair, share in rows if share >= 0.5] for rows in (option, both)]
     assert decided[0] == decided[1]
 
 
-@pytest.mark.parametrize("matcher", [CoverageMatcher(numbers=True), NumbersMatcher()])
-def test_several_processes_find_the_same_numbers(matcher):
+def test_several_processes_find_the_same_numbers():
+    matcher = CoverageMatcher(numbers=True) | NumbersMatcher()
     actual = [[f"In {year} we paid {year - 1000} euros"] for year in range(2000, 2020)]
     predicted = [[f"In {year} we paid 1,004 euros", *truth] for year, truth in enumerate(actual)]
-    alone = OfflineRetrievalEvaluator(actual, predicted, matcher).evaluate(k=[1, 2])
-    shared = OfflineRetrievalEvaluator(actual, predicted, matcher, n_jobs=2).evaluate(k=[1, 2])
-    assert shared.to_dict() == alone.to_dict()
-    assert alone.to_dict()["macro_recall@2"] == 1.0
+    alone = per_query(matcher, actual, predicted)
+    assert alone["recall"].tolist() == [1.0] * 20
+    assert per_query(matcher, actual, predicted, n_jobs=2).equals(alone)
 
 
 @pytest.mark.parametrize(
