@@ -17,7 +17,7 @@ from matched import Given, matches_of, nfd, pairs, per_query, rows_of
 from krag_eval.documents import AnyOf, text_of
 from krag_eval.errors import InvalidInput, KragEvalWarning
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher, resolve_matcher
+from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
 from krag_eval.matching.coverage import CoverageMatcher
 from krag_eval.matching.exact import ExactTextMatcher
 from krag_eval.matching.joins import KeyJoin
@@ -580,21 +580,6 @@ class Prefixed(ExactTextMatcher):
 def test_settings_are_found_where_a_class_keeps_them(matcher, signature):
     """The name is that of the class unless there is one; what is kept nowhere is unknown."""
     assert matcher.signature == signature
-
-
-def test_the_built_in_matchers_sign_as_they_did():
-    """As in 0.1.0, from which results are kept."""
-    signatures = {
-        "text": "text",
-        "contains": "contains",
-        "id": "id",
-        "coverage(tokenizer=unicode)": "coverage(min_run=5,tokenizer=unicode)",
-        "fuzzy": "fuzzy(scorer=ratio)",
-        "rouge1": "rouge1(statistic=fmeasure,tokenizer=unicode,stemmer=no)",
-        "rouge2": "rouge2(statistic=fmeasure,tokenizer=unicode,stemmer=no)",
-        "rougeL": "rougeL(statistic=fmeasure,tokenizer=unicode,stemmer=no)",
-    }
-    assert {name: resolve_matcher(name).signature for name in signatures} == signatures
 
 
 def asking(prompt):

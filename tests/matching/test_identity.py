@@ -536,10 +536,6 @@ def call(*args, **options): return []
 # --- judges ---
 
 
-def other_model():
-    return chain(model="large")
-
-
 def fallen_back(model):
     return chain(Model().with_fallbacks([Model(model=model)]))
 

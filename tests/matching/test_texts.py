@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from matched import copies, matches_of, nfd, scores_of
@@ -89,46 +92,64 @@ def test_texts_without_words_match_nothing(matcher):
     assert len(matches_of(matcher, [["a b"], []], [[], ["a b"]])) == 0
 
 
+ROUGE = "(statistic=fmeasure,tokenizer=unicode,stemmer=no)"
+
+
 @pytest.mark.parametrize(
     ("matcher", "signature"),
     [
-        (CoverageMatcher(), "coverage(min_run=5,tokenizer=auto(words,letters))"),
-        (CoverageMatcher(tokenizer="auto"), "coverage(min_run=5,tokenizer=auto(words,letters))"),
-        (CoverageMatcher(tokenizer="letters"), "coverage(min_run=12,tokenizer=letters)"),
+        # As in 0.1.0, from which results are kept.
+        ("text", "text"),
+        ("contains", "contains"),
+        ("id", "id"),
+        ("coverage(tokenizer=unicode)", "coverage(min_run=5,tokenizer=unicode)"),
+        ("fuzzy", "fuzzy(scorer=ratio)"),
+        *((name, name + ROUGE) for name in ("rouge1", "rouge2", "rougeL")),
+        ("coverage", "coverage(min_run=5,tokenizer=auto(words,letters))"),
+        ("coverage(tokenizer=auto)", "coverage(min_run=5,tokenizer=auto(words,letters))"),
+        ("coverage(tokenizer=letters)", "coverage(min_run=12,tokenizer=letters)"),
         # Five words are some fifteen characters of Korean; a run that is given always stands.
-        (CoverageMatcher(tokenizer="character"), "coverage(min_run=15,tokenizer=character)"),
+        ("coverage(tokenizer=character)", "coverage(min_run=15,tokenizer=character)"),
         (CoverageMatcher(0.9, 5, "character"), "coverage(min_run=5,tokenizer=character)"),
-        (CoverageMatcher(tokenizer="whitespace"), "coverage(min_run=5,tokenizer=whitespace)"),
-        (
-            CoverageMatcher(0.9, 3, "character", numbers=True, direction="either"),
-            "coverage(min_run=3,tokenizer=character,numbers=yes,direction=either)",
-        ),
-        (
-            CoverageMatcher(union=True),
-            "coverage(min_run=5,tokenizer=auto(words,letters),union=yes)",
-        ),
+        ("coverage(tokenizer=whitespace)", "coverage(min_run=5,tokenizer=whitespace)"),
+        (CoverageMatcher(0.9, 3, "character", numbers=True, direction="either"),
+         "coverage(min_run=3,tokenizer=character,numbers=yes,direction=either)"),
+        (CoverageMatcher(union=True),
+         "coverage(min_run=5,tokenizer=auto(words,letters),union=yes)"),
         (FuzzyMatcher("token_set_ratio", 0.9), "fuzzy(scorer=token_set_ratio)"),
-        (
-            RougeMatcher("rouge2", 0.9, "recall", "whitespace", stemmer=True),
-            "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)",
-        ),
-        (RougeMatcher("rouge1", max_cells=5), RougeMatcher("rouge1").signature),
-        (ExactTextMatcher(), "text"),
-        (
-            ExactTextMatcher(case_sensitive=False, fold_whitespace=True),
-            "text(case_sensitive=no,fold_whitespace=yes)",
-        ),
-        (ContainsMatcher(), "contains"),
-        (
-            ContainsMatcher(fold_whitespace=True, word_boundaries=False),
-            "contains(fold_whitespace=yes,word_boundaries=no)",
-        ),
-        (
-            CoverageMatcher() & FuzzyMatcher(threshold=1) | IdMatcher(),
-            "((coverage(min_run=5,tokenizer=auto(words,letters))>=0.8&fuzzy(scorer=ratio)>=1.0)|id)",
-        ),
+        (RougeMatcher("rouge2", 0.9, "recall", "whitespace", stemmer=True),
+         "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)"),
+        (RougeMatcher("rouge1", max_cells=5), f"rouge1{ROUGE}"),
+        (ExactTextMatcher(case_sensitive=False, fold_whitespace=True),
+         "text(case_sensitive=no,fold_whitespace=yes)"),
+        (ContainsMatcher(fold_whitespace=True, word_boundaries=False),
+         "contains(fold_whitespace=yes,word_boundaries=no)"),
+        (CoverageMatcher() & FuzzyMatcher(threshold=1) | IdMatcher(),
+         "((coverage(min_run=5,tokenizer=auto(words,letters))>=0.8&fuzzy(scorer=ratio)>=1.0)|id)"),
     ],
-)
+)  # fmt: skip
 def test_the_signature_tells_every_setting(matcher, signature):
     """Or those that differ from the default, where signatures were made without them."""
-    assert matcher.signature == signature
+    assert resolve_matcher(matcher).signature == signature
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("matching.tokenizers import resolve_tokenizer as t; t('kiwi')",
+         "kiwipiepy rouge_score nltk numpy rapidfuzz langchain_core pandas"),
+        ("matching.fuzzy import FuzzyMatcher as M; M()", "rapidfuzz"),
+        ("matching.rouge import RougeMatcher as M; M('rouge1').similarity('a b', 'a b')",
+         "nltk rouge_score rapidfuzz"),
+        ("matching.rouge import RougeMatcher as M; M('rougeL').similarity('a b', 'a b')",
+         "nltk rouge_score"),
+        ("matching.rouge import RougeMatcher as M; M('rouge2', stemmer=True).similarity('a', 'a')",
+         "rapidfuzz"),
+        ("evaluator import OfflineRetrievalEvaluator as E;"
+         "E([['a b']], [['a b']], matcher='rouge1', n_jobs=1).calculate_recall()", "joblib"),
+    ],
+)  # fmt: skip
+def test_nothing_is_loaded_without_need(code, absent):
+    """Only stemming needs rouge-score with its nltk, only rougeL and fuzzy need rapidfuzz."""
+    told = f"import sys; assert not set({absent.split()}) & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", f"from krag_eval.{code}; {told}"], check=True)
