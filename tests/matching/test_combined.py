@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from matched import Given, matches_of, pairs, rows_of, scores_of
 
 from krag_eval.documents import AnyOf
+from krag_eval.errors import InvalidType
 from krag_eval.matching.base import AndMatcher, Matcher, OrMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher
 from krag_eval.matching.fuzzy import FuzzyMatcher
@@ -193,3 +194,10 @@ def test_nesting_of_one_kind_is_flattened():
     assert (a | b & c).parts[0] is a
     assert len(AndMatcher(OrMatcher(a, b), c).parts) == 2
     assert (flat.threshold, flat.takes_threshold) == (0.5, False)
+
+
+@pytest.mark.parametrize(("part", "fix"), [(IdMatcher, "did you forget to call it?"), ("id", "")])
+def test_what_is_no_matcher_is_refused_with_the_remedy(part, fix):
+    with pytest.raises(InvalidType) as info:
+        IdMatcher() & part
+    assert info.value.fix == fix

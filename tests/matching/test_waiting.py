@@ -105,25 +105,6 @@ def test_the_longest_pair_is_named_by_query_item_and_rank():
     assert announced(actual, predicted, 1e-9, 20) == []
 
 
-@pytest.mark.parametrize(
-    "matcher",
-    [
-        RougeMatcher("rougeL", max_cells=11),
-        FuzzyMatcher(max_cells=34),
-        FuzzyMatcher("token_set_ratio", max_cells=34),
-        "rougeL(max_cells=11)",
-        "fuzzy(max_cells=34)",
-    ],
-)
-def test_matchers_refuse_before_they_compare(matcher):
-    """3 and 4 words, 5 and 7 characters: 12 and 35 cells."""
-    evaluator = OfflineRetrievalEvaluator(
-        [["x"], ["a b c"]], [["x"], ["a", "a b c d"]], matcher=matcher
-    )
-    with pytest.raises(ValueError, match=r"^actual_docs\[1\]\[0\] and .* rank 2"):
-        evaluator.calculate_recall()
-
-
 def test_partial_ratio_counts_the_stretches():
     """1,000 characters along as many: 4e-11 * 1,000 ** 3 + 1e-12 * 1,000 ** 3 s, 4.1e8 cells."""
     texts = ["a" * 1_000, "b" * 1_000]

@@ -116,6 +116,8 @@ def _tokens(answer: Any, text: str = "a b") -> Any:
     return list(tokenize_all(lambda text: answer, [text]))
 
 
+# By edit distance 5 * 7 cells, by words 3 * 4, for the last alternative and the last document.
+_LONG = [["x"], ["a", "b", AnyOf(["x", "a b c"])]], [["x"], ["a", "a b c d"]]
 _BLANK_ID = {"page_content": "a", "id": ""}
 
 CALLS: dict[str, Callable[[], Any]] = {
@@ -181,22 +183,18 @@ CALLS: dict[str, Callable[[], Any]] = {
     "another direction": lambda: CoverageMatcher(direction="both"),
     "union with numbers": lambda: CoverageMatcher(union=True, numbers=True),
     "union in either direction": lambda: CoverageMatcher(union=True, direction="either"),
-    "a tokenizer that loses the language": lambda: CoverageMatcher(
-        tokenizer="rouge_score"
-    ).similarity("환불은 칠일", "환불은"),
     "a threshold of 2 for numbers": lambda: NumbersMatcher(2),
     "a fuzzy threshold of 1.1": lambda: FuzzyMatcher(threshold=1.1),
     "another scorer": lambda: FuzzyMatcher("partial-ratio"),
     "0 cells for a scorer": lambda: FuzzyMatcher(max_cells=0),
-    "too many cells for a scorer": lambda: _asked(FuzzyMatcher(max_cells=1), [["ab"]]),
-    "too many cells for ROUGE-L": lambda: _asked(
-        RougeMatcher("rougeL", max_cells=11),
-        [["x"], ["a", "b", AnyOf(["x", "a b c"])]],
-        [["x"], ["a", "a b c d"]],
+    "too many cells for a scorer": lambda: _asked(FuzzyMatcher(max_cells=34), *_LONG),
+    "too many cells for sets of words": lambda: _asked(
+        FuzzyMatcher("token_set_ratio", max_cells=34), *_LONG
     ),
-    "too many cells by name": lambda: _asked("fuzzy(max_cells=1)", [["ab"]]),
+    "too many cells for ROUGE-L": lambda: _asked(RougeMatcher("rougeL", max_cells=11), *_LONG),
+    "too many cells by name": lambda: _asked("fuzzy(max_cells=34)", *_LONG),
     "no type of ROUGE": lambda: RougeMatcher(None),
-    "a type of ROUGE that a scorer alone knows": lambda: RougeMatcher("rougeLsum"),
+    "a type of ROUGE for scorers": lambda: RougeMatcher("rougeLsum"),
     "another statistic": lambda: RougeMatcher("rouge1", statistic="Recall"),
     "ROUGE by an unknown tokenizer": lambda: RougeMatcher("rouge1", tokenizer="Kiwi"),
     "ROUGE's threshold as text": lambda: RougeMatcher("rouge1", "0.5"),
