@@ -108,13 +108,13 @@ class Split:
 
 
 class OwnEmbeddings(Embeddings):
-    def __init__(self, name: str) -> None:
+    def __init__(self, name):
         self.name = name
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+    def embed_documents(self, texts):
         return [[float(len(text)), float(len(self.name))] for text in texts]
 
-    def embed_query(self, text: str) -> list[float]:
+    def embed_query(self, text):
         return [1.0]
 
 
@@ -123,7 +123,7 @@ class Privately(BaseModel, OwnEmbeddings):
     _size: int = PrivateAttr(1)
 
 
-def changed(thing: Any, **values: Any) -> Any:
+def changed(thing, **values):
     """Return a thing with attributes that were set later."""
     for name, value in values.items():
         setattr(thing, name, value)
@@ -135,22 +135,22 @@ def reading(text):
     return Reading()
 
 
-def of_body(given: set[Any], sep: str = " ") -> Any:
+def of_body(given, sep=" "):
     class Words:
         words = given
 
-        def __call__(self, text: str) -> list[str]:
+        def __call__(self, text):
             return [word for word in text.split(self.sep) if word not in self.words]
 
     Words.sep = sep
     return Words()
 
 
-def closing_over(n: int) -> Callable[[str], list[str]]:
+def closing_over(n):
     return lambda text: text.split()[:n]
 
 
-def with_default(n: int) -> Callable[[str], list[str]]:
+def with_default(n):
     def first(text: str, n: int = n) -> list[str]:
         return text.split()[:n]
 
@@ -161,7 +161,7 @@ def first(n: int, text: str) -> list[str]:
     return text.split()[:n]
 
 
-def of_pattern(n: int) -> Any:
+def of_pattern(n):
     """Return a function that uses a pattern of its module."""
     known = {**globals(), "PATTERN": re.compile(f"\\w{n}")}
     return type(first)((lambda text: PATTERN.findall(text)).__code__, known)  # noqa: F821
@@ -202,7 +202,8 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "field called name": lambda n: functools.partial(first, Privately(name=str(n))),
     "itemgetter": operator.itemgetter,
     "attrgetter": lambda n: operator.attrgetter(*"abcde"[:n]),
-    "methodcaller": lambda n: operator.methodcaller("a", **{str(n): 1}),
+    "methodcaller": lambda n: operator.methodcaller("a", n),
+    "methodcaller by name": lambda n: operator.methodcaller("a", b=n),
 }
 
 
