@@ -44,13 +44,18 @@ def test_the_scores(scorer, actual, predicted, expected):
 @pytest.mark.parametrize("scorer", SCORERS)
 @given(actual=st.lists(texts, min_size=1, max_size=4), predicted=st.lists(texts, max_size=4))
 def test_it_equals_rapidfuzz_pair_by_pair(scorer, actual, predicted):
-    """In [0, 1], alone and in a batch; a text and itself are 1."""
+    """In [0, 1], alone and in a batch."""
     score, matcher = getattr(fuzz, scorer), FuzzyMatcher(scorer)
     expected = [[score(truth, found) / 100 for found in predicted] for truth in actual]
     assert scores_of(matcher, actual, predicted).tolist() == expected
     alone = [[matcher.similarity(truth, found) for found in predicted] for truth in actual]
     assert alone == expected
-    assert {matcher.similarity(one, one) for one in actual} == {1.0}
+
+
+@pytest.mark.parametrize("scorer", SCORERS)
+@given(text=st.text(min_size=1, max_size=200).filter(str.strip))
+def test_identical_texts_are_1(scorer, text):
+    assert FuzzyMatcher(scorer).similarity(text, text) == 1.0
 
 
 # Longer than a machine word, of few characters, with a piece of one in the other.
