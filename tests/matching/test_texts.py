@@ -48,6 +48,8 @@ def test_blank_texts_match_nothing(matcher):
         scores = scores_of(matcher, [" \n", "3 days"], ["", "3 days"])
     assert scores.tolist() == [[0, 0], [0, 1]]
     assert [matcher.similarity(blank, blank) for blank in ("", " ", "\u3000")] == [0.0] * 3
+    with pytest.warns(KragEvalWarning, match="1 ground-truth and 1 predicted"):
+        assert len(matches_of(matcher, [[""]], [[" "]])) == 0
 
 
 @pytest.mark.parametrize(

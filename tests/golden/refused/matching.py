@@ -183,6 +183,9 @@ CALLS: dict[str, Callable[[], Any]] = {
     "another direction": lambda: CoverageMatcher(direction="both"),
     "union with numbers": lambda: CoverageMatcher(union=True, numbers=True),
     "union in either direction": lambda: CoverageMatcher(union=True, direction="either"),
+    "a pair that a tokenizer loses": lambda: CoverageMatcher(tokenizer="rouge_score").similarity(
+        "환불은 칠일", "칠일"
+    ),
     "a threshold of 2 for numbers": lambda: NumbersMatcher(2),
     "a fuzzy threshold of 1.1": lambda: FuzzyMatcher(threshold=1.1),
     "another scorer": lambda: FuzzyMatcher("partial-ratio"),
