@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from krag_eval._language import _
 from krag_eval._reading import MAX_BYTES, kind_of, located
 from krag_eval.datasets.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
-from krag_eval.datasets.formats import TagChoice
-from krag_eval.datasets.table import Records, records_in, tags_of
+from krag_eval.datasets.table import Given, Records, records_in, tags_of
 from krag_eval.documents import AnyOf, DocumentLike, Location, list_in, plain
 from krag_eval.errors import Advice, Place, warn
 
@@ -70,36 +69,28 @@ def read_autorag(
     >>> dataset.evaluator().calculate_recall(k=3)["macro_recall"]
     0.5
     """
-    return autorag_dataset(records_in(qa, "qa", max_bytes), corpus, retrieved, max_bytes)
+    given = Given(corpus=corpus, retrieved=retrieved, max_bytes=max_bytes)
+    return autorag_dataset(records_in(qa, "qa", max_bytes), given, must_be_retrieved=True)
 
 
 def autorag_dataset(
-    questions: Records,
-    corpus: Any = None,
-    retrieved: Any = None,
-    max_bytes: int | None = MAX_BYTES,
-    *,
-    must_be_retrieved: bool = True,
-    tags: TagChoice = False,
+    questions: Records, given: Given, *, must_be_retrieved: bool = False
 ) -> Dataset:
-    """Return the data set of a table of questions; the arguments are those of `read_autorag`.
+    """Return the data set of a table of questions, as :func:`read_autorag` does.
 
     Args:
         questions: The questions.
-        corpus: As in :func:`read_autorag`.
-        retrieved: As in :func:`read_autorag`.
-        max_bytes: As in :func:`read_autorag`.
+        given: The corpus, what was retrieved, and which other columns to keep as tags.
         must_be_retrieved: Whether to refuse questions for which nothing was retrieved yet.
-        tags: Which other columns of the questions to keep as tags.
     """
     questions.check_has(("qid", "query", "retrieval_gt"))
     ids = questions.keys("qid")
     predicted: list[list[DocumentLike]] | None = None
     has_texts = False
-    if must_be_retrieved or retrieved is not None or "retrieved_ids" in questions.names:
-        predicted, has_texts = _predicted(questions, ids, retrieved, max_bytes)
+    if must_be_retrieved or given.retrieved is not None or "retrieved_ids" in questions.names:
+        predicted, has_texts = _predicted(questions, ids, given)
     texts = questions.texts("query")
-    found, notes = tags_of(questions, _COLUMNS, tags)
+    found, notes = tags_of(questions, _COLUMNS, given.tags)
     dataset = Dataset(
         queries=labels_of(texts, ids, questions.name),
         actual=_ground_truth(questions),
@@ -110,9 +101,9 @@ def autorag_dataset(
         notes=[_("AutoRAG: ground truth read from retrieval_gt, questions from query"), *notes],
         tags=found,
     )
-    if corpus is None:
+    if given.corpus is None:
         return dataset
-    documents = records_in(corpus, "corpus", max_bytes)
+    documents = records_in(given.corpus, "corpus", given.max_bytes)
     documents.check_has(("doc_id", "contents"))
     wanted = _documents(documents, ids_in(dataset))
     return with_texts(dataset, wanted, documents.name, predicted=not has_texts)
@@ -190,9 +181,10 @@ def _item(group: Any, place: Place) -> DocumentLike | AnyOf:
 
 
 def _predicted(
-    questions: Records, ids: Sequence[str], retrieved: Any, max_bytes: int | None
+    questions: Records, ids: Sequence[str], given: Given
 ) -> tuple[list[list[DocumentLike]], bool]:
     """Return what was retrieved for each question, and whether it came with texts."""
+    retrieved = given.retrieved
     if isinstance(retrieved, Mapping):
         lists = {
             key: _ids(plain(value), Place("retrieved", row=number, column=f"the list of {key!r}"))
@@ -201,7 +193,7 @@ def _predicted(
         return _by_id(lists, ids, "retrieved", questions.name), False
     table = questions
     if retrieved is not None:
-        table = records_in(retrieved, "retrieved", max_bytes)
+        table = records_in(retrieved, "retrieved", given.max_bytes)
         table.check_has(("retrieved_ids",))
     elif "retrieved_ids" not in questions.names:
         raise Place(questions.name).error(

@@ -243,6 +243,37 @@ def _no_tag(frame: Any, name: Any) -> str:
 
 # Which field holds what
 
+#: Columns that hold the question, whatever else there is.
+QUESTIONS = ("question", "user_input", "query", "질문", "질의")
+
+
+class Mapped(NamedTuple):
+    """The columns a user named; ``None`` for those to be recognised."""
+
+    question: str | None = None
+    actual: str | None = None
+    predicted: str | None = None
+
+
+class Given(NamedTuple):
+    """What a caller says beside the source; see :func:`load_dataset`."""
+
+    mapped: Mapped = Mapped()
+    corpus: Any = None
+    retrieved: Any = None
+    max_bytes: int | None = MAX_BYTES
+    tags: TagChoice = False
+    cells: str = "list"
+    named_by: Sequence[str] = Mapped._fields
+
+    def check(self, taken: Collection[str], what: str) -> None:
+        """Refuse what a source of some kind does not take."""
+        cells = None if self.cells == "list" else self.cells
+        given = {**self.mapped._asdict(), "corpus": self.corpus, "retrieved": self.retrieved}
+        for argument, value in {**given, "cells": cells}.items():
+            if value is not None and argument not in taken:
+                raise InvalidInput(argument, f"is not for {what}", "leave it out")
+
 
 class Side(NamedTuple):
     """Which fields hold the documents of one side.

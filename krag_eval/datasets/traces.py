@@ -21,9 +21,8 @@ from krag_eval._language import N_, _
 from krag_eval._reading import MAX_BYTES, Source, located, parsed
 from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
 from krag_eval.datasets.langsmith import run_as_row
-from krag_eval.datasets.table import Records, is_frame, listed, records_in
+from krag_eval.datasets.table import Given, Records, is_frame, listed, records_in
 from krag_eval.datasets.trec import Missing
-from krag_eval.datasets.vocabularies import QUESTIONS
 from krag_eval.documents import (
     DocumentLike,
     Location,
@@ -108,11 +107,6 @@ _WITHIN = "attributes."
 _REDACTED = "__REDACTED__"
 # How deep a text is looked for in what an outer span was given, and how deep objects are read.
 _MOST_LEVELS = 32
-# With one of these, a table is one of questions, whatever else it has.
-_OF_QUESTIONS = {*QUESTIONS, "actual", "retrieval_gt"}
-# The columns of which all are there in a table of spans, by exporter.
-_OF_SPANS = ({_COLLECTOR}, {"attributes", "context"}, {"attributes", "span_id"},
-             {"run_type", "inputs"})  # fmt: skip
 
 
 class _Wanted(frozenset[str]):
@@ -128,17 +122,6 @@ SPANS: Collection[str] = _Wanted(
         *_NAMES.values()
     )
 )
-
-
-def is_spans(names: Collection[str]) -> bool:
-    """Tell whether a table holds spans, by its columns.
-
-    >>> is_spans(["name", "context", "attributes"]), is_spans(["inputs", "outputs"])
-    (True, False)
-    """
-    given = {*names}
-    flat = "context.span_id" in given and any(name.startswith(_WITHIN) for name in given)
-    return _OF_QUESTIONS.isdisjoint(given) and (flat or any(one <= given for one in _OF_SPANS))
 
 
 class Choice(NamedTuple):
@@ -251,11 +234,12 @@ def read_traces(
         problem = f"must be what load_dataset returns, got a {type(dataset).__name__}"
         raise InvalidType("dataset", problem)
     table = _records(source, max_bytes)
-    return traces_dataset(table, dataset, Choice(documents, span, calls, missing))
+    return traces_dataset(table, None, dataset, Choice(documents, span, calls, missing))
 
 
 def traces_dataset(
     table: Records,
+    _given: Given | None = None,
     dataset: Dataset | None = None,
     choice: Choice = Choice(),  # noqa: B008 - immutable
 ) -> Dataset:
