@@ -63,6 +63,14 @@ class Everything(frozenset[str]):
         return True
 
 
+class Names(frozenset[str]):
+    """Names of columns; one that ends in a dot stands for all that begin so."""
+
+    def __contains__(self, name: object) -> bool:
+        begins = (one for one in self if one.endswith("."))
+        return super().__contains__(name) or str(name).startswith((*begins,))
+
+
 @dataclass(frozen=True)
 class File:
     """A file that is to be read, and how.

@@ -23,7 +23,7 @@ from krag_eval._reading import (
 )
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.datasets.dataset import Dataset, labels_for
-from krag_eval.datasets.formats import File, Row, rows_in
+from krag_eval.datasets.formats import File, Names, Row, rows_in
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
     Given,
@@ -93,13 +93,6 @@ Source: TypeAlias = (
 
 #: What a cell of documents holds.
 Cells: TypeAlias = Literal["list", "text"]
-
-
-class _Needed(frozenset[str]):
-    """The columns that may be needed of a table of whatever kind; others can only be tags."""
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or name in SPANS
 
 
 def load_dataset(
@@ -558,7 +551,8 @@ def _table(
     source: Any, given: Given, format: str | None = None, at: str = "", **in_file: Any
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
-    wanted = _Needed({*KNOWN, *PARTS, *filter(None, given.mapped)})
+    # Others can only be tags.
+    wanted = Names({*KNOWN, *PARTS, *SPANS, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from krag_eval._language import N_, _
 from krag_eval._reading import MAX_BYTES, Source, located, parsed
 from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
+from krag_eval.datasets.formats import Names
 from krag_eval.datasets.langsmith import run_as_row
 from krag_eval.datasets.table import Given, Records, is_frame, listed, records_in
 from krag_eval.datasets.trec import Missing
@@ -109,17 +110,10 @@ _REDACTED = "__REDACTED__"
 _MOST_LEVELS = 32
 
 
-class _Wanted(frozenset[str]):
-    """The columns that spans have, whatever else they carry."""
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or str(name).startswith(_WITHIN)
-
-
 #: The columns that may be needed of a table of spans.
-SPANS: Collection[str] = _Wanted(
-    {"attributes", "context", "context.trace_id", "trace_id", "status", _COLLECTOR, *_RUNS}.union(
-        *_NAMES.values()
+SPANS = Names(
+    {"attributes", _WITHIN, "context", "context.trace_id", "trace_id", "status", _COLLECTOR}.union(
+        _RUNS, *_NAMES.values()
     )
 )
 
@@ -488,20 +482,19 @@ def _outermost(
     """
     order = _outer_first(answered, spans, around)
     speaks = {at for at, documents in answered.items() if documents is not None}
-    inside, inside_speaks, around_speaks = {*answered}, {*speaks}, {*speaks}
-    within: set[int] = set()
-    within_speaks: set[int] = set()
-    for at in order:
-        if around.get(at) in inside:
-            inside.add(at)
-            within.add(at)
-        if around.get(at) in inside_speaks:
-            inside_speaks.add(at)
-            within_speaks.add(at)
+    around_speaks = {*speaks}
     for at in reversed(order):
         if at in around_speaks and at in around:
             around_speaks.add(around[at])
-    dropped = within_speaks | (within | around_speaks) - speaks
+
+    def inside_of(some: Container[int]) -> set[int]:
+        found: set[int] = set()
+        for at in order:
+            if at in around and (around[at] in some or around[at] in found):
+                found.add(at)
+        return found
+
+    dropped = inside_of(speaks) | (inside_of(answered) | around_speaks) - speaks
     return [at for at in answered if at not in dropped]
 
 
@@ -519,13 +512,10 @@ def _outer_first(
         inner: int | None = at
         while inner is not None and inner not in order:
             if inner in path:
-                one, circle = (
-                    spans[inner],
-                    _names(spans[at] for at in [*path][[*path].index(inner) :]),
-                )
+                one, circle = spans[inner], [*path][[*path].index(inner) :]
                 raise one.place.error(
                     f"the span {one.name!r} is inside of itself: its parents go in a circle "
-                    f"({circle})",
+                    f"({_names(map(spans.__getitem__, circle))})",
                     "correct parent_id, or leave these spans out",
                 )
             path[inner] = None
