@@ -255,5 +255,5 @@ class TestWhatIsRead:
     def test_a_long_line_is_cut_in_the_message(self):
         with pytest.raises(DatasetError, match=r"topic 0 document grade'.* got 1000: .{55,70}…"):
             read_trec(qrels("a " * 1000), run(RUN))
-        with pytest.raises(DatasetError, match="must be a whole number, got '9{40}'"):
+        with pytest.raises(DatasetError, match=r"must be a whole number, got '9{40}'"):
             read_trec(qrels("1 0 a " + "9" * 5000), run(RUN))
