@@ -425,8 +425,10 @@ class TestWhichCount:
     @pytest.mark.parametrize("form", ["sdk", "flat", "collector", "langsmith"])
     def test_results_know_what_failed(self, tmp_path, form):
         """A failure retrieved nothing, and gates refuse it, in the file and in the shell."""
-        spans = [in_form(one, form)
-                 for one in (span(OPENS, failed="down"), span(KEPT, TEXTS[:1], number="2"))]  # fmt: skip
+        spans = [
+            in_form(one, form)
+            for one in (span(OPENS, failed="down"), span(KEPT, TEXTS[:1], number="2"))
+        ]
         questions = Dataset(["b", "a"], [TEXTS[:1], TEXTS[:1]], questions=[KEPT, OPENS])
         with pytest.warns(KragEvalWarning, match="1 of 2 spans failed"):
             # A failure is of its question, though spans come in another order.
