@@ -33,6 +33,11 @@ def places(found, name):
     return [(row.position, row.item) for row in found.findings[name].rows]
 
 
+def told(found, name):
+    """Return position of each row of a finding, and what it concerns."""
+    return [(row.position, row.concerns) for row in found.findings[name].rows]
+
+
 ONE = "one two three four five six seven eight nine ten"
 TWO = "red orange yellow green blue indigo violet black white grey"
 
@@ -69,12 +74,6 @@ class TestDangling:
         """By the ids where both sides have them, else by the text or by its words in runs."""
         assert places(audit(data, index, **options), "dangling") == expected
 
-    def test_what_the_chunks_hold_is_said(self):
-        (row,) = (
-            audit(dataset([ONE]), ["one two three four five six seven"]).findings["dangling"].rows
-        )
-        assert row.concerns == "the chunks hold 7 of 10 words"
-
     def test_ids_are_compared_where_both_sides_have_them(self):
         """An id that is gone dangles although its text is there, and the row says where."""
         found = audit(dataset([doc("a", ONE), doc("b", TWO)]), [doc("a", "other"), doc("c", TWO)])
@@ -102,34 +101,28 @@ class TestDangling:
 class TestTwins:
     """Texts that stand in the index more than once."""
 
-    def test_by_text(self):
-        """Chunks are named by their places."""
-        found = audit(dataset([ONE], [TWO]), [TWO, ONE, "x", ONE])
-        (row,) = found.findings["twins"].rows
-        assert (row.position, row.concerns) == (0, "chunks 1, 3 (counted from 0)")
-
-    def test_by_id_the_other_ids_matter(self):
-        """Listed as interchangeable, they are settled; the same id twice is one document."""
-        index = [doc("a", ONE), doc("b", ONE), doc("c", TWO), doc("c", TWO)]
-        found = audit(dataset([doc("a", ONE)], [doc("c", TWO)]), index)
-        (row,) = found.findings["twins"].rows
-        assert (row.position, row.concerns) == (0, "the same text as chunks b")
-        settled = dataset([AnyOf([doc("a", ONE), doc("b", ONE)])])
-        assert places(audit(settled, index), "twins") == []
-
     @pytest.mark.parametrize(
         ("data", "index", "expected"),
         [
+            (dataset([ONE], [TWO]), [TWO, ONE, "x", ONE], [(0, "chunks 1, 3 (counted from 0)")]),
+            # By id the other ids matter: the same id twice is one document.
+            (dataset([doc("a", ONE)], [doc("c", TWO)]),
+             [doc("a", ONE), doc("b", ONE), doc("c", TWO), doc("c", TWO)],
+             [(0, "the same text as chunks b")]),
+            # Listed as interchangeable, they are settled.
+            (dataset([AnyOf([doc("a", ONE), doc("b", ONE)])]), [doc("a", ONE), doc("b", ONE)], []),
             # The index has another text for the id by now, and that one twice.
-            (dataset([doc("a", ONE)]), [doc("a", TWO), doc("b", TWO), doc("c", ONE)], [(0, 1)]),
+            (dataset([doc("a", ONE)]), [doc("a", TWO), doc("b", TWO), doc("c", ONE)],
+             [(0, "the same text as chunks b")]),
             # A blank text equals nothing.
             (dataset([" "]), [" ", " ", "x"], []),
             # Case makes a difference, and the form of Unicode does not.
-            (dataset(["\u00e9"], ["\u00c9"]), ["e\u0301", "\u00e9", "\u00c9"], [(0, 1)]),
+            (dataset(["\u00e9"], ["\u00c9"]), ["e\u0301", "\u00e9", "\u00c9"],
+             [(0, "chunks 0, 1 (counted from 0)")]),
         ],
-    )
+    )  # fmt: skip
     def test_which_texts_are_equal(self, data, index, expected):
-        assert places(audit(data, index), "twins") == expected
+        assert told(audit(data, index), "twins") == expected
 
     def test_of_bare_ids_the_index_has_the_texts(self):
         """So twins and lengths are known without the texts of the ground truth."""
@@ -143,80 +136,77 @@ class TestQuestions:
 
     def test_case_and_white_space_do_not_count(self):
         """The third asks something else."""
-        asked = ["When?", " when? ", "Where?"]
-        found = audit(dataset([ONE], [ONE], [TWO], questions=asked))
-        assert places(found, "duplicate_questions") == [(0, None), (1, None)]
-        assert places(found, "indistinguishable") == []
-        assert {row.concerns for row in found.findings["duplicate_questions"].rows} == {
-            "also asked at position 1, with the same ground truth",
-            "also asked at position 0, with the same ground truth",
-        }
+        found = audit(dataset([ONE], [ONE], [TWO], questions=["When?", " when? ", "Where?"]))
+        assert told(found, "duplicate_questions") == [
+            (0, "also asked at position 1, with the same ground truth"),
+            (1, "also asked at position 0, with the same ground truth"),
+        ]
+        assert told(found, "indistinguishable") == []
 
     def test_the_same_question_with_other_ground_truth(self):
         """No retriever can be right about both; the order of items makes no difference."""
-        found = audit(dataset([ONE, TWO], [TWO, ONE], [TWO], questions=["When?", "When?", "When?"]))
-        assert len(found.findings["duplicate_questions"].rows) == 3
-        rows = [(row.position, row.concerns) for row in found.findings["indistinguishable"].rows]
-        assert rows == [
-            (0, "also asked at position 2"),
-            (1, "also asked at position 2"),
-            (2, "also asked at position 0, 1"),
-        ]
+        found = audit(dataset([ONE, TWO], [TWO, ONE], [TWO], questions=["When?"] * 3))
+        assert len(told(found, "duplicate_questions")) == 3
+        others = "also asked at position "
+        assert told(found, "indistinguishable") == [
+            (0, f"{others}2"), (1, f"{others}2"), (2, f"{others}0, 1"),
+        ]  # fmt: skip
 
     def test_a_tag_tells_them_apart(self):
         """Such as the corpus that is searched."""
         asked, tags = ["When?", "When?"], {"corpus": ["wiki", "chat"]}
         found = audit(dataset([ONE], [TWO], questions=asked, tags=tags))
-        assert places(found, "indistinguishable") == []
-        assert len(found.findings["duplicate_questions"].rows) == 2
+        assert told(found, "indistinguishable") == []
+        assert len(told(found, "duplicate_questions")) == 2
 
     def test_blank_questions_are_none(self):
         """Two that say nothing do not say the same."""
-        assert (
-            not audit(dataset([ONE], [TWO], questions=[" ", ""]))
-            .findings["duplicate_questions"]
-            .rows
-        )
+        blank = audit(dataset([ONE], [TWO], questions=[" ", ""]))
+        assert told(blank, "duplicate_questions") == []
 
 
 class TestLengths:
     """Too short, too long, no words at all, too many."""
 
-    def test_short_and_without_words(self):
-        """Four words are below a run of five; of punctuation there are none."""
-        found = audit(dataset(["a b c d", "a b c d e", "—", ""]))
-        assert places(found, "short") == [(0, 1)]
-        assert places(found, "no_words") == [(0, 3), (0, 4)]
-        assert places(audit(dataset(["a b c d"]), min_run=4), "short") == []
+    LETTERS = "가나다라마바사아자차카타파하"
+    MANY = dataset(["a", "b", "b"], ["a", "b", "c"], [AnyOf(["a", "b"]), "c", "c"])
 
-    def test_characters_have_runs_of_15(self):
-        """As in the matcher coverage."""
-        found = audit(dataset(["가나다라마바사아자차카타파하"]), tokenizer="character")
-        (row,) = found.findings["short"].rows
-        assert row.concerns == "14 characters"
-        assert found.settings == {"k": 10, "min_run": 15, "tokenizer": "character"}
+    @pytest.mark.parametrize(
+        ("data", "options", "name", "expected"),
+        [
+            # Four words are below a run of five; of punctuation there are none.
+            (dataset(["a b c d", "a b c d e", "—", ""]), {}, "short", [(0, "4 words")]),
+            (dataset(["a b c d e", "—", ""]), {}, "no_words", [(0, "0 words")] * 2),
+            (dataset(["a b c d"]), {"min_run": 4}, "short", []),
+            # Characters have runs of 15.
+            (dataset([LETTERS]), {"tokenizer": "character"}, "short", [(0, "14 characters")]),
+            # Ten words do not fit into nine; into ten they do.
+            (dataset([ONE], ["x"]), {"index": ["x y", ONE[:-4]]}, "longer_than_chunks",
+             [(0, "10 words")]),
+            (dataset([ONE]), {"index": ["x", TWO]}, "longer_than_chunks", []),
+            # Repeats are one item, and so are alternatives.
+            (MANY, {"k": 2}, "more_items_than_k", [(1, "3 items")]),
+        ],
+    )  # fmt: skip
+    def test_which_documents(self, data, options, name, expected):
+        assert told(audit(data, **options), name) == expected
 
-    def test_auto_reads_all_texts_as_the_ground_truth_asks_for(self):
-        """Fourteen letters in three words, which the chunk holds without its spaces."""
+    @pytest.mark.parametrize(
+        ("text", "tokenizer", "min_run", "read"),
+        [
+            ("가나다라마바사아자차카타파하", "character", 15, "character"),
+            # The chunk holds these letters without their spaces.
+            ("가나다 라마바사 아자차카타파", "auto", 12, "letters"),
+            ("Open from nine.", "auto", 5, "words"),
+        ],
+    )
+    def test_auto_reads_all_texts_as_the_ground_truth_asks_for(
+        self, text, tokenizer, min_run, read
+    ):
         index = ["안내: 가나다라마바사아자차카타파", "Opening hours"]
-        found = audit(dataset(["가나다 라마바사 아자차카타파"]), index, tokenizer="auto")
-        assert found.settings == {"k": 10, "min_run": 12, "tokenizer": "letters"}
-        assert places(found, "dangling") == []
-        english = audit(dataset(["Open from nine."]), index, tokenizer="auto")
-        assert english.settings == {"k": 10, "min_run": 5, "tokenizer": "words"}
-
-    def test_longer_than_the_longest_chunk(self):
-        """Ten words do not fit into nine; into ten they do."""
-        nine = "one two three four five six seven eight nine"
-        assert places(audit(dataset([ONE], ["x"]), ["x y", nine]), "longer_than_chunks") == [(0, 1)]
-        assert places(audit(dataset([ONE]), ["x", TWO]), "longer_than_chunks") == []
-
-    def test_more_items_than_k(self):
-        """Repeats are one item, and so are alternatives."""
-        many = dataset(["a", "b", "b"], ["a", "b", "c"], [AnyOf(["a", "b"]), "c", "c"])
-        assert places(audit(many, k=2), "more_items_than_k") == [(1, None)]
-        (row,) = audit(many, k=2).findings["more_items_than_k"].rows
-        assert row.concerns == "3 items"
+        found = audit(dataset([text]), index, tokenizer=tokenizer)
+        assert found.settings == {"k": 10, "min_run": min_run, "tokenizer": read}
+        assert (told(found, "dangling") == []) == (read == "letters")
 
 
 class TestQuotes:
@@ -225,27 +215,26 @@ class TestQuotes:
     # Of the question's ten words, "two three four five six" stand in a run; ten and one occur too.
     QUESTION = "is two three four five six ten or one really"
 
-    def test_share_in_runs_and_overlap(self):
-        """5 of 10 in runs, 7 of 10 at all; the document that holds most counts."""
-        found = audit(dataset([TWO, ONE], questions=[self.QUESTION]))
-        (row,) = found.findings["quoted"].rows
-        assert (row.item, row.text, row.concerns) == (2, self.QUESTION, "5 of 10 words in runs")
-        tiers = found.tiers
-        assert dict(tiers["quoted"][tiers["quoted"] > 0]) == {"50 to 74 %": 1}
-        assert dict(tiers["overlap"][tiers["overlap"] > 0]) == {"50 to 74 %": 1}
+    @pytest.mark.parametrize(
+        ("actual", "asked", "rows", "quoted", "overlap"),
+        [
+            # 5 of 10 in runs, 7 of 10 at all; the document that holds most counts.
+            ([TWO, ONE], QUESTION, [(0, "5 of 10 words in runs")], "50 to 74 %", "50 to 74 %"),
+            ([ONE], f"{QUESTION} not", [], "25 to 49 %", "50 to 74 %"),
+            # Shorter than a run, a question is quoted whole or not.
+            ([ONE], "Two three four?", [(0, "3 of 3 words in runs")], "100 %", "100 %"),
+            ([ONE], "Four three two?", [], "0 %", "100 %"),
+        ],
+    )
+    def test_share_in_runs_and_overlap(self, actual, asked, rows, quoted, overlap):
+        found = audit(dataset(actual, questions=[asked]))
+        assert told(found, "quoted") == rows
+        tiers = {name: of[of > 0].to_dict() for name, of in found.tiers.items()}
+        assert tiers == {"quoted": {quoted: 1}, "overlap": {overlap: 1}}
 
-    def test_below_half_it_is_a_tier_alone(self):
-        """5 of 11."""
-        found = audit(dataset([ONE], questions=[self.QUESTION + " not"]))
-        assert found.findings["quoted"].rows == ()
-        assert found.tiers.loc["25 to 49 %", "quoted"] == 1
-
-    def test_a_question_shorter_than_a_run_is_quoted_whole_or_not(self):
-        """Three words in a row; or the same three in another order."""
-        found = audit(dataset([ONE], [ONE], questions=["Two three four?", "Four three two?"]))
-        assert places(found, "quoted") == [(0, 1)]
-        assert found.tiers["quoted"].to_dict()["100 %"] == 1
-        assert found.tiers["overlap"].to_dict()["100 %"] == 2
+    def test_the_question_is_shown_beside_its_document(self):
+        (row,) = audit(dataset([TWO, ONE], questions=[self.QUESTION])).findings["quoted"].rows
+        assert (row.item, row.text) == (2, self.QUESTION)
 
     def test_questions_without_ground_truth_are_in_no_tier(self):
         """There is nothing they could quote."""
@@ -318,16 +307,11 @@ class TestScripts:
     def test_a_passage_that_lost_its_spaces_is_there(self):
         """By letters the chunk holds all of it; English queries are read by words beside it."""
         found = audit(dataset([KOREAN], [ONE]), [UNSPACED, "one two three four five x"])
-        assert [row.concerns for row in found.findings["dangling"].rows] == [
-            "the chunks hold 5 of 10 words"
-        ]
+        assert told(found, "dangling") == [(1, "the chunks hold 5 of 10 words")]
         assert found.settings == {"k": 10, "min_run": 5, "tokenizer": "auto(words,letters)"}
-
-    def test_words_can_be_asked_for(self):
-        """Then all texts are read alike; none of the eight words stands in a run."""
+        # By words, if they are asked for, none of the eight stands in a run.
         found = audit(dataset([KOREAN]), [UNSPACED], tokenizer="words")
-        (row,) = found.findings["dangling"].rows
-        assert row.concerns == "the chunks hold 0 of 8 words"
+        assert told(found, "dangling") == [(0, "the chunks hold 0 of 8 words")]
 
     @pytest.mark.parametrize("gap", [" ", "\n", "\r\n"])
     def test_a_gap_inside_a_number_is_closed(self, gap: str):
@@ -344,8 +328,8 @@ class TestScripts:
     def test_a_chunk_is_read_with_its_gaps_closed_or_as_it_is(self):
         """In runs of two letters; of fourteen, those of 20-24다라 are in no chunk read so."""
         passage, chunks = "가나 20-24다라 2024마바", ["가나 20 24다라", "2024마바"]
-        (row,) = audit(dataset([passage]), chunks, min_run=1).findings["dangling"].rows
-        assert row.concerns == "the chunks hold 8 of 14 characters"
+        found = audit(dataset([passage]), chunks, min_run=1)
+        assert told(found, "dangling") == [(0, "the chunks hold 8 of 14 characters")]
         matcher = CoverageMatcher(min_run=1, union=True)
         evaluator = OfflineRetrievalEvaluator([[passage]], [chunks], matcher)
         assert evaluator.calculate_token_recall()["micro_token_recall"] == 8 / 14
@@ -353,19 +337,14 @@ class TestScripts:
     def test_findings_say_what_they_counted(self):
         """Eleven letters are no run of twelve, nor are four words one of five."""
         found = audit(dataset(["가나다라 마바사 아자차카"], ["a b c d"]))
-        assert [row.concerns for row in found.findings["short"].rows] == [
-            "11 characters",
-            "4 words",
-        ]
+        assert told(found, "short") == [(0, "11 characters"), (1, "4 words")]
         assert "a run of 12 characters or 5 words" in found.findings["short"].said
 
     def test_a_question_is_quoted_as_its_passage_is_read(self):
         """Twelve letters of 17 in a run, with other spaces, and no word in common."""
         passage = "가나다라 마바사아 자차카타 파하"
         found = audit(dataset([passage], questions=["가나 다라마바사아자차카타 또는 거너더"]))
-        assert [row.concerns for row in found.findings["quoted"].rows] == [
-            "12 of 17 characters in runs"
-        ]
+        assert told(found, "quoted") == [(0, "12 of 17 characters in runs")]
         assert found.tiers.loc["0 %", "overlap"] == 1
 
     def test_what_was_judged_irrelevant_decides_as_well(self):
@@ -494,33 +473,23 @@ class TestInput:
 
     def test_the_index_is_any_iterable_of_documents(self):
         """Gone through once."""
-        for index in (
-            iter([ONE]),
-            (Document(page_content=ONE),),
-            {ONE},
-            pd.Series([ONE]),
-            [{"page_content": ONE}],
-        ):
+        several = [(Document(page_content=ONE),), {ONE}, pd.Series([ONE]), [{"page_content": ONE}]]
+        for index in (iter([ONE]), *several):
             assert places(audit(dataset([ONE]), index), "dangling") == []
 
-    def test_the_index_may_be_a_file(self, tmp_path):
+    def test_the_index_may_be_a_file(self, written):
         """Of the chunks, line by line."""
-        path = tmp_path / "chunks.jsonl"
-        path.write_text(json.dumps({"id": "a", "text": ONE}) + "\n", "utf-8")
+        path = written(json.dumps({"id": "a", "text": ONE}) + "\n", "chunks.jsonl")
         found = audit(dataset([doc("a", ONE), doc("b", ONE)]), path)
         assert places(found, "dangling") == [(0, 2)]
 
-    def test_the_data_set_may_be_what_one_is_loaded_from(self, tmp_path):
+    def test_the_data_set_may_be_what_one_is_loaded_from(self, written):
         """Rows, or a file."""
         rows = [{"question": "When?", "actual": ["a b"]}]
-        path = tmp_path / "qa.jsonl"
-        path.write_text(json.dumps(rows[0]), "utf-8")
-        assert audit(rows) == audit(path)
+        assert audit(rows) == audit(written(json.dumps(rows[0])))
 
     def test_nothing_is_changed(self):
         """Neither the data set nor the chunks."""
-        index = [doc("a", ONE)]
-        made = dataset([doc("a", ONE)], questions=["When?"])
+        index, made = [doc("a", ONE)], dataset([doc("a", ONE)], questions=["When?"])
         audit(made, index)
-        assert index == [doc("a", ONE)]
-        assert made == dataset([doc("a", ONE)], questions=["When?"])
+        assert (index, made) == ([doc("a", ONE)], dataset([doc("a", ONE)], questions=["When?"]))
