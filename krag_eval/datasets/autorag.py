@@ -5,13 +5,13 @@ How ground truth is nested is AutoRAG's own rule, and is settled here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from krag_eval._language import _
 from krag_eval._reading import MAX_BYTES, kind_of, located
 from krag_eval.datasets.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
-from krag_eval.datasets.table import Given, Records, records_in, tags_of
+from krag_eval.datasets.table import Given, Records, Side, documents_of, records_in, tags_of
 from krag_eval.documents import AnyOf, DocumentLike, Location, list_in, plain
 from krag_eval.errors import Advice, Place, warn
 
@@ -139,7 +139,8 @@ def _items(value: Any, place: Place) -> list[DocumentLike | AnyOf] | None:
         # A table saved as CSV holds the nested list as text.
         if not value.lstrip().startswith("["):
             return [value]
-        value = _written_list(value, place)
+        with located(place):
+            value = list_in(value, Location(place.column))
     if not isinstance(value, list | tuple):
         raise place.error(f"must be a list of lists of document ids, got {kind_of(value)}")
     groups = [plain(group) for group in value]
@@ -150,11 +151,6 @@ def _items(value: Any, place: Place) -> list[DocumentLike | AnyOf] | None:
     if all(_is_blank(group) for group in groups):
         return None
     return [_item(group, place) for group in groups]
-
-
-def _written_list(text: str, place: Place) -> list[Any]:
-    with located(place):
-        return list_in(text, Location(place.column))
 
 
 def _is_blank(group: Any) -> bool:
@@ -184,16 +180,15 @@ def _predicted(
     questions: Records, ids: Sequence[str], given: Given
 ) -> tuple[list[list[DocumentLike]], bool]:
     """Return what was retrieved for each question, and whether it came with texts."""
-    retrieved = given.retrieved
-    if isinstance(retrieved, Mapping):
+    if isinstance(given.retrieved, Mapping):
         lists = {
-            key: _ids(plain(value), Place("retrieved", row=number, column=f"the list of {key!r}"))
-            for number, (key, value) in enumerate(retrieved.items())
+            key: _list({key: value}, Side(None, key), Place("retrieved", row=number))
+            for number, (key, value) in enumerate(given.retrieved.items())
         }
         return _by_id(lists, ids, "retrieved", questions.name), False
     table = questions
-    if retrieved is not None:
-        table = records_in(retrieved, "retrieved", given.max_bytes)
+    if given.retrieved is not None:
+        table = records_in(given.retrieved, "retrieved", given.max_bytes)
         table.check_has(("retrieved_ids",))
     elif "retrieved_ids" not in questions.names:
         raise Place(questions.name).error(
@@ -204,50 +199,22 @@ def _predicted(
             ),
         )
     has_texts = "retrieved_contents" in table.names
-    lists_in_order = list(_retrieved(table, has_texts))
+    side = Side("retrieved_contents" if has_texts else None, "retrieved_ids")
+    in_order = [_list(row, side, place) for place, row in table.rows]
     if "qid" in table.names:
-        by_key = dict(zip(table.keys("qid"), lists_in_order, strict=True))
+        by_key = dict(zip(table.keys("qid"), in_order, strict=True))
         return _by_id(by_key, ids, table.name, questions.name), has_texts
-    if len(lists_in_order) != len(ids):
+    if len(in_order) != len(ids):
         raise Place(table.name).error(
-            f"holds {len(lists_in_order)} rows and no column 'qid', and {questions.name} "
+            f"holds {len(in_order)} rows and no column 'qid', and {questions.name} "
             f"{len(ids)}; rows without 'qid' must be those of {questions.name}, in order"
         )
-    return lists_in_order, has_texts
+    return in_order, has_texts
 
 
-def _retrieved(table: Records, has_texts: bool) -> Iterator[list[DocumentLike]]:
-    texts = table.cells("retrieved_contents") if has_texts else None
-    for place, value in table.cells("retrieved_ids"):
-        ids = _ids(value, place)
-        if texts is None:
-            yield ids
-            continue
-        place, contents = next(texts)
-        if isinstance(contents, str):
-            contents = _written_list(contents, place)
-        if not isinstance(contents, list | tuple) or len(contents) != len(ids):
-            raise place.error(f"must be a list with one text for each of the {len(ids)} ids")
-        if not all(isinstance(text, str) for text in contents):
-            raise place.error("must be a list of texts")
-        yield [
-            {"page_content": text, "id": identity}
-            for identity, text in zip(ids, contents, strict=True)
-        ]
-
-
-def _ids(value: Any, place: Place) -> list[Any]:
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _written_list(value, place)
-    if not isinstance(value, list | tuple):
-        raise place.error(f"must be a list of document ids, best first, got {kind_of(value)}")
-    for one in value:
-        if not isinstance(one, str) or not one:
-            raise place.error(
-                "must be a list of document ids (texts), got "
-                f"{kind_of(one) if one != '' else 'an empty text'} as one of them"
-            )
-    return list(value)
+def _list(row: Mapping[str, Any], side: Side, place: Place) -> list[DocumentLike]:
+    with located(place):
+        return documents_of(row, side, None, ground_truth=False)
 
 
 def _by_id(

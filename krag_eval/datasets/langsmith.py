@@ -83,10 +83,18 @@ def question_under(payload: Any, key: str | None, argument: str, option: str) ->
 
 def _question_key(payload: Mapping[Any, Any], key: str | None, argument: str, option: str) -> Any:
     usual = [*payload] if len(payload) == 1 else [one for one in _QUESTION_KEYS if one in payload]
+    return _key(payload, key, usual, f"{argument} must hold the question", option)
+
+
+def _key(
+    payload: Mapping[Any, Any], key: str | None, usual: Sequence[Any], needed: str, option: str
+) -> Any:
+    """Return the key that is meant: the one that is named, or the only usual one."""
     keys = usual if key is None else [one for one in (key,) if one in payload]
     if len(keys) != 1:
-        problem = f"must hold the question, got the keys {clipped([*payload])}"
-        raise InvalidInput(argument, problem, Advice("name its key by {}", **{option: ...}))
+        argument, _, problem = needed.partition(" ")
+        fix = Advice("name the key of the one that is meant by {}", (option, ...))
+        raise InvalidInput(argument, f"{problem}, got the keys {clipped([*payload])}", fix)
     return keys[0]
 
 
@@ -111,14 +119,9 @@ def list_under(
     """
     found, name = payload, argument
     if isinstance(payload, Mapping):
-        keys = [one for one in usual if isinstance(payload.get(one), _LISTS)]
-        if key is not None:
-            keys = [one for one in (key,) if one in payload]
-        if len(keys) != 1:
-            problem = f"must hold one list of documents, got the keys {clipped([*payload])}"
-            fix = Advice("name the key of the one that is meant by {}", (option, ...))
-            raise InvalidInput(argument, problem, fix)
-        found, name = payload[keys[0]], f"{argument}[{keys[0]!r}]"
+        lists = [one for one in usual if isinstance(payload.get(one), _LISTS)]
+        key = _key(payload, key, lists, f"{argument} must hold one list of documents", option)
+        found, name = payload[key], f"{argument}[{key!r}]"
     if not isinstance(found, _LISTS):
         raise InvalidType(
             name, f"must be a list of documents, even for one document, got {kind_of(found)}"

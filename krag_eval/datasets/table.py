@@ -626,10 +626,10 @@ def query_in(
             question = _question_in(row.get(roles.question), roles.question)
             if mark.shielded and isinstance(question, str):
                 question = unshielded(question)
-        actual = _documents(row, roles.actual, roles.options, ground_truth=True)
+        actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
         predicted = []
         if roles.predicted is not None:
-            predicted = _documents(row, roles.predicted, roles.options, ground_truth=False)
+            predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
         judged = None
         for name in _judged_in(row):
             judged = _looked_at(row[name], Location(name))
@@ -685,7 +685,7 @@ def _question_in(value: Any, name: str) -> str | int | None:
     return value
 
 
-def _documents(
+def documents_of(
     row: Mapping[str, Any], side: Side, options: tuple[str, str] | None, *, ground_truth: bool
 ) -> list[Any]:
     """Return the documents of one side."""

@@ -247,7 +247,7 @@ AUTORAG = each(
     [["a"], []], [["a"], "b"], [[1]], [[["a"]]], [["a"], [""]], [["a", ""]], None, float("nan"), 7,
 ) | each(
     "retrieved for AutoRAG", lambda one: read_autorag(questions([["a"]], [["b"]]), retrieved=one),
-    None, {"x": ["a"]}, {}, {"q1": "a"}, {"q1": [1]}, {"q1": [None]}, {"q1": [""]},
+    None, {"x": ["a"]}, {}, {"q1": "a"}, {"q1": [None]}, {"q1": [1.5]}, {"q1": [""]},
     *map(pd.DataFrame, (
         {"ids": [[]]}, {"retrieved_ids": [["a"]]},
         {"qid": ["q1", "q1"], "retrieved_ids": [[], []]},
