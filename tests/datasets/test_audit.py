@@ -429,6 +429,12 @@ class TestAudit:
         assert [*whole.findings] == [*CHECKS]
         assert audit(dataset(["a"]), ["a"], ids=True).unchecked["twins"] == "texts in the index"
 
+    def test_the_summary_names_what_was_found(self, found):
+        """And nothing else."""
+        assert "1 of 2 ground-truth documents is not in the index" in found.summary()
+        assert "twins" not in found.summary()
+        assert found.summary() in repr(found)
+
     def test_hostile_text_is_shown_and_does_nothing(self):
         """No markup of a text or a label reaches a notebook, no control character a terminal."""
         evil = "<script>alert(1)</script>\x1b[31m"

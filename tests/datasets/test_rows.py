@@ -7,7 +7,6 @@ in the row.
 
 from __future__ import annotations
 
-import csv
 import json
 from functools import partial
 from typing import Any, NamedTuple
@@ -47,16 +46,10 @@ def as_jsonl(row, folder):
 
 def as_csv(row, folder):
     """Write two rows as CSV, lists as JSON."""
-    path = folder / "rows.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(FIRST)
-        for one in (FIRST, row):
-            writer.writerow(
-                value if isinstance(value, str) else "" if value is None else json.dumps(value)
-                for value in one.values()
-            )
-    return path
+    cells = [{name: one if isinstance(one, str | None) else json.dumps(one)
+              for name, one in some.items()} for some in (FIRST, row)]  # fmt: skip
+    pd.DataFrame(cells).to_csv(folder / "rows.csv", index=False)
+    return folder / "rows.csv"
 
 
 def as_parquet(row, folder):
