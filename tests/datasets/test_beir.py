@@ -33,42 +33,33 @@ def folder(tmp_path: Path) -> Path:
 class TestFolder:
     """Corpus, queries, judgements and results together."""
 
-    def test_documents_have_ids_texts_and_grades(self):
-        """Title and text are joined by a space, as BEIR's retrievers see them."""
+    def test_what_is_read(self):
+        """Title and text are joined by a space, as BEIR's retrievers see them; ids and grades stay.
+
+        Queries are labelled by their texts, only those that are judged.
+        """
         dataset = read_beir(FOLDER, run=RESULTS)
+        hours = "Opening hours The library opens at nine and closes at six on weekdays."
         assert dataset.actual[0] == [
-            {
-                "page_content": "Opening hours The library opens at nine and closes at six on "
-                "weekdays.",
-                "id": "d1",
-                "metadata": {"grade": 2},
-            },
-            {
-                "page_content": "On Sundays the library is closed.",
-                "id": "d2",
-                "metadata": {"grade": 1},
-            },
-        ]
+            {"page_content": text, "id": one, "metadata": {"grade": grade}}
+            for text, one, grade in (
+                (hours, "d1", 2), ("On Sundays the library is closed.", "d2", 1),
+            )
+        ]  # fmt: skip
         d4 = {"page_content": "There is no parking at the library.", "id": "d4"}
         assert dataset.predicted[1][1] == d4
-
-    def test_queries_are_labelled_by_their_texts(self):
-        """Only those that are judged."""
-        assert read_beir(FOLDER, run=RESULTS).queries == [
-            "When is the library open?",
-            "책은 몇 권까지 빌릴 수 있나요?",
-        ]
+        assert dataset.queries == ["When is the library open?", "책은 몇 권까지 빌릴 수 있나요?"]
 
     def test_its_evaluator_compares_ids_as_trec_eval_does(self):
-        """q1: d1 (grade 2), then d4, d2 (tied: descending). DCG = 2 + 1/2, ideal 2 + 0.6309."""
-        evaluator = read_beir(FOLDER, run=RESULTS).evaluator()
-        values = evaluator.evaluate(k=10).per_query()["ndcg"].tolist()
-        assert values == pytest.approx([2.5 / 2.630930, 1.0], abs=1e-6)
+        """q1: d1 (grade 2), then d4, d2 (tied: descending). DCG = 2 + 1/2, ideal 2 + 0.6309.
 
-    def test_texts_can_be_compared(self):
-        """A corpus is there so that other matchers work."""
-        evaluator = read_beir(FOLDER, run=RESULTS).evaluator(matcher="text")
-        assert evaluator.calculate_recall(k=3)["macro_recall"] == 1.0
+        The corpus is there so that other matchers work, too.
+        """
+        dataset = read_beir(FOLDER, run=RESULTS)
+        values = dataset.evaluator().evaluate(k=10).per_query()["ndcg"].tolist()
+        assert values == pytest.approx([2.5 / 2.630930, 1.0], abs=1e-6)
+        by_text = dataset.evaluator(matcher="text")
+        assert by_text.calculate_recall(k=3)["macro_recall"] == 1.0
 
     def test_other_splits(self, folder: Path):
         """Each has a file of its own."""
@@ -144,12 +135,8 @@ class TestParts:
         assert dataset.queries == ["a", "b"]
         assert dataset.questions == ["same", "same"]
 
-
-class TestNothingRetrievedYet:
-    """Questions and judgements alone, for a retriever to be asked."""
-
     def test_without_a_run_nothing_was_retrieved(self):
-        """All judged queries are there, with their texts."""
+        """All judged queries are there, with their texts, for a retriever to be asked."""
         dataset = read_beir(FOLDER, run=None)
         assert dataset.predicted is None
         assert dataset.questions == read_beir(FOLDER, run=RESULTS).questions
