@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.metadata import entry_points
 from itertools import chain, islice
 from pathlib import Path
@@ -66,9 +67,12 @@ class Everything(frozenset[str]):
 class Names(frozenset[str]):
     """Names of columns; one that ends in a dot stands for all that begin so."""
 
+    @cached_property
+    def _begins(self) -> tuple[str, ...]:
+        return tuple(one for one in self if one.endswith("."))
+
     def __contains__(self, name: object) -> bool:
-        begins = (one for one in self if one.endswith("."))
-        return super().__contains__(name) or str(name).startswith((*begins,))
+        return super().__contains__(name) or str(name).startswith(self._begins)
 
 
 @dataclass(frozen=True)
