@@ -1,7 +1,5 @@
 """Text in other encodings than UTF-8: read where it is named, and told where it is not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Formats: one entry each, also those that an installed package brings."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reading lists that Python wrote as text: what repr writes comes back, and nothing ever runs."""
 
-from __future__ import annotations
-
 import ast
 import json
 from contextlib import suppress

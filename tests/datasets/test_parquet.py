@@ -1,7 +1,5 @@
 """Parquet files: what pyarrow reads, in bounded memory, and what is refused before decoding."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from datetime import datetime

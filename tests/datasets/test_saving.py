@@ -1,7 +1,5 @@
 """Saving a data set: it reads back equal, or nothing is written."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Columns that no one asked for: the readers keep them as tags of the queries."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tables with one text per cell, and with a row for each document: read where the user says so."""
 
-from __future__ import annotations
-
 import csv
 import io
 

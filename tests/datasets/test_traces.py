@@ -5,8 +5,6 @@ by the peers' own instrumentation (versions in the README there), about three te
 can be no span is in ``golden/refused/datasets.py``.
 """
 
-from __future__ import annotations
-
 import datetime
 import io
 import json

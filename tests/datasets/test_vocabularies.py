@@ -1,7 +1,5 @@
 """Other tools' names for columns: the same in every format, and refused where they are unclear."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd
@@ -21,7 +19,8 @@ RECORDS = {
         "Korean": ("질문", "정답", "검색결과"),
         "Korean, spaced": ("질문", "정답", "검색 결과"),
         "Korean, documents": ("질의", "정답 문서", "검색 결과"),
-        "Korean, in one word": ("질의", "정답문서", "검색결과"),
+        "Korean, in one word": ("질의", "정답문서", "검색문서"),
+        "Korean, mixed": ("질문", "정답문서", "검색 문서"),
         "plain words": ("question", "expected", "retrieved"),
         "plain words, mixed": ("query", "expected_contexts", "retrieved"),
         # haystack.components.evaluators.DocumentRecallEvaluator.run
