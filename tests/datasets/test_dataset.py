@@ -35,11 +35,6 @@ class TestDataset:
         retrieved = replace(dataset, predicted=[["a text"]])
         assert repr(retrieved) == "Dataset of 1 queries from qa.jsonl"
 
-    def test_there_is_one_question_per_query(self):
-        """Some questions are none."""
-        with pytest.raises(ValueError, match="one text per query, got 1 for 2 queries"):
-            Dataset(["q1", "q2"], [["a"], ["b"]], questions=["When?"])
-
     def test_equality_is_that_of_queries_and_documents(self):
         """What to ask is part of it; where it was read is not."""
         dataset = Dataset(["q1"], [["a"]], [["b"]], questions=["When?"])

@@ -125,13 +125,6 @@ class TestSources:
         assert dataset == EXPECTED
         assert (dataset.source, dataset.lines) == (str(path), lines)
 
-    def test_csv_in_another_encoding(self, written):
-        """Korean Excel's own, when it is named; otherwise the refusal names it."""
-        rows = [{"question": "언제?", "actual": ["아홉 시"]}]
-        path = written(as_csv(rows).encode("cp949"), "qa.csv")
-        assert load_dataset(path, encoding="cp949").actual == [["아홉 시"]]
-        assert 'encoding="cp949"' in refusal(path)
-
     def test_csv_with_semicolons(self, written):
         """As Excel writes where the comma is in numbers: never guessed, asked for."""
         path = written(as_csv(ROWS, ";"), "qa.csv")

@@ -144,11 +144,6 @@ class TestCollections:
         assert caught.value.place is not None
         assert caught.value.place.row == len(tables["qrels"])
 
-    def test_another_folder(self, tmp_path):
-        """Is refused as what it is."""
-        with pytest.raises(DatasetError):
-            load_dataset(tmp_path)
-
 
 def goldens(kind):
     """Return the path of what deepeval saved, and its rows."""

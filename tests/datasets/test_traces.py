@@ -25,7 +25,6 @@ from krag_eval import EvaluationResult, KragEvalWarning
 from krag_eval.cli import main
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
 from krag_eval.errors import Advice, InvalidInput, Place
-from krag_eval.results.latency import Failure
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
 TEXTS = ["The library opens at nine on weekdays.", "Books may be kept for four weeks.",
@@ -390,12 +389,6 @@ class TestWhichCount:
             read_traces(spans, QUESTIONS)
         assert caught.value.argument == "calls"
 
-    def test_every_call_is_a_query_where_there_is_no_ground_truth(self):
-        """Labelled by its span where two ask the same."""
-        spans = [span(OPENS, TEXTS[:1], number="a"), span(OPENS, TEXTS[1:], number="b")]
-        with pytest.warns(KragEvalWarning):
-            assert read_traces(spans).queries == ["a", "b"]
-
     def test_several_retrievers_for_a_question(self):
         """Are told apart by their names, as the refusal says."""
         spans = [span(OPENS, TEXTS[:1], name="wide"), span(OPENS, TEXTS, name="deep", number="2")]
@@ -407,7 +400,10 @@ class TestWhichCount:
         assert retrieved(read_traces(spans, ONLY, span="wide")) == [TEXTS[:1]]
 
     def test_a_span_that_was_written_twice(self):
-        """Counts once, as where two exports overlap; another call of the same question does not."""
+        """Counts once, as where two exports overlap; another call of the same question does not.
+
+        Queries that ask the same are labelled by their spans.
+        """
         spans = [span(OPENS, TEXTS), span(OPENS, TEXTS), span(OPENS, TEXTS, number="2")]
         with pytest.warns(KragEvalWarning):
             dataset = load_dataset(spans)
@@ -461,11 +457,6 @@ class TestWhichCount:
             dataset = read_traces([span(OPENS, failed="x")])
         with pytest.warns(KragEvalWarning, match="failed"):
             dataset.save(tmp_path / "qa.jsonl")
-
-    def test_failures_are_of_the_queries(self):
-        with pytest.raises(InvalidInput) as caught:
-            Dataset(["a"], [["x"]], [[]], failures=[Failure(1, "ERROR", "", 0.0)])
-        assert caught.value.argument == "failures"
 
     def test_what_was_not_recorded_is_left_out(self):
         """It is not nothing; an empty list is."""

@@ -148,12 +148,6 @@ def test_our_own_names_come_first(written):
     assert dataset.tags == {"query": ["another"], "source": ["faq"], "context": ["library"]}
 
 
-def test_deepevals_context_alone_may_be_anything():
-    """Without ``retrieval_context``, it may be what should be retrieved or what was."""
-    with pytest.raises(DatasetError):
-        load_dataset([{"input": "When?", "context": [NINE]}])
-
-
 def test_what_is_nested_is_not_read_in_chunks(tmp_path):
     """It takes all rows to understand, and says so."""
     with pytest.raises(DatasetError) as info:

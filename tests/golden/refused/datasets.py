@@ -21,6 +21,7 @@ from krag_eval.datasets import (
     read_trec,
 )
 from krag_eval.datasets.loading import read_chunks
+from krag_eval.results.latency import Failure
 
 Calls = dict[str, Callable[[], Any]]
 
@@ -82,7 +83,7 @@ QUESTIONS = each(
 COLUMNS = each(
     "columns", lambda names: load_dataset([{name: ["a"] for name in names}]),
     *(["question", one] for one in ("contexts", "context", "ground_truth", "ground_truths")),
-    ["user_input", "reference"], ["question", "retrieval_gt"], ["a", "b"],
+    ["user_input", "reference"], ["question", "retrieval_gt"], ["a", "b"], ["input", "context"],
     [f"column {at}" for at in range(500)], ["actual", "reference_contexts"],
     ["actual", "question", "query"], ["actual", "predicted", "retrieved_contexts"],
 )  # fmt: skip
@@ -96,6 +97,7 @@ EXAMPLES = each(
 SOURCES = each(
     "a source", load_dataset, 3, ["text"], {"question": "Q", "actual": ["a"]}, [], {},
     {"actual": [["a"]], "predicted": []}, {"train": pd.DataFrame([ROW])}, Path("none.jsonl"),
+    Path("runs"),
     pd.DataFrame(columns=["question", "actual"]), "s3://bucket/qa.csv",
     pd.DataFrame([[["a"], ["b"]]], columns=["actual", "actual"]),
     [{"reference_contexts": ["a"], "retrieved_context_ids": [1]}],
@@ -164,6 +166,11 @@ CHUNKS = each(
     '{"id": "1"}', '{"text": "a", "page_content": "b"}', '{"text": "a", "id": "1", "_id": "2"}',
     '{"text": 3}', '{"text": "a", "id": [1]}', '{"text": "a", "metadata": 3}',
     '{"text": "a", "metadata": 3, "page": 1}', '"a", "b"', '"a', '["a"]', "3", '"\\ud800"',
+)  # fmt: skip
+PARTS = each(
+    "parts of a data set", lambda one: Dataset(["q"], [["a"]], [[]], **one),
+    {"questions": ["a", "b"]}, {"tags": {"corpus": ["a", "b"]}}, {"judged": {"other": ["a"]}},
+    {"judged": "a"}, {"failures": [Failure(1, "ERROR", "", 0.0)]},
 )  # fmt: skip
 MARKS = each(
     "a mark", lambda one: load_dataset([{"actual": [], "predicted": [], "krag_eval": one}]),
@@ -314,5 +321,5 @@ AUDITS = each(
 
 CALLS: Calls = {
     **LINES, **CELLS, **QUESTIONS, **COLUMNS, **EXAMPLES, **SOURCES, **FILES, **OPTIONS, **OTHERS,
-    **WHOLE, **CHUNKS, **MARKS, **TREC, **BEIR, **AUTORAG, **TRACES, **AUDITS,
+    **WHOLE, **CHUNKS, **PARTS, **MARKS, **TREC, **BEIR, **AUTORAG, **TRACES, **AUDITS,
 }  # fmt: skip
