@@ -122,10 +122,10 @@ def _names_of(shapes: Iterable[Shape]) -> set[str]:
 NAMED = frozenset({*QUESTIONS, *LANGSMITH, OWN} | _names_of(one for one in _LISTS if not one.weak))
 _OF_QUESTIONS = [one for one in SHAPES if _names_of([one])]
 #: Every column that may be needed of questions; others can only be tags.
-KNOWN = (
-    NAMED.union(JUDGED, _names_of(SHAPES))
-    .union(*(one.questions for one in _OF_QUESTIONS))
-    .union(*(field for one in _OF_QUESTIONS for field in one.tells))
+KNOWN = NAMED.union(
+    JUDGED,
+    _names_of(SHAPES),
+    *(names for one in _OF_QUESTIONS for names in (one.questions, *one.tells)),
 )
 _OWN_NAMES = {"question", "actual", "predicted", "context", OWN}
 # Names that are not krag_eval's own, and that say what else a record without those holds.
