@@ -228,6 +228,9 @@ class TestRanx:
         dataset = load_dataset(qrels, retrieved=run)
         assert dataset == read_trec(qrels, run)
         assert dataset.predicted == [["d1", "d9"], ["d3", "d1"]]
+        judged = {"q1": {"d2": 2, "d1": 1}, "q2": {"d3": 1}}
+        retrieved = {"q1": {"d1": 0.9, "d9": 0.5}, "q2": {"d3": 0.7, "d1": 0.1}}
+        assert dataset == read_trec(judged, retrieved)
         assert dataset.notes
 
     def test_as_dicts(self):

@@ -6,23 +6,21 @@ pytrec_eval is asked as well. What no line may hold is in ``golden/refused/datas
 
 import gzip
 import io
-import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import pytrec_eval
 from hypothesis import given, strategies as st
 
 from krag_eval import Conventions, KragEvalWarning
-from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_trec
+from krag_eval.datasets import Dataset, DatasetError, read_trec
 
 DATA = Path(__file__).parents[1] / "data"
 QRELS = "1 0 a 1\n1 0 b 0\n2 0 c 1\n"
 RUN = "1 Q0 a 1 0.5 x\n2 Q0 c 1 0.5 x\n"
 
 
-def qrels(text: str) -> io.BytesIO:
+def qrels(text):
     """Return judgements as an open file."""
     return io.BytesIO(text.encode())
 
@@ -30,18 +28,7 @@ def qrels(text: str) -> io.BytesIO:
 run = qrels
 
 
-def saved_as_ranx_does(path: Path, table: dict[str, dict[str, float]]) -> Path:
-    """Write judgements or a run as ``Qrels.save`` and ``Run.save`` of ranx 0.3.21 do."""
-    if path.suffix == ".json":
-        path.write_text(json.dumps(table, indent=2))
-        return path
-    rows = [(topic, *pair) for topic, pairs in table.items() for pair in pairs.items()]
-    frame = pd.DataFrame(rows, columns=["q_id", "doc_id", "score"])
-    frame.to_parquet(path, index=False)
-    return path
-
-
-def ranked(text: str, **options: str) -> list[object]:
+def ranked(text, **options):
     """Return the documents of topic 1 in the order they are read."""
     return read_trec({"1": {"a": 1}}, run(text), **options).predicted[0]
 
@@ -206,30 +193,10 @@ class TestWhatIsRead:
         (tmp_path / "run.json").write_text('\n{"1": {"a": 0.5,\n"b": 2}}')
         assert read_trec({"1": {"a": 1}}, tmp_path / "run.json").predicted == [["b", "a"]]
 
-    @pytest.mark.parametrize("ending", ["json", "parquet"])
-    def test_files_of_ranx(self, tmp_path, ending):
-        """Judgements and a run as ranx saves them, which sorts them its own way."""
-        judged = {"q1": {"d2": 2, "d1": 1}, "q2": {"d3": 0}}
-        retrieved = {"q1": {"d1": 0.5, "d9": 0.25}, "q2": {"d3": 1.5}}
-        dataset = read_trec(
-            saved_as_ranx_does(tmp_path / f"qrels.{ending}", judged),
-            saved_as_ranx_does(tmp_path / f"run.{ending}", retrieved),
-        )
-        assert dataset == read_trec(judged, retrieved)
-        assert dataset.predicted == [["d1", "d9"], ["d3"]]
-
-    def test_an_open_parquet_file(self, tmp_path):
+    def test_an_open_parquet_file(self):
         """Recognised by content, like every other kind."""
-        path = saved_as_ranx_does(tmp_path / "run.parquet", {"1": {"a": 0.5}})
-        with open(path, "rb") as file:
-            assert read_trec({"1": {"a": 1}}, file).predicted == [["a"]]
-
-    @pytest.mark.parametrize("ending", ["json", "parquet"])
-    def test_load_dataset_says_who_reads_them(self, tmp_path, ending):
-        """Judgements alone are no questions."""
-        path = saved_as_ranx_does(tmp_path / f"qrels.{ending}", {"q1": {"d1": 1, "d2": 2}})
-        with pytest.raises(DatasetError, match=r"read_trec, or krag-eval trec"):
-            load_dataset(path)
+        with (DATA / "peers" / "ranx_run.parquet").open("rb") as file:
+            assert read_trec({"q1": {"d1": 1}, "q2": {}}, file).predicted[0] == ["d1", "d9"]
 
     def test_judgements_may_be_beirs(self):
         """Recognised by their header; ids may hold spaces there."""
