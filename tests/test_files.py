@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,12 +30,6 @@ def queries(tmp_path: Path) -> Path:
     return path
 
 
-def evaluated(n=1):
-    """Return the result of so many queries, whose texts take some room."""
-    lists = [[f"a text of some length {i}"] for i in range(n)]
-    return OfflineRetrievalEvaluator(lists, lists).evaluate(5)
-
-
 # --- what is read is not written -------------------------------------------------------------
 
 
@@ -54,6 +49,14 @@ def spellings(path: Path) -> dict[str, Path]:
     }
 
 
+def are_refused(outputs, inputs, argument="json", **options):
+    """Check that an output is refused, by its argument."""
+    with pytest.raises(InvalidInput) as caught:
+        check_apart(outputs, inputs, **options)
+    assert caught.value.argument == argument
+    return str(caught.value)
+
+
 @on_posix
 @pytest.mark.parametrize(
     "name", ["itself", "hard link", "symbolic link", "through a link", "with dots"]
@@ -64,8 +67,7 @@ def test_whatever_it_is_called(queries, name):
     other.write_text("")
     named = spellings(queries)[name]
     for output, read in ((named, queries), (queries, named)):
-        with pytest.raises(ValueError, match=r"^json: .* among the files that are read"):
-            check_apart({"csv": other.with_name("new"), "json": output}, [other, read])
+        are_refused({"csv": other.with_name("new"), "json": output}, [other, read])
 
 
 @on_posix
@@ -74,8 +76,7 @@ def test_a_file_that_a_directory_reaches_by_a_link(queries):
     folder = queries.parent.parent / "links"
     folder.mkdir()
     (folder / "part.jsonl").symlink_to(queries)
-    with pytest.raises(ValueError, match=r"^json: .*part.jsonl is among"):
-        check_apart({"json": queries}, [folder])
+    assert "part.jsonl is among" in are_refused({"json": queries}, [folder])
 
 
 def test_by_a_name_in_another_case(queries, monkeypatch):
@@ -84,16 +85,14 @@ def test_by_a_name_in_another_case(queries, monkeypatch):
     loud = queries.with_name("PART.JSONL")
     monkeypatch.setattr(os, "stat", lambda path, **more: real(
         queries if os.fspath(path) == str(loud) else path, **more))  # fmt: skip
-    with pytest.raises(ValueError, match=r"^json: .*PART.JSONL is among"):
-        check_apart({"json": loud}, [queries])
+    assert "PART.JSONL is among" in are_refused({"json": loud}, [queries])
 
 
 def test_a_new_file_in_a_directory_that_is_read(queries):
     """It would be read the next time, if its name is one of those that are."""
     folder, new = queries.parent, queries.with_name("new.json")
     endings = {"is_read": lambda name: name.endswith((".json", ".jsonl"))}
-    with pytest.raises(ValueError, match=r"^json: .*new.json would be among"):
-        check_apart({"json": new}, [folder], **endings)
+    assert "new.json would be among" in are_refused({"json": new}, [folder], **endings)
     check_apart({"plot": queries.with_name("chart.png")}, [folder], **endings)
     check_apart({"json": new}, [queries], **endings)  # the file alone is read
 
@@ -108,9 +107,7 @@ def test_two_outputs_in_one_file(queries):
         (named["hard link"], queries),
         (named["symbolic link"], queries),
     ):
-        with pytest.raises(InvalidInput, match="name a file of its own") as caught:
-            check_apart({"json": one, "csv": other}, [])
-        assert caught.value.argument == "csv"
+        assert "name a file of its own" in are_refused({"json": one, "csv": other}, [], "csv")
     check_apart({"json": new, "csv": queries}, [])
 
 
@@ -119,11 +116,8 @@ def test_two_new_outputs_whose_names_differ_by_case(tmp_path, monkeypatch, platf
     """They are one file where file systems usually fold case."""
     monkeypatch.setattr(sys, "platform", platform)
     outputs = {"json": tmp_path / "Out", "csv": tmp_path / "out"}
-    if is_one:
-        with pytest.raises(ValueError, match="a file of its own"):
-            check_apart(outputs, [])
-    else:
-        check_apart(outputs, [])
+    check = partial(are_refused, argument="csv") if is_one else check_apart
+    check(outputs, [])
 
 
 def test_the_directory_of_the_progress(tmp_path):
@@ -131,8 +125,8 @@ def test_the_directory_of_the_progress(tmp_path):
     folder = tmp_path / "rows.csv.partial"
     rows, within = {"per_query": tmp_path / "rows.csv"}, folder / "part-000000.csv"
     for outputs, inputs in (({**rows, "json": within}, []), (rows, [within]), (rows, [folder])):
-        with pytest.raises(ValueError, match=r"^per_query: .* lies in .*partial"):
-            check_apart(outputs, inputs, folders={"per_query": folder})
+        message = are_refused(outputs, inputs, "per_query", folders={"per_query": folder})
+        assert "lies in" in message
     check_apart({**rows, "json": tmp_path / "a"}, [tmp_path], is_read=lambda name: False,
                 folders={"per_query": folder})  # fmt: skip
 
@@ -142,8 +136,7 @@ def test_an_open_file_is_known_by_its_descriptor(queries, tmp_path):
     """As standard streams are; pipes and terminals may be read and written."""
     with queries.open("rb") as file:
         for output, read in ((queries, file.fileno()), (file.fileno(), queries)):
-            with pytest.raises(ValueError, match=r"^json: .* is among the files that are read"):
-                check_apart({"json": output}, [read])
+            are_refused({"json": output}, [read])
     read, write = os.pipe()
     check_apart({"json": write}, [write])
     os.close(read)
@@ -212,7 +205,8 @@ def refused_for_lack_of_room(write, path, named=None, n_bytes=64):
 @pytest.mark.parametrize("write", ["to_json", "report"])
 def test_a_result(tmp_path, write):
     """Complete or not at all."""
-    result = evaluated(50)
+    lists = [[f"a text of some length {i}"] for i in range(50)]
+    result = OfflineRetrievalEvaluator(lists, lists).evaluate(5)
     assert refused_for_lack_of_room(getattr(result, write), tmp_path / "out.html") == set()
 
 

@@ -36,8 +36,9 @@ CONVENIENCE = {
     ("_doors", "report"),
     ("results.result", "datasets.loading"),
 }
-# Methods of a result or a comparison that lead to modules which take these.
+# Methods of a data set, a result or a comparison that lead to modules which take these.
 BACK = {
+    ("datasets.dataset", "datasets.saving"),
     ("results.result", "results.saved"),
     ("results.result", "statistics.comparison"),
     ("results.result", "statistics.gates"),

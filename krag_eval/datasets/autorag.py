@@ -5,14 +5,13 @@ How ground truth is nested is AutoRAG's own rule, and is settled here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from krag_eval._language import _
 from krag_eval._reading import MAX_BYTES, kind_of, located
 from krag_eval.datasets.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
-from krag_eval.datasets.formats import TagChoice
-from krag_eval.datasets.table import Records, records_in, tags_of
+from krag_eval.datasets.table import Given, Records, Side, documents_of, records_in, tags_of
 from krag_eval.documents import AnyOf, DocumentLike, Location, list_in, plain
 from krag_eval.errors import Advice, Place, warn
 
@@ -70,36 +69,28 @@ def read_autorag(
     >>> dataset.evaluator().calculate_recall(k=3)["macro_recall"]
     0.5
     """
-    return autorag_dataset(records_in(qa, "qa", max_bytes), corpus, retrieved, max_bytes)
+    given = Given(corpus=corpus, retrieved=retrieved, max_bytes=max_bytes)
+    return autorag_dataset(records_in(qa, "qa", max_bytes), given, must_be_retrieved=True)
 
 
 def autorag_dataset(
-    questions: Records,
-    corpus: Any = None,
-    retrieved: Any = None,
-    max_bytes: int | None = MAX_BYTES,
-    *,
-    must_be_retrieved: bool = True,
-    tags: TagChoice = False,
+    questions: Records, given: Given, *, must_be_retrieved: bool = False
 ) -> Dataset:
-    """Return the data set of a table of questions; the arguments are those of `read_autorag`.
+    """Return the data set of a table of questions, as :func:`read_autorag` does.
 
     Args:
         questions: The questions.
-        corpus: As in :func:`read_autorag`.
-        retrieved: As in :func:`read_autorag`.
-        max_bytes: As in :func:`read_autorag`.
+        given: The corpus, what was retrieved, and which other columns to keep as tags.
         must_be_retrieved: Whether to refuse questions for which nothing was retrieved yet.
-        tags: Which other columns of the questions to keep as tags.
     """
     questions.check_has(("qid", "query", "retrieval_gt"))
     ids = questions.keys("qid")
     predicted: list[list[DocumentLike]] | None = None
     has_texts = False
-    if must_be_retrieved or retrieved is not None or "retrieved_ids" in questions.names:
-        predicted, has_texts = _predicted(questions, ids, retrieved, max_bytes)
+    if must_be_retrieved or given.retrieved is not None or "retrieved_ids" in questions.names:
+        predicted, has_texts = _predicted(questions, ids, given)
     texts = questions.texts("query")
-    found, notes = tags_of(questions, _COLUMNS, tags)
+    found, notes = tags_of(questions, _COLUMNS, given.tags)
     dataset = Dataset(
         queries=labels_of(texts, ids, questions.name),
         actual=_ground_truth(questions),
@@ -110,9 +101,9 @@ def autorag_dataset(
         notes=[_("AutoRAG: ground truth read from retrieval_gt, questions from query"), *notes],
         tags=found,
     )
-    if corpus is None:
+    if given.corpus is None:
         return dataset
-    documents = records_in(corpus, "corpus", max_bytes)
+    documents = records_in(given.corpus, "corpus", given.max_bytes)
     documents.check_has(("doc_id", "contents"))
     wanted = _documents(documents, ids_in(dataset))
     return with_texts(dataset, wanted, documents.name, predicted=not has_texts)
@@ -148,7 +139,8 @@ def _items(value: Any, place: Place) -> list[DocumentLike | AnyOf] | None:
         # A table saved as CSV holds the nested list as text.
         if not value.lstrip().startswith("["):
             return [value]
-        value = _written_list(value, place)
+        with located(place):
+            value = list_in(value, Location(place.column))
     if not isinstance(value, list | tuple):
         raise place.error(f"must be a list of lists of document ids, got {kind_of(value)}")
     groups = [plain(group) for group in value]
@@ -159,11 +151,6 @@ def _items(value: Any, place: Place) -> list[DocumentLike | AnyOf] | None:
     if all(_is_blank(group) for group in groups):
         return None
     return [_item(group, place) for group in groups]
-
-
-def _written_list(text: str, place: Place) -> list[Any]:
-    with located(place):
-        return list_in(text, Location(place.column))
 
 
 def _is_blank(group: Any) -> bool:
@@ -190,18 +177,18 @@ def _item(group: Any, place: Place) -> DocumentLike | AnyOf:
 
 
 def _predicted(
-    questions: Records, ids: Sequence[str], retrieved: Any, max_bytes: int | None
+    questions: Records, ids: Sequence[str], given: Given
 ) -> tuple[list[list[DocumentLike]], bool]:
     """Return what was retrieved for each question, and whether it came with texts."""
-    if isinstance(retrieved, Mapping):
+    if isinstance(given.retrieved, Mapping):
         lists = {
-            key: _ids(plain(value), Place("retrieved", row=number, column=f"the list of {key!r}"))
-            for number, (key, value) in enumerate(retrieved.items())
+            key: _list({key: value}, Side(None, key), Place("retrieved", row=number))
+            for number, (key, value) in enumerate(given.retrieved.items())
         }
         return _by_id(lists, ids, "retrieved", questions.name), False
     table = questions
-    if retrieved is not None:
-        table = records_in(retrieved, "retrieved", max_bytes)
+    if given.retrieved is not None:
+        table = records_in(given.retrieved, "retrieved", given.max_bytes)
         table.check_has(("retrieved_ids",))
     elif "retrieved_ids" not in questions.names:
         raise Place(questions.name).error(
@@ -212,50 +199,22 @@ def _predicted(
             ),
         )
     has_texts = "retrieved_contents" in table.names
-    lists_in_order = list(_retrieved(table, has_texts))
+    side = Side("retrieved_contents" if has_texts else None, "retrieved_ids")
+    in_order = [_list(row, side, place) for place, row in table.rows]
     if "qid" in table.names:
-        by_key = dict(zip(table.keys("qid"), lists_in_order, strict=True))
+        by_key = dict(zip(table.keys("qid"), in_order, strict=True))
         return _by_id(by_key, ids, table.name, questions.name), has_texts
-    if len(lists_in_order) != len(ids):
+    if len(in_order) != len(ids):
         raise Place(table.name).error(
-            f"holds {len(lists_in_order)} rows and no column 'qid', and {questions.name} "
+            f"holds {len(in_order)} rows and no column 'qid', and {questions.name} "
             f"{len(ids)}; rows without 'qid' must be those of {questions.name}, in order"
         )
-    return lists_in_order, has_texts
+    return in_order, has_texts
 
 
-def _retrieved(table: Records, has_texts: bool) -> Iterator[list[DocumentLike]]:
-    texts = table.cells("retrieved_contents") if has_texts else None
-    for place, value in table.cells("retrieved_ids"):
-        ids = _ids(value, place)
-        if texts is None:
-            yield ids
-            continue
-        place, contents = next(texts)
-        if isinstance(contents, str):
-            contents = _written_list(contents, place)
-        if not isinstance(contents, list | tuple) or len(contents) != len(ids):
-            raise place.error(f"must be a list with one text for each of the {len(ids)} ids")
-        if not all(isinstance(text, str) for text in contents):
-            raise place.error("must be a list of texts")
-        yield [
-            {"page_content": text, "id": identity}
-            for identity, text in zip(ids, contents, strict=True)
-        ]
-
-
-def _ids(value: Any, place: Place) -> list[Any]:
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _written_list(value, place)
-    if not isinstance(value, list | tuple):
-        raise place.error(f"must be a list of document ids, best first, got {kind_of(value)}")
-    for one in value:
-        if not isinstance(one, str) or not one:
-            raise place.error(
-                "must be a list of document ids (texts), got "
-                f"{kind_of(one) if one != '' else 'an empty text'} as one of them"
-            )
-    return list(value)
+def _list(row: Mapping[str, Any], side: Side, place: Place) -> list[DocumentLike]:
+    with located(place):
+        return documents_of(row, side, None, ground_truth=False)
 
 
 def _by_id(

@@ -7,7 +7,7 @@ in memory; LlamaIndex's ``EmbeddingQAFinetuneDataset`` is one with lists of ids 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from krag_eval._reading import (
     object_of,
 )
 from krag_eval.datasets.dataset import Dataset, ids_in, labels_of, with_texts
-from krag_eval.datasets.table import is_frame, records_in
+from krag_eval.datasets.table import Given, Records, is_frame, records_in
 from krag_eval.datasets.trec import (
     QRELS,
     RUN,
@@ -142,31 +142,31 @@ def _file(folder: str | os.PathLike[str], name: str) -> Path:
     return _only_one([plain.with_suffix(".parquet")], [*plain.glob("*.parquet")]) or path
 
 
-def collection_dataset(
-    content: Mapping[str, Any], name: str, max_bytes: int | None = MAX_BYTES
-) -> Dataset:
+def collection_dataset(table: Records, given: Given) -> Dataset:
     """Return the data set of a corpus, queries and judgements in one object; nothing retrieved.
 
     Args:
-        content: ``"corpus"``, ``"queries"``, and ``"relevant_docs"`` or ``"qrels"``: each a dict
-            by id, or a table as in BEIR; judgements may be lists of ids, as in LlamaIndex.
-        name: What to call it.
-        max_bytes: How much may come out of it.
+        table: A row with ``"corpus"``, ``"queries"``, and ``"relevant_docs"`` or ``"qrels"``: each
+            a dict by id, or a table as in BEIR; judgements may be lists of ids, as in LlamaIndex.
+        given: How much may come out of it.
 
     Raises:
         DatasetError: If a part is missing, or is not what it should be.
 
-    >>> parts = {"corpus": {"d1": "At nine."}, "queries": {"q1": "When?"}}
-    >>> collection_dataset({**parts, "relevant_docs": {"q1": ["d1"]}}, "qa.json").actual
+    >>> row = {"corpus": {"d1": "At nine."}, "queries": {"q1": "When?"},
+    ...        "relevant_docs": {"q1": ["d1"]}}
+    >>> collection_dataset(Records.of([(Place("qa.json"), row)], "qa.json"), Given()).actual
     [[{'page_content': 'At nine.', 'id': 'd1'}]]
     """
-    given = next(one for one in _GIVEN if one in content)
-    for part in ("corpus", "queries", given):
+    table.check_has(PARTS[:2])
+    content, name, max_bytes = table.rows[0][1], table.name, given.max_bytes
+    judgements = next(one for one in PARTS[2:] if one in content)
+    for part in ("corpus", "queries", judgements):
         # A path is none: a file must not make another one be opened.
         if not isinstance(content[part], Mapping) and not is_frame(content[part]):
             problem = f"{part} must be an object by id, got {kind_of(content[part])}"
             raise Place(name).error(problem)
-    judged, is_lists = content[given], False
+    judged, is_lists = content[judgements], False
     if isinstance(judged, Mapping):
         is_lists = any(isinstance(one, list | tuple) for one in judged.values())
         if is_lists:
@@ -181,7 +181,7 @@ def collection_dataset(
             "LlamaIndex's EmbeddingQAFinetuneDataset: ground truth read from {}, texts from "
             "corpus, questions from queries"
         )
-    notes = [told.format(given)]
+    notes = [told.format(judgements)]
     lacking = len(content["queries"]) - made.n_queries
     if lacking > 0:
         told = _("{n} of {queries} queries have no judgement, and are left out")
@@ -192,14 +192,8 @@ def collection_dataset(
     )
 
 
-_GIVEN = ("relevant_docs", "qrels")
-#: What a collection in one object is made of.
-PARTS = ("corpus", "queries", *_GIVEN)
-
-
-def is_collection(names: Collection[str]) -> bool:
-    """Tell whether an object holds a corpus, queries and judgements."""
-    return {"corpus", "queries"} <= {*names} and not {*_GIVEN}.isdisjoint(names)
+#: What a collection in one object is made of; its judgements are under one of the last two.
+PARTS = ("corpus", "queries", "relevant_docs", "qrels")
 
 
 def has_corpus(folder: str | os.PathLike[str]) -> bool:

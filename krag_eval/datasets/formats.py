@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.metadata import entry_points
 from itertools import chain, islice
 from pathlib import Path
@@ -61,6 +62,17 @@ class Everything(frozenset[str]):
 
     def __contains__(self, name: object) -> bool:
         return True
+
+
+class Names(frozenset[str]):
+    """Names of columns; one that ends in a dot stands for all that begin so."""
+
+    @cached_property
+    def _begins(self) -> tuple[str, ...]:
+        return tuple(one for one in self if one.endswith("."))
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or str(name).startswith(self._begins)
 
 
 @dataclass(frozen=True)

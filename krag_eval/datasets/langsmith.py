@@ -6,18 +6,27 @@ An example has ``inputs`` with the question and ``outputs`` with what is expecte
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from krag_eval._language import _
 from krag_eval._reading import kind_of, located
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.formats import TagChoice
-from krag_eval.datasets.table import Records, Roles, Side, parts_of, query_in, tags_of
-from krag_eval.datasets.vocabularies import LANGSMITH, QUESTIONS, Mapped
+from krag_eval.datasets.table import (
+    QUESTIONS,
+    Given,
+    Records,
+    Roles,
+    Side,
+    parts_of,
+    query_in,
+    tags_of,
+)
 from krag_eval.documents import plain
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped
 
+#: What LangSmith calls the parts of an example, and of what a run made of it.
+LANGSMITH = ("inputs", "outputs", "reference_outputs")
 _QUESTION_KEYS = (*QUESTIONS, "input")
 #: Where the documents of a run usually are; a target that returns a list has it under "output".
 OUTPUT_KEYS = (
@@ -74,10 +83,18 @@ def question_under(payload: Any, key: str | None, argument: str, option: str) ->
 
 def _question_key(payload: Mapping[Any, Any], key: str | None, argument: str, option: str) -> Any:
     usual = [*payload] if len(payload) == 1 else [one for one in _QUESTION_KEYS if one in payload]
+    return _key(payload, key, usual, f"{argument} must hold the question", option)
+
+
+def _key(
+    payload: Mapping[Any, Any], key: str | None, usual: Sequence[Any], needed: str, option: str
+) -> Any:
+    """Return the key that is meant: the one that is named, or the only usual one."""
     keys = usual if key is None else [one for one in (key,) if one in payload]
     if len(keys) != 1:
-        problem = f"must hold the question, got the keys {clipped([*payload])}"
-        raise InvalidInput(argument, problem, Advice("name its key by {}", **{option: ...}))
+        argument, _, problem = needed.partition(" ")
+        fix = Advice("name the key of the one that is meant by {}", (option, ...))
+        raise InvalidInput(argument, f"{problem}, got the keys {clipped([*payload])}", fix)
     return keys[0]
 
 
@@ -102,14 +119,9 @@ def list_under(
     """
     found, name = payload, argument
     if isinstance(payload, Mapping):
-        keys = [one for one in usual if isinstance(payload.get(one), _LISTS)]
-        if key is not None:
-            keys = [one for one in (key,) if one in payload]
-        if len(keys) != 1:
-            problem = f"must hold one list of documents, got the keys {clipped([*payload])}"
-            fix = Advice("name the key of the one that is meant by {}", (option, ...))
-            raise InvalidInput(argument, problem, fix)
-        found, name = payload[keys[0]], f"{argument}[{keys[0]!r}]"
+        lists = [one for one in usual if isinstance(payload.get(one), _LISTS)]
+        key = _key(payload, key, lists, f"{argument} must hold one list of documents", option)
+        found, name = payload[key], f"{argument}[{key!r}]"
     if not isinstance(found, _LISTS):
         raise InvalidType(
             name, f"must be a list of documents, even for one document, got {kind_of(found)}"
@@ -153,23 +165,19 @@ def example_as_row(example: Any) -> Mapping[str, Any] | None:
     return row if len(row) > 1 else None
 
 
-def is_langsmith(names: Collection[str]) -> bool:
-    """Tell whether a table is one of LangSmith's examples."""
-    return "inputs" in names and not {"outputs", "reference_outputs"}.isdisjoint(names)
-
-
-def langsmith_dataset(table: Records, mapped: Mapped, tags: TagChoice = False) -> Dataset:
+def langsmith_dataset(table: Records, given: Given) -> Dataset:
     """Return the data set of a table with the columns ``inputs`` and ``outputs``.
 
     Args:
         table: The table; ``reference_outputs`` may be there as well.
-        mapped: Keys within them, where the usual ones are not meant.
-        tags: Which other columns to keep as tags.
+        given: Keys within them, where the usual ones are not meant, and which other columns to
+            keep as tags.
 
     Raises:
         DatasetError: If a row cannot be used; the message names it.
     """
     table.check_has(["inputs"])
+    mapped = given.mapped
     is_run = {"reference_outputs", "outputs"} <= {*table.names}
     expected = "reference_outputs" if "reference_outputs" in table.names else "outputs"
     sides: list[tuple[str, str | None, tuple[str, ...], str]] = [
@@ -203,5 +211,5 @@ def langsmith_dataset(table: Records, mapped: Mapped, tags: TagChoice = False) -
         _("LangSmith examples: ground truth read from {}").format(expected),
         _("retrieved documents read from outputs") if is_run else _("no retrieved documents"),
     ]
-    kept, left_out = tags_of(table, LANGSMITH, tags)
+    kept, left_out = tags_of(table, LANGSMITH, given.tags)
     return Dataset(**parts_of(queries, table.name, roles), notes=notes + left_out, tags=kept)

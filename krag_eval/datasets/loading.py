@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
@@ -21,12 +21,13 @@ from krag_eval._reading import (
     object_of,
     parsed,
 )
-from krag_eval.datasets.autorag import autorag_dataset
-from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, is_collection, read_beir
+from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.datasets.dataset import Dataset, labels_for
-from krag_eval.datasets.formats import File, Row, TagChoice, rows_in
-from krag_eval.datasets.langsmith import example_as_row, is_langsmith, langsmith_dataset
+from krag_eval.datasets.formats import File, Names, Row, rows_in
+from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
+    Given,
+    Mapped,
     Records,
     Roles,
     Side,
@@ -40,17 +41,16 @@ from krag_eval.datasets.table import (
     parts_of,
     query_in,
 )
-from krag_eval.datasets.traces import SPANS, is_spans, traces_dataset
+from krag_eval.datasets.traces import SPANS, traces_dataset
 from krag_eval.datasets.trec import is_judgements, read_trec
 from krag_eval.datasets.vocabularies import (
-    AUTORAG,
     KNOWN,
-    Mapped,
     as_saved,
     is_foreign,
     nothing_retrieved,
     roles_of,
     said,
+    shape_of,
 )
 from krag_eval.documents import DocumentLike, Location, chunk_in, document_in
 from krag_eval.errors import (
@@ -93,38 +93,6 @@ Source: TypeAlias = (
 
 #: What a cell of documents holds.
 Cells: TypeAlias = Literal["list", "text"]
-
-
-class _Needed(frozenset[str]):
-    """The columns that may be needed of a table of whatever kind; others can only be tags."""
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or name in SPANS
-
-
-class Given(NamedTuple):
-    """What a caller says beside the source; see :func:`load_dataset`."""
-
-    mapped: Mapped = Mapped()
-    corpus: Any = None
-    retrieved: Any = None
-    max_bytes: int | None = MAX_BYTES
-    tags: TagChoice = True
-    cells: str = "list"
-    named_by: Sequence[str] = Mapped._fields
-
-    def check(self, taken: Collection[str], what: str) -> None:
-        """Refuse what a source of some kind does not take."""
-        cells = None if self.cells == "list" else self.cells
-        given = {**self.mapped._asdict(), "corpus": self.corpus, "retrieved": self.retrieved}
-        for argument, value in {**given, "cells": cells}.items():
-            if value is not None and argument not in taken:
-                raise InvalidInput(argument, f"is not for {what}", "leave it out")
-
-    @property
-    def wanted(self) -> Collection[str]:
-        """The columns that may be needed."""
-        return _Needed({*KNOWN, *PARTS, *filter(None, self.mapped)})
 
 
 def load_dataset(
@@ -511,22 +479,6 @@ def _check_each(
 # From a table to a data set
 
 
-class Shape(NamedTuple):
-    """Tables whose cells mean what a tool says: how they are known, and how they are read.
-
-    Attributes:
-        what: What to call them.
-        is_one: A function of the names of columns, and of those that the user named.
-        read: A function of the table and of what was given.
-        taken: What else it takes, by argument.
-    """
-
-    what: str
-    is_one: Callable[[Collection[str], Mapped], bool]
-    read: Callable[[Records, Given], Dataset]
-    taken: tuple[str, ...] = ()
-
-
 def _questions(table: Records, given: Given) -> Dataset:
     """Read a table of questions whose columns a vocabulary names."""
     roles = roles_of(table, given.mapped, given.named_by)
@@ -539,29 +491,6 @@ def _questions(table: Records, given: Given) -> Dataset:
     return Dataset(**content, vocabulary=roles.shape)
 
 
-#: Tables with a reader of their own; any other is one of questions.
-SHAPES = (
-    Shape("spans", lambda names, mapped: is_spans(names), lambda table, given:
-          traces_dataset(table)),
-    Shape("collections", lambda names, mapped: is_collection(names), lambda table, given:
-          collection_dataset(table.rows[0][1], table.name, given.max_bytes), ("retrieved",)),
-    Shape("AutoRAG's tables", lambda names, mapped: {*AUTORAG} <= {*names}
-          and "actual" not in names and not any(mapped), lambda table, given:
-          autorag_dataset(table, given.corpus, given.retrieved, given.max_bytes,
-                          must_be_retrieved=False, tags=given.tags), ("corpus", "retrieved")),
-    Shape("LangSmith's tables", lambda names, mapped: is_langsmith(names)
-          and mapped.actual not in names, lambda table, given:
-          langsmith_dataset(table, given.mapped, given.tags), (*Mapped._fields, "retrieved")),
-)  # fmt: skip
-_QUESTIONS = Shape("tables of questions with such columns", lambda names, mapped: True, _questions,
-                   (*Mapped._fields, "retrieved", "cells"))  # fmt: skip
-
-
-def shape_of(names: Collection[str], mapped: Mapped) -> Shape | None:
-    """Return the shape of a table that has a reader of its own; ``None`` if it has none."""
-    return next((one for one in SHAPES if one.is_one(names, mapped)), None)
-
-
 def dataset_of(table: Records, given: Given) -> Dataset:
     """Return the data set of a table of any shape.
 
@@ -570,9 +499,9 @@ def dataset_of(table: Records, given: Given) -> Dataset:
     """
     if not table.names:
         raise Place(table.name).error("holds no rows; expected one for each query")
-    shape = shape_of(table.names, given.mapped) or _QUESTIONS
-    given.check(shape.taken, shape.what)
-    dataset = shape.read(table, given)
+    shape = shape_of(table.names, given.mapped)
+    given.check(shape.taken, shape.name)
+    dataset = (shape.read or _questions)(table, given)
     joins = given.retrieved is not None and "corpus" not in shape.taken
     return _with_spans(dataset, given) if joins else dataset
 
@@ -594,16 +523,16 @@ def _with_spans(dataset: Dataset, given: Given) -> Dataset:
     spans = Records("retrieved", (), ())
     if not isinstance(source, Mapping):
         try:
-            spans = _table(source, Given(max_bytes=given.max_bytes, tags=False), at="retrieved")
+            spans = _table(source, Given(max_bytes=given.max_bytes), at="retrieved")
         except InvalidType as error:
             raise InvalidType("retrieved", error.problem, error.fix) from error
-    if not is_spans(spans.names):
+    if shape_of(spans.names).read is not traces_dataset:
         problem = (
             "must be spans, as read_traces reads them; lists by id are for AutoRAG's tables, and "
             "runs for judgements"
         )
         raise InvalidInput("retrieved", problem, "put the documents into a column of the questions")
-    return traces_dataset(spans, dataset)
+    return traces_dataset(spans, dataset=dataset)
 
 
 # From a source to a table
@@ -622,18 +551,21 @@ def _table(
     source: Any, given: Given, format: str | None = None, at: str = "", **in_file: Any
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
+    # Others can only be tags.
+    wanted = Names({*KNOWN, *PARTS, *SPANS, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
-        settings = {"max_bytes": given.max_bytes, "wanted": given.wanted, "tags": given.tags}
+        settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)
         return Records.of(rows_in(file, format), file.name)
     for option, value in {"format": format, **in_file}.items():
         if value not in (None, "utf-8"):
             raise InvalidInput(option, f"is for files, got a {type(source).__name__}")
     if isinstance(source, Mapping):
-        name = "source" if is_collection(source) else "columns"
-        return Records.of(_rows_of_mapping(source, given.wanted), name, in_memory=True)
+        if shape_of(source).read is collection_dataset:
+            return Records.of([(Place("source"), source)], "source", in_memory=True)
+        return Records.of(_rows_of_mapping(source, wanted), "columns", in_memory=True)
     if is_frame(source):
-        return Records.of_frame(source, at or "frame", given.wanted, given.tags)
+        return Records.of_frame(source, at or "frame", wanted, given.tags)
     # A model of pydantic's yields its fields.
     rows = not isinstance(source, str | bytes) and not hasattr(source, "model_dump")
     if rows and isinstance(source, Iterable):
@@ -677,15 +609,12 @@ def rows_by_question(source: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _rows_of_mapping(source: Mapping[str, Any], wanted: Collection[str]) -> Iterator[Row]:
-    """Yield the rows of a dict: of a collection, from question to documents, or of columns.
+    """Yield the rows of a dict: from question to documents, or of columns.
 
     Raises:
-        InvalidType: If it can be either of the last two: without a known name, and with lists of
+        InvalidType: If it can be either: without a known name, and with lists of
             one length.
     """
-    if is_collection(source):
-        yield Place("source"), source
-        return
     lists = {
         str(name): [*value]
         for name, value in source.items()

@@ -210,13 +210,10 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _write_jsonl(rows: _Rows, file: IO[str]) -> None:
-    sides = {side: rows.documents(side) for side in rows.sides}
-    for query, mark in enumerate(rows.marks()):
-        row: dict[str, Any] = {} if rows.questions is None else {"question": rows.questions[query]}
-        row |= {side: next(documents) for side, documents in sides.items()}
-        row |= {name: values[query] for name, values in rows.tags.items()}
-        if mark is not None:
-            row[OWN] = mark
+    columns = _columns(rows, lambda query, value: value, rows.marks(), rows.tags, None)
+    for query, values in enumerate(zip(*columns.values(), strict=True)):
+        row = {name: one for name, one in zip(columns, values, strict=True)
+               if name != OWN or one is not None}  # fmt: skip
         file.write(rows.json(query, row) + "\n")
 
 

@@ -243,6 +243,37 @@ def _no_tag(frame: Any, name: Any) -> str:
 
 # Which field holds what
 
+#: Columns that hold the question, whatever else there is.
+QUESTIONS = ("question", "user_input", "query", "질문", "질의")
+
+
+class Mapped(NamedTuple):
+    """The columns a user named; ``None`` for those to be recognised."""
+
+    question: str | None = None
+    actual: str | None = None
+    predicted: str | None = None
+
+
+class Given(NamedTuple):
+    """What a caller says beside the source; see :func:`load_dataset`."""
+
+    mapped: Mapped = Mapped()
+    corpus: Any = None
+    retrieved: Any = None
+    max_bytes: int | None = MAX_BYTES
+    tags: TagChoice = False
+    cells: str = "list"
+    named_by: Sequence[str] = Mapped._fields
+
+    def check(self, taken: Collection[str], what: str) -> None:
+        """Refuse what a source of some kind does not take."""
+        cells = None if self.cells == "list" else self.cells
+        given = {**self.mapped._asdict(), "corpus": self.corpus, "retrieved": self.retrieved}
+        for argument, value in {**given, "cells": cells}.items():
+            if value is not None and argument not in taken:
+                raise InvalidInput(argument, f"is not for {what}", "leave it out")
+
 
 class Side(NamedTuple):
     """Which fields hold the documents of one side.
@@ -595,10 +626,10 @@ def query_in(
             question = _question_in(row.get(roles.question), roles.question)
             if mark.shielded and isinstance(question, str):
                 question = unshielded(question)
-        actual = _documents(row, roles.actual, roles.options, ground_truth=True)
+        actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
         predicted = []
         if roles.predicted is not None:
-            predicted = _documents(row, roles.predicted, roles.options, ground_truth=False)
+            predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
         judged = None
         for name in _judged_in(row):
             judged = _looked_at(row[name], Location(name))
@@ -654,7 +685,7 @@ def _question_in(value: Any, name: str) -> str | int | None:
     return value
 
 
-def _documents(
+def documents_of(
     row: Mapping[str, Any], side: Side, options: tuple[str, str] | None, *, ground_truth: bool
 ) -> list[Any]:
     """Return the documents of one side."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -20,10 +20,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from krag_eval._language import N_, _
 from krag_eval._reading import MAX_BYTES, Source, located, parsed
 from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
+from krag_eval.datasets.formats import Names
 from krag_eval.datasets.langsmith import run_as_row
-from krag_eval.datasets.table import Records, is_frame, listed, records_in
+from krag_eval.datasets.table import Given, Records, is_frame, listed, records_in
 from krag_eval.datasets.trec import Missing
-from krag_eval.datasets.vocabularies import QUESTIONS
 from krag_eval.documents import (
     DocumentLike,
     Location,
@@ -108,37 +108,14 @@ _WITHIN = "attributes."
 _REDACTED = "__REDACTED__"
 # How deep a text is looked for in what an outer span was given, and how deep objects are read.
 _MOST_LEVELS = 32
-# With one of these, a table is one of questions, whatever else it has.
-_OF_QUESTIONS = {*QUESTIONS, "actual", "retrieval_gt"}
-# The columns of which all are there in a table of spans, by exporter.
-_OF_SPANS = ({_COLLECTOR}, {"attributes", "context"}, {"attributes", "span_id"},
-             {"run_type", "inputs"})  # fmt: skip
-
-
-class _Wanted(frozenset[str]):
-    """The columns that spans have, whatever else they carry."""
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or str(name).startswith(_WITHIN)
 
 
 #: The columns that may be needed of a table of spans.
-SPANS: Collection[str] = _Wanted(
-    {"attributes", "context", "context.trace_id", "trace_id", "status", _COLLECTOR, *_RUNS}.union(
-        *_NAMES.values()
+SPANS = Names(
+    {"attributes", _WITHIN, "context", "context.trace_id", "trace_id", "status", _COLLECTOR}.union(
+        _RUNS, *_NAMES.values()
     )
 )
-
-
-def is_spans(names: Collection[str]) -> bool:
-    """Tell whether a table holds spans, by its columns.
-
-    >>> is_spans(["name", "context", "attributes"]), is_spans(["inputs", "outputs"])
-    (True, False)
-    """
-    given = {*names}
-    flat = "context.span_id" in given and any(name.startswith(_WITHIN) for name in given)
-    return _OF_QUESTIONS.isdisjoint(given) and (flat or any(one <= given for one in _OF_SPANS))
 
 
 class Choice(NamedTuple):
@@ -251,11 +228,12 @@ def read_traces(
         problem = f"must be what load_dataset returns, got a {type(dataset).__name__}"
         raise InvalidType("dataset", problem)
     table = _records(source, max_bytes)
-    return traces_dataset(table, dataset, Choice(documents, span, calls, missing))
+    return traces_dataset(table, None, dataset, Choice(documents, span, calls, missing))
 
 
 def traces_dataset(
     table: Records,
+    _given: Given | None = None,
     dataset: Dataset | None = None,
     choice: Choice = Choice(),  # noqa: B008 - immutable
 ) -> Dataset:
@@ -504,20 +482,19 @@ def _outermost(
     """
     order = _outer_first(answered, spans, around)
     speaks = {at for at, documents in answered.items() if documents is not None}
-    inside, inside_speaks, around_speaks = {*answered}, {*speaks}, {*speaks}
-    within: set[int] = set()
-    within_speaks: set[int] = set()
-    for at in order:
-        if around.get(at) in inside:
-            inside.add(at)
-            within.add(at)
-        if around.get(at) in inside_speaks:
-            inside_speaks.add(at)
-            within_speaks.add(at)
+    around_speaks = {*speaks}
     for at in reversed(order):
         if at in around_speaks and at in around:
             around_speaks.add(around[at])
-    dropped = within_speaks | (within | around_speaks) - speaks
+
+    def inside_of(some: Container[int]) -> set[int]:
+        found: set[int] = set()
+        for at in order:
+            if at in around and (around[at] in some or around[at] in found):
+                found.add(at)
+        return found
+
+    dropped = inside_of(speaks) | (inside_of(answered) | around_speaks) - speaks
     return [at for at in answered if at not in dropped]
 
 
@@ -535,13 +512,10 @@ def _outer_first(
         inner: int | None = at
         while inner is not None and inner not in order:
             if inner in path:
-                one, circle = (
-                    spans[inner],
-                    _names(spans[at] for at in [*path][[*path].index(inner) :]),
-                )
+                one, circle = spans[inner], [*path][[*path].index(inner) :]
                 raise one.place.error(
                     f"the span {one.name!r} is inside of itself: its parents go in a circle "
-                    f"({circle})",
+                    f"({_names(map(spans.__getitem__, circle))})",
                     "correct parent_id, or leave these spans out",
                 )
             path[inner] = None

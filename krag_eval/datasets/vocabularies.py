@@ -1,101 +1,132 @@
-"""Which column means what: the tables people have, recognised by the names of their columns.
+"""Which column means what: the records people have, recognised by the names of their fields.
 
 These are the names that krag_eval (in English and Korean), RAGAS, LlamaIndex, deepeval, krag,
-AutoRAG and LangSmith give to columns, whatever the format. What could mean two things is refused,
-with the names to choose from.
+AutoRAG and LangSmith give to columns, whatever the format; and those of spans and of collections.
+What could mean two things is refused, with the names to choose from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from krag_eval._language import _
-from krag_eval.datasets.table import JUDGED, OWN, Records, Roles, Side, doubts, listed
+from krag_eval.datasets.autorag import autorag_dataset
+from krag_eval.datasets.beir import PARTS, collection_dataset
+from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.langsmith import LANGSMITH, langsmith_dataset
+from krag_eval.datasets.table import (
+    JUDGED,
+    OWN,
+    QUESTIONS,
+    Given,
+    Mapped,
+    Records,
+    Roles,
+    Side,
+    doubts,
+    listed,
+)
+from krag_eval.datasets.traces import traces_dataset
 from krag_eval.documents import is_list_written, is_missing
 from krag_eval.errors import Advice, DatasetError, Place
 
-#: Columns that hold the question, whatever else there is.
-QUESTIONS = ("question", "user_input", "query", "질문", "질의")
-#: What AutoRAG calls the columns of its questions.
-AUTORAG = ("qid", "query", "retrieval_gt")
-#: What LangSmith calls the parts of an example, and of what a run made of it.
-LANGSMITH = ("inputs", "outputs", "reference_outputs")
 _KRAG = ("context", "source", "doc_id")
-# What deepeval's test cases have and nobody else's. Goldens are sent with JavaScript's names.
-_DEEPEVAL = ("retrieval_context", "retrievalContext")
 # Beside these, a table was saved by deepeval.
 _GOLDENS = ("tools_called", "expected_tools")
 
 
-class Mapped(NamedTuple):
-    """The columns a user named; ``None`` for those to be recognised."""
-
-    question: str | None = None
-    actual: str | None = None
-    predicted: str | None = None
-
-
-class Vocabulary(NamedTuple):
-    """The names that a tool gives to columns.
+class Shape(NamedTuple):
+    """Records of one tool: the fields that tell them, and what each field holds.
 
     Attributes:
-        name: Whose names.
-        actual: What should be retrieved.
-        predicted: What was.
-        questions: The question, where no other tool calls it so.
-        beside: Columns of which one must be there for these names to mean that.
+        name: Whose names they are; what to call such tables, where these have a reader.
+        actual: The fields with what should be retrieved: its texts, ids, metadata.
+        predicted: Those with what was, best first.
+        questions: The field with the question, where no other tool calls it so.
+        tells: Sets of fields, one of which must be there for these names to mean that; a name that
+            ends in a dot stands for any that begins so.
+        unless: Fields beside which they do not.
         weak: Whether they may as well be those of tags: looked at where no other name is known,
             and what was retrieved only beside such a ground truth.
+        read: What reads them where cells mean something of their own.
+        taken: The arguments of :func:`load_dataset` that it takes.
     """
 
     name: str
     actual: Side = Side()
     predicted: Side = Side()
     questions: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    tells: tuple[tuple[str, ...], ...] = ((),)
+    unless: tuple[str, ...] = ()
     weak: bool = False
+    read: Callable[[Records, Given], Dataset] | None = None
+    taken: tuple[str, ...] = (*Mapped._fields, "retrieved", "cells")
+
+    def is_meant(self, names: Collection[str]) -> bool:
+        """Tell whether fields of these names may be of this shape."""
+        return not any(map(names.__contains__, self.unless)) and any(
+            all(_is_there(one, names) for one in needed) for needed in self.tells
+        )
 
 
-#: All that is known by the names of columns; another tool is another line.
-VOCABULARIES = (
-    Vocabulary("krag_eval", Side("actual"), Side("predicted")),
-    Vocabulary("krag_eval", Side("정답"), Side("검색결과")),
-    Vocabulary("krag_eval", Side("정답 문서"), Side("검색 결과")),
-    Vocabulary("krag_eval", Side("정답문서"), Side("검색문서")),
-    Vocabulary("krag_eval", Side(), Side("검색 문서")),
-    Vocabulary(
-        "RAGAS",
-        Side("reference_contexts", "reference_context_ids"),
-        Side("retrieved_contexts", "retrieved_context_ids"),
-    ),
-    Vocabulary(
-        "LlamaIndex",
-        Side("expected_texts", "expected_ids"),
-        Side("retrieved_texts", "retrieved_ids"),
-    ),
-    Vocabulary("deepeval", Side("context"), Side(_DEEPEVAL[0]), ("input",), _DEEPEVAL),
-    Vocabulary("deepeval", Side(), Side(_DEEPEVAL[1]), ("input",)),
-    Vocabulary("krag", Side("context", None, ("source", "doc_id"))),
-    Vocabulary("Haystack", Side("ground_truth_documents"), Side("retrieved_documents"), weak=True),
-    Vocabulary("krag_eval", Side("expected"), Side("retrieved"), weak=True),
-    Vocabulary("krag_eval", Side("expected_contexts"), weak=True),
-    Vocabulary("krag_eval", Side("expected_documents"), weak=True),
-)
-_WEAK_ACTUAL = {one.actual.texts for one in VOCABULARIES if one.weak}
+def _is_there(field: str, names: Collection[str]) -> bool:
+    if field.endswith("."):
+        return any(str(name).startswith(field) for name in names)
+    return field in names
 
 
-def _names_of(vocabularies: Iterable[Vocabulary]) -> set[str]:
-    sides = (side for one in vocabularies for side in (one.actual, one.predicted))
+#: All that is known by the names of fields; another tool is another entry.
+SHAPES = (
+    Shape("krag_eval", Side("actual"), Side("predicted")),
+    Shape("krag_eval", Side("정답"), Side("검색결과")),
+    Shape("krag_eval", Side("정답 문서"), Side("검색 결과")),
+    Shape("krag_eval", Side("정답문서"), Side("검색문서")),
+    Shape("krag_eval", predicted=Side("검색 문서")),
+    Shape("RAGAS", Side("reference_contexts", "reference_context_ids"),
+          Side("retrieved_contexts", "retrieved_context_ids")),
+    Shape("LlamaIndex", Side("expected_texts", "expected_ids"),
+          Side("retrieved_texts", "retrieved_ids")),
+    Shape("deepeval", Side("context"), Side("retrieval_context"), ("input",),
+          tells=(("retrieval_context",), ("retrievalContext",))),
+    # Goldens are sent with JavaScript's names.
+    Shape("deepeval", predicted=Side("retrievalContext"), questions=("input",)),
+    Shape("krag", Side("context", None, _KRAG[1:]), tells=(_KRAG,)),
+    Shape("Haystack", Side("ground_truth_documents"), Side("retrieved_documents"), weak=True),
+    Shape("krag_eval", Side("expected"), Side("retrieved"), weak=True),
+    Shape("krag_eval", Side("expected_contexts"), weak=True),
+    Shape("krag_eval", Side("expected_documents"), weak=True),
+    Shape("spans", read=traces_dataset, taken=(), unless=(*QUESTIONS, "actual", "retrieval_gt"),
+          tells=(("resourceSpans",), ("attributes", "context"), ("attributes", "span_id"),
+                 ("context.span_id", "attributes."), ("run_type", "inputs"))),
+    Shape("collections", read=collection_dataset, taken=("retrieved",),
+          tells=(PARTS[:3], (*PARTS[:2], PARTS[3]))),
+    Shape("AutoRAG's tables", Side(None, "retrieval_gt"),
+          Side("retrieved_contents", "retrieved_ids"), tells=(("qid", "query", "retrieval_gt"),),
+          unless=("actual",), read=autorag_dataset, taken=("corpus", "retrieved")),
+    Shape("LangSmith's tables", Side("reference_outputs"), Side("outputs"), ("inputs",),
+          tells=(("inputs", "outputs"), ("inputs", "reference_outputs")), read=langsmith_dataset,
+          taken=(*Mapped._fields, "retrieved")),
+)  # fmt: skip
+# Those whose cells are lists of documents or of ids.
+_LISTS = tuple(one for one in SHAPES if one.read is None)
+_WEAK_ACTUAL = {one.actual.texts for one in SHAPES if one.weak}
+
+
+def _names_of(shapes: Iterable[Shape]) -> set[str]:
+    sides = (side for one in shapes for side in (one.actual, one.predicted))
     return {name for side in sides for name in side[:2] if isinstance(name, str)}
 
 
 #: Columns that say by themselves what a table is; no tag can be written under such a name.
-NAMED = frozenset(
-    {*QUESTIONS, *LANGSMITH, OWN} | _names_of(one for one in VOCABULARIES if not one.weak)
-)
+NAMED = frozenset({*QUESTIONS, *LANGSMITH, OWN} | _names_of(one for one in _LISTS if not one.weak))
+_OF_QUESTIONS = [one for one in SHAPES if _names_of([one])]
 #: Every column that may be needed of questions; others can only be tags.
-KNOWN = NAMED | _names_of(VOCABULARIES) | {*AUTORAG, *_KRAG, *JUDGED, "input", "retrieved_contents"}
+KNOWN = NAMED.union(
+    JUDGED,
+    _names_of(SHAPES),
+    *(names for one in _OF_QUESTIONS for names in (one.questions, *one.tells)),
+)
 _OWN_NAMES = {"question", "actual", "predicted", "context", OWN}
 # Names that are not krag_eval's own, and that say what else a record without those holds.
 _FOREIGN = (NAMED | {"retrieval_gt"} | _WEAK_ACTUAL) - _OWN_NAMES
@@ -143,7 +174,7 @@ def roles_of(
             raise Place(table.name).error(
                 f"no column {name!r}, which is named as {option}; {table.described()}"
             )
-    known = [one for one in VOCABULARIES if not one.beside or {*one.beside} & {*table.names}]
+    known = [one for one in _LISTS if one.is_meant(table.names)]
     shape, actual = "named", _named(mapped.actual, "actual", table)
     if actual is None:
         found = _sides(table, "actual", mapped.predicted, known)
@@ -168,6 +199,24 @@ def roles_of(
     return Roles(shape, question, actual, predicted)
 
 
+#: Questions, one in each row.
+TABLE = Shape("tables of questions with such columns")
+
+
+def shape_of(names: Collection[str], mapped: Mapped = Mapped()) -> Shape:  # noqa: B008
+    """Return the shape of records that have a reader of their own, or that of any questions.
+
+    Where the user names one of the columns as the ground truth, these are questions.
+
+    >>> shape_of(["name", "context", "attributes"]).name
+    'spans'
+    >>> shape_of(["inputs", "context"]) is TABLE
+    True
+    """
+    own = (one for one in SHAPES if one.read and one.is_meant(names))
+    return TABLE if mapped.actual in names else next(own, TABLE)
+
+
 _Found = TypeVar("_Found")
 
 
@@ -184,7 +233,7 @@ def _only(
 
 
 def _sides(
-    table: Records, role: str, taken: str | None, known: Sequence[Vocabulary]
+    table: Records, role: str, taken: str | None, known: Sequence[Shape]
 ) -> list[tuple[str, Side]]:
     """Return whose names there are for one side; weak ones only where there are no others."""
     sides = [(one, _present(getattr(one, role), table)) for one in known]
@@ -197,7 +246,7 @@ def _named(name: str | None, role: str, table: Records) -> Side | None:
     """Return the side a user named; a column known to hold ids is read as such."""
     if name is None:
         return None
-    for one in VOCABULARIES:
+    for one in _LISTS:
         side: Side = getattr(one, role)
         if name == side.texts:
             return _present(side, table) or Side(name)
@@ -207,12 +256,10 @@ def _named(name: str | None, role: str, table: Records) -> Side | None:
 
 
 def _present(side: Side, table: Records) -> Side | None:
-    """Return what there is of a side; krag's columns are only known together.
+    """Return what there is of a side.
 
     Where there are ids, a column of texts may hold none, as LlamaIndex leaves it.
     """
-    if not {*side.metadata} <= {*table.names}:
-        return None
     texts = side.texts if side.texts in table.names else None
     ids = side.ids if side.ids in table.names else None
     if texts and ids and table.rows and all(one is None for one in table.column(texts)):

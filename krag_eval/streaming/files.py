@@ -32,7 +32,7 @@ from krag_eval._options import PLAN_OPTIONS, check_options
 from krag_eval._reading import MAX_BYTES, cannot_read, check_encoding, checked_bytes
 from krag_eval.datasets.dataset import labels_for, single
 from krag_eval.datasets.formats import FORMATS, File, Format, Row, TagChoice, format_of
-from krag_eval.datasets.loading import FIELD_OPTIONS, Fields, shape_of
+from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
 from krag_eval.datasets.table import (
     MOST_LEFT_OUT,
     Query,
@@ -44,7 +44,7 @@ from krag_eval.datasets.table import (
     notes_on,
     query_in,
 )
-from krag_eval.datasets.vocabularies import KNOWN, nothing_retrieved, roles_of
+from krag_eval.datasets.vocabularies import KNOWN, nothing_retrieved, roles_of, shape_of
 from krag_eval.documents import text_of
 from krag_eval.errors import Advice, InvalidInput, Place, Refusal, clipped, warn, whole
 from krag_eval.evaluator import Part, PartitionPlan
@@ -409,9 +409,9 @@ class QueryFiles:
         if not fields.are_foreign_to(row):
             return fields
         shape = shape_of(row.keys(), fields.mapped)
-        if shape is not None:
+        if shape.read is not None:
             raise Place(self.name).error(
-                f"{shape.what} are read whole, not in chunks",
+                f"{shape.name} are read whole, not in chunks",
                 "read it by load_dataset, and save that as JSON lines",
             )
         table = Records.of([(Place(self.name), row)], self.name)

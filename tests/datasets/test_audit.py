@@ -1,11 +1,12 @@
-"""The audit of a ground truth: every expected row is counted by hand on a few short texts."""
+"""The audit of a ground truth: every expected row is counted by hand on a few short texts.
+
+What cannot be audited is in ``golden/refused/datasets.py``.
+"""
 
 from __future__ import annotations
 
 import json
 import warnings
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,21 +16,26 @@ from langchain_core.documents import Document
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
 from krag_eval.datasets import Dataset
 from krag_eval.datasets.audit import CHECKS
-from krag_eval.errors import DatasetError, InvalidInput, InvalidType
+from krag_eval.errors import DatasetError
 from krag_eval.matching.tokenizers import word_tokens
 
 
-def dataset(*actual: list[Any], **more: Any) -> Dataset:
+def dataset(*actual, **more):
     return Dataset([f"q{at}" for at in range(len(actual))], list(actual), **more)
 
 
-def doc(identity: str, text: str) -> dict[str, str]:
+def doc(identity, text):
     return {"id": identity, "page_content": text}
 
 
-def places(found: Audit, name: str) -> list[tuple[int, int | None]]:
+def places(found, name):
     """Return position and item of each row of a finding."""
     return [(row.position, row.item) for row in found.findings[name].rows]
+
+
+def told(found, name):
+    """Return position of each row of a finding, and what it concerns."""
+    return [(row.position, row.concerns) for row in found.findings[name].rows]
 
 
 ONE = "one two three four five six seven eight nine ten"
@@ -39,28 +45,36 @@ TWO = "red orange yellow green blue indigo violet black white grey"
 class TestDangling:
     """Documents that are not in the index."""
 
-    def test_texts_are_compared_as_the_text_matcher_does(self) -> None:
-        """In NFC: an é in two parts is an é, here without any word that could be found."""
-        assert places(audit(dataset(["\u00e9"], ["a"]), ["e\u0301"]), "dangling") == [(1, 1)]
-        # Twins are equal texts, and case makes a difference.
-        found = audit(dataset(["\u00e9"], ["\u00c9"]), ["e\u0301", "\u00e9", "\u00c9"])
-        assert places(found, "twins") == [(0, 1)]
+    HALVES = ("x one two three four five x", "y six seven eight nine ten y")
+    BY_ID = Dataset(["q"], [["a", "b"]], defaults={"matcher": "id"})
 
-    def test_a_passage_cut_elsewhere_is_there_by_its_words(self) -> None:
-        """Eight of its ten words are enough (0.8), seven are not; chunks count together."""
-        halves = ["x one two three four five x", "y six seven eight nine ten y"]
-        assert places(audit(dataset([ONE]), halves), "dangling") == []
-        eight = ["one two three four five six seven eight"]
-        assert places(audit(dataset([ONE]), eight), "dangling") == []
-        seven = audit(dataset([ONE]), ["one two three four five six seven"])
-        assert [row.concerns for row in seven.findings["dangling"].rows] == [
-            "the chunks hold 7 of 10 words"
-        ]
-        # Overlapping pieces: words 1 to 5 and 3 to 7 are seven words, not ten.
-        overlapping = ["one two three four five", "three four five six seven"]
-        assert places(audit(dataset([ONE]), overlapping), "dangling") == [(0, 1)]
+    @pytest.mark.parametrize(
+        ("data", "index", "options", "expected"),
+        [
+            # In NFC: an é in two parts is an é, here without any word that could be found.
+            (dataset(["\u00e9"], ["a"]), ["e\u0301"], {}, [(1, 1)]),
+            # Eight of ten words are enough (0.8), seven are not; chunks count together.
+            (dataset([ONE]), HALVES, {}, []),
+            (dataset([ONE]), ["one two three four five six seven eight"], {}, []),
+            (dataset([ONE]), ["one two three four five six seven"], {}, [(0, 1)]),
+            # Overlapping pieces: words 1 to 5 and 3 to 7 are seven words, not ten.
+            (dataset([ONE]), ["one two three four five", "three four five six seven"], {},
+             [(0, 1)]),
+            # Ids of one side alone say nothing: then texts are compared.
+            (dataset([doc("a", ONE)]), [ONE], {}, []),
+            (dataset([ONE]), [doc("z", ONE)], {}, []),
+            # Plain texts may be ids, and texts count whatever ids there are, where that is said.
+            (dataset(["a", "b"]), ["a", "c"], {"ids": True}, [(0, 2)]),
+            (BY_ID, [doc("a", ONE)], {}, [(0, 2)]),
+            (dataset([doc("a", ONE)]), [doc("b", ONE)], {"ids": False}, []),
+            (dataset([doc("a", ONE)]), [doc("b", ONE)], {}, [(0, 1)]),
+        ],
+    )  # fmt: skip
+    def test_which_documents(self, data, index, options, expected):
+        """By the ids where both sides have them, else by the text or by its words in runs."""
+        assert places(audit(data, index, **options), "dangling") == expected
 
-    def test_ids_are_compared_where_both_sides_have_them(self) -> None:
+    def test_ids_are_compared_where_both_sides_have_them(self):
         """An id that is gone dangles although its text is there, and the row says where."""
         found = audit(dataset([doc("a", ONE), doc("b", TWO)]), [doc("a", "other"), doc("c", TWO)])
         (row,) = found.findings["dangling"].rows
@@ -68,28 +82,12 @@ class TestDangling:
         assert "the id b" in row.concerns
         assert "chunks c" in row.concerns
 
-    @pytest.mark.parametrize("index", [[ONE], [doc("z", ONE)]])
-    def test_ids_of_one_side_alone_say_nothing(self, index: list[Any]) -> None:
-        """Then texts are compared."""
-        truth = ONE if isinstance(index[0], dict) else doc("a", ONE)
-        assert places(audit(dataset([truth]), index), "dangling") == []
-
-    def test_ids_can_be_asked_for_or_left_aside(self) -> None:
-        """Plain texts as ids; or texts, whatever ids there are."""
-        plain = dataset(["a", "b"])
-        assert places(audit(plain, ["a", "c"], ids=True), "dangling") == [(0, 2)]
-        by_default = Dataset(["q"], [["a", "b"]], defaults={"matcher": "id"})
-        assert places(audit(by_default, [doc("a", ONE)]), "dangling") == [(0, 2)]
-        both = dataset([doc("a", ONE)])
-        assert places(audit(both, [doc("b", ONE)], ids=False), "dangling") == []
-        assert places(audit(both, [doc("b", ONE)]), "dangling") == [(0, 1)]
-
-    def test_each_alternative_is_looked_up(self) -> None:
+    def test_each_alternative_is_looked_up(self):
         """One that is there does not hide one that is not."""
         found = audit(dataset([AnyOf([ONE, TWO])]), [ONE])
         assert [row.text for row in found.findings["dangling"].rows] == [TWO]
 
-    def test_grade_0_is_no_ground_truth(self) -> None:
+    def test_grade_0_is_no_ground_truth(self):
         """Judged, and found irrelevant."""
         judged = [
             {**doc("a", ONE), "metadata": {"grade": 0}},
@@ -103,117 +101,112 @@ class TestDangling:
 class TestTwins:
     """Texts that stand in the index more than once."""
 
-    def test_by_text(self) -> None:
-        """Chunks are named by their places."""
-        found = audit(dataset([ONE], [TWO]), [TWO, ONE, "x", ONE])
-        (row,) = found.findings["twins"].rows
-        assert (row.position, row.concerns) == (0, "chunks 1, 3 (counted from 0)")
+    @pytest.mark.parametrize(
+        ("data", "index", "expected"),
+        [
+            (dataset([ONE], [TWO]), [TWO, ONE, "x", ONE], [(0, "chunks 1, 3 (counted from 0)")]),
+            # By id the other ids matter: the same id twice is one document.
+            (dataset([doc("a", ONE)], [doc("c", TWO)]),
+             [doc("a", ONE), doc("b", ONE), doc("c", TWO), doc("c", TWO)],
+             [(0, "the same text as chunks b")]),
+            # Listed as interchangeable, they are settled.
+            (dataset([AnyOf([doc("a", ONE), doc("b", ONE)])]), [doc("a", ONE), doc("b", ONE)], []),
+            # The index has another text for the id by now, and that one twice.
+            (dataset([doc("a", ONE)]), [doc("a", TWO), doc("b", TWO), doc("c", ONE)],
+             [(0, "the same text as chunks b")]),
+            # A blank text equals nothing.
+            (dataset([" "]), [" ", " ", "x"], []),
+            # Case makes a difference, and the form of Unicode does not.
+            (dataset(["\u00e9"], ["\u00c9"]), ["e\u0301", "\u00e9", "\u00c9"],
+             [(0, "chunks 0, 1 (counted from 0)")]),
+        ],
+    )  # fmt: skip
+    def test_which_texts_are_equal(self, data, index, expected):
+        assert told(audit(data, index), "twins") == expected
 
-    def test_by_id_the_other_ids_matter(self) -> None:
-        """Listed as interchangeable, they are settled; the same id twice is one document."""
-        index = [doc("a", ONE), doc("b", ONE), doc("c", TWO), doc("c", TWO)]
-        found = audit(dataset([doc("a", ONE)], [doc("c", TWO)]), index)
-        (row,) = found.findings["twins"].rows
-        assert (row.position, row.concerns) == (0, "the same text as chunks b")
-        settled = dataset([AnyOf([doc("a", ONE), doc("b", ONE)])])
-        assert places(audit(settled, index), "twins") == []
-
-    def test_what_stands_under_the_id_counts(self) -> None:
-        """The index has another text for it by now, and that one twice."""
-        index = [doc("a", TWO), doc("b", TWO), doc("c", ONE)]
-        (row,) = audit(dataset([doc("a", ONE)]), index).findings["twins"].rows
-        assert row.concerns == "the same text as chunks b"
-
-    def test_of_bare_ids_the_index_has_the_texts(self) -> None:
+    def test_of_bare_ids_the_index_has_the_texts(self):
         """So twins and lengths are known without the texts of the ground truth."""
         found = audit(dataset(["a"]), [doc("a", "x y"), doc("b", "x y")], ids=True)
         assert places(found, "twins") == [(0, 1)]
         assert [row.text for row in found.findings["short"].rows] == ["x y"]
 
-    def test_blank_chunks_are_no_twins(self) -> None:
-        """A blank text equals nothing."""
-        assert places(audit(dataset([" "]), [" ", " ", "x"]), "twins") == []
-
 
 class TestQuestions:
     """What is asked more than once."""
 
-    def test_case_and_white_space_do_not_count(self) -> None:
+    def test_case_and_white_space_do_not_count(self):
         """The third asks something else."""
-        asked = ["When?", " when? ", "Where?"]
-        found = audit(dataset([ONE], [ONE], [TWO], questions=asked))
-        assert places(found, "duplicate_questions") == [(0, None), (1, None)]
-        assert places(found, "indistinguishable") == []
-        assert {row.concerns for row in found.findings["duplicate_questions"].rows} == {
-            "also asked at position 1, with the same ground truth",
-            "also asked at position 0, with the same ground truth",
-        }
-
-    def test_the_same_question_with_other_ground_truth(self) -> None:
-        """No retriever can be right about both; the order of items makes no difference."""
-        found = audit(dataset([ONE, TWO], [TWO, ONE], [TWO], questions=["When?", "When?", "When?"]))
-        assert len(found.findings["duplicate_questions"].rows) == 3
-        rows = [(row.position, row.concerns) for row in found.findings["indistinguishable"].rows]
-        assert rows == [
-            (0, "also asked at position 2"),
-            (1, "also asked at position 2"),
-            (2, "also asked at position 0, 1"),
+        found = audit(dataset([ONE], [ONE], [TWO], questions=["When?", " when? ", "Where?"]))
+        assert told(found, "duplicate_questions") == [
+            (0, "also asked at position 1, with the same ground truth"),
+            (1, "also asked at position 0, with the same ground truth"),
         ]
+        assert told(found, "indistinguishable") == []
 
-    def test_a_tag_tells_them_apart(self) -> None:
+    def test_the_same_question_with_other_ground_truth(self):
+        """No retriever can be right about both; the order of items makes no difference."""
+        found = audit(dataset([ONE, TWO], [TWO, ONE], [TWO], questions=["When?"] * 3))
+        assert len(told(found, "duplicate_questions")) == 3
+        others = "also asked at position "
+        assert told(found, "indistinguishable") == [
+            (0, f"{others}2"), (1, f"{others}2"), (2, f"{others}0, 1"),
+        ]  # fmt: skip
+
+    def test_a_tag_tells_them_apart(self):
         """Such as the corpus that is searched."""
         asked, tags = ["When?", "When?"], {"corpus": ["wiki", "chat"]}
         found = audit(dataset([ONE], [TWO], questions=asked, tags=tags))
-        assert places(found, "indistinguishable") == []
-        assert len(found.findings["duplicate_questions"].rows) == 2
+        assert told(found, "indistinguishable") == []
+        assert len(told(found, "duplicate_questions")) == 2
 
-    def test_blank_questions_are_none(self) -> None:
+    def test_blank_questions_are_none(self):
         """Two that say nothing do not say the same."""
-        assert (
-            not audit(dataset([ONE], [TWO], questions=[" ", ""]))
-            .findings["duplicate_questions"]
-            .rows
-        )
+        blank = audit(dataset([ONE], [TWO], questions=[" ", ""]))
+        assert told(blank, "duplicate_questions") == []
 
 
 class TestLengths:
     """Too short, too long, no words at all, too many."""
 
-    def test_short_and_without_words(self) -> None:
-        """Four words are below a run of five; of punctuation there are none."""
-        found = audit(dataset(["a b c d", "a b c d e", "—", ""]))
-        assert places(found, "short") == [(0, 1)]
-        assert places(found, "no_words") == [(0, 3), (0, 4)]
-        assert places(audit(dataset(["a b c d"]), min_run=4), "short") == []
+    LETTERS = "가나다라마바사아자차카타파하"
+    MANY = dataset(["a", "b", "b"], ["a", "b", "c"], [AnyOf(["a", "b"]), "c", "c"])
 
-    def test_characters_have_runs_of_15(self) -> None:
-        """As in the matcher coverage."""
-        found = audit(dataset(["가나다라마바사아자차카타파하"]), tokenizer="character")
-        (row,) = found.findings["short"].rows
-        assert row.concerns == "14 characters"
-        assert found.settings == {"k": 10, "min_run": 15, "tokenizer": "character"}
+    @pytest.mark.parametrize(
+        ("data", "options", "name", "expected"),
+        [
+            # Four words are below a run of five; of punctuation there are none.
+            (dataset(["a b c d", "a b c d e", "—", ""]), {}, "short", [(0, "4 words")]),
+            (dataset(["a b c d e", "—", ""]), {}, "no_words", [(0, "0 words")] * 2),
+            (dataset(["a b c d"]), {"min_run": 4}, "short", []),
+            # Characters have runs of 15.
+            (dataset([LETTERS]), {"tokenizer": "character"}, "short", [(0, "14 characters")]),
+            # Ten words do not fit into nine; into ten they do.
+            (dataset([ONE], ["x"]), {"index": ["x y", ONE[:-4]]}, "longer_than_chunks",
+             [(0, "10 words")]),
+            (dataset([ONE]), {"index": ["x", TWO]}, "longer_than_chunks", []),
+            # Repeats are one item, and so are alternatives.
+            (MANY, {"k": 2}, "more_items_than_k", [(1, "3 items")]),
+        ],
+    )  # fmt: skip
+    def test_which_documents(self, data, options, name, expected):
+        assert told(audit(data, **options), name) == expected
 
-    def test_auto_reads_all_texts_as_the_ground_truth_asks_for(self) -> None:
-        """Fourteen letters in three words, which the chunk holds without its spaces."""
+    @pytest.mark.parametrize(
+        ("text", "tokenizer", "min_run", "read"),
+        [
+            ("가나다라마바사아자차카타파하", "character", 15, "character"),
+            # The chunk holds these letters without their spaces.
+            ("가나다 라마바사 아자차카타파", "auto", 12, "letters"),
+            ("Open from nine.", "auto", 5, "words"),
+        ],
+    )
+    def test_auto_reads_all_texts_as_the_ground_truth_asks_for(
+        self, text, tokenizer, min_run, read
+    ):
         index = ["안내: 가나다라마바사아자차카타파", "Opening hours"]
-        found = audit(dataset(["가나다 라마바사 아자차카타파"]), index, tokenizer="auto")
-        assert found.settings == {"k": 10, "min_run": 12, "tokenizer": "letters"}
-        assert places(found, "dangling") == []
-        english = audit(dataset(["Open from nine."]), index, tokenizer="auto")
-        assert english.settings == {"k": 10, "min_run": 5, "tokenizer": "words"}
-
-    def test_longer_than_the_longest_chunk(self) -> None:
-        """Ten words do not fit into nine; into ten they do."""
-        nine = "one two three four five six seven eight nine"
-        assert places(audit(dataset([ONE], ["x"]), ["x y", nine]), "longer_than_chunks") == [(0, 1)]
-        assert places(audit(dataset([ONE]), ["x", TWO]), "longer_than_chunks") == []
-
-    def test_more_items_than_k(self) -> None:
-        """Repeats are one item, and so are alternatives."""
-        many = dataset(["a", "b", "b"], ["a", "b", "c"], [AnyOf(["a", "b"]), "c", "c"])
-        assert places(audit(many, k=2), "more_items_than_k") == [(1, None)]
-        (row,) = audit(many, k=2).findings["more_items_than_k"].rows
-        assert row.concerns == "3 items"
+        found = audit(dataset([text]), index, tokenizer=tokenizer)
+        assert found.settings == {"k": 10, "min_run": min_run, "tokenizer": read}
+        assert (told(found, "dangling") == []) == (read == "letters")
 
 
 class TestQuotes:
@@ -222,36 +215,35 @@ class TestQuotes:
     # Of the question's ten words, "two three four five six" stand in a run; ten and one occur too.
     QUESTION = "is two three four five six ten or one really"
 
-    def test_share_in_runs_and_overlap(self) -> None:
-        """5 of 10 in runs, 7 of 10 at all; the document that holds most counts."""
-        found = audit(dataset([TWO, ONE], questions=[self.QUESTION]))
-        (row,) = found.findings["quoted"].rows
-        assert (row.item, row.text, row.concerns) == (2, self.QUESTION, "5 of 10 words in runs")
-        tiers = found.tiers
-        assert dict(tiers["quoted"][tiers["quoted"] > 0]) == {"50 to 74 %": 1}
-        assert dict(tiers["overlap"][tiers["overlap"] > 0]) == {"50 to 74 %": 1}
+    @pytest.mark.parametrize(
+        ("actual", "asked", "rows", "quoted", "overlap"),
+        [
+            # 5 of 10 in runs, 7 of 10 at all; the document that holds most counts.
+            ([TWO, ONE], QUESTION, [(0, "5 of 10 words in runs")], "50 to 74 %", "50 to 74 %"),
+            ([ONE], f"{QUESTION} not", [], "25 to 49 %", "50 to 74 %"),
+            # Shorter than a run, a question is quoted whole or not.
+            ([ONE], "Two three four?", [(0, "3 of 3 words in runs")], "100 %", "100 %"),
+            ([ONE], "Four three two?", [], "0 %", "100 %"),
+        ],
+    )
+    def test_share_in_runs_and_overlap(self, actual, asked, rows, quoted, overlap):
+        found = audit(dataset(actual, questions=[asked]))
+        assert told(found, "quoted") == rows
+        tiers = {name: of[of > 0].to_dict() for name, of in found.tiers.items()}
+        assert tiers == {"quoted": {quoted: 1}, "overlap": {overlap: 1}}
 
-    def test_below_half_it_is_a_tier_alone(self) -> None:
-        """5 of 11."""
-        found = audit(dataset([ONE], questions=[self.QUESTION + " not"]))
-        assert found.findings["quoted"].rows == ()
-        assert found.tiers.loc["25 to 49 %", "quoted"] == 1
+    def test_the_question_is_shown_beside_its_document(self):
+        (row,) = audit(dataset([TWO, ONE], questions=[self.QUESTION])).findings["quoted"].rows
+        assert (row.item, row.text) == (2, self.QUESTION)
 
-    def test_a_question_shorter_than_a_run_is_quoted_whole_or_not(self) -> None:
-        """Three words in a row; or the same three in another order."""
-        found = audit(dataset([ONE], [ONE], questions=["Two three four?", "Four three two?"]))
-        assert places(found, "quoted") == [(0, 1)]
-        assert found.tiers["quoted"].to_dict()["100 %"] == 1
-        assert found.tiers["overlap"].to_dict()["100 %"] == 2
-
-    def test_questions_without_ground_truth_are_in_no_tier(self) -> None:
+    def test_questions_without_ground_truth_are_in_no_tier(self):
         """There is nothing they could quote."""
         found = audit(dataset([ONE], [], questions=["one", "two"]))
         assert found.tiers.sum().tolist() == [1, 1]
         assert "1 of 1 question" in found.findings["quoted"].said
 
     @given(st.data())
-    def test_against_a_loop(self, data: st.DataObject) -> None:
+    def test_against_a_loop(self, data):
         """Shares in runs, and words held together, as plain Python counts them."""
         words = st.lists(st.sampled_from("abc"), min_size=1, max_size=12).map(" ".join)
         actual = data.draw(st.lists(st.lists(words, max_size=2), max_size=3).filter(any))
@@ -276,7 +268,7 @@ class TestQuotes:
         assert places(found, "dangling") == dangling
 
 
-def held(text: str, others: list[str]) -> set[int]:
+def held(text, others):
     """Return which words of a text stand in runs of three (or all of a shorter text) in others."""
     words = word_tokens(text)
     size = min(3, len(words))
@@ -312,22 +304,17 @@ TEXT = st.builds(
 class TestScripts:
     """Each query is read as coverage reads it."""
 
-    def test_a_passage_that_lost_its_spaces_is_there(self) -> None:
+    def test_a_passage_that_lost_its_spaces_is_there(self):
         """By letters the chunk holds all of it; English queries are read by words beside it."""
         found = audit(dataset([KOREAN], [ONE]), [UNSPACED, "one two three four five x"])
-        assert [row.concerns for row in found.findings["dangling"].rows] == [
-            "the chunks hold 5 of 10 words"
-        ]
+        assert told(found, "dangling") == [(1, "the chunks hold 5 of 10 words")]
         assert found.settings == {"k": 10, "min_run": 5, "tokenizer": "auto(words,letters)"}
-
-    def test_words_can_be_asked_for(self) -> None:
-        """Then all texts are read alike; none of the eight words stands in a run."""
+        # By words, if they are asked for, none of the eight stands in a run.
         found = audit(dataset([KOREAN]), [UNSPACED], tokenizer="words")
-        (row,) = found.findings["dangling"].rows
-        assert row.concerns == "the chunks hold 0 of 8 words"
+        assert told(found, "dangling") == [(0, "the chunks hold 0 of 8 words")]
 
     @pytest.mark.parametrize("gap", [" ", "\n", "\r\n"])
-    def test_a_gap_inside_a_number_is_closed(self, gap: str) -> None:
+    def test_a_gap_inside_a_number_is_closed(self, gap: str):
         """Of a query that has the number whole; ten of the letters stand before it."""
         whole, broken = (
             "시는 이 사업에 예산 2024원을 썼다",
@@ -338,34 +325,29 @@ class TestScripts:
         assert places(audit(dataset([whole, broken]), ["- " + broken]), "dangling") == [(0, 1)]
 
     @pytest.mark.filterwarnings("ignore:.*matched nothing at all")
-    def test_a_chunk_is_read_with_its_gaps_closed_or_as_it_is(self) -> None:
+    def test_a_chunk_is_read_with_its_gaps_closed_or_as_it_is(self):
         """In runs of two letters; of fourteen, those of 20-24다라 are in no chunk read so."""
         passage, chunks = "가나 20-24다라 2024마바", ["가나 20 24다라", "2024마바"]
-        (row,) = audit(dataset([passage]), chunks, min_run=1).findings["dangling"].rows
-        assert row.concerns == "the chunks hold 8 of 14 characters"
+        found = audit(dataset([passage]), chunks, min_run=1)
+        assert told(found, "dangling") == [(0, "the chunks hold 8 of 14 characters")]
         matcher = CoverageMatcher(min_run=1, union=True)
         evaluator = OfflineRetrievalEvaluator([[passage]], [chunks], matcher)
         assert evaluator.calculate_token_recall()["micro_token_recall"] == 8 / 14
 
-    def test_findings_say_what_they_counted(self) -> None:
+    def test_findings_say_what_they_counted(self):
         """Eleven letters are no run of twelve, nor are four words one of five."""
         found = audit(dataset(["가나다라 마바사 아자차카"], ["a b c d"]))
-        assert [row.concerns for row in found.findings["short"].rows] == [
-            "11 characters",
-            "4 words",
-        ]
+        assert told(found, "short") == [(0, "11 characters"), (1, "4 words")]
         assert "a run of 12 characters or 5 words" in found.findings["short"].said
 
-    def test_a_question_is_quoted_as_its_passage_is_read(self) -> None:
+    def test_a_question_is_quoted_as_its_passage_is_read(self):
         """Twelve letters of 17 in a run, with other spaces, and no word in common."""
         passage = "가나다라 마바사아 자차카타 파하"
         found = audit(dataset([passage], questions=["가나 다라마바사아자차카타 또는 거너더"]))
-        assert [row.concerns for row in found.findings["quoted"].rows] == [
-            "12 of 17 characters in runs"
-        ]
+        assert told(found, "quoted") == [(0, "12 of 17 characters in runs")]
         assert found.tiers.loc["0 %", "overlap"] == 1
 
-    def test_what_was_judged_irrelevant_decides_as_well(self) -> None:
+    def test_what_was_judged_irrelevant_decides_as_well(self):
         """Coverage reads a query by all that is listed: here by words, of which a run is there."""
         long = {"page_content": ONE * 9, "metadata": {"grade": 0}}
         golden = {"page_content": KOREAN, "metadata": {"grade": 1}}
@@ -374,7 +356,7 @@ class TestScripts:
 
     @settings(max_examples=300)
     @given(st.data())
-    def test_dangling_is_what_coverage_does_not_find(self, data: st.DataObject) -> None:
+    def test_dangling_is_what_coverage_does_not_find(self, data):
         """In the whole index, retrieved for each query, with documents counting together."""
         actual = data.draw(st.lists(st.lists(TEXT, max_size=3), min_size=1, max_size=4).filter(any))
         chunks = data.draw(st.lists(TEXT, min_size=1, max_size=5))
@@ -386,7 +368,7 @@ class TestScripts:
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = evaluator.evaluate()
+            result = evaluator.evaluate(None, metrics=["recall"])
             items = [(at, item) for at in range(len(actual)) for item in result.explain(at).items]
         lost = {(at, actual[at][one.number - 1]) for at, one in items if one.outcome not in
                 ("found", "found in pieces")}  # fmt: skip
@@ -399,7 +381,7 @@ class TestScripts:
         assert places(found, "dangling") == expected
 
     @given(st.data())
-    def test_sizes_and_quotes_are_what_coverage_counts(self, data: st.DataObject) -> None:
+    def test_sizes_and_quotes_are_what_coverage_counts(self, data):
         """With the words or letters of each query's ground truth, for the question as well."""
         actual = data.draw(st.lists(st.lists(TEXT, max_size=3), min_size=1, max_size=4).filter(any))
         asked = data.draw(st.lists(TEXT, min_size=len(actual), max_size=len(actual)))
@@ -423,10 +405,10 @@ class TestAudit:
     """What is returned."""
 
     @pytest.fixture
-    def found(self) -> Audit:
+    def found(self):
         return audit(dataset([ONE], ["x"], questions=["When?", "when?"]), [TWO, "x"])
 
-    def test_the_table_has_a_row_per_place(self, found: Audit) -> None:
+    def test_the_table_has_a_row_per_place(self, found):
         """In the order of findings, queries and items; of a question the item is missing."""
         table = found.table
         assert list(table.columns) == ["finding", "query", "position", "item", "text", "concerns"]
@@ -438,7 +420,7 @@ class TestAudit:
         assert table["query"].tolist() == ["q0", "q0", "q1", "q0", "q1", "q1"]
         assert audit(dataset(["a b c d e"])).table.empty
 
-    def test_every_finding_is_found_or_not_checked(self) -> None:
+    def test_every_finding_is_found_or_not_checked(self):
         """Nothing goes missing."""
         bare = audit(dataset(["a"]), ids=True)
         assert [*bare.findings] == ["more_items_than_k"]
@@ -447,22 +429,20 @@ class TestAudit:
         assert [*whole.findings] == [*CHECKS]
         assert audit(dataset(["a"]), ["a"], ids=True).unchecked["twins"] == "texts in the index"
 
-    def test_summary_and_representations_name_what_was_found(self, found: Audit) -> None:
+    def test_the_summary_names_what_was_found(self, found):
         """And nothing else."""
         assert "1 of 2 ground-truth documents is not in the index" in found.summary()
         assert "twins" not in found.summary()
         assert found.summary() in repr(found)
-        assert "<table" in found._repr_html_()
-        assert "Nothing found." in audit(dataset([ONE])).summary()
 
-    def test_hostile_text_is_shown_and_does_nothing(self) -> None:
+    def test_hostile_text_is_shown_and_does_nothing(self):
         """No markup of a text or a label reaches a notebook, no control character a terminal."""
         evil = "<script>alert(1)</script>\x1b[31m"
         found = audit(Dataset([evil], [[evil]]), ["x"])
         assert "<script>" not in found._repr_html_()
         assert "\x1b" not in "".join(found.table["text"])
 
-    def test_it_is_saved_and_read_back(self, found: Audit, tmp_path: Path) -> None:
+    def test_it_is_saved_and_read_back(self, found, tmp_path):
         """Equal, tables included."""
         found.to_json(tmp_path / "audit.json")
         again = Audit.from_json(tmp_path / "audit.json")
@@ -474,9 +454,7 @@ class TestAudit:
         {"format": "krag_eval.result"}, {"format_version": 2}, {"findings": []}, {"counts": 3},
         {"findings": None}, {"shares": {"quoted": 3}},
     ])  # fmt: skip
-    def test_another_file_is_refused(
-        self, found: Audit, tmp_path: Path, change: dict[str, Any]
-    ) -> None:
+    def test_another_file_is_refused(self, found, tmp_path, change):
         """Naming it."""
         path = tmp_path / "audit.json"
         found.to_json(path)
@@ -485,7 +463,7 @@ class TestAudit:
             Audit.from_json(path)
         assert caught.value.file == str(path)
 
-    def test_check_is_a_gate(self, found: Audit) -> None:
+    def test_check_is_a_gate(self, found):
         """It fails on rows, and passes without."""
         report = found.check("dangling, twins")
         assert [(gate.metric, gate.passed) for gate in report.gates] == [
@@ -495,85 +473,29 @@ class TestAudit:
         with pytest.raises(AssertionError):
             found.check("short").raise_if_failed()
 
-    @pytest.mark.parametrize(
-        ("fail_on", "error"),
-        [("twinz", InvalidInput), ("", InvalidInput), ([], InvalidInput), ([3], InvalidType)],
-    )
-    def test_check_refuses_other_names(
-        self, found: Audit, fail_on: Any, error: type[Exception]
-    ) -> None:
-        """Whatever is no finding."""
-        with pytest.raises(error) as caught:
-            found.check(fail_on)
-        assert caught.value.argument == "fail_on"  # type: ignore[attr-defined]
-
-    def test_check_refuses_what_was_not_looked_for(self) -> None:
-        """It would pass without having been checked."""
-        with pytest.raises(InvalidInput) as caught:
-            audit(dataset([ONE])).check("dangling")
-        assert caught.value.argument == "fail_on"
-
 
 class TestInput:
     """What may be audited, and against what."""
 
-    def test_the_index_is_any_iterable_of_documents(self) -> None:
+    def test_the_index_is_any_iterable_of_documents(self):
         """Gone through once."""
-        for index in (
-            iter([ONE]),
-            (Document(page_content=ONE),),
-            {ONE},
-            pd.Series([ONE]),
-            [{"page_content": ONE}],
-        ):
+        several = [(Document(page_content=ONE),), {ONE}, pd.Series([ONE]), [{"page_content": ONE}]]
+        for index in (iter([ONE]), *several):
             assert places(audit(dataset([ONE]), index), "dangling") == []
 
-    def test_the_index_may_be_a_file(self, tmp_path: Path) -> None:
+    def test_the_index_may_be_a_file(self, written):
         """Of the chunks, line by line."""
-        path = tmp_path / "chunks.jsonl"
-        path.write_text(json.dumps({"id": "a", "text": ONE}) + "\n", "utf-8")
+        path = written(json.dumps({"id": "a", "text": ONE}) + "\n", "chunks.jsonl")
         found = audit(dataset([doc("a", ONE), doc("b", ONE)]), path)
         assert places(found, "dangling") == [(0, 2)]
 
-    def test_the_data_set_may_be_what_one_is_loaded_from(self, tmp_path: Path) -> None:
+    def test_the_data_set_may_be_what_one_is_loaded_from(self, written):
         """Rows, or a file."""
         rows = [{"question": "When?", "actual": ["a b"]}]
-        path = tmp_path / "qa.jsonl"
-        path.write_text(json.dumps(rows[0]), "utf-8")
-        assert audit(rows) == audit(path)
+        assert audit(rows) == audit(written(json.dumps(rows[0])))
 
-    @pytest.mark.parametrize(
-        ("options", "argument", "error"),
-        [
-            ({"index": []}, "index", InvalidInput),
-            ({"index": {"a": "b"}}, "index", InvalidType),
-            ({"index": pd.DataFrame({"text": ["a"]})}, "index", InvalidType),
-            ({"index": 3}, "index", InvalidType),
-            ({"index": [3]}, "index", InvalidType),
-            ({"index": [{"page_content": "a"}], "ids": True}, "index", InvalidInput),
-            ({"k": 0}, "k", InvalidInput),
-            ({"k": True}, "k", InvalidType),
-            ({"k": 2.5}, "k", InvalidType),
-            ({"ids": "yes"}, "ids", InvalidType),
-            ({"min_run": 0}, "min_run", InvalidInput),
-            ({"tokenizer": "nothing"}, "tokenizer", InvalidInput),
-            ({"dataset": 3}, "dataset", InvalidType),
-            ({"dataset": dataset([{"page_content": "a"}]), "ids": True}, "actual_docs",
-             InvalidInput),
-        ],
-    )  # fmt: skip
-    def test_anything_else_is_refused(
-        self, options: dict[str, Any], argument: str, error: type[Exception]
-    ) -> None:
-        """Naming the argument."""
-        with pytest.raises(error) as caught:
-            audit(**{"dataset": dataset([ONE]), **options})
-        assert caught.value.argument == argument  # type: ignore[attr-defined]
-
-    def test_nothing_is_changed(self) -> None:
+    def test_nothing_is_changed(self):
         """Neither the data set nor the chunks."""
-        index = [doc("a", ONE)]
-        made = dataset([doc("a", ONE)], questions=["When?"])
+        index, made = [doc("a", ONE)], dataset([doc("a", ONE)], questions=["When?"])
         audit(made, index)
-        assert index == [doc("a", ONE)]
-        assert made == dataset([doc("a", ONE)], questions=["When?"])
+        assert (index, made) == ([doc("a", ONE)], dataset([doc("a", ONE)], questions=["When?"]))

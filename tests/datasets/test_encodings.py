@@ -1,13 +1,10 @@
 """Text in other encodings than UTF-8: read where it is named, and told where it is not."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
-from krag_eval import EvaluationResult, evaluate_file, load_dataset
+from krag_eval import evaluate_file, load_dataset
 from krag_eval.datasets import read_jsonl
 from krag_eval.datasets.loading import read_chunks
 from krag_eval.errors import Advice, DatasetError, InvalidInput
@@ -15,9 +12,8 @@ from krag_eval.errors import Advice, DatasetError, InvalidInput
 RECORD = {"question": "언제 여나요?", "actual": ["아홉 시"], "predicted": ["열 시", "아홉 시"]}
 
 
-def written(folder: Path, encoding: str, kind: str = "jsonl", record: dict | None = None) -> Path:
+def saved(folder, encoding, kind="jsonl", record=RECORD):
     """Write the record as Windows' programs do that know of no other encoding."""
-    record = record or RECORD
     text = json.dumps(record, ensure_ascii=False)
     if kind == "json":
         text = f"[{text}]"
@@ -29,22 +25,22 @@ def written(folder: Path, encoding: str, kind: str = "jsonl", record: dict | Non
     return path
 
 
-def in_chunks(path: Path, encoding: str = "utf-8") -> EvaluationResult:
+def in_chunks(path, encoding="utf-8"):
     return evaluate_file(path, 2, encoding=encoding)
 
 
 @pytest.mark.parametrize("encoding", ["cp949", "euc-kr", "utf-8"])
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv"])
-def test_a_named_encoding_is_read(tmp_path: Path, kind: str, encoding: str) -> None:
+def test_a_named_encoding_is_read(tmp_path, kind, encoding):
     """The same texts come out, whatever they were written in; the MRR is 1/2."""
-    dataset = load_dataset(written(tmp_path, encoding, kind), encoding=encoding)
+    dataset = load_dataset(saved(tmp_path, encoding, kind), encoding=encoding)
     assert (dataset.queries, dataset.actual) == (["언제 여나요?"], [["아홉 시"]])
 
 
 @pytest.mark.parametrize("encoding", ["cp949", "euc-kr"])
-def test_json_lines_by_their_other_readers(tmp_path: Path, encoding: str) -> None:
+def test_json_lines_by_their_other_readers(tmp_path, encoding):
     """``read_jsonl`` and ``evaluate_file``, one line at a time."""
-    path = written(tmp_path, encoding)
+    path = saved(tmp_path, encoding)
     assert read_jsonl(path, encoding=encoding).predicted == [["열 시", "아홉 시"]]
     result = evaluate_file(path, 2, encoding=encoding, per_query=tmp_path / "rows.csv")
     assert result.per_query(2).index.tolist() == ["언제 여나요?"]
@@ -52,14 +48,14 @@ def test_json_lines_by_their_other_readers(tmp_path: Path, encoding: str) -> Non
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv"])
-def test_korean_in_cp949_is_recognised(tmp_path: Path, kind: str) -> None:
+def test_korean_in_cp949_is_recognised(tmp_path, kind):
     """The refusal says so, and how to name it; it is not read by a guess."""
     readers = [load_dataset]
     if kind == "jsonl":
         readers += [read_jsonl, in_chunks]
     for read in readers:
         with pytest.raises(DatasetError) as info:
-            read(written(tmp_path, "cp949", kind))
+            read(saved(tmp_path, "cp949", kind))
         assert isinstance(info.value.fix, Advice)
         assert info.value.fix.settings == (("encoding", "cp949"),)
         assert "is Korean" in info.value.fix.text
@@ -76,10 +72,10 @@ def test_korean_in_cp949_is_recognised(tmp_path: Path, kind: str) -> None:
         ("Когда откроется библиотека?", "cp1251"),
     ],
 )
-def test_other_languages_are_not_taken_for_korean(tmp_path: Path, text: str, encoding: str) -> None:
+def test_other_languages_are_not_taken_for_korean(tmp_path, text, encoding):
     """What cannot be told apart is not claimed; the encoding is asked for."""
     record = {"question": text, "actual": [], "predicted": []}
-    path = written(tmp_path, encoding, record=record)
+    path = saved(tmp_path, encoding, record=record)
     with pytest.raises(DatasetError) as info:
         read_jsonl(path)
     assert isinstance(info.value.fix, Advice)
@@ -87,33 +83,28 @@ def test_other_languages_are_not_taken_for_korean(tmp_path: Path, text: str, enc
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv"])
-def test_utf_16_is_told_by_its_mark(tmp_path: Path, kind: str) -> None:
+def test_utf_16_is_told_by_its_mark(tmp_path, kind):
     """Excel's "Unicode text", whose line ends are not those of ASCII, cannot be named."""
     with pytest.raises(DatasetError, match="is UTF-16 text"):
-        load_dataset(written(tmp_path, "utf-16", kind))
+        load_dataset(saved(tmp_path, "utf-16", kind))
 
 
-@pytest.mark.parametrize("name", ["utf-16", "unicode_escape", "raw_unicode_escape", "utf-7", "no"])
-def test_what_is_no_encoding_of_ascii_is_refused(tmp_path: Path, name: str) -> None:
-    """Ways to escape make half of a character of ASCII, or another character."""
-    path = written(tmp_path, "utf-8")
-    for read in (read_jsonl, load_dataset, in_chunks):
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("utf-16", "jsonl"), ("unicode_escape", "jsonl"), ("raw_unicode_escape", "jsonl"),
+     ("utf-7", "jsonl"), ("no", "jsonl"), ("cp949", "parquet")],
+)  # fmt: skip
+def test_what_is_no_encoding_of_the_file_is_refused(tmp_path, name, kind):
+    """Ways to escape make half of a character of ASCII, or another one; Parquet's is UTF-8."""
+    path = tmp_path / f"run.{kind}"
+    load_dataset([RECORD]).save(path)
+    for read in (load_dataset, in_chunks, *([read_jsonl] if kind == "jsonl" else [])):
         with pytest.raises(InvalidInput) as info:
             read(path, encoding=name)
         assert info.value.argument == "encoding"
 
 
-def test_parquet_has_none(tmp_path: Path) -> None:
-    """Its texts are UTF-8 by definition."""
-    path = tmp_path / "run.parquet"
-    load_dataset([RECORD]).save(path)
-    for read in (load_dataset, in_chunks):
-        with pytest.raises(InvalidInput) as info:
-            read(path, encoding="cp949")
-        assert info.value.argument == "encoding"
-
-
-def test_a_format_of_utf_8_alone_asks_to_save_it_as_such(tmp_path: Path) -> None:
+def test_a_format_of_utf_8_alone_asks_to_save_it_as_such(tmp_path):
     """Chunks have no other encoding to name."""
     path = tmp_path / "chunks.jsonl"
     path.write_bytes('"아홉 시에 엽니다."'.encode("cp949"))
@@ -123,7 +114,7 @@ def test_a_format_of_utf_8_alone_asks_to_save_it_as_such(tmp_path: Path) -> None
     assert "CP949" in info.value.fix
 
 
-def test_cp949_is_not_advised_to_whom_asked_for_it(tmp_path: Path) -> None:
+def test_cp949_is_not_advised_to_whom_asked_for_it(tmp_path):
     """Neither by that name nor by another spelling of it."""
     path = tmp_path / "run.csv"
     path.write_bytes(b"question,actual,predicted\n\xec\xff\xff,[],[]\n")

@@ -1,17 +1,13 @@
 """Formats: one entry each, also those that an installed package brings."""
 
-from __future__ import annotations
-
 import gzip
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-import krag_eval
 from krag_eval import evaluate_file, load_dataset
+from krag_eval.cli import main
 from krag_eval.datasets.formats import FORMATS, format_of
 from krag_eval.errors import InvalidInput
 
@@ -20,7 +16,7 @@ LINES = "When?=At nine.|At ten.\nWhere?=Here.\n"
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(tmp_path, monkeypatch):
     """A file in the format of the example, which is installed."""
     monkeypatch.syspath_prepend(PLUGIN)
     path = tmp_path / "qa.pairs.gz"
@@ -28,7 +24,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_every_format_is_known_by_name_and_ending() -> None:
+def test_every_format_is_known_by_name_and_ending():
     """No ending stands for two formats."""
     endings = [ending for one in FORMATS.values() for ending in one.endings]
     assert len({*endings}) == len(endings)
@@ -36,7 +32,7 @@ def test_every_format_is_known_by_name_and_ending() -> None:
         assert {format_of(f"qa{ending}") for ending in one.endings} == {one}
 
 
-def test_an_installed_format_is_loaded(path: Path) -> None:
+def test_an_installed_format_is_loaded(path):
     """By its ending, and by its name."""
     dataset = load_dataset(path)
     assert (dataset.questions, dataset.lines) == (["When?", "Where?"], [1, 2])
@@ -44,24 +40,21 @@ def test_an_installed_format_is_loaded(path: Path) -> None:
     assert load_dataset(path.rename(path.with_name("qa")), format="pairs") == dataset
 
 
-def test_an_installed_format_is_evaluated_in_chunks(path: Path, tmp_path: Path) -> None:
+def test_an_installed_format_is_evaluated_in_chunks(path, tmp_path):
     """The first answer is found at rank 2, and at rank 1: the MRR is 3/4."""
     result = evaluate_file(path, 5, per_query=tmp_path / "rows.csv", chunk_size=1)
     assert result.averages()["mrr"] == 0.75
 
 
-def test_the_shell_reads_an_installed_format(path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--chunk-size", "1"]])
+def test_the_shell_reads_an_installed_format(path, options):
     """In memory and in chunks."""
-    folders = os.pathsep.join(map(str, [PLUGIN, Path(krag_eval.__file__).parents[1]]))
-    for options in ([], ["--chunk-size", "1"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "krag_eval", "evaluate", path, "--metric", "mrr@5", *options],
-            env={**os.environ, "PYTHONPATH": folders}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert (done.returncode, "0.75" in done.stdout) == (0, True), done.stderr
+    command = ["evaluate", str(path), "--metric", "mrr@5", *options]
+    done = CliRunner().invoke(main, command)
+    assert (done.exit_code, "0.75" in done.output) == (0, True), done.output
 
 
-def test_an_unknown_format_is_refused(path: Path) -> None:
+def test_an_unknown_format_is_refused(path):
     """With all that there are."""
     with pytest.raises(InvalidInput, match=r"'pairs', 'jsonl'") as caught:
         load_dataset(path, format="pears")

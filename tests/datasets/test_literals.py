@@ -1,7 +1,5 @@
 """Reading lists that Python wrote as text: what repr writes comes back, and nothing ever runs."""
 
-from __future__ import annotations
-
 import ast
 import json
 from contextlib import suppress
@@ -24,7 +22,7 @@ values = st.recursive(
 )
 
 
-def refusal(text: str) -> str:
+def refusal(text):
     """Return the message with which a text is refused."""
     with pytest.raises(InvalidInput) as caught:
         literal_in(text)
@@ -36,13 +34,13 @@ class TestWhatIsRead:
     """What Python writes."""
 
     @given(values)
-    def test_what_repr_writes_comes_back(self, value: object) -> None:
+    def test_what_repr_writes_comes_back(self, value):
         """Whatever the quotes and escapes; the types too, which 1 == True would hide."""
         read = literal_in(repr(value))
         assert repr(read) == repr(value)
 
     @given(st.text(max_size=40) | st.text("[](){},:'\"\\0123axuN. \n", max_size=40))
-    def test_it_agrees_with_pythons_own_reader(self, text: str) -> None:
+    def test_it_agrees_with_pythons_own_reader(self, text):
         """What both accept means the same; what only one accepts is refused by ours."""
         try:
             read = literal_in(text)
@@ -51,82 +49,64 @@ class TestWhatIsRead:
         assert json.dumps(read) == json.dumps(ast.literal_eval(text.strip()))
 
     @pytest.mark.parametrize("text", ["(0)", "('a')", "[(1), ((2))]", "(1,)", "()", "((1), 2)"])
-    def test_parentheses_alone_make_no_tuple(self, text: str) -> None:
+    def test_parentheses_alone_make_no_tuple(self, text):
         """A comma does, as in Python, whose reader is asked."""
         assert json.dumps(literal_in(text)) == json.dumps(ast.literal_eval(text))
 
-    @pytest.mark.parametrize("text", ["[01]", "[-007]", "[٣]"])
-    def test_numbers_that_python_does_not_write_are_refused(self, text: str) -> None:
-        """Ids without their quotes, most likely; other digits than 0 to 9 too."""
-        with pytest.raises(SyntaxError):
-            ast.literal_eval(text)
-        assert refusal(text)
-
-    def test_a_tuple_is_a_list(self) -> None:
+    def test_a_tuple_is_a_list(self):
         """Nobody distinguishes them in a table."""
         assert literal_in("('a', ('b',))") == ["a", ["b"]]
 
-    def test_a_long_text_is_read_in_one_go(self) -> None:
+    def test_a_long_text_is_read_in_one_go(self):
         """Five million characters, half of them escaped."""
         text = "it's \n" * 1_000_000
         assert literal_in(repr([text])) == [text]
 
 
-REFUSED = {
-    "code": (
-        "[__import__('os').system('id')]",
-        "'__import__' is not expected at character 2",
-    ),
-    "a call": ("[open('a')]", "'open' is not expected"),
-    "arithmetic": ("['a' + 'b']", "'+' is not expected at character 6"),
-    "a name": ("[a]", "'a' is not expected"),
-    "nan": ("[nan]", "'nan' is not expected"),
-    "printed by numpy": ("['a' 'b']", "without a comma, as numpy prints arrays, at character 6"),
-    "printed over lines": ("['a'\n 'b']", "without a comma, as numpy prints arrays"),
-    "a numpy array": ("[array(['a'], dtype=object)]", "a numpy array was printed into it"),
-    "a Document": ("[Document(page_content='a')]", "a LangChain Document was printed into it"),
-    "cut short": ("['a', ...]", "it was cut short when it was printed"),
-    "no end": ("['a', 'b'", "was never closed"),
-    "no end of a string": ("['a", "is not expected"),
-    "more": ("['a'] ['b']", "there is more after its end"),
-    "an f-string": ("[f'{1}']", "'f' is not expected"),
-    "bytes": ("[b'a']", "'b' is not expected"),
-    "a comprehension": ("['a' for _ in 'b']", "'for' is not expected at character 6"),
-    "a number as key": ("{1: 'a'}", "the keys of a dict must be different strings"),
-    "a key twice": ("{'a': 1, 'a': 2}", "the keys of a dict must be different strings"),
-    "a set": ("{'a', 'b'}", "',' or a value is expected"),
-    "half an emoji": (r"['\ud83d']", "a string holds '\\ud83d', which is not a character"),
-    "beyond Unicode": (r"['\U00110000']", "illegal Unicode character"),
-    "an unknown escape": (r"['\d']", "is not expected"),
-    "a huge number": ("[" + "9" * 5000 + "]", "Exceeds the limit"),
-    "beyond floats": ("[1e999]", "',' or a value is expected"),
-    "very deep": ("[" * 100_000, "it is nested more than 100 deep"),
-    "a trailing comma too many": ("['a',,]", "at character 6"),
-    "adjacent strings within": ("[['a' \"b\"]]", "side by side"),
-    "a subscript": ("[['a']['b']]", "',' or a value is expected"),
-    "underscores": ("[1_000]", "is not expected"),
-    "hexadecimal": ("[0x10]", "is not expected"),
-    "a comment": ("['a' # b\n]", "'#' is not expected"),
-    "a character by name": (r"['\N{DASH}']", "is not expected"),
-    "nothing": ("", "invalid syntax"),
+REFUSED = (
+    "[open('a')]", "[a]", "['a\n 'b']", "['a", "[f'{1}']", "[b'a']", "[nan]", "{'a': 1, 'a': 2}",
+    "{'a', 'b'}", r"['\d']", "[1e999]", "[['a' \"b\"]]", "[['a']['b']]", "[1_000]", "[0x10]",
+    "['a' # b\n]", r"['\N{DASH}']", "[01]", "[-007]", "[٣]", "",
+)  # fmt: skip
+SAID = {
+    "[__import__('os').system('id')]": "'__import__' is not expected at character 2",
+    "['a' + 'b']": "'+' is not expected at character 6",
+    "['a' for _ in 'b']": "'for' is not expected at character 6",
+    "['a',,]": "at character 6",
+    "['a' 'b']": "without a comma, as numpy prints arrays, at character 6",
+    "[array(['a'], dtype=object)]": "a numpy array was printed into it",
+    "[Document(page_content='a')]": "a LangChain Document was printed into it",
+    "['a', ...]": "it was cut short when it was printed",
+    "['a', 'b'": "was never closed",
+    "['a'] ['b']": "there is more after its end",
+    "{1: 'a'}": "the keys of a dict must be different strings",
+    r"['\ud83d']": "a string holds '\\ud83d', which is not a character",
+    r"['\U00110000']": "illegal Unicode character",
+    "[" + "9" * 5000 + "]": "Exceeds the limit",
+    "[" * 100_000: "it is nested more than 100 deep",
 }
 
 
 class TestWhatIsRefused:
     """Everything else, by character and remedy."""
 
-    @pytest.mark.parametrize(("text", "expected"), REFUSED.values(), ids=list(REFUSED))
-    def test_what_is_wrong_is_said(self, text: str, expected: str) -> None:
-        """On one line."""
+    @pytest.mark.parametrize("text", REFUSED)
+    def test_what_is_no_literal_of_python(self, text):
+        """Names, operations, other numbers than Python writes, and what it merely allows."""
+        assert refusal(text)
+
+    @pytest.mark.parametrize(("text", "expected"), SAID.items(), ids=list(SAID.values()))
+    def test_what_is_wrong_is_said(self, text, expected):
+        """What people have in their tables is called by its name."""
         assert expected in refusal(text)
 
-    def test_a_hundred_levels_are_enough(self) -> None:
+    def test_a_hundred_levels_are_enough(self):
         """One more is refused."""
         assert literal_in("[" * 100 + "]" * 100)
         assert "nested more than 100 deep" in refusal("[" * 101 + "]" * 101)
 
     @given(st.text(max_size=60))
-    def test_any_text_is_read_or_refused(self, text: str) -> None:
+    def test_any_text_is_read_or_refused(self, text):
         """Nothing but data or our own error comes out."""
         with suppress(InvalidInput):
             literal_in("[" + text)

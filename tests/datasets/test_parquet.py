@@ -1,13 +1,10 @@
 """Parquet files: what pyarrow reads, in bounded memory, and what is refused before decoding."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -59,21 +56,19 @@ KINDS = pa.table(
 )  # fmt: skip
 
 
-def stored_once(text: str, n_rows: int, path: Path, **more: Any) -> Path:
+def stored_once(text, n_rows, path):
     """Write a file whose every list holds the same text, which is stored once."""
     places = pa.array([0] * n_rows, pa.int32())
     texts = pa.DictionaryArray.from_arrays(places, pa.array([text]))
     lists = pa.ListArray.from_arrays(pa.array(range(n_rows + 1), pa.int32()), texts)
-    columns = {"actual": lists, "predicted": lists, **more}
-    parquet.write_table(
-        pa.table(columns), path, compression="zstd", dictionary_pagesize_limit=2**30
-    )
+    table = pa.table({"actual": lists, "predicted": lists})
+    parquet.write_table(table, path, compression="zstd", dictionary_pagesize_limit=2**30)
     return path
 
 
-def columns_of(path: Path, **limits: Any) -> dict[str, list[Any]]:
+def columns_of(path):
     """Read all columns of a Parquet file."""
-    rows = [row for _, row in rows_in(File(path, "a", **limits), "parquet")]
+    rows = [row for _, row in rows_in(File(path, "a"), "parquet")]
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 
@@ -81,7 +76,7 @@ class TestValues:
     """What is read is what pyarrow reads."""
 
     @pytest.mark.parametrize("row_group_size", [5, 2, 1])
-    def test_every_kind(self, tmp_path: Path, row_group_size: int) -> None:
+    def test_every_kind(self, tmp_path, row_group_size):
         """As ``to_pylist`` returns them."""
         path = tmp_path / "kinds.parquet"
         parquet.write_table(KINDS, path, row_group_size=row_group_size)
@@ -93,7 +88,7 @@ class TestValues:
         lists=st.lists(st.none() | st.lists(st.none() | st.text(max_size=3), max_size=4)),
         size=st.integers(1, 5),
     )
-    def test_any_lists(self, tmp_path: Path, lists: list[Any], size: int) -> None:
+    def test_any_lists(self, tmp_path, lists, size):
         """Whatever is missing, in one row group or several."""
         table = pa.table({"texts": pa.array(lists, pa.list_(pa.string()))})
         parquet.write_table(table, tmp_path / "any.parquet", row_group_size=size)
@@ -105,7 +100,7 @@ class TestValues:
         {"use_dictionary": False, "column_encoding": {"texts.list.element": "DELTA_BYTE_ARRAY"}},
         {"compression": "zstd", "data_page_size": 100},
     ])  # fmt: skip
-    def test_however_they_are_stored(self, tmp_path: Path, options: dict[str, Any]) -> None:
+    def test_however_they_are_stored(self, tmp_path, options):
         """Also where a writer changes its mind in the middle."""
         lists = [[f"text {at}", f"text {at % 7}"] for at in range(500)]
         path = tmp_path / "stored.parquet"
@@ -116,7 +111,7 @@ class TestValues:
 class TestLimits:
     """What a file holds is bounded before it is read."""
 
-    def test_one_text_in_every_row(self, tmp_path: Path) -> None:
+    def test_one_text_in_every_row(self, tmp_path):
         """2 kB that stand for 200 GB: one text in memory. The peak is that of a new process."""
         path = stored_once("x" * 5_000_000, 20_000, tmp_path / "bomb.parquet")
         assert path.stat().st_size < 3_000
@@ -135,12 +130,12 @@ class TestLimits:
         assert n_queries == "20000"
         assert int(peak) * (1024 if sys.platform == "linux" else 1) < 300 * 2**20
 
-    def test_in_chunks_a_text_stored_once_is_one_text(self, tmp_path: Path) -> None:
+    def test_in_chunks_a_text_stored_once_is_one_text(self, tmp_path):
         """So the same file is evaluated in the memory of a few copies."""
         path = stored_once("x" * 5_000_000, 600, tmp_path / "bomb.parquet")
         assert evaluate_file(path, 1).averages()["macro_recall"] == 1.0
 
-    def test_what_the_file_says_it_holds_is_bounded(self, tmp_path: Path) -> None:
+    def test_what_the_file_says_it_holds_is_bounded(self, tmp_path):
         """One text of 300 MB in a few kilobytes; the file is refused before it is read."""
         path = tmp_path / "zeros.parquet"
         table = pa.table({"actual": [["0" * 300_000_000]], "predicted": [["a"]]})

@@ -7,10 +7,8 @@ in the row.
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,28 +37,22 @@ class Verdict(NamedTuple):
     problem: str = ""
 
 
-def as_jsonl(row: dict[str, Any], folder: Path) -> Path:
+def as_jsonl(row, folder):
     """Write two rows as JSON lines."""
     path = folder / "rows.jsonl"
     path.write_text("".join(json.dumps(one) + "\n" for one in (FIRST, row)), "utf-8")
     return path
 
 
-def as_csv(row: dict[str, Any], folder: Path) -> Path:
+def as_csv(row, folder):
     """Write two rows as CSV, lists as JSON."""
-    path = folder / "rows.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(FIRST)
-        for one in (FIRST, row):
-            writer.writerow(
-                value if isinstance(value, str) else "" if value is None else json.dumps(value)
-                for value in one.values()
-            )
-    return path
+    cells = [{name: one if isinstance(one, str | None) else json.dumps(one)
+              for name, one in some.items()} for some in (FIRST, row)]  # fmt: skip
+    pd.DataFrame(cells).to_csv(folder / "rows.csv", index=False)
+    return folder / "rows.csv"
 
 
-def as_parquet(row: dict[str, Any], folder: Path) -> Path:
+def as_parquet(row, folder):
     """Write two rows as Parquet: what is not of one kind as JSON."""
     path = folder / "rows.parquet"
     columns = {}
@@ -75,14 +67,13 @@ def as_parquet(row: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-def of_dataset(read: Callable[[], Any]) -> Verdict:
+def of_dataset(dataset):
     """Return what a reader made of the second row."""
-    dataset = read()
     label = dataset.queries[1] if dataset.queries[0] == "When?" else None
     return Verdict(label, dataset.actual[1], dataset.predicted[1])
 
 
-def of_stream(path: Path) -> Verdict:
+def of_stream(path):
     """Return what ``evaluate_file`` evaluates."""
     files = QueryFiles.found(path)
     fields = Fields("question", "actual", "predicted")
@@ -92,7 +83,7 @@ def of_stream(path: Path) -> Verdict:
     return Verdict(second.label, second.actual, second.predicted)
 
 
-def verdict(read: Callable[[], Verdict], *, in_a_file: bool = True) -> Verdict:
+def verdict(read, *, in_a_file=True):
     """Return what came out, errors as values."""
     try:
         return read()
@@ -104,25 +95,22 @@ def verdict(read: Callable[[], Verdict], *, in_a_file: bool = True) -> Verdict:
     return Verdict(argument=refused.argument, within=refused.within, problem=refused.problem)
 
 
-def ways(row: dict[str, Any], folder: Path) -> Iterator[tuple[str, Verdict]]:
+def ways(row, folder):
     """Read a row in every way there is."""
     lines, table, columns = as_jsonl(row, folder), as_csv(row, folder), as_parquet(row, folder)
     frame = pd.DataFrame([FIRST, row], dtype=object)
     arrays = [{name: np.array(one, object) if isinstance(one, list) else one
                for name, one in some.items()} for some in (FIRST, row)]  # fmt: skip
-    yield "read_jsonl", verdict(lambda: of_dataset(lambda: read_jsonl(lines)))
-    yield "JSON lines", verdict(lambda: of_dataset(lambda: load_dataset(lines)))
-    yield "CSV", verdict(lambda: of_dataset(lambda: load_dataset(table)))
-    yield "Parquet", verdict(lambda: of_dataset(lambda: load_dataset(columns)))
-    yield "rows", verdict(lambda: of_dataset(lambda: load_dataset([FIRST, row])), in_a_file=False)
-    yield "arrays", verdict(lambda: of_dataset(lambda: load_dataset(arrays)), in_a_file=False)
-    yield "frame", verdict(lambda: of_dataset(lambda: load_dataset(frame)), in_a_file=False)
-    yield "a stream of lines", verdict(lambda: of_stream(lines))
-    yield "a stream of CSV", verdict(lambda: of_stream(table))
-    yield "a stream of Parquet", verdict(lambda: of_stream(columns))
+    yield "read_jsonl", verdict(lambda: of_dataset(read_jsonl(lines)))
+    for source in (lines, table, columns):
+        yield source.suffix, verdict(lambda source=source: of_dataset(load_dataset(source)))
+        yield f"a stream of {source.suffix}", verdict(lambda source=source: of_stream(source))
+    for name, source in {"rows": [FIRST, row], "arrays": arrays, "frame": frame}.items():
+        read = partial(load_dataset, source)
+        yield name, verdict(lambda read=read: of_dataset(read()), in_a_file=False)
 
 
-def plain(item: Any) -> Any:
+def plain(item):
     """Return a document without the fields that are null, which Parquet adds."""
     if isinstance(item, AnyOf):
         return {"any_of": [plain(one) for one in item.alternatives]}
@@ -131,7 +119,7 @@ def plain(item: Any) -> Any:
     return item
 
 
-def one_verdict(row: dict[str, Any], folder: Path) -> Verdict:
+def one_verdict(row, folder):
     """Return the verdict on a row, the same in every way."""
     found = {
         way: one._replace(
@@ -169,16 +157,11 @@ READ = {
 }  # fmt: skip
 REFUSED = {
     "a printed document": ({"actual": ["page_content='a' metadata={}"]}, "actual", "[0]"),
-    "a printed list": ({"actual": "page_content='a' metadata={}"}, "actual", ""),
     "plain text": ({"actual": "a"}, "actual", ""),
     "null": ({"predicted": None}, "predicted", ""),
-    "no text": ({"actual": ""}, "actual", ""),
-    "a number": ({"actual": [7]}, "actual", "[0]"),
     "no document": ({"predicted": ["a", None]}, "predicted", "[1]"),
     "no page_content": ({"predicted": [{"id": "7"}]}, "predicted", "[0]"),
-    "other keys": ({"predicted": [{"page_content": "a", "score": 1}]}, "predicted", "[0]"),
     "alternatives retrieved": ({"predicted": [{"any_of": ["a"]}]}, "predicted", "[0]"),
-    "no alternatives": ({"actual": [{"any_of": []}]}, "actual", "[0]"),
     "alternatives within": ({"actual": [{"any_of": [{"any_of": ["a"]}]}]}, "actual",
                             "[0].any_of[0]"),
     "metadata that is text": ({"actual": [{"page_content": "a", "metadata": "m"}]}, "actual",
@@ -190,7 +173,7 @@ REFUSED = {
 
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
 @pytest.mark.parametrize(("change", "expected"), READ.values(), ids=list(READ))
-def test_what_is_read(tmp_path: Path, change: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_what_is_read(tmp_path, change, expected):
     """The same label and the same documents."""
     found = one_verdict(FIRST | change, tmp_path)
     assert not found.problem
@@ -198,9 +181,7 @@ def test_what_is_read(tmp_path: Path, change: dict[str, Any], expected: dict[str
 
 
 @pytest.mark.parametrize(("change", "argument", "within"), REFUSED.values(), ids=list(REFUSED))
-def test_what_is_refused(
-    tmp_path: Path, change: dict[str, Any], argument: str, within: str
-) -> None:
+def test_what_is_refused(tmp_path, change, argument, within):
     """The same field, and the same place within it."""
     found = one_verdict(FIRST | change, tmp_path)
     assert found.problem
@@ -221,12 +202,12 @@ documents = (
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture],
           deadline=None)  # fmt: skip
 @given(actual=texts | st.lists(documents, max_size=2), predicted=st.lists(documents, max_size=2))
-def test_any_row_has_one_verdict(tmp_path: Path, actual: Any, predicted: Any) -> None:
+def test_any_row_has_one_verdict(tmp_path, actual, predicted):
     """Whatever it is."""
     one_verdict({"question": "Q", "actual": actual, "predicted": predicted}, tmp_path)
 
 
-def test_a_query_that_lacks_a_field_is_named(tmp_path: Path) -> None:
+def test_a_query_that_lacks_a_field_is_named(tmp_path):
     """As missing, in either way to read lines."""
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(FIRST) + '\n{"question": "Q", "actual": []}\n')
@@ -236,7 +217,7 @@ def test_a_query_that_lacks_a_field_is_named(tmp_path: Path) -> None:
         assert (caught.value.line, caught.value.problem) == (2, 'no field "predicted"')
 
 
-def test_an_empty_question_is_counted_as_missing(tmp_path: Path) -> None:
+def test_an_empty_question_is_counted_as_missing(tmp_path):
     """So all are labelled by position, with a warning."""
     path = as_jsonl(FIRST | {"question": ""}, tmp_path)
     with pytest.warns(KragEvalWarning, match="1 of 2 queries .* first is on line 2"):

@@ -1,10 +1,9 @@
 """Traces of other tools: which spans count, what they hold, and how they join questions.
 
 Expected values are what the spans written here say; the files under tests/data/peers were written
-by the peers' own instrumentation (versions in the README there), about three texts of ours.
+by the peers' own instrumentation (versions in the README there), about three texts of ours. What
+can be no span is in ``golden/refused/datasets.py``.
 """
-
-from __future__ import annotations
 
 import datetime
 import io
@@ -15,7 +14,6 @@ import uuid
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -26,38 +24,31 @@ from langsmith.schemas import Run
 from krag_eval import EvaluationResult, KragEvalWarning
 from krag_eval.cli import main
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
-from krag_eval.errors import Advice, InvalidInput, InvalidType, Place
-from krag_eval.results.latency import Failure
+from krag_eval.errors import Advice, InvalidInput, Place
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
 TEXTS = ["The library opens at nine on weekdays.", "Books may be kept for four weeks.",
          "A lost card is replaced for five euros."]  # fmt: skip
 OPENS, KEPT = "When does the library open?", "For how many weeks may books be kept?"
 QUESTIONS = Dataset([OPENS, KEPT], [[TEXTS[0]], [TEXTS[1]]], questions=[OPENS, KEPT])
+ONLY = Dataset([OPENS], [[TEXTS[0]]], questions=[OPENS])
+DOCUMENT = {"page_content": TEXTS[0], "metadata": {"page": 1}, "type": "Document"}
 
 
-def span(
-    query: str | None = None,
-    texts: list[str] | None = None,
-    kind: str = "RETRIEVER",
-    name: str = "search",
-    number: str = "1",
-    parent: str | None = None,
-    started: str = "2026-01-01T00:00:00Z",
-    **more: Any,
-) -> dict[str, Any]:
+def span(query=None, texts=None, kind="RETRIEVER", name="search", number="1", parent=None,
+         started="2026-01-01T00:00:00Z", failed="", **more):  # fmt: skip
     """Return a span of OpenInference's as the SDK writes it."""
     attributes = {"openinference.span.kind": kind, "input.value": query, **more}
     for at, text in enumerate(texts or ()):
         attributes[f"retrieval.documents.{at}.document.content"] = text
     if texts == []:
         attributes["retrieval.documents"] = []
+    status = {"status_code": "ERROR", "description": failed} if failed else {"status_code": "OK"}
     return {"name": name, "context": {"span_id": f"0x{number}"}, "parent_id": parent,
-            "start_time": started, "status": {"status_code": "OK"},
-            "attributes": attributes}  # fmt: skip
+            "start_time": started, "status": status, "attributes": attributes}  # fmt: skip
 
 
-def in_form(one: dict[str, Any], form: str) -> dict[str, Any]:
+def in_form(one, form):
     """Return a span of the SDK's as others write it."""
     status, attributes = one["status"], one["attributes"]
     if form == "flat":
@@ -66,8 +57,11 @@ def in_form(one: dict[str, Any], form: str) -> dict[str, Any]:
                 "status_message": status.get("description")}  # fmt: skip
     if form == "collector":
         pairs = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+        pairs.append({"key": "tags", "value": {"arrayValue": {"values": [{"intValue": "1"}]}}})
+        pairs.append({"key": "map", "value": {"kvlistValue": {"values": []}}})
         code = {"OK": 1, "ERROR": 2}[status["status_code"]]
         inner = {"name": one["name"], "spanId": one["context"]["span_id"], "attributes": pairs,
+                 "startTimeUnixNano": "17",
                  "status": {"code": code, "message": status.get("description", "")}}  # fmt: skip
         return {"resourceSpans": [{"scopeSpans": [{"spans": [inner]}]}]}
     if form == "langsmith":
@@ -79,43 +73,45 @@ def in_form(one: dict[str, Any], form: str) -> dict[str, Any]:
     return one
 
 
-def retrieved(dataset: Dataset) -> list[list[str]]:
+def retrieved(dataset):
     """Return the texts, or ids, that were retrieved."""
-    return [
-        [one if isinstance(one, str) else one["page_content"] for one in documents]  # type: ignore
-        for documents in dataset.predicted or ()
-    ]
+    return [[one if isinstance(one, str) else one["page_content"] for one in documents]
+            for documents in dataset.predicted or ()]  # fmt: skip
 
 
 class TestPeers:
     """Files that the peers' own code wrote."""
 
     @pytest.mark.parametrize("read", [load_dataset, read_traces])
-    def test_llama_index(self, read: Any) -> None:
+    def test_llama_index(self, read):
         """The inner span of each retriever, and what is no retriever, are left out."""
         dataset = read(PEERS / "openinference_llama_index.jsonl")
         assert dataset.questions == [OPENS, KEPT]
+        scores = [{"n0": 2.0, "n1": 0.0}, {"n1": 5.0, "n2": 1.0}]
         assert dataset.predicted == [
-            [{"page_content": TEXTS[0], "id": "n0", "metadata": {"page": 0, "score": 2.0}},
-             {"page_content": TEXTS[1], "id": "n1", "metadata": {"page": 1, "score": 0.0}}],
-            [{"page_content": TEXTS[1], "id": "n1", "metadata": {"page": 1, "score": 5.0}},
-             {"page_content": TEXTS[2], "id": "n2", "metadata": {"page": 2, "score": 1.0}}],
+            [{"page_content": TEXTS[int(one[1])], "id": one,
+              "metadata": {"page": int(one[1]), "score": score}} for one, score in found.items()]
+            for found in scores
         ]  # fmt: skip
         assert dataset.actual == [[], []]
         assert any("'R._retrieve'" in note for note in dataset.notes)
 
-    def test_langchain(self) -> None:
+    def test_langchain(self):
         """Ids stand only in the span's output; the chain around rewrote the first question."""
         path = PEERS / "openinference_langchain.jsonl"
         dataset = load_dataset(path)
         assert dataset.questions == [OPENS.lower(), KEPT, "Find nothing"]
-        assert dataset.predicted is not None
-        assert dataset.predicted[0][0] == {
-            "page_content": TEXTS[0], "id": "d0", "metadata": {"page": 0},
-        }  # fmt: skip
-        assert dataset.predicted[2] == []
+        first = {"page_content": TEXTS[0], "id": "d0", "metadata": {"page": 0}}
+        assert (dataset.predicted[0][0], dataset.predicted[2]) == (first, [])
+        rows = [{"question": one, "actual": [text]}
+                for one, text in zip((OPENS, KEPT), TEXTS, strict=False)]  # fmt: skip
+        with pytest.warns(KragEvalWarning, match="1 of 3"):
+            joined = load_dataset(rows, retrieved=path)
+        assert joined.queries == [OPENS, KEPT]
+        assert joined.evaluator().calculate_mrr() == {"mrr": 1.0}
+        assert any("'Find nothing'" in note for note in joined.notes)
 
-    def test_haystack(self) -> None:
+    def test_haystack(self):
         """Its input is an object; an embedding retriever is given no text, the pipeline is."""
         path = PEERS / "openinference_haystack.jsonl"
         assert load_dataset(path).questions == [OPENS, KEPT]
@@ -125,7 +121,7 @@ class TestPeers:
         output = read_traces(path, QUESTIONS, documents="rerank_output")
         assert retrieved(output) == [[TEXTS[1], TEXTS[2]], [TEXTS[0], TEXTS[2]]]
 
-    def test_dspy(self) -> None:
+    def test_dspy(self):
         """Its input is an object; the program around wrote the first question otherwise."""
         path = PEERS / "openinference_dspy.jsonl"
         assert load_dataset(path).questions == [OPENS, KEPT, OPENS.lower()]
@@ -133,16 +129,12 @@ class TestPeers:
         assert retrieved(dataset) == [TEXTS[:2], TEXTS[1:]]
         assert any(note.startswith("1 calls joined by") for note in dataset.notes)
 
-    def test_langchain_joined_to_questions(self) -> None:
-        """The rewritten query joins by what the chain was asked; "Find nothing" by nothing."""
-        path = PEERS / "openinference_langchain.jsonl"
-        with pytest.warns(KragEvalWarning, match="1 of 3"):
-            dataset = load_dataset([{"question": OPENS, "actual": [TEXTS[0]]},
-                                    {"question": KEPT, "actual": [TEXTS[1]]}],
-                                   retrieved=path)  # fmt: skip
-        assert dataset.queries == [OPENS, KEPT]
-        assert dataset.evaluator().calculate_mrr() == {"mrr": 1.0}
-        assert any("'Find nothing'" in note for note in dataset.notes)
+
+class Pipe(io.BytesIO):
+    """A stream that cannot go back."""
+
+    def seekable(self):
+        return False
 
 
 class TestForms:
@@ -150,7 +142,7 @@ class TestForms:
 
     SPAN = span(OPENS, TEXTS[:2])
 
-    def test_nested(self) -> None:
+    def test_nested(self):
         """As Phoenix keeps attributes: objects and lists; metadata may be an object."""
         document = {"document": {"content": TEXTS[0], "id": 7, "metadata": {"page": 1}}}
         nested = {
@@ -160,12 +152,11 @@ class TestForms:
         }  # fmt: skip
         expected = [[{"page_content": TEXTS[0], "id": "7", "metadata": {"page": 1}}]]
         assert load_dataset([nested]).predicted == expected
-        dotted = {"document.content": TEXTS[0], "document.id": 7,
-                  "document.metadata": {"page": 1}}  # fmt: skip
+        dotted = {f"document.{name}": one for name, one in document["document"].items()}
         nested["attributes"] = {"input.value": OPENS, "retrieval.documents": [dotted]}
         assert load_dataset([nested]).predicted == expected
 
-    def test_a_data_frame(self, tmp_path: Path) -> None:
+    def test_a_data_frame(self, tmp_path):
         """As Phoenix returns spans, in memory and in Parquet; other spans have empty cells."""
         dotted = [{"document.content": text} for text in TEXTS[:2]]
         frame = pd.DataFrame({
@@ -181,29 +172,23 @@ class TestForms:
             assert retrieved(read_traces(source)) == [TEXTS[:2]]
 
     @pytest.mark.parametrize("indent", [None, 2])
-    def test_a_collector(self, tmp_path: Path, indent: int | None) -> None:
+    def test_a_collector(self, written, indent):
         """OTLP's JSON, on one line as a collector writes it, or spread over many."""
-        attributes = [{"key": name, "value": {"stringValue": value}}
-                      for name, value in self.SPAN["attributes"].items()]  # fmt: skip
-        attributes.append({"key": "tags", "value": {"arrayValue": {"values": [{"intValue": "1"}]}}})
-        attributes.append({"key": "map", "value": {"kvlistValue": {"values": []}}})
-        one = {"traceId": "a", "spanId": "b", "name": "search", "startTimeUnixNano": "17",
-               "status": {}, "attributes": attributes}  # fmt: skip
-        path = tmp_path / "spans.json"
-        content = {"resourceSpans": [{"scopeSpans": [{"spans": [one]}]}]}
-        path.write_text(json.dumps(content, indent=indent), "utf-8")
+        path = written(json.dumps(in_form(self.SPAN, "collector"), indent=indent), "spans.json")
         assert retrieved(load_dataset(path)) == [TEXTS[:2]]
 
-    def test_an_open_file(self) -> None:
-        """Is read from its beginning again; a generator of spans is read once."""
+    def test_an_open_file(self):
+        """A stream is read once, and so is a generator of spans."""
         content = json.dumps(self.SPAN)
-        assert retrieved(load_dataset(io.StringIO(content), format="jsonl")) == [TEXTS[:2]]
-        assert retrieved(read_traces(io.BytesIO(content.encode()))) == [TEXTS[:2]]
+        for stream in (io.StringIO(content), Pipe(content.encode())):
+            assert retrieved(load_dataset(stream, format="jsonl")) == [TEXTS[:2]]
+        for stream in (io.BytesIO(content.encode()), Pipe(content.encode())):
+            assert retrieved(read_traces(stream)) == [TEXTS[:2]]
         assert retrieved(load_dataset(iter([self.SPAN]))) == [TEXTS[:2]]
 
     @pytest.mark.parametrize("top_k", ["gen_ai.retrieval.top_k", "gen_ai.request.top_k"])
     @pytest.mark.parametrize("write", [json.dumps, list])
-    def test_opentelemetrys_own_conventions(self, top_k: str, write: Any) -> None:
+    def test_opentelemetrys_own_conventions(self, top_k, write):
         """Documents may be ids alone, as JSON or structured; then ids are compared."""
         documents = [{"id": "doc_1", "score": 0.95}, {"id": "doc_2", "score": 0.87}]
         one = {"name": "retrieval kb", "context": {"span_id": "1"}, "attributes": {
@@ -215,8 +200,8 @@ class TestForms:
         truth = Dataset([OPENS], [["doc_2"]], questions=[OPENS])
         assert read_traces([one], truth).evaluator().calculate_mrr() == {"mrr": 0.5}
 
-    def test_top_k_in_a_column_with_gaps(self) -> None:
-        """Is a whole number."""
+    def test_top_k_in_a_column_with_gaps(self):
+        """5.0 beside nothing is 5."""
         spans = [span(OPENS, TEXTS, **{"gen_ai.request.top_k": 5}), span(KEPT, TEXTS, number="2")]
         rows = [{"name": "search", "context.span_id": one["context"]["span_id"],
                  **{f"attributes.{name}": value for name, value in one["attributes"].items()}}
@@ -224,55 +209,47 @@ class TestForms:
         assert load_dataset(pd.DataFrame(rows)).tags == {"top_k": [5, None]}
 
     @pytest.mark.parametrize("write", [json.dumps, dict])
-    def test_langsmith_runs(self, write: Any) -> None:
+    def test_langsmith_runs(self, write):
         """As the client returns them and, with JSON in cells, as they are exported in bulk."""
-        document = {"page_content": TEXTS[0], "metadata": {"page": 1}, "type": "Document"}
         runs = [
             {"id": "1", "name": "rag", "run_type": "chain", "start_time": "1", "error": None,
              "inputs": write({"question": OPENS}), "outputs": write({"output": "At nine."})},
             {"id": "2", "parent_run_id": "1", "name": "search", "run_type": "retriever",
              "inputs": write({"query": "opening hours"}), "start_time": "2", "error": None,
-             "outputs": write({"documents": [document]})},
+             "outputs": write({"documents": [DOCUMENT]})},
         ]  # fmt: skip
         assert load_dataset(runs).questions == ["opening hours"]
-        only = Dataset([OPENS], [[TEXTS[0]]], questions=[OPENS])
-        joined = read_traces(runs, only)
+        joined = read_traces(runs, ONLY)
         assert joined.queries == [OPENS]
         assert retrieved(joined) == [TEXTS[:1]]
 
-    def test_langsmith_runs_as_objects(self) -> None:
+    def test_langsmith_runs_as_objects(self):
         """As ``client.list_runs`` returns them: what they returned is no ground truth."""
         now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-        document = {"page_content": TEXTS[0], "metadata": {"page": 1}, "type": "Document"}
         run = Run(id=uuid.uuid4(), trace_id=uuid.uuid4(), name="search", run_type="retriever",
                   start_time=now, inputs={"query": OPENS},
-                  outputs={"documents": [document]})  # fmt: skip
-        only = Dataset([OPENS], [[TEXTS[0]]], questions=[OPENS])
-        joined = load_dataset(only, retrieved=[run])
-        for dataset in (load_dataset([run]), joined, read_traces([run])):
+                  outputs={"documents": [DOCUMENT]})  # fmt: skip
+        for dataset in (load_dataset([run]), load_dataset(ONLY, retrieved=[run]),
+                        read_traces([run])):  # fmt: skip
             assert retrieved(dataset) == [TEXTS[:1]]
         assert load_dataset([run]).actual == [[]]
 
-    def test_langsmith_runs_of_a_function(self) -> None:
+    def test_langsmith_runs_of_a_function(self):
         """``traceable`` names inputs after arguments, and calls what is returned output.
 
         As in LangSmith's documentation, "Log retriever traces".
         """
-        document = {"page_content": TEXTS[0], "metadata": {"page": 1}, "type": "Document"}
         run = {"id": "1", "name": "search", "run_type": "retriever", "start_time": "1"}
         for name in ("query", "question", "q"):
-            dataset = load_dataset(
-                [{**run, "inputs": {name: OPENS}, "outputs": {"output": [document]}}]
-            )
-            assert dataset.questions == [OPENS]
-            assert retrieved(dataset) == [TEXTS[:1]]
-        plain = {**run, "inputs": {"query": OPENS}, "outputs": {"output": TEXTS}}
-        dataset = load_dataset([plain])
-        assert (retrieved(dataset), dataset.defaults) == ([TEXTS], {})  # texts, and no ids
+            given = {"inputs": {name: OPENS}, "outputs": {"output": [DOCUMENT]}}
+            dataset = load_dataset([{**run, **given}])
+            assert (dataset.questions, retrieved(dataset)) == ([OPENS], [TEXTS[:1]])
+        plain = load_dataset([{**run, "inputs": {"query": OPENS}, "outputs": {"output": TEXTS}}])
+        assert (retrieved(plain), plain.defaults) == ([TEXTS], {})  # texts, and no ids
 
-    def test_what_an_input_holds(self) -> None:
+    def test_what_an_input_holds(self):
         """A query is found in it by its name; what is nested too deeply holds none."""
-        deep: Any = OPENS
+        deep = OPENS
         for _ in range(40):
             deep = [deep]
         given = json.dumps({"filters": {"language": "en"}, "query": OPENS})
@@ -283,7 +260,7 @@ class TestForms:
         only = Dataset([KEPT], [[TEXTS[1]]], questions=[KEPT])
         assert retrieved(load_dataset(only, retrieved=[outer, inner])) == [TEXTS]
 
-    def test_before_and_after_a_reranker(self) -> None:
+    def test_before_and_after_a_reranker(self):
         """The two lists of one span, of the same questions."""
         before = {f"reranker.input_documents.{at}.document.content": text
                   for at, text in enumerate(TEXTS)}  # fmt: skip
@@ -294,7 +271,7 @@ class TestForms:
         with pytest.raises(DatasetError, match="RETRIEVER"):
             read_traces([one])
 
-    def test_eleven_documents_are_ordered_by_number(self) -> None:
+    def test_eleven_documents_are_ordered_by_number(self):
         """2 goes before 10, wherever they stand."""
         texts = [f"text {at}" for at in range(12)]
         one = span(OPENS, texts)
@@ -307,18 +284,15 @@ class TestForms:
 class TestWhichCount:
     """Spans inside of others, several calls, failures and silence."""
 
-    def test_the_outermost_that_recorded_documents(self) -> None:
+    def test_the_outermost_that_recorded_documents(self):
         """An ensemble's parts run inside of it; one that recorded nothing does not count."""
         spans = [span(OPENS, number="1", name="wrapper"),
                  span(OPENS, TEXTS[:2], number="2", parent="0x1", name="ensemble"),
                  span(OPENS, TEXTS[:1], number="3", parent="0x2", name="part")]  # fmt: skip
         assert retrieved(read_traces(spans)) == [TEXTS[:2]]
         assert retrieved(read_traces(spans, span="part")) == [TEXTS[:1]]
-        with pytest.raises(InvalidInput) as caught:
-            read_traces(spans, span="parts")
-        assert caught.value.argument == "span"
 
-    def test_spans_inside_each_other_as_the_rule_says(self) -> None:
+    def test_spans_inside_each_other_as_the_rule_says(self):
         """Worked out here pair by pair, on forests drawn at random."""
         drawn = random.Random(23)
         for _ in range(200):
@@ -331,36 +305,35 @@ class TestWhichCount:
             if not speaks:
                 continue
 
-            def around(at: int, parents: list[int | None] = parents) -> set[int]:
+            def around(at, parents=parents):
                 up = parents[at]
                 return set() if up is None else {up} | around(up)
 
             expected = {at for at in speaks if not speaks & around(at)}
-            order = drawn.sample(range(n), n)
             spans = [
                 span(f"q{at}", TEXTS[:1] if told[at] else None, kinds[at], f"n{at}", str(at),
                      None if parents[at] is None else f"0x{parents[at]}")
-                for at in order
+                for at in drawn.sample(range(n), n)
             ]  # fmt: skip
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 dataset = read_traces(spans)
-            assert sorted(dataset.questions or ()) == sorted(f"q{at}" for at in expected)
+            assert sorted(dataset.questions) == sorted(f"q{at}" for at in expected)
             below = {up for at in speaks for up in around(at)}
             silent = {at for at in kept if at not in speaks | below and not around(at) & {*kept}}
             assert len(caught) == bool(silent)
 
     @pytest.mark.parametrize("kind", ["RETRIEVER", "CHAIN"])
-    def test_what_nested_spans_cost(self, kind: str) -> None:
+    def test_what_nested_spans_cost(self, kind):
         """Twice the depth takes twice the calls of functions, not four times."""
 
-        def calls(n: int) -> int:
+        def calls(n):
             spans = []
             for at in range(n):
                 up = f"0x{at - 1}" if at else None
                 spans.append(span("outer", TEXTS[:1], kind, number=str(at), parent=up))
                 spans.append(span(f"it {at}", TEXTS, number=f"r{at}", parent=f"0x{at}"))
-            counted: list[int] = []
+            counted = []
             asked = Dataset(["outer"], [[TEXTS[0]]], questions=["outer"])
             sys.setprofile(lambda *event: counted.append(1))
             try:
@@ -369,9 +342,9 @@ class TestWhichCount:
                 sys.setprofile(None)
             return len(counted)
 
-        assert calls(400) < 2.3 * calls(200)
+        assert calls(200) < 2.3 * calls(100)
 
-    def test_spans_inside_of_themselves(self) -> None:
+    def test_spans_inside_of_themselves(self):
         """Are refused where the first one is, by their names."""
         spans = [span(OPENS, TEXTS, number="1"),
                  span(OPENS, TEXTS, number="2", parent="0x3", name="a"),
@@ -387,101 +360,74 @@ class TestWhichCount:
     @pytest.mark.parametrize(
         "changes",
         [
-            {"start_time": "9" * 5000},
-            {"start_time": 10**5000},
+            {"start_time": "9" * 5000}, {"start_time": 10**5000}, {"name": 10**5000},
             {"context": {"span_id": 10**5000}},
-            {"name": 10**5000},
             {"attributes": {"gen_ai.retrieval.top_k": "9" * 5000}},
             {"attributes": {f"retrieval.documents.{'9' * 5000}.document.content": "x"}},
             {"attributes": {"retrieval.documents.0.document.id": 10**5000}},
         ],
-    )
-    def test_numbers_that_python_does_not_read(self, changes: dict[str, Any]) -> None:
+    )  # fmt: skip
+    def test_numbers_that_python_does_not_read(self, changes):
         """Are refused where they are."""
         one = span(OPENS, TEXTS)
         one |= {**changes, "attributes": one["attributes"] | changes.get("attributes", {})}
-        with pytest.raises(DatasetError) as caught:
+        with pytest.raises(DatasetError, match="digits") as caught:
             read_traces([one])
         assert caught.value.place == Place("spans", row=0)
-        assert "digits" in caught.value.problem
 
-    def test_a_number_that_json_does_not_read(self, tmp_path: Path) -> None:
-        """The line is named."""
-        text = json.dumps(span(OPENS, TEXTS)).replace('"0x1"', "9" * 5000)
-        (tmp_path / "spans.jsonl").write_text(text, "utf-8")
-        with pytest.raises(DatasetError) as caught:
-            read_traces(tmp_path / "spans.jsonl")
-        assert (caught.value.place.line, "4,300 digits" in caught.value.problem) == (1, True)
-
-    def test_several_calls_for_a_question(self) -> None:
+    def test_several_calls_for_a_question(self):
         """In the order of time, not of the file; what differs must be chosen."""
         spans = [span(OPENS, TEXTS[1:], number="2", started="2026-01-02T00:00:00Z"),
                  span(OPENS, TEXTS[:2], number="1"),
                  span(KEPT, TEXTS[1:2], number="3"),
                  span(KEPT, TEXTS[1:2], number="4")]  # fmt: skip
-        wanted = {"first": TEXTS[:2], "last": TEXTS[1:], "union": TEXTS}
-        for calls, texts in wanted.items():
-            dataset = read_traces(spans, QUESTIONS, calls=calls)  # type: ignore[arg-type]
-            assert retrieved(dataset) == [texts, TEXTS[1:2]]
-            assert (
-                retrieved(read_traces(spans, calls=calls))
-                == (  # type: ignore[arg-type]
-                    [texts, TEXTS[1:2]]
-                )
-            )
+        for calls, texts in {"first": TEXTS[:2], "last": TEXTS[1:], "union": TEXTS}.items():
+            for dataset in (read_traces(spans, QUESTIONS, calls=calls),
+                            read_traces(spans, calls=calls)):  # fmt: skip
+                assert retrieved(dataset) == [texts, TEXTS[1:2]]
         with pytest.raises(InvalidInput) as caught:
             read_traces(spans, QUESTIONS)
         assert caught.value.argument == "calls"
 
-    def test_every_call_is_a_query_where_there_is_no_ground_truth(self) -> None:
-        """Labelled by its span where two ask the same."""
-        spans = [span(OPENS, TEXTS[:1], number="a"), span(OPENS, TEXTS[1:], number="b")]
-        with pytest.warns(KragEvalWarning):
-            dataset = read_traces(spans)
-        assert dataset.queries == ["a", "b"]
-
-    def test_several_retrievers_for_a_question(self) -> None:
+    def test_several_retrievers_for_a_question(self):
         """Are told apart by their names, as the refusal says."""
         spans = [span(OPENS, TEXTS[:1], name="wide"), span(OPENS, TEXTS, name="deep", number="2")]
-        only = Dataset([OPENS], [[TEXTS[0]]], questions=[OPENS])
         with pytest.raises(InvalidInput) as caught:
-            read_traces(spans, only)
+            read_traces(spans, ONLY)
         assert caught.value.argument == "calls"
         assert isinstance(caught.value.fix, Advice)
         assert caught.value.fix.settings == (("span", "wide"),)
-        assert retrieved(read_traces(spans, only, span="wide")) == [TEXTS[:1]]
+        assert retrieved(read_traces(spans, ONLY, span="wide")) == [TEXTS[:1]]
 
-    def test_a_span_that_was_written_twice(self) -> None:
-        """Counts once, as where two exports overlap; another call of the same question does not."""
+    def test_a_span_that_was_written_twice(self):
+        """Counts once, as where two exports overlap; another call of the same question does not.
+
+        Queries that ask the same are labelled by their spans.
+        """
         spans = [span(OPENS, TEXTS), span(OPENS, TEXTS), span(OPENS, TEXTS, number="2")]
         with pytest.warns(KragEvalWarning):
             dataset = load_dataset(spans)
         assert dataset.queries == ["1", "2"]
         assert any(note.startswith("1 spans were written a second time") for note in dataset.notes)
 
-    def test_nanoseconds_are_ordered_as_numbers(self) -> None:
+    def test_nanoseconds_are_ordered_as_numbers(self):
         """9 is before 10."""
         spans = [span(OPENS, TEXTS[:1], number="1", started="10"),
                  span(OPENS, TEXTS[1:2], number="2", started="9")]  # fmt: skip
         assert retrieved(read_traces(spans, calls="last")) == [TEXTS[:1]]
 
-    def test_a_failure_retrieved_nothing(self) -> None:
-        """And is counted."""
-        failed = {**span(OPENS), "status": {"status_code": "ERROR"}}
-        with pytest.warns(KragEvalWarning, match="1 of 2 spans failed"):
-            dataset = read_traces([failed, span(KEPT, TEXTS[:1], number="2")])
-        assert retrieved(dataset) == [[], TEXTS[:1]]
-
     @pytest.mark.parametrize("form", ["sdk", "flat", "collector", "langsmith"])
-    def test_results_know_what_failed(self, tmp_path: Path, form: str) -> None:
-        """Gates refuse it, in the file and in the shell, as of a retriever that was asked."""
-        error = {"status_code": "ERROR", "description": "down"}
-        failed = {**span(OPENS), "status": error}
-        spans = [in_form(one, form) for one in (failed, span(KEPT, TEXTS[:1], number="2"))]
+    def test_results_know_what_failed(self, tmp_path, form):
+        """A failure retrieved nothing, and gates refuse it, in the file and in the shell."""
+        spans = [
+            in_form(one, form)
+            for one in (span(OPENS, failed="down"), span(KEPT, TEXTS[:1], number="2"))
+        ]
         questions = Dataset(["b", "a"], [TEXTS[:1], TEXTS[:1]], questions=[KEPT, OPENS])
-        with pytest.warns(KragEvalWarning):
+        with pytest.warns(KragEvalWarning, match="1 of 2 spans failed"):
             # A failure is of its question, though spans come in another order.
             dataset = load_dataset(questions, retrieved=spans)
+        assert retrieved(dataset) == [TEXTS[:1], []]
         result = dataset.evaluator(matcher="rouge1").with_threshold(0.5).evaluate(1)
         assert [(one.position, one.message) for one in dataset.failures] == [(1, "down")]
         assert result.n_failed == result.summary.n_failed == 1
@@ -499,27 +445,20 @@ class TestWhichCount:
         assert CliRunner().invoke(main, command).exit_code == 2
         assert CliRunner().invoke(main, [*command, "--allow-failures", "1"]).exit_code == 0
 
-    def test_of_several_calls_those_count_that_are_chosen(self) -> None:
-        failed = {**span(OPENS, number="1", started="1"), "status": {"status_code": "ERROR"}}
-        spans = [failed, span(OPENS, TEXTS[:1], number="2", started="2")]
+    @pytest.mark.parametrize(("calls", "n_failed"), [("first", 1), ("last", 0), ("union", 0)])
+    def test_of_several_calls_those_count_that_are_chosen(self, calls, n_failed):
+        spans = [span(OPENS, number="1", started="1", failed="x"),
+                 span(OPENS, TEXTS[:1], number="2", started="2")]  # fmt: skip
         with pytest.warns(KragEvalWarning):
-            found = {calls: len(read_traces(spans, calls=calls).failures)
-                     for calls in ("first", "last", "union")}  # fmt: skip
-        assert found == {"first": 1, "last": 0, "union": 0}
+            assert len(read_traces(spans, calls=calls).failures) == n_failed
 
-    def test_a_file_that_cannot_tell_of_failures_says_so(self, tmp_path: Path) -> None:
-        failed = {**span(OPENS), "status": {"status_code": "ERROR"}}
+    def test_a_file_that_cannot_tell_of_failures_says_so(self, tmp_path):
         with pytest.warns(KragEvalWarning):
-            dataset = read_traces([failed])
+            dataset = read_traces([span(OPENS, failed="x")])
         with pytest.warns(KragEvalWarning, match="failed"):
             dataset.save(tmp_path / "qa.jsonl")
 
-    def test_failures_are_of_the_queries(self) -> None:
-        with pytest.raises(InvalidInput) as caught:
-            Dataset(["a"], [["x"]], [[]], failures=[Failure(1, "ERROR", "", 0.0)])
-        assert caught.value.argument == "failures"
-
-    def test_what_was_not_recorded_is_left_out(self) -> None:
+    def test_what_was_not_recorded_is_left_out(self):
         """It is not nothing; an empty list is."""
         spans = [span(OPENS), span(KEPT, [], number="2")]
         with pytest.warns(KragEvalWarning, match="1 of 2 spans recorded no documents"):
@@ -528,12 +467,9 @@ class TestWhichCount:
         with pytest.warns(KragEvalWarning), pytest.raises(DatasetError):
             read_traces([span(OPENS)])
 
-    def test_redacted_texts(self) -> None:
-        """An id is left of them, or nothing to compare."""
-        one = span(OPENS, ["__REDACTED__"])
-        with pytest.raises(DatasetError, match="neither a text nor an id"):
-            read_traces([one])
-        one["attributes"]["retrieval.documents.0.document.id"] = "a"
+    def test_redacted_texts(self):
+        """An id is left of them."""
+        one = span(OPENS, ["__REDACTED__"], **{"retrieval.documents.0.document.id": "a"})
         assert read_traces([one]).predicted == [["a"]]
 
 
@@ -542,176 +478,81 @@ class TestJoining:
 
     SPANS = (span(KEPT, TEXTS[1:2]), span("Who?", TEXTS[:1], number="2"))
 
-    @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
-    def test_what_does_not_join_is_counted_and_listed(self) -> None:
-        """On both sides; with all that belongs to the queries that stay."""
+    def test_what_does_not_join_is_counted_and_listed(self):
+        """On both sides, with one warning each; with all that belongs to the queries that stay."""
         asked = Dataset([1, 2], [[TEXTS[0]], [TEXTS[1]]], questions=[OPENS, KEPT],
                         tags={"topic": ["hours", "loans"]}, lines=[1, 2])  # fmt: skip
-        dataset = read_traces(self.SPANS, asked)
+        with pytest.warns(KragEvalWarning) as caught:
+            dataset = read_traces(self.SPANS, asked)
+        assert len(caught) == 2
         assert (dataset.queries, dataset.lines) == ([2], [2])
         assert (dataset.tags, dataset.actual) == ({"topic": ["loans"]}, [[TEXTS[1]]])
         assert "1 of 2 calls joined 1 of 2 questions" in dataset.notes
         assert "1 calls with other questions: 'Who?'" in dataset.notes
         assert f"1 questions never asked: {OPENS!r}" in dataset.notes
-        whole = read_traces(self.SPANS, asked, missing="zero")
+        with pytest.warns(KragEvalWarning):
+            whole = read_traces(self.SPANS, asked, missing="zero")
         assert (whole.queries, retrieved(whole)) == ([1, 2], [[], TEXTS[1:2]])
 
-    def test_both_sides_are_warned_of(self) -> None:
-        """One warning each."""
-        with pytest.warns(KragEvalWarning) as caught:
-            read_traces(self.SPANS, QUESTIONS)
-        assert len(caught) == 2
-
-    def test_nothing_joins(self) -> None:
-        """Is refused."""
-        with pytest.raises(DatasetError, match="none of its 1 queries"):
-            read_traces(self.SPANS[1:], QUESTIONS)
-
-    def test_two_questions_around_a_call_join_none(self) -> None:
+    def test_two_questions_around_a_call_join_none(self):
         """A conversation holds both; the span says neither."""
         outer = span(json.dumps({"messages": [OPENS, KEPT]}), kind="CHAIN", number="1")
         inner = span("it", TEXTS[:1], number="2", parent="0x1")
         with pytest.raises(DatasetError, match="none of its 1 queries"):
             read_traces([outer, inner], QUESTIONS)
 
-    def test_a_question_asked_twice_in_the_ground_truth(self) -> None:
-        """No span can tell the two apart."""
-        twice = Dataset(["a", "b"], [["x"], ["y"]], questions=[OPENS, OPENS])
-        with pytest.raises(InvalidInput) as caught:
-            read_traces(self.SPANS, twice)
-        assert caught.value.argument == "dataset"
-
-
-class TestLoading:
-    """load_dataset, with spans as what was retrieved."""
-
-    def test_a_data_set_that_is_loaded_already(self) -> None:
+    def test_a_data_set_that_is_loaded_already(self):
         """Is joined all the same; also to spans of a generator."""
         spans = [span(OPENS, TEXTS[:1]), span(KEPT, TEXTS[:2], number="2")]
-        for retrieved_from in (spans, iter(spans), pd.DataFrame(spans)):
-            dataset = load_dataset(QUESTIONS, retrieved=retrieved_from)
+        for source in (spans, iter(spans), pd.DataFrame(spans)):
+            dataset = load_dataset(QUESTIONS, retrieved=source)
             assert retrieved(dataset) == [TEXTS[:1], TEXTS[:2]]
             assert dataset.actual == QUESTIONS.actual
 
-    def test_questions_that_came_with_retrieved_documents(self) -> None:
+    def test_questions_that_came_with_retrieved_documents(self):
         """Say that the spans replace them."""
         rows = [{"question": OPENS, "actual": [TEXTS[0]], "predicted": ["x"]}]
         dataset = load_dataset(rows, retrieved=[span(OPENS, TEXTS[:1])])
         assert retrieved(dataset) == [TEXTS[:1]]
         assert any("replace" in note for note in dataset.notes)
 
-    def test_a_collection(self, tmp_path: Path) -> None:
+    def test_a_collection(self, tmp_path, written):
         """A corpus, queries and judgements in one object, in a file of it, or in a folder."""
-        parts = {
-            "corpus": {"d1": TEXTS[0]},
-            "queries": {"q1": OPENS},
-            "relevant_docs": {"q1": ["d1"]},
-        }
-        (tmp_path / "qa.json").write_text(json.dumps(parts), "utf-8")
-        folder = tmp_path / "beir"
-        (folder / "qrels").mkdir(parents=True)
-        (folder / "corpus.jsonl").write_text(json.dumps({"_id": "d1", "text": TEXTS[0]}), "utf-8")
-        (folder / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": OPENS}), "utf-8")
-        (folder / "qrels" / "test.tsv").write_text(
-            "query-id\tcorpus-id\tscore\nq1\td1\t1\n", "utf-8"
-        )
+        parts = {"corpus": {"d1": TEXTS[0]}, "queries": {"q1": OPENS},
+                 "relevant_docs": {"q1": ["d1"]}}  # fmt: skip
+        (tmp_path / "beir" / "qrels").mkdir(parents=True)
+        for name, part in {"corpus": ("d1", TEXTS[0]), "queries": ("q1", OPENS)}.items():
+            written(json.dumps(dict(zip(("_id", "text"), part, strict=True))), f"beir/{name}.jsonl")
+        written("query-id\tcorpus-id\tscore\nq1\td1\t1\n", "beir/qrels/test.tsv")
         ids = {f"retrieval.documents.{at}.document.id": f"d{2 - at}" for at in range(2)}
-        for source in (parts, tmp_path / "qa.json", folder):
+        for source in (parts, written(json.dumps(parts), "qa.json"), tmp_path / "beir"):
             dataset = load_dataset(source, retrieved=[span(OPENS, **ids)])
             assert dataset.evaluator().calculate_mrr() == {"mrr": 0.5}
 
-    def test_a_folder_and_a_run(self) -> None:
+    def test_a_folder_and_a_run(self):
         """Are judgements and a run, as in ``read_beir``."""
         folder = PEERS.parent / "beir"
         dataset = load_dataset(folder, retrieved=folder / "results.json")
         assert dataset.predicted == read_beir(folder, run=folder / "results.json").predicted
 
-    @pytest.mark.parametrize("argument", ["question", "actual", "predicted", "corpus"])
-    def test_options_of_tables_of_questions(self, argument: str) -> None:
-        """Are refused where there is none, and not passed over."""
-        parts = {"corpus": {"d": "A"}, "queries": {"q": "Q"}, "relevant_docs": {"q": ["d"]}}
-        for source in (QUESTIONS, [span(OPENS, TEXTS)], parts, PEERS.parent / "beir"):
-            with pytest.raises(InvalidInput) as caught:
-                load_dataset(source, **{argument: "column"})
-            assert caught.value.argument == argument
-
-    def test_spans_are_no_questions_for_other_spans(self) -> None:
-        """They have no ground truth."""
-        with pytest.raises(InvalidInput) as caught:
-            load_dataset([span(OPENS, TEXTS)], retrieved=[span(OPENS, TEXTS)])
-        assert caught.value.argument == "retrieved"
-
-    @pytest.mark.parametrize("wrong", [{"q": ["a"]}, 7, [{"question": "When?", "hits": []}]])
-    def test_what_holds_no_spans(self, wrong: Any) -> None:
-        """Is refused by its own name."""
-        for source in (QUESTIONS, [{"question": OPENS, "actual": ["x"]}]):
-            with pytest.raises((InvalidInput, InvalidType)) as caught:
-                load_dataset(source, retrieved=wrong)
-            assert caught.value.argument == "retrieved"
-
-    def test_a_table_of_questions_with_such_columns(self) -> None:
+    def test_a_table_of_questions_with_such_columns(self):
         """Is one of questions."""
         rows = [{"question": OPENS, "actual": ["x"], "context": "c", "attributes": "a"}]
         assert load_dataset(rows).actual == [["x"]]
 
 
-class TestRefused:
-    """What cannot be used."""
-
-    @pytest.mark.parametrize(
-        ("options", "argument"),
-        [({"documents": "all"}, "documents"), ({"calls": "any"}, "calls"),
-         ({"missing": "no"}, "missing")],
-    )  # fmt: skip
-    def test_options(self, options: dict[str, Any], argument: str) -> None:
-        """Name what they allow."""
-        with pytest.raises(InvalidInput) as caught:
-            read_traces([span(OPENS, [])], **options)
-        assert caught.value.argument == argument
-
-    def test_types(self) -> None:
-        """A ground truth that was not loaded, and a source of another kind."""
-        for arguments in (([span(OPENS, [])], {OPENS: ["x"]}), (7,), ([7],), ([],)):
-            with pytest.raises(InvalidType):
-                read_traces(*arguments)  # type: ignore[arg-type]
-
-    @pytest.mark.parametrize("query", [None, "", {"no": "text"}])
-    def test_no_query(self, query: Any) -> None:
-        """Names the span."""
-        one = span(OPENS, TEXTS[:1], name="nameless")
-        one["attributes"]["input.value"] = query
-        with pytest.raises(DatasetError, match="nameless"):
+@given(st.recursive(st.none() | st.text() | st.integers() | st.floats(allow_nan=False),
+                    lambda inner: st.lists(inner) | st.dictionaries(
+                        st.sampled_from(["input.value", "retrieval.documents", "0", "document",
+                                         "content", "id", "openinference.span.kind"])
+                        | st.text(max_size=3), inner)))  # fmt: skip
+def test_whatever_spans_hold(value):
+    """Becomes a data set, or is refused as what it is."""
+    spans = [
+        {"context": value, "attributes": value},
+        span(OPENS, TEXTS[:1], **{"output.value": value}),
+        span(OPENS, TEXTS[:1], **{"retrieval.documents.0.document.metadata": value}),
+    ]
+    for one in spans:
+        with suppress(DatasetError):
             read_traces([one])
-
-    @pytest.mark.parametrize("content", [7, [7], [{"scopeSpans": [{"spans": [{}]}]}]])
-    def test_a_collectors_file_of_another_form(self, content: Any) -> None:
-        """Names the form."""
-        with pytest.raises(DatasetError, match="OTLP"):
-            read_traces([{"resourceSpans": content}])
-
-    def test_a_stream_that_cannot_go_back(self) -> None:
-        """Is read once."""
-
-        class Pipe(io.BytesIO):
-            def seekable(self) -> bool:
-                return False
-
-        content = json.dumps(span(OPENS, TEXTS[:1])).encode()
-        assert retrieved(load_dataset(Pipe(content), format="jsonl")) == [TEXTS[:1]]
-        assert retrieved(read_traces(Pipe(content))) == [TEXTS[:1]]
-
-    @given(st.recursive(st.none() | st.text() | st.integers() | st.floats(allow_nan=False),
-                        lambda inner: st.lists(inner) | st.dictionaries(
-                            st.sampled_from(["input.value", "retrieval.documents", "0", "document",
-                                             "content", "id", "openinference.span.kind"])
-                            | st.text(max_size=3), inner)))  # fmt: skip
-    def test_whatever_spans_hold(self, value: Any) -> None:
-        """Becomes a data set, or is refused as what it is."""
-        spans = [
-            {"context": value, "attributes": value},
-            span(OPENS, TEXTS[:1], **{"output.value": value}),
-            span(OPENS, TEXTS[:1], **{"retrieval.documents.0.document.metadata": value}),
-        ]
-        for one in spans:
-            with suppress(DatasetError):
-                read_traces([one])
