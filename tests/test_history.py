@@ -25,7 +25,8 @@ from krag_eval import (
 )
 from krag_eval._language import speaking
 from krag_eval.errors import InvalidInput, InvalidType
-from krag_eval.results.history import Change, told_changes
+from krag_eval.presenting import page_of
+from krag_eval.results.history import Change
 from krag_eval.results.saved import _checksum, note_gate
 
 DAY_1 = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
@@ -396,9 +397,9 @@ def test_what_changed_in_the_signature_in_words(folder):
     assert (first.changes, first.is_comparable) == ((), True)
     assert (second.changes, second.is_comparable) == ((Change("k", "5,10", "10"),), True)
     assert (third.changes, third.is_comparable) == ((Change("criteria", "all", "partial"),), False)
-    assert told_changes(third) == ["criteria from all to partial"]
+    assert page_of(third).sentences == ["criteria from all to partial"]
     with speaking("ko"):
-        assert told_changes(third) == ["criteria: all → partial"]
+        assert page_of(third).sentences == ["criteria: all → partial"]
 
 
 def test_a_setting_that_came_or_went(folder):
@@ -409,8 +410,8 @@ def test_a_setting_that_came_or_went(folder):
     assert after.before is None
     (before,) = [one for one in went.changes if one.setting == "length"]
     assert before.after is None
-    assert any("length is now" in one for one in told_changes(came))
-    assert any("length is no longer" in one for one in told_changes(went))
+    assert any("length is now" in one for one in page_of(came).sentences)
+    assert any("length is no longer" in one for one in page_of(went).sentences)
 
 
 def test_other_ground_truth_and_other_questions(folder):
@@ -425,7 +426,7 @@ def test_other_ground_truth_and_other_questions(folder):
     _, second, third = History.of(folder).runs
     assert (second.changes, second.is_comparable) == ((Change("ground truth"),), False)
     assert (third.changes, third.is_comparable) == ((Change("questions"),), False)
-    assert told_changes(second) == ["other ground truth"]
+    assert page_of(second).sentences == ["other ground truth"]
 
 
 # --- the gate ----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from krag_eval.errors import (
     Advice,
     InvalidInput,
     clipped,
+    must,
     number,
     one_of,
     text,
@@ -182,8 +183,7 @@ def check_sampling(level: Any = 0.95, n_resamples: Any = 10_000, seed: Any = 0) 
         InvalidInput: If one is out of range.
     """
     if number("level", level, 0, 1) in (0, 1):
-        problem = f"must be between 0 and 1, such as 0.95, got {level!r}"
-        raise InvalidInput("level", problem)
+        raise must("level", "be between 0 and 1, such as 0.95", level)
     n_resamples, seed = whole("n_resamples", n_resamples, _FEWEST_RESAMPLES), whole("seed", seed, 0)
     return Sampling(float(level), n_resamples, seed)
 
@@ -199,7 +199,7 @@ def check_counted(result: EvaluationResult) -> None:
         raise InvalidInput("result", problem)
 
 
-def per_query(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:
+def per_query(result: EvaluationResult | Rows, column: str, k: Cutoff) -> FloatArray:
     """Return a column over the counted queries, NaN where it is undefined."""
     if column == QUERIES:
         return np.ones(np.count_nonzero(result.counted))
@@ -226,7 +226,9 @@ class QuerySums:
     averages: tuple[tuple[Average, Cutoff], ...]
 
     @classmethod
-    def of(cls, result: EvaluationResult, averages: Sequence[tuple[Average, Cutoff]]) -> QuerySums:
+    def of(
+        cls, result: EvaluationResult | Rows, averages: Sequence[tuple[Average, Cutoff]]
+    ) -> QuerySums:
         """Gather what the averages at their cutoffs are made of.
 
         The columns' order depends on the averages alone, so that two results can be subtracted.

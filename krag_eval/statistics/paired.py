@@ -13,7 +13,6 @@ from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
@@ -23,6 +22,7 @@ from krag_eval.scoring.metrics import METRICS
 from krag_eval.statistics.intervals import (
     ROUNDING,
     Clusters,
+    FloatArray,
     QuerySums,
     Sampling,
     Spread,
@@ -34,7 +34,6 @@ from krag_eval.statistics.intervals import (
     sums_of,
 )
 
-FloatArray: TypeAlias = NDArray[np.float64]
 #: Metric -> system -> value per query that counts.
 PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
 

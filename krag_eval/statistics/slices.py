@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from krag_eval import errors
 from krag_eval._doors import Shown, draw, page_of
@@ -38,16 +37,13 @@ from krag_eval.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.statistics import intervals, paired
 from krag_eval.statistics.comparison import Comparison, checked_metrics
-from krag_eval.statistics.intervals import QuerySums, Sampling
+from krag_eval.statistics.intervals import BoolArray, FloatArray, IntArray, QuerySums, Sampling
 from krag_eval.statistics.paired import Difference
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 #: Of fewer queries than this, or fewer clusters of them, there are counts alone.
 FEWEST_QUERIES = 10
