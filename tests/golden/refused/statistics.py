@@ -47,6 +47,10 @@ def _against(**options: Any) -> Any:
     return _new().check(**{"baseline": _old(), "metric": "mrr@5", **options})
 
 
+def _against_runs(result: Any = None, **options: Any) -> Any:
+    return History.of("runs").check(result or _new(), **{"metric": "mrr@5", **options})
+
+
 def _plan(pilot: Any = None, **options: Any) -> Any:
     return plan_questions(pilot or _old(), **{"detect": 0.1, **options})
 
@@ -167,7 +171,10 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a history of an unknown metric": lambda: History.of("runs", "nonsense@5"),
     "a history of a metric without a cutoff": lambda: History.of("runs", "ndcg"),
     "a history of a number": lambda: History.of("runs", 5),  # type: ignore[arg-type]
-    "a history gate of no metric": lambda: History.of("runs").check(_new(), metric=None),  # type: ignore[arg-type]
+    "a history gate of no metric": lambda: _against_runs(metric=None),
+    "a history gate of no runs": lambda: _against_runs(last=0),
+    "a history gate of a larger drop than there is": lambda: _against_runs(max_drop=2),
+    "a history gate of a file": lambda: _against_runs("new.json"),
     # Plans.
     "a plan for a difference of 0": lambda: _plan(detect=0),
     "a plan for a difference of 80": lambda: _plan(detect=80),
