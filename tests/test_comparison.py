@@ -63,12 +63,23 @@ def test_table_has_a_row_per_pair_and_metric():
 
 
 def test_values_and_difference_are_those_of_the_results():
-    """The difference is the second average minus the first, each as its result prints it."""
+    """The difference is the second average minus the first, each as its result prints it.
+
+    The same seed gives the same digits. Only of averages that are means over queries there are a
+    t-test and an effect size.
+    """
     results = random_results(2, 40, k=(3, None))
     a, b = (result.to_dict() for result in results.values())
-    for row in compare(results, [name for name in a if "mean_rank" not in name], **FEW).differences:
+    metrics = [name for name in a if "mean_rank" not in name]
+    found, again, other = (compare(results, metrics, seed=one, **FEW) for one in (3, 3, 4))
+    assert found.table.equals(again.table)
+    assert not found.table.equals(other.table)
+    for row in found.differences:
         assert (row.value_a, row.value_b) == (a[row.metric], b[row.metric])
         assert row.difference == row.value_b - row.value_a
+        is_mean = not row.metric.startswith(("micro_", "macro_f1"))
+        assert (math.isnan(row.p_t), math.isnan(row.effect_size)) == (not is_mean, not is_mean)
+        assert 0 < row.p_permutation <= 1
 
 
 # Intervals.
@@ -107,6 +118,61 @@ def test_intervals_agree_with_scipy(level):
     of_both = differences[~np.isnan(differences)]
     assert 0 < len(of_both) < 80
     assert rank == by_scipy(mean, of_both)
+
+
+# One pair by hand.
+
+
+NAN = math.nan
+SAME = [*range(10), 0] * 4
+
+
+@few_queries
+@pytest.mark.parametrize(
+    ("a", "b", "metric", "expected"),
+    [
+        # Three wins of the same size and nothing else: two of the eight flips are as extreme.
+        ([2] * 3 + [1] * 4, [1] * 7, "mrr", {"p_permutation": 2 / 8, "wins": 3, "ties": 4}),
+        # However clear the difference, p is at least 1 / (swaps + 1) (Phipson and Smyth 2010);
+        # of the t-test, which has nothing to go by where all differ alike, the smallest float.
+        ([9] * 60, [1] * 60, "mrr", {"p_permutation": 1 / 201, "p_t": NAN}),
+        ([10] * 4000, [1] * 3999 + [2], "mrr", {"p_t": sys.float_info.min}),
+        # Nothing differs.
+        (SAME, SAME, "mrr", {"difference": 0, "ci_low": 0, "ci_high": 0, "effect_size": 0,
+                             "p_permutation": 1, "p_t": 1, "p_holm": 1, "ties": 44,
+                             "better": None, "is_shown": False}),
+        # All queries differ alike, by 1/2 - 1/5.
+        ([5] * 30, [2] * 30, "mrr", {"effect_size": math.inf, "p_t": NAN, "ci_low": 0.3,
+                                     "ci_high": 0.3, "losses": 0}),
+        ([2] * 30, [5] * 30, "mrr", {"effect_size": -math.inf, "losses": 30}),
+        # One query allows no conclusion.
+        ([2], [1], "mrr", {"p_t": NAN, "p_permutation": 1, "wins": 1}),
+        # On mean_rank a win is a lower rank, and found beats not found. Of the 31 queries where
+        # both found it: (30 · 2 + 2) / 31 against (30 · 3 + 1) / 31.
+        ([3] * 30 + [1, 0, 0, 2], [2] * 30 + [2, 9, 0, 0], "mean_rank",
+         {"difference": 62 / 31 - 91 / 31, "wins": 31, "ties": 1, "losses": 2, "better": "b"}),
+        # Both miss one query, each another one; 58 ranks went from 3 to 1.
+        ([0, *[3] * 59], [*[1] * 59, 0], "mean_rank",
+         {"value_a": 3, "value_b": 1, "n_both": 58, "is_of_fewer": False, "better": "b",
+          "is_shown": True}),
+        # Each found what the other did not: the averages stay, and nothing is compared.
+        ([1, 0], [0, 4], "mean_rank",
+         {"value_a": 1, "value_b": 4, "n_both": 0, "difference": NAN, "p_permutation": NAN}),
+        # Where all have a value, nothing is said of how many.
+        ([3] * 40, [1] * 40, "mean_rank", {"share_a": NAN, "is_shown": True}),
+    ],
+)  # fmt: skip
+def test_one_difference(a, b, metric, expected):
+    """Its values, intervals, tests and counts, and who is better."""
+    comparison = of_ranks(a, b, f"{metric}@10", **FEW)
+    row = only(comparison)
+    found = {name: getattr(row, name) for name in expected} | {"is_shown": row.is_shown()}
+    found = {name: found[name] for name in expected}
+    assert found == pytest.approx(expected, nan_ok=True)
+    assert comparison.changed(n=None).empty == (row.ties == len(a))
+    if math.isnan(row.share_a):
+        assert list(comparison.table.columns) == COLUMNS
+        assert "have a value" not in comparison.summary()
 
 
 # The permutation test.
@@ -150,14 +216,6 @@ def test_permutation_of_other_averages_agrees_with_enumeration(metric):
 
 
 @few_queries
-def test_permutation_by_hand():
-    """Three wins of the same size and nothing else: two of the eight flips are as extreme."""
-    row = only(of_ranks([2] * 3 + [1] * 4, [1] * 7))
-    assert row.p_permutation == 2 / 8
-    assert (row.wins, row.ties, row.losses) == (3, 4, 0)
-
-
-@few_queries
 def test_random_swaps_agree_with_enumeration():
     """With sixteen differing queries, random swaps come near the share of all 65,536."""
     results = random_results(8, 20)
@@ -169,11 +227,6 @@ def test_random_swaps_agree_with_enumeration():
     p = only(compare(results, "ndcg@10")).p_permutation
     # Four standard errors of a share estimated from 10,000.
     assert p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 10_000))
-
-
-def test_random_swaps_never_give_zero():
-    """However clear the difference, p is at least 1 / (swaps + 1) (Phipson and Smyth 2010)."""
-    assert only(of_ranks([9] * 60, [1] * 60, n_resamples=999)).p_permutation == 1 / 1000
 
 
 def test_among_many_tests_the_clearest_difference_is_shown():
@@ -245,44 +298,6 @@ def test_finding_more_does_not_excuse_ranking_all_lower(more, tmp_path):
     assert not only(compare({"new": new, "old": old}, "mean_rank@10")).is_shown()
 
 
-def test_the_best_of_a_leaderboard_has_a_value_for_as_many():
-    """The best mean rank is that of the system that found one query of 40: it has no star."""
-    ranks = {"all": [2] * 40, "one": [1] + [0] * 39, "late": [3] * 40}
-    results = {name: result_of(one) for name, one in ranks.items()}
-    board = compare(results, ["mean_rank@10", "mrr@10"]).leaderboard
-    assert not board["mean_rank@10_best"].any()
-    assert board["mrr@10_best"].to_dict() == {"one": False, "all": True, "late": False}
-    del results["one"]
-    best = compare(results, "mean_rank@10").leaderboard["mean_rank@10_best"]
-    assert best.tolist() == [True, False]
-
-
-def test_a_rank_of_as_many_is_better():
-    """Both miss one query, each another one; 58 ranks went from 3 to 1."""
-    row = only(of_ranks([0, *[3] * 59], [*[1] * 59, 0], "mean_rank@10"))
-    assert (row.value_a, row.value_b, row.n_both, row.is_of_fewer) == (3.0, 1.0, 58, False)
-    assert (row.better, row.is_shown()) == ("b", True)
-
-
-@few_queries
-def test_ranks_without_a_query_in_common():
-    """Each found what the other did not: the averages stay, and nothing is compared."""
-    comparison = of_ranks([1, 0], [0, 4], "mean_rank@10")
-    row = only(comparison)
-    assert (row.value_a, row.value_b, row.n_both) == (1.0, 4.0, 0)
-    assert math.isnan(row.difference)
-    assert math.isnan(row.p_permutation)
-    assert "no query has a value in both" in comparison.summary()
-
-
-def test_where_all_have_a_value_nothing_is_said_of_it():
-    """The table has its usual columns."""
-    comparison = of_ranks([3] * 40, [1] * 40, "mean_rank@10")
-    assert list(comparison.table.columns) == COLUMNS
-    assert "have a value" not in comparison.summary()
-    assert only(comparison).is_shown()
-
-
 def test_slices_go_by_the_same_rule(tmp_path):
     """In one slice b finds less at better ranks: it is better in the other alone."""
     tags = {"part": ["x"] * 30 + ["y"] * 30}
@@ -307,15 +322,6 @@ def test_t_test_and_effect_size_agree_with_scipy_and_the_formula():
     assert row.effect_size == pytest.approx(stats.ttest_rel(b, a).statistic / math.sqrt(50))
 
 
-@pytest.mark.parametrize("metric", ["micro_recall", "micro_precision", "micro_f1", "macro_f1"])
-def test_t_test_needs_a_mean_over_all_queries(metric):
-    """Elsewhere p_t and the effect size are NaN, and the permutation test is not."""
-    row = only(compare(random_results(6, 50), f"{metric}@10", **FEW))
-    assert math.isnan(row.p_t)
-    assert math.isnan(row.effect_size)
-    assert 0 < row.p_permutation <= 1
-
-
 def test_macro_f1_may_be_a_mean():
     """Under mean_of_f1 macro F1 is a mean over queries, and so is the mean rank if all is found."""
     results = random_results(6, 50, conventions=Conventions(macro_f1="mean_of_f1"))
@@ -323,43 +329,6 @@ def test_macro_f1_may_be_a_mean():
     assert only(compare(results, "macro_f1@10")).p_t == stats.ttest_rel(b, a).pvalue
     a, b = [1, 2, 3] * 10, [3, 9, 3] * 10
     assert only(of_ranks(a, b, "mean_rank@10")).p_t == stats.ttest_rel(b, a).pvalue
-
-
-def test_identical_results_differ_in_nothing():
-    """Nothing differs: p is 1 in every test, the interval is 0 to 0, and no query changed."""
-    (result,) = random_results(7, 40, n_systems=1).values()
-    comparison = compare({"a": result, "b": result})
-    row = only(comparison)
-    assert (row.difference, row.ci_low, row.ci_high, row.effect_size) == (0, 0, 0, 0)
-    assert (row.p_permutation, row.p_t, row.p_holm) == (1, 1, 1)
-    assert (row.wins, row.ties, row.losses) == (0, 40, 0)
-    assert row.better is None
-    assert not row.is_shown()
-    assert comparison.changed().empty
-
-
-def test_constant_differences_have_no_t_test():
-    """All queries differ alike: the effect is infinite, and the t-test has nothing to go by."""
-    row = only(of_ranks([5] * 30, [2] * 30))
-    assert row.effect_size == math.inf
-    assert math.isnan(row.p_t)
-    assert (row.ci_low, row.ci_high) == pytest.approx((0.3, 0.3))
-    assert only(of_ranks([2] * 30, [5] * 30)).effect_size == -math.inf
-
-
-@few_queries
-def test_one_query_allows_no_conclusion():
-    """With one query the t-test is undefined and the permutation test says 1."""
-    row = only(of_ranks([2], [1]))
-    assert math.isnan(row.p_t)
-    assert row.p_permutation == 1
-    assert (row.wins, row.ties, row.losses) == (1, 0, 0)
-
-
-def test_t_test_never_gives_zero():
-    """A p too small for a float is given as the smallest one."""
-    row = only(of_ranks([10] * 4000, [1] * 3999 + [2], n_resamples=100))
-    assert row.p_t == sys.float_info.min
 
 
 # Holm.
@@ -427,17 +396,6 @@ def test_swapping_the_systems_mirrors_the_row(pairs, metric):
     assert 0 < row.p_permutation <= row.p_holm <= 1
 
 
-def test_lower_ranks_are_better():
-    """On mean_rank a win is a lower rank, and found beats not found."""
-    comparison = of_ranks([3] * 30 + [1, 0, 0, 2], [2] * 30 + [2, 9, 0, 0], "mean_rank@10")
-    row = only(comparison)
-    # Of the 31 queries where both found it: (30 × 2 + 2) / 31 against (30 × 3 + 1) / 31.
-    assert row.difference == pytest.approx(62 / 31 - 91 / 31)
-    assert (row.wins, row.ties, row.losses) == (31, 1, 2)
-    assert row.better == "b"
-    assert "b is better than a on mean_rank@10 by 0.935 (2.000 against" in comparison.summary()
-
-
 def test_undefined_averages_are_not_compared():
     """Nothing found by b: its mean rank is undefined, the row says so, and Holm skips it."""
     comparison = of_ranks([1, 2] * 20, [0, 0] * 20, ["mean_rank@10", "found_rate@10"])
@@ -470,14 +428,6 @@ def test_partly_undefined_metrics_of_ones_own():
     assert (row.wins, row.ties, row.losses) == (10, 30, 0)
     assert row.p_t == pytest.approx(stats.ttest_rel([1, 2] * 10, [2, 2] * 10).pvalue)
     assert row.ci_low <= row.difference <= row.ci_high
-
-
-def test_seeds():
-    """The same seed gives the same digits; another one does not."""
-    results = random_results(10, 40)
-    first, again, other = (compare(results, seed=seed, **FEW).table for seed in (3, 3, 4))
-    assert first.equals(again)
-    assert not first.equals(other)
 
 
 # What cannot be compared.
@@ -961,31 +911,6 @@ def test_the_leaderboard_has_the_intervals_of_each_result():
     assert board["ndcg@10_best"].tolist() == [True, False, False]
 
 
-def test_equal_systems_are_both_the_best_and_undefined_ones_never():
-    """In the order given; a mean rank of nothing found is no rank."""
-    found, nothing = result_of([1] * 40), result_of([0] * 40)
-    systems = {"nothing": nothing, "one": found, "two": found}
-    board = compare(systems, ["mean_rank@10", "mrr@10"], **FEW).leaderboard
-    assert board.index.tolist() == ["one", "two", "nothing"]
-    assert board["mean_rank@10_best"].tolist() == [True, True, False]
-    assert board["mrr@10_best"].tolist() == [True, True, False]
-    none = compare({"one": nothing, "two": nothing}, "mean_rank@10", **FEW).leaderboard
-    assert none["mean_rank@10_best"].tolist() == [False, False]
-
-
-def test_many_open_with_a_leaderboard_and_two_do_not():
-    """With a star at the best."""
-    results = several()
-    comparison = compare(results, "ndcg@10", **FEW)
-    best = comparison.leaderboard.index[0]
-    _, star, _, first, *_ = repr(comparison).splitlines()
-    assert star.startswith("* the best average")
-    assert first.split()[:2] == [best, f"{results[best].to_dict()['ndcg@10']:.4f}*"]
-    assert comparison._repr_html_().count("<table>") == 2
-    del results[best]
-    assert "*" not in repr(compare(results, "ndcg@10", **FEW))
-
-
 def test_results_need_no_names():
     """One after the other or in a list, called by their place or as one says."""
     a, b, c = several().values()
@@ -994,6 +919,28 @@ def test_results_need_no_names():
         assert compare(*results, metric="mrr@10", **FEW).differences == expected.differences
     assert compare([a, b], "mrr@10", **FEW).differences == expected.differences
     assert compare(a, b, c, names=["x", "y", "z"], **FEW).names == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "metric", "best"),
+    [
+        # The best mean rank is that of the system that found one query of 40: it has no star.
+        ({"all": [2] * 40, "one": [1] + [0] * 39, "late": [3] * 40}, "mean_rank", []),
+        ({"all": [2] * 40, "one": [1] + [0] * 39, "late": [3] * 40}, "mrr", ["all"]),
+        ({"all": [2] * 40, "late": [3] * 40}, "mean_rank", ["all"]),
+        # Equal systems are both the best, and nothing found is no rank.
+        ({"nothing": [0] * 40, "one": [1] * 40, "two": [1] * 40}, "mean_rank", ["one", "two"]),
+        ({"nothing": [0] * 40, "one": [1] * 40, "two": [1] * 40}, "mrr", ["one", "two"]),
+        ({"one": [0] * 40, "two": [0] * 40}, "mean_rank", []),
+    ],
+)
+def test_who_is_the_best(ranks, metric, best):
+    """Those with the best average; if queries may have no value, with one for as many as others."""
+    results = {name: result_of(one) for name, one in ranks.items()}
+    board = compare(results, f"{metric}@10", **FEW).leaderboard
+    assert board.index[board[f"{metric}@10_best"]].tolist() == best
+    if best:
+        assert board.index.tolist()[: len(best)] == best
 
 
 # The queries that changed.
@@ -1044,6 +991,11 @@ def test_summary_says_which_is_better_and_how_surely():
         "(0.850 against 0.833; 95 % interval 0.000 to 0.050; p = 1.000 after Holm)."
     )
     assert family == "Holm's correction covers the 2 tests made here."
+    # Where the first system is better, the difference and its bounds are told as positive.
+    turned = of_ranks([1] * 40, [1] * 20 + [2] * 20, level=0.9).summary()
+    assert turned.startswith("a is better than b on mrr@10 by 0.250 (1.000 against 0.750; 90 % ")
+    low, _, high = turned.split("interval ")[1].split(";")[0].split()
+    assert 0 < float(low) < 0.25 < float(high)
 
 
 def test_how_many_tests_were_made_is_said_where_there_are_several():
@@ -1056,14 +1008,6 @@ def test_how_many_tests_were_made_is_said_where_there_are_several():
     assert "covers the 4 tests" in against.summary()
     del systems["c"]
     assert "Holm's correction" not in compare(systems, "mrr@10", **FEW).summary()
-
-
-def test_summary_turns_round_for_the_first_system():
-    """Where the first system is better, the difference and its bounds are told as positive."""
-    sentence = of_ranks([1] * 40, [1] * 20 + [2] * 20, level=0.9).summary()
-    assert sentence.startswith("a is better than b on mrr@10 by 0.250 (1.000 against 0.750; 90 % ")
-    low, _, high = sentence.split("interval ")[1].split(";")[0].split()
-    assert 0 < float(low) < 0.25 < float(high)
 
 
 def test_small_numbers_do_not_read_as_zero():
