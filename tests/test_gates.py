@@ -132,15 +132,42 @@ def test_a_floor_is_read(text, parsed):
 # --- drops -----------------------------------------------------------------------------------
 
 
-def test_a_drop_that_is_allowed_passes():
-    """From 0.75 to 0.725: 0.025 where 0.03 is allowed; 0.75 - 0.70 is a little more than 0.05."""
-    report, _ = gate_of(first(29), first(30), max_drop=0.03)
-    assert repr(report) == (
-        "passed: mrr@5 went from 0.7500 to 0.7250, no worse than the allowed 0.03; these queries "
-        "cannot rule out a drop of up to 0.0750"
-    )
-    report, _ = gate_of(first(28), first(30), max_drop=0.05)
-    assert "no worse than the allowed 0.05" in repr(report)
+@few_queries
+@pytest.mark.parametrize(
+    ("new", "old", "options", "outcome", "told"),
+    [
+        # 0.025 where 0.03 is allowed; 0.75 - 0.70 is a little more than 0.05 in floating point.
+        (29, 30, {"max_drop": 0.03}, "passed", "mrr@5 went from 0.7500 to 0.7250, no worse than "
+         "the allowed 0.03; these queries cannot rule out a drop of up to 0.0750"),
+        (28, 30, {"max_drop": 0.05}, "passed", "no worse than the allowed 0.05"),
+        # Where no query differs, 1 − 0.025^(1/40) of them might; a rise passes, however large.
+        (30, 30, {}, "passed", "cannot rule out a drop of up to 0.0881"),
+        (40, 30, {}, "passed", "these queries rule out any drop"),
+        (30, 10, {}, "passed", "went from 0.2500 to 0.7500"),
+        # Twenty queries of forty are more than chance.
+        (10, 30, {"max_drop": 0.02}, "failed", "mrr@5 went from 0.7500 to 0.2500, worse by 0.5000 "
+         "where 0.02 is allowed (p < 0.001; 95 % interval of the difference -"),
+        # At a level of 50 % three of forty are so, too; at 99.99 % they are not.
+        (27, 30, {"level": 0.5}, "failed", "50 % interval"),
+        (27, 30, {"level": 0.9999}, "inconclusive", "99.99 % interval"),
+        # Seven losses, where 0.15 is allowed: a drop of 0.175, of which 0.025 is chance. Where 0.01
+        # is: sign flips of 33 · 0.01 and 7 · -0.99 show the rest of it.
+        (23, 30, {"max_drop": 0.15}, "inconclusive", "may be chance"),
+        (23, 30, {"max_drop": 0.01}, "failed", "0.01 is allowed"),
+        # Five losses of five have p = 2 / 2⁵ = 0.0625; six are the fewest that can be shown.
+        (0, 5, {"of": 5}, "inconclusive", "5 queries can show no drop; it takes 6 at least"),
+        (0, 6, {"of": 6}, "failed", "p = 0.031"),
+    ],
+)  # fmt: skip
+def test_drops(new, old, options, outcome, told):
+    """A drop fails that is shown to be larger than allowed; one that may be chance does not."""
+    options = {"of": 40, **options}
+    of = options.pop("of")
+    report, gate = gate_of(first(new, of), first(old, of), **options)
+    assert (report.outcome, gate.outcome) == (outcome, outcome)
+    assert told in gate.reason
+    assert "\n" not in gate.reason
+    assert report.failures == [gate.reason] * (outcome == "failed")
 
 
 def test_more_may_be_allowed_than_there_is_only_where_there_is_no_end():
@@ -192,27 +219,12 @@ def test_what_is_inconclusive_fails_if_the_gate_is_strict():
     assert first(30).check(baseline=first(30), metric="mrr@5", strict=True)
 
 
-@few_queries
-def test_too_few_queries_for_any_drop_say_so():
-    """Five losses of five have p = 2 / 2⁵ = 0.0625; six are the fewest that can be shown."""
-    report, gate = gate_of(first(0, 5), first(5, 5))
-    assert report.outcome == "inconclusive"
-    assert "5 queries can show no drop; it takes 6 at least" in gate.reason
-    assert gate_of(first(0, 6), first(6, 6))[1].outcome == "failed"
-
-
 def test_a_drop_that_chance_explains_by_the_test_of_the_comparison():
     """Four losses of 200 and no win: p = 2 / 2⁴, although the interval excludes 0."""
     new, old = first(146, 200), first(150, 200)
     row = only(compare({"old": old, "new": new}, "mrr@5", n_resamples=1_000))
     assert (row.p_holm, row.ci_high < 0) == (0.125, True)
     assert gate_of(new, old)[1].outcome == "inconclusive"
-
-
-def test_a_gate_says_the_largest_drop_that_is_left():
-    """The end of the interval; where no query differs, 1 − 0.025^(1/40) of them might."""
-    assert "cannot rule out a drop of up to 0.0881" in gate_of(first(30), first(30))[1].reason
-    assert "these queries rule out any drop" in gate_of(first(40), first(30))[1].reason
 
 
 def test_what_did_not_pass_is_told_first():
@@ -234,26 +246,6 @@ def test_several_metrics_are_corrected_together():
     assert gate_of(new, old)[1].outcome == "failed"
     both = new.check(baseline=old, metric=["mrr@5", "recall@5"])
     assert [gate.outcome for gate in both.gates] == ["inconclusive"] * 2
-
-
-def test_a_larger_drop_that_is_more_than_chance_fails():
-    """Twenty queries of forty; a rise passes, however large."""
-    report, gate = gate_of(first(10), first(30), "ndcg@5", max_drop=0.02)
-    assert report.failures == [gate.reason]
-    assert gate.reason.startswith(
-        "ndcg@5 went from 0.7500 to 0.2500, worse by 0.5000 where 0.02 is allowed (p < 0.001; 95 % "
-    )
-    assert "\n" not in gate.reason
-    assert gate_of(first(30), first(10))[0]
-
-
-def test_the_level_and_the_seed_can_be_chosen():
-    """At 50 % three lost queries of forty are more than chance, at 99.99 % they are not."""
-    new, old = first(27), first(30)
-    assert not new.check(baseline=old, metric="mrr@5", level=0.5)
-    assert new.check(baseline=old, metric="mrr@5", level=0.9999)
-    reports = [first(10).check(baseline=old, metric="mrr@5", seed=seed) for seed in (7, 7)]
-    assert reports[0] == reports[1]
 
 
 # --- the gate and the comparison ----------------------------------------------------------------
@@ -285,17 +277,17 @@ def random_pair(rng):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_gate_fails_exactly_where_the_comparison_shows_a_loss():
-    """350 random pairs, from two queries up; what fails with an allowance fails with less."""
+    """210 random pairs, from two queries up; what fails with an allowance fails with less."""
     rng, n_failed = np.random.default_rng(0), 0
-    for number in range(350):
+    for number in range(210):
         old, new = random_pair(rng)
         metric = AVERAGES[number % len(AVERAGES)]
         drops = sorted([0.0, *rng.uniform(0, 0.3, 2).tolist()])
         failed = [
-            gate_of(new, old, metric, max_drop=drop, n_resamples=200)[0].outcome == "failed"
+            gate_of(new, old, metric, max_drop=drop, n_resamples=100)[0].outcome == "failed"
             for drop in drops
         ]
-        found = compare({"old": old, "new": new}, metric, n_resamples=200)
+        found = compare({"old": old, "new": new}, metric, n_resamples=100)
         row = only(found)
         is_worse = row.is_shown() and row.better == "old"
         undefined = math.isnan(row.value_b)
@@ -304,7 +296,7 @@ def test_a_gate_fails_exactly_where_the_comparison_shows_a_loss():
         assert (f"{worse} on {metric} by" in found.summary()) == is_worse
         assert failed == sorted(failed, reverse=True), (number, metric, drops)
         n_failed += failed[0]
-    assert 35 < n_failed < 210  # neither verdict is rare
+    assert 20 < n_failed < 130  # neither verdict is rare
 
 
 def test_a_slice_fails_exactly_where_the_comparison_by_slices_shows_a_loss():
@@ -317,15 +309,6 @@ def test_a_slice_fails_exactly_where_the_comparison_by_slices_shows_a_loss():
         report = found.check(baseline=old, metric="mrr@5", max_drop=0, by="part")
         of_slices = [gate.outcome for gate in report.gates if gate.slice]
         assert of_slices == ["passed", expected]
-
-
-def test_an_allowance_is_tested_and_not_only_looked_at():
-    """Seven losses of 40, where 0.15 is allowed: a drop of 0.175, of which 0.025 is chance.
-
-    Where 0.01 is allowed: sign flips of 33 · 0.01 and 7 · -0.99 show the rest of it.
-    """
-    assert gate_of(first(23), first(30), max_drop=0.15)[1].outcome == "inconclusive"
-    assert gate_of(first(23), first(30), max_drop=0.01)[1].outcome == "failed"
 
 
 @few_queries
