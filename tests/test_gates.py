@@ -157,6 +157,7 @@ def test_a_floor_is_read(text, parsed):
         # Five losses of five have p = 2 / 2⁵ = 0.0625; six are the fewest that can be shown.
         (0, 5, {"of": 5}, "inconclusive", "5 queries can show no drop; it takes 6 at least"),
         (0, 6, {"of": 6}, "failed", "p = 0.031"),
+        (1, 6, {"of": 6}, "inconclusive", "6 queries can show drops from"),
     ],
 )  # fmt: skip
 def test_drops(new, old, options, outcome, told):

@@ -526,7 +526,11 @@ def test_far_too_many_are_not_tested():
         slices = result.by("corpus", metrics="recall", **FEW)
     assert {one.value for one in slices.rows} == {0.4}
     assert all(math.isnan(one.p_permutation) and math.isnan(one.low) for one in slices.rows)
-    assert len(repr(slices).split("\n")) < 100
+    lines = repr(slices).split("\n")
+    assert sum(line.startswith("corpus ") for line in lines) == 60
+    assert "… and 441 more rows in .table" in lines
+    (few,) = [note for note in slices.notes if note.startswith("Few queries")]
+    assert few.endswith(f"{slices.names[9]} (10) and 491 more.")
     comparison = compare({"a": result, "b": result}, "mrr@5", n_resamples=100)
     with pytest.warns(KragEvalWarning, match="501 tests"):
         sliced = comparison.by("corpus")

@@ -509,11 +509,26 @@ def resampled_sums(columns: FloatArray, sampling: Sampling) -> FloatArray:
 
     The draws are those of ``scipy.stats.bootstrap``, whatever the size of the blocks.
     """
-    n, n_resamples = len(columns), sampling.n_resamples
-    parts = exact_parts(columns)
-    sums = np.empty((n_resamples, columns.shape[1]))
-    for start, stop, times in drawn(n, sampling.seed, blocks(n_resamples, n)):
-        sums[start:stop] = exact_sums(times.astype(np.float64), parts)
+    return drawn_sums(columns, [(0, len(columns))], sampling.n_resamples, sampling.seed)[:, 0]
+
+
+def drawn_sums(
+    columns: FloatArray,
+    spans: Sequence[tuple[int, int]],
+    n_resamples: int,
+    seed: int | Sequence[int],
+) -> FloatArray:
+    """Return the sums of those of the queries drawn that stand in each span, first to last.
+
+    How many are drawn of a span is left to chance; shape (resamples, spans, columns).
+    """
+    n, (leading, trailing) = len(columns), exact_parts(columns)
+    sums = np.empty((n_resamples, len(spans), columns.shape[1]))
+    for start, stop, times in drawn(n, seed, blocks(n_resamples, n)):
+        weights = times.astype(np.float64)
+        for place, (first, last) in enumerate(spans):
+            parts = leading[first:last], trailing[first:last]
+            sums[start:stop, place] = exact_sums(weights[:, first:last], parts)
     return sums
 
 
