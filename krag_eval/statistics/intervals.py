@@ -249,9 +249,14 @@ class QuerySums:
         Of several runs, it is in what share of them.
         """
         average, k = self.averages[i]
-        if average.ratios != ((average.column, DEFINED + average.column),):
+        if not self.may_lack(i):
             return np.ones(len(self.columns))
         return self.columns[:, self.positions[DEFINED + average.column, k]]
+
+    def may_lack(self, i: int) -> bool:
+        """Tell whether a query may have no value of one of the averages."""
+        average = self.averages[i][0]
+        return average.ratios == ((average.column, DEFINED + average.column),)
 
     def where(self, chosen: NDArray[np.bool_], i: int) -> QuerySums:
         """Return one of the averages over some of the queries, all of which have a value."""
