@@ -29,12 +29,14 @@ def test_averages_at_thresholds_by_hand():
         index=pd.Index([0.25, 0.5, 0.75, 1.0], name="threshold"),
     )
     pd.testing.assert_frame_equal(table, expected)
-
-
-def test_a_similarity_of_0_matches_at_no_threshold():
-    """Not even at 0: b and p have nothing in common."""
-    table = evaluated().metrics_at_thresholds("micro_recall@1", [0.0])
-    assert table.loc[0.0, "micro_recall@1"] == 0.5
+    # One threshold need not be a list; a similarity of 0 matches not even at 0; and a cutoff need
+    # not have been evaluated, as the similarities of all documents are kept.
+    one = evaluated(k=1).metrics_at_thresholds(["micro_recall@1", "macro_recall@all"], 0.0)
+    assert one.loc[0.0].tolist() == [0.5, 1.0]
+    # Unless named, they are those shown at the deepest cutoff.
+    macro = evaluated(averaging_method="macro")
+    table = macro.metrics_at_thresholds(thresholds=[0.5])
+    assert table.iloc[0].to_dict() == {f"{k}@2": v for k, v in macro.averages(2).items()}
 
 
 def test_the_thresholds_run_from_0_to_1_unless_given():
@@ -42,19 +44,6 @@ def test_the_thresholds_run_from_0_to_1_unless_given():
     table = evaluated(threshold=0.33).metrics_at_thresholds("mrr@1")
     assert table.index.tolist() == sorted([*(i / 20 for i in range(21)), 0.33])
     assert 0.15 in table.index
-
-
-def test_the_averages_are_those_at_the_deepest_cutoff_unless_named():
-    """Whichever are shown."""
-    result = evaluated(averaging_method="macro")
-    table = result.metrics_at_thresholds(thresholds=[0.5])
-    assert table.iloc[0].to_dict() == {f"{k}@2": v for k, v in result.averages(2).items()}
-
-
-def test_a_cutoff_need_not_have_been_evaluated():
-    """The similarities of all documents are kept."""
-    result = evaluated(k=1)
-    assert result.metrics_at_thresholds("macro_recall@all", [0.2]).iloc[0, 0] == 1.0
 
 
 def test_nothing_is_matched_again():
@@ -119,11 +108,6 @@ def test_every_average_is_that_of_an_evaluator_with_that_threshold(table, drawn,
             other = evaluator.with_threshold(threshold).evaluate([2])
             expected = {f"{key}@2": value for key, value in other.averages().items()}
             np.testing.assert_equal(swept.loc[threshold].to_dict(), expected)
-
-
-def test_one_threshold_need_not_be_a_list():
-    """It is plain what is meant."""
-    assert evaluated().metrics_at_thresholds("mrr@1", 0.5).index.tolist() == [0.5]
 
 
 def test_a_metric_of_one_s_own_is_left_out_and_refused_by_name():
