@@ -407,6 +407,10 @@ def test_undefined_averages_are_not_compared():
     assert found.p_holm == found.p_permutation
     told = "a and b cannot be compared on mean_rank@10: it is undefined for b.\n"
     assert comparison.summary().startswith(told)
+    # Nor where each found what the other did not.
+    apart = of_ranks([1, 0] * 20, [0, 4] * 20, "mean_rank@10", **FEW).summary()
+    told = "a and b cannot be compared on mean_rank@10: no query has a value in both. a has one"
+    assert apart.startswith(told)
 
 
 def test_partly_undefined_metrics_of_ones_own():

@@ -137,7 +137,7 @@ def test_runs_stand_in_the_order_in_which_they_were_made(folder):
         replace(finds(30), made=DAY_1 + timedelta(days=days)).to_json(folder / f"{name}.json")
     history = History.of(folder)
     assert [run.name for run in history.runs] == ["z", "a"]
-    assert history.runs[0].made == DAY_1
+    assert repr(history.runs[0]) == "HistoryRun('z', made 2026-01-01 09:30)"
     assert not history.runs[0].made_by_file
 
 
@@ -306,6 +306,7 @@ def test_runs_without_rows_have_values_and_no_intervals(folder, tmp_path):
     assert history.table["value"].tolist() == [0.5, 0.5]
     assert history.table["low"].isna().all()
     assert history.table["comparable"].all()
+    assert "saved without per-query rows: 1, 2." in repr(history)
     with pytest.raises(InvalidInput) as caught:
         history.check(finds(30), metric="recall@10")
     assert caught.value.argument == "history"

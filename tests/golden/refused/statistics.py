@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -115,6 +116,7 @@ CALLS: dict[str, Callable[[], Any]] = {
         "diagnosis", diagnosis=inputs.system(k=[1], matcher="text").diagnose()
     ),
     "slices of a comparison by an unknown tag": lambda: _compared().by("corpsu"),
+    "slices of a comparison without its results": lambda: replace(_compared(), compared={}).by("x"),
     "slices in a file that is none": lambda: Slices.from_json("empty.jsonl"),
     # Gates.
     "no floors": lambda: _check({}),
