@@ -7,24 +7,16 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
 
 import numpy as np
 import pytest
-from reference import no_advice
 from scipy import stats
-from test_clusters import alike, both, error_of_inspect_ai, found_of, recalls, sampled
+from systems import result_of
+from test_clusters import FEW, alike, both, error_of_inspect_ai, found_of, recalls, sampled
 
-from krag_eval import (
-    EvaluationResult,
-    KragEvalWarning,
-    OfflineRetrievalEvaluator,
-    compare,
-    plan_questions,
-)
+from krag_eval import KragEvalWarning, compare, plan_questions
 from krag_eval._language import LANGUAGES
-from krag_eval.errors import InvalidInput, Refusal
-from krag_eval.statistics.comparison import Comparison
+from krag_eval.errors import InvalidInput
 from krag_eval.statistics.intervals import Spread
 from krag_eval.statistics.planning import QuestionPlan
 
@@ -32,11 +24,11 @@ from krag_eval.statistics.planning import QuestionPlan
 Z = 1.959963985 + 0.841621234
 
 
-def compared(seed: int = 1, metric: Any = "recall@5", **options: Any) -> Comparison:
-    return compare(both(sampled(seed, 60)), metric, n_resamples=100, **options)
+def compared(seed=1, metric="recall@5", **options):
+    return compare(both(sampled(seed, 60)), metric, **FEW, **options)
 
 
-def shows(n: float, sd: float, detect: float, alpha: float) -> float:
+def shows(n, sd, detect, alpha):
     """Return how often a z-test of n differences shows one; the far tail is left out."""
     return float(stats.norm.sf(stats.norm.isf(alpha / 2) - detect * math.sqrt(n) / sd))
 
@@ -58,8 +50,7 @@ def test_by_hand():
 def test_so_many_questions_have_the_power_and_one_less_has_not(detect, power, alpha):
     """By the distribution of the test, not by the formula for the number."""
     plan = plan_questions(compared(), detect=detect, power=power, alpha=alpha)
-    differences, _ = recalls(sampled(1, 60))
-    sd = float(differences.std(ddof=1))
+    sd = float(recalls(sampled(1, 60))[0].std(ddof=1))
     assert plan.spread.sd == pytest.approx(sd)
     assert shows(plan.questions, sd, detect, alpha) >= power
     assert shows(plan.questions - 1, sd, detect, alpha) < power
@@ -68,15 +59,15 @@ def test_so_many_questions_have_the_power_and_one_less_has_not(detect, power, al
 
 def test_asking_for_what_the_pilot_can_show_takes_the_pilot():
     """The two formulas are one."""
-    plan = plan_questions(compared(), detect=0.1)
-    assert plan_questions(compared(), detect=plan.detectable).questions == plan.spread.n
+    pilot = compared()
+    plan = plan_questions(pilot, detect=0.1)
+    assert plan_questions(pilot, detect=plan.detectable).questions == plan.spread.n
     assert plan.detectable_with(plan.questions) == pytest.approx(0.1, rel=0.01)
 
 
 def test_clusters_take_more_by_the_design_effect():
     """Those of the comparison, or those named."""
-    drawn = sampled(1, 60)
-    differences, sources = recalls(drawn)
+    differences, sources = recalls(sampled(1, 60))
     error = error_of_inspect_ai(differences, sources)
     effect = error**2 / (differences.var(ddof=1) / len(differences))
     plan = plan_questions(compared(clusters="source"), detect=0.05)
@@ -92,7 +83,7 @@ def test_clusters_take_more_by_the_design_effect():
 def test_a_plan_without_clusters_mentions_those_that_matter(n_systems):
     """All of a cluster do alike: the design effect of 30 of 5 is 5 · (30/29) · (149/150)."""
     results = list(alike().values())
-    pilot = results[0] if n_systems == 1 else compare(*results, metric="recall@5", n_resamples=100)
+    pilot = results[0] if n_systems == 1 else compare(*results, metric="recall@5", **FEW)
     plan = plan_questions(pilot, "recall@5", detect=0.05)
     assert plan.dependent == {"source": pytest.approx(5 * 30 / 29 * 149 / 150)}
     for language in LANGUAGES:
@@ -121,23 +112,17 @@ def test_a_micro_average_goes_by_the_jackknife():
     n = len(m)
     without = np.array([(np.delete(b - a, i)).sum() / np.delete(m, i).sum() for i in range(n)])
     error = math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
-    plan = plan_questions(compare(both(drawn), "micro_recall@5", n_resamples=100), detect=0.05)
+    plan = plan_questions(compare(both(drawn), "micro_recall@5", **FEW), detect=0.05)
     assert plan.spread.standard_error == pytest.approx(error)
-    rng = np.random.default_rng(0)
-    draws = rng.integers(0, n, (4_000, n))
+    draws = np.random.default_rng(0).integers(0, n, (4_000, n))
     resampled = (b - a)[draws].sum(axis=1) / m[draws].sum(axis=1)
     assert plan.spread.standard_error == pytest.approx(resampled.std(), rel=0.05)
 
 
 def test_a_rank_of_what_was_found_can_be_planned():
     """Mean rank is undefined for some queries, and has no upper end to a difference."""
-    ranks = [[1, 2, 0, 3] * 15, [2, 2, 1, 4] * 15]
-    results = []
-    for of_system in ranks:
-        lists = [[*"xyz"[: rank - 1], "a"] if rank else ["x"] for rank in of_system]
-        with no_advice():
-            results.append(OfflineRetrievalEvaluator([["a"]] * 60, lists).evaluate(5))
-    plan = plan_questions(compare(*results, metric="mean_rank@5"), detect=1.5)
+    results = [result_of(ranks * 15) for ranks in ([1, 2, 0, 3], [2, 2, 1, 4])]
+    plan = plan_questions(compare(results, "mean_rank@10", **FEW), detect=1.5)
     assert plan.questions >= 2
     assert math.isfinite(plan.detectable)
 
@@ -147,78 +132,28 @@ def test_the_metric_may_be_left_out():
     assert plan_questions(compared(), detect=0.1).metric == "macro_recall@5"
     assert plan_questions(both(sampled(1, 60))["a"], detect=0.1).metric == "ndcg@5"
     assert plan_questions(compared(), "ndcg@5", detect=0.1).metric == "ndcg@5"
-    with pytest.raises(InvalidInput) as refused:
-        plan_questions(compared(metric=["recall@5", "mrr@5"]), detect=0.1)
-    assert refused.value.argument == "metric"
-
-
-@pytest.mark.parametrize(
-    ("options", "argument"),
-    [
-        ({"detect": 0}, "detect"),
-        ({"detect": -0.1}, "detect"),
-        ({"detect": 80}, "detect"),
-        ({"detect": "0.1"}, "detect"),
-        ({"detect": math.nan}, "detect"),
-        ({"power": 1}, "power"),
-        ({"power": 0.05}, "power"),
-        ({"power": True}, "power"),
-        ({"alpha": 0}, "alpha"),
-        ({"alpha": 1}, "alpha"),
-        ({"metric": "recall@7"}, "metric"),
-        ({"metric": ["recall@5", "mrr@5"]}, "metric"),
-        ({"clusters": "topic"}, "clusters"),
-        ({"correlation": 0.5}, "correlation"),
-        ({"pilot": 0.3}, "pilot"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(options, argument):
-    """By the argument's name."""
-    given: dict[str, Any] = {"pilot": compared(), "detect": 0.1, **options}
-    with pytest.raises(Refusal) as refused:
-        plan_questions(**given)
-    assert refused.value.argument == argument
-
-
-@pytest.mark.parametrize("correlation", [1, 1.1, "high"])
-def test_a_correlation_is_checked(correlation):
-    """Two systems that do just alike never differ."""
-    with pytest.raises(Refusal) as refused:
-        plan_questions(both(sampled(1, 60))["a"], detect=0.1, correlation=correlation)
-    assert refused.value.argument == "correlation"
 
 
 def test_a_pilot_that_tells_nothing_is_refused():
-    """No query differs, all do alike, or there are three systems."""
-    same, perfect = found_of([1, 0] * 20, range(40)), found_of([1] * 40, range(40))
-    three = compare(same, same, perfect, metric="recall@5", n_resamples=100)
-    pilots: list[Comparison | EvaluationResult] = [
-        compare(same, same, metric="recall@5", n_resamples=100),
-        perfect,
-        three,
-    ]
-    for pilot in pilots:
+    """No query differs, all do alike, or within clusters all cancels out.
+
+    In the last one, of each pair of questions one system finds the first and one the second.
+    """
+    pairs = [i // 2 for i in range(40)]
+    same, other = (found_of(one * 20, pairs) for one in ([1, 0], [0, 1]))
+    for pilot, clusters in (
+        (compare(same, same, metric="recall@5", **FEW), None),
+        (found_of([1] * 40, range(40)), None),
+        (compare(same, other, metric="recall@5", **FEW), "source"),
+    ):
         with pytest.raises(InvalidInput) as refused:
-            plan_questions(pilot, "recall@5", detect=0.1)
+            plan_questions(pilot, "recall@5", detect=0.1, clusters=clusters)
         assert refused.value.argument == "pilot"
-
-
-def test_clusters_in_which_all_cancels_out_tell_nothing_either():
-    """Of each pair of questions one system finds the first and one the second: no sum varies."""
-    tags = [i // 2 for i in range(40)]
-    pilot = compare(
-        found_of([1, 0] * 20, tags), found_of([0, 1] * 20, tags), metric="recall@5", n_resamples=100
-    )
-    with pytest.raises(InvalidInput) as refused:
-        plan_questions(pilot, detect=0.1, clusters="source")
-    assert refused.value.argument == "pilot"
     assert "cluster" in refused.value.problem
     # Halves, not zeros and ones, whose interval has a width by Wilson's rule.
-    halves = OfflineRetrievalEvaluator(
-        [["a", "b"]] * 40, [["a"], ["a", "b"]] * 20, tags={"source": tags}
-    ).evaluate(5)
+    halves = found_of([1, 2] * 20, pairs, 2)
     with pytest.warns(KragEvalWarning, match="All clusters have the same value"):
-        halves.confidence_intervals(clusters="source", n_resamples=100)
+        halves.confidence_intervals(clusters="source", **FEW)
 
 
 def test_a_small_pilot_warns():
@@ -238,8 +173,6 @@ def test_a_plan_is_numbers_words_and_a_table():
     assert f"pilot's {plan.spread.n} questions" in shown
     assert len(grounds) == 2
     assert repr(plan) == plan.summary()
-    assert "power 80 %" in plan._repr_html_()
-    assert "observed" not in plan.summary()
 
 
 def test_the_curve_falls_as_the_root_of_the_number():

@@ -6,13 +6,14 @@ from functools import partial
 
 from krag_eval._language import _, ngettext
 from krag_eval._text import fitted
-from krag_eval.presenting import Column, Page, Table, numbers, presents
+from krag_eval.presenting import Column, Page, Table, numbers, page_of, presents
+from krag_eval.presenting.comparison import interval_of
 from krag_eval.results.history import (
+    Change,
     History,
     HistoryRun,
     has_rows,
     minute,
-    told_changes,
     told_others,
 )
 from krag_eval.results.latency import told_failed
@@ -35,7 +36,7 @@ def _page(history: History) -> Page:
     ]
     for metric in history.metrics:
         columns.append(Column(metric, partial(history.value, metric=metric)))
-        columns.append(Column(_("{} % interval").format(95), partial(span, metric=metric)))
+        columns.append(Column(interval_of(0.95), partial(span, metric=metric)))
     return Page(
         title.format(n=n, folder=history.folder),
         [Table(history.runs, columns, names=2)],
@@ -43,12 +44,30 @@ def _page(history: History) -> Page:
     )
 
 
+@presents
+def _changes(run: HistoryRun) -> Page:
+    """Return what changed since the run before, a phrase for each change."""
+    return Page(sentences=[_told_change(one).format(**one._asdict()) for one in run.changes])
+
+
+def _told_change(change: Change) -> str:
+    if change.before is None and change.after is None:
+        if change.setting == "questions":
+            return _("other questions")
+        return _("other ground truth")
+    if change.before is None:
+        return _("{setting} is now {after}")
+    if change.after is None:
+        return _("{setting} is no longer {before}")
+    return _("{setting} from {before} to {after}")
+
+
 def _told(history: History) -> list[str]:
     """Say what changed from run to run, and what the table does not know, a line each."""
     lines = []
     for run in history.runs:
         if run.changes:
-            line = f"{run.name}: {'; '.join(told_changes(run))}"
+            line = f"{run.name}: {'; '.join(page_of(run).sentences)}"
             lines.append(
                 line
                 if run.is_comparable

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._doors import Drawn
+from krag_eval._doors import Drawn, page_of
 from krag_eval._language import N_, Language, _, language_of, spoken
 from krag_eval._reading import MAX_BYTES
 from krag_eval.errors import (
@@ -310,7 +310,7 @@ class History(Drawn):
         names = ["run", "made", "made_by_file", "metric", "value", "low", "high"]
         rows = [
             (run.name, run.made, run.made_by_file, metric, self.value(run, metric),
-             *self.bounds(run, metric), run.is_comparable, "; ".join(told_changes(run)),
+             *self.bounds(run, metric), run.is_comparable, "; ".join(page_of(run).sentences),
              run.result.n_failed)
             for run in self.runs
             for metric in self.metrics
@@ -741,30 +741,6 @@ def _mean_columns(
         )
         if (n_defined < n_runs).any():
             yield DEFINED + name, n_defined / np.maximum(n_runs, 1)
-
-
-def told_changes(run: HistoryRun) -> list[str]:
-    """Say what changed since the run before, a phrase for each change.
-
-    >>> from krag_eval import OfflineRetrievalEvaluator
-    >>> result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(5)
-    >>> changes = (Change("threshold", "0.8", "0.7"), Change("grades", None, "yes"))
-    >>> told_changes(HistoryRun("new", result, datetime.now(UTC), changes=changes))
-    ['threshold from 0.8 to 0.7', 'grades is now yes']
-    """
-    return [_told_change(one).format(**one._asdict()) for one in run.changes]
-
-
-def _told_change(change: Change) -> str:
-    if change.before is None and change.after is None:
-        if change.setting == "questions":
-            return _("other questions")
-        return _("other ground truth")
-    if change.before is None:
-        return _("{setting} is now {after}")
-    if change.after is None:
-        return _("{setting} is no longer {before}")
-    return _("{setting} from {before} to {after}")
 
 
 def told_others(settings: Sequence[Mapping[str, str]]) -> list[str]:

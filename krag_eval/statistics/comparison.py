@@ -813,17 +813,15 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> EvaluationResul
     """Refuse results that differ in more than the retriever; return the first.
 
     Args:
-        results: Name -> result.
+        results: Name -> result, two or more.
 
     Raises:
-        InvalidType: If ``results`` is not a mapping of names to results.
-        InvalidInput: If there are fewer than two, or two of them differ; the message says in what.
+        InvalidInput: If two of them differ; the message says in what.
 
     Warns:
         KragEvalWarning: If something is unknown: the ground truth of a result of 0.1.0, the
             settings of a matcher of one's own; or if versions differ.
     """
-    _check_results(results)
     (first_name, first), *others = results.items()
     for name, other in others:
         settings, measured = differing(first, other)

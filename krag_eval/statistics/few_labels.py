@@ -21,10 +21,10 @@ from krag_eval import errors
 from krag_eval._doors import Shown
 from krag_eval._language import _
 from krag_eval.documents import DocumentLike, id_of, is_blank, read_id, read_text
-from krag_eval.errors import InvalidInput, InvalidType, clipped, must, number, warn
+from krag_eval.errors import InvalidInput, InvalidType, clipped, must, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
-from krag_eval.scoring.averages import DEFINED, QUERIES, Average
+from krag_eval.scoring.averages import QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS
 from krag_eval.statistics.comparison import (
@@ -37,17 +37,18 @@ from krag_eval.statistics.comparison import (
 )
 from krag_eval.statistics.intervals import (
     FEW_QUERIES,
+    BoolArray,
     Clusters,
+    FloatArray,
+    IntArray,
     QuerySums,
+    check_sampling,
     wilson,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 # What is counted of a question within a cutoff, whatever the metric.
 _COUNTED = ("retrieved", "relevant", "covered")
 #: Argument -> what came in it, one for each system.
@@ -144,8 +145,7 @@ def debias(
     >>> [round(number, 3) for number in (debiased.value, debiased.low, debiased.high)]
     [0.615, 0.524, 0.706]
     """
-    if not 0.0 < number("level", level, 0, 1) < 1.0:
-        raise InvalidInput("level", f"must be between 0 and 1, such as 0.95, got {level!r}")
+    level = check_sampling(level).level
     given, systems = _by_system({_HUMAN: human, _JUDGE: judge, _UNLABELLED: unlabelled})
     of_results = _are_results(given)
     metrics: dict[str, tuple[str, Cutoff]] = {"value": ("value", None)}
@@ -167,7 +167,7 @@ def debias(
     values = tuple(_debiased(parts, i, name, systems, level) for i, name in enumerate(metrics))
     _warn_of_sameness(values, given)
     n_asked = len(parts.judge[0].columns)
-    return Debiased(values, float(level), parts.n_labelled, n_asked, systems, clusters, compared_by)
+    return Debiased(values, level, parts.n_labelled, n_asked, systems, clusters, compared_by)
 
 
 @dataclass(frozen=True)
@@ -579,17 +579,10 @@ class _Sample(NamedTuple):
 
     def sums(self) -> QuerySums:
         """Return what each question adds to the averages: nothing, where it does not count."""
-        places = dict.fromkeys((name, k) for average, k in self.averages for name in average.sums)
-        columns = np.stack([self._column(*place) for place in places], axis=1)
-        return QuerySums(columns, {place: i for i, place in enumerate(places)}, self.averages)
-
-    def _column(self, name: str, k: Cutoff) -> FloatArray:
-        counted, table = self.rows.counted, self.rows.tables[k]
-        if name == QUERIES:
-            return np.asarray(counted, np.float64)
-        values = np.asarray(table[name.removeprefix(DEFINED)], np.float64)
-        defined = counted & ~np.isnan(values)
-        return np.where(defined, 1.0 if name.startswith(DEFINED) else values, 0.0)
+        found = QuerySums.of(self.rows, self.averages)
+        columns = np.zeros((len(self.rows.counted), found.columns.shape[1]))
+        columns[self.rows.counted] = found.columns
+        return replace(found, columns=columns)
 
 
 def _is_series(value: object) -> bool:

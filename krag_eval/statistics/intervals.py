@@ -21,6 +21,7 @@ from krag_eval.errors import (
     Advice,
     InvalidInput,
     clipped,
+    must,
     number,
     one_of,
     text,
@@ -182,8 +183,7 @@ def check_sampling(level: Any = 0.95, n_resamples: Any = 10_000, seed: Any = 0) 
         InvalidInput: If one is out of range.
     """
     if number("level", level, 0, 1) in (0, 1):
-        problem = f"must be between 0 and 1, such as 0.95, got {level!r}"
-        raise InvalidInput("level", problem)
+        raise must("level", "be between 0 and 1, such as 0.95", level)
     n_resamples, seed = whole("n_resamples", n_resamples, _FEWEST_RESAMPLES), whole("seed", seed, 0)
     return Sampling(float(level), n_resamples, seed)
 
@@ -199,7 +199,7 @@ def check_counted(result: EvaluationResult) -> None:
         raise InvalidInput("result", problem)
 
 
-def per_query(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:
+def per_query(result: EvaluationResult | Rows, column: str, k: Cutoff) -> FloatArray:
     """Return a column over the counted queries, NaN where it is undefined."""
     if column == QUERIES:
         return np.ones(np.count_nonzero(result.counted))
@@ -226,7 +226,9 @@ class QuerySums:
     averages: tuple[tuple[Average, Cutoff], ...]
 
     @classmethod
-    def of(cls, result: EvaluationResult, averages: Sequence[tuple[Average, Cutoff]]) -> QuerySums:
+    def of(
+        cls, result: EvaluationResult | Rows, averages: Sequence[tuple[Average, Cutoff]]
+    ) -> QuerySums:
         """Gather what the averages at their cutoffs are made of.
 
         The columns' order depends on the averages alone, so that two results can be subtracted.
@@ -247,9 +249,14 @@ class QuerySums:
         Of several runs, it is in what share of them.
         """
         average, k = self.averages[i]
-        if average.ratios != ((average.column, DEFINED + average.column),):
+        if not self.may_lack(i):
             return np.ones(len(self.columns))
         return self.columns[:, self.positions[DEFINED + average.column, k]]
+
+    def may_lack(self, i: int) -> bool:
+        """Tell whether a query may have no value of one of the averages."""
+        average = self.averages[i][0]
+        return average.ratios == ((average.column, DEFINED + average.column),)
 
     def where(self, chosen: NDArray[np.bool_], i: int) -> QuerySums:
         """Return one of the averages over some of the queries, all of which have a value."""
@@ -507,11 +514,26 @@ def resampled_sums(columns: FloatArray, sampling: Sampling) -> FloatArray:
 
     The draws are those of ``scipy.stats.bootstrap``, whatever the size of the blocks.
     """
-    n, n_resamples = len(columns), sampling.n_resamples
-    parts = exact_parts(columns)
-    sums = np.empty((n_resamples, columns.shape[1]))
-    for start, stop, times in drawn(n, sampling.seed, blocks(n_resamples, n)):
-        sums[start:stop] = exact_sums(times.astype(np.float64), parts)
+    return drawn_sums(columns, [(0, len(columns))], sampling.n_resamples, sampling.seed)[:, 0]
+
+
+def drawn_sums(
+    columns: FloatArray,
+    spans: Sequence[tuple[int, int]],
+    n_resamples: int,
+    seed: int | Sequence[int],
+) -> FloatArray:
+    """Return the sums of those of the queries drawn that stand in each span, first to last.
+
+    How many are drawn of a span is left to chance; shape (resamples, spans, columns).
+    """
+    n, (leading, trailing) = len(columns), exact_parts(columns)
+    sums = np.empty((n_resamples, len(spans), columns.shape[1]))
+    for start, stop, times in drawn(n, seed, blocks(n_resamples, n)):
+        weights = times.astype(np.float64)
+        for place, (first, last) in enumerate(spans):
+            parts = leading[first:last], trailing[first:last]
+            sums[start:stop, place] = exact_sums(weights[:, first:last], parts)
     return sums
 
 

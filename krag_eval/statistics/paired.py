@@ -13,7 +13,6 @@ from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
@@ -23,6 +22,7 @@ from krag_eval.scoring.metrics import METRICS
 from krag_eval.statistics.intervals import (
     ROUNDING,
     Clusters,
+    FloatArray,
     QuerySums,
     Sampling,
     Spread,
@@ -34,7 +34,6 @@ from krag_eval.statistics.intervals import (
     sums_of,
 )
 
-FloatArray: TypeAlias = NDArray[np.float64]
 #: Metric -> system -> value per query that counts.
 PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
 
@@ -62,16 +61,20 @@ def paired_differences(
         baseline: The system that the others are held against; every pair if not given.
         n_alike: How many such sets of differences are corrected together, as those of slices are.
     """
-    n, sums = len(results), sums_of(results, metrics)
+    n, sums = len(results), [_with_shares(one, metrics) for one in results.values()]
     n_pairs = n_alike * (n * (n - 1) // 2 if baseline is None else n - 1)
     has_all = [all((one.has_value(i) == 1).all() for one in sums) for i in range(len(metrics))]
     needed = swaps_for(n_pairs * sum(1 if one else 2 for one in has_all), drawing.sampling.level)
     n_swaps = max(drawing.sampling.n_resamples, min(needed, MOST_SWAPS))
     drawing = drawing._replace(n_swaps=n_swaps)
-    values = [[one.averages(k)[key] for key, k in metrics.values()] for one in results.values()]
     outcomes = [
-        [_outcomes(result, average.column, k) for average, k in own.averages]
+        [_outcomes(result, average.column, k) for average, k in own.averages[: len(metrics)]]
         for result, own in zip(results.values(), sums, strict=True)
+    ]
+    values = [
+        [one.averages(k)[key] for key, k in metrics.values()]
+        + [float(own.has_value(i).mean()) for i in range(len(metrics)) if own.may_lack(i)]
+        for one, own in zip(results.values(), sums, strict=True)
     ]
     systems = _drawn(list(results), sums, values, outcomes, drawing)
     first = [one for one in systems if one.name == baseline]
@@ -88,6 +91,17 @@ def paired_differences(
         for i, name in enumerate(metrics)
     }
     return corrected(differences, drawing.sampling.level), per_metric
+
+
+def _with_shares(result: EvaluationResult, metrics: Mapping[str, tuple[str, Cutoff]]) -> QuerySums:
+    """Return what the metrics are made of, and the shares of the queries that have a value."""
+    sums = sums_of({"": result}, metrics)[0]
+    shares = [_share_of(*one) for i, one in enumerate(sums.averages) if sums.may_lack(i)]
+    return QuerySums.of(result, [*sums.averages, *shares]) if shares else sums
+
+
+def _share_of(average: Average, k: Cutoff) -> tuple[Average, Cutoff]:
+    return Average("share", average.column, ((DEFINED + average.column, QUERIES),)), k
 
 
 def corrected(differences: Sequence[Difference], level: float) -> tuple[Difference, ...]:
@@ -310,14 +324,14 @@ def _of_both(a: _System, b: _System, i: int, metric: str, drawing: Drawing) -> D
     """Compare two systems on the queries where both have a value, and how many each has one for."""
     has = [one.sums.has_value(i) for one in (a, b)]
     both = (has[0] > 0) & (has[1] > 0)
-    shares = _shares(a, b, i, drawing, has)
+    share = a.sums.averages.index(_share_of(*a.sums.averages[i]))
     # Where one has no value at all, there is nothing to say of its average.
     is_tested = all(one.any() for one in has)
     known: dict[str, Any] = {
         "n_both": int(np.count_nonzero(both)),
-        "share_a": shares[0].values[0],
-        "share_b": shares[1].values[0],
-        "p_share": _permutation_p(*shares, 0, drawing) if is_tested else math.nan,
+        "share_a": a.values[share],
+        "share_b": b.values[share],
+        "p_share": _permutation_p(a, b, share, drawing) if is_tested else math.nan,
         **_wins(a, b, i),
     }
     if not both.any():
@@ -335,21 +349,6 @@ def _of_both(a: _System, b: _System, i: int, metric: str, drawing: Drawing) -> D
     # Who finds one query more is not excused for ranking all the others lower.
     of_fewer = found.drop < 0 and known["share_b"] < known["share_a"]
     return replace(found, is_of_fewer=of_fewer, **known)
-
-
-def _shares(
-    a: _System, b: _System, i: int, drawing: Drawing, has: Sequence[FloatArray]
-) -> tuple[_System, _System]:
-    """Return two systems whose one average is the share of the queries with a value."""
-    average, k = a.sums.averages[i]
-    share = Average("share", average.column, ((DEFINED + average.column, QUERIES),))
-    places = {(name, k): place for place, name in enumerate(share.sums)}
-    sums = [
-        QuerySums(np.stack([one, np.ones(len(one))], axis=1), places, ((share, k),)) for one in has
-    ]
-    values = [[float(one.mean())] for one in has]
-    ours, theirs = _drawn([a.name, b.name], sums, values, [[one] for one in has], drawing)
-    return ours, theirs
 
 
 def _wins(a: _System, b: _System, i: int) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from krag_eval._doors import Shown
 from krag_eval.errors import InvalidInput, must
@@ -21,13 +20,11 @@ from krag_eval.scoring.metrics import METRICS, metrics_of
 from krag_eval.statistics import intervals
 from krag_eval.statistics.comparison import some
 from krag_eval.statistics.few_labels import distinct, values_by_label
-from krag_eval.statistics.intervals import Sampling
+from krag_eval.statistics.intervals import FloatArray, IntArray, Sampling
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 # Shares of a scale below this are rounding.
 _NOTHING = 1e-9
 _FEWEST_SCORED = 4

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from krag_eval import errors
 from krag_eval._doors import Shown, draw, page_of
@@ -35,19 +34,16 @@ from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
-from krag_eval.scoring.digits import exact_parts, exact_sums
+from krag_eval.scoring.digits import exact_parts
 from krag_eval.statistics import intervals, paired
 from krag_eval.statistics.comparison import Comparison, checked_metrics
-from krag_eval.statistics.intervals import QuerySums, Sampling
+from krag_eval.statistics.intervals import BoolArray, FloatArray, IntArray, QuerySums, Sampling
 from krag_eval.statistics.paired import Difference
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 #: Of fewer queries than this, or fewer clusters of them, there are counts alone.
 FEWEST_QUERIES = 10
@@ -898,7 +894,9 @@ def _fill_in_averages(
     The interval is the one that ``confidence_intervals`` gives for these queries alone.
     """
     sums, spans, columns = sample.sums, *_side_by_side(sample)
-    resampled, permuted = (draw(columns, spans, sampling) for draw in (_resampled, _permuted))
+    # Streams of their own, independent of those that intervals and paired tests draw from.
+    resampled = intervals.drawn_sums(columns, spans, sampling.n_resamples, [sampling.seed, 2])
+    permuted = _permuted(columns, spans, sampling.n_resamples, [sampling.seed, 3])
     for place, number in enumerate(sample.large):
         own = replace(sums, columns=sums.columns[sample.place == number])
         drawn = own.all_averages(intervals.resampled_sums(own.columns, sampling))
@@ -920,11 +918,15 @@ def _fill_in_averages(
 
 
 def _side_by_side(sample: _Sample) -> tuple[list[tuple[int, int]], FloatArray]:
-    """Return where each large slice stands, and the columns in that order, the others last."""
+    """Return where each large slice stands, and the columns in that order, the others last.
+
+    One more column counts the queries.
+    """
     order = [np.flatnonzero(sample.place == number) for number in sample.large]
     order.append(np.flatnonzero(~np.isin(sample.place, sample.large)))
     ends = np.cumsum([len(one) for one in order]).tolist()
-    return list(pairwise([0, *ends])), sample.sums.columns[np.concatenate(order)]
+    columns = np.pad(sample.sums.columns, ((0, 0), (0, 1)), constant_values=1.0)
+    return list(pairwise([0, *ends])), columns[np.concatenate(order)]
 
 
 def _apart(sums: QuerySums, drawn_sums: FloatArray, place: int) -> FloatArray:
@@ -937,47 +939,19 @@ def _apart(sums: QuerySums, drawn_sums: FloatArray, place: int) -> FloatArray:
     return differences
 
 
-Spans: TypeAlias = Sequence[tuple[int, int]]
-
-
-def _resampled(columns: FloatArray, spans: Spans, sampling: Sampling) -> FloatArray:
-    """Draw queries with replacement; how many of a slice are drawn is left to chance, too.
-
-    Returns:
-        The sums of each slice, and how many of its queries were drawn; shape (resamples, slices,
-        columns + 1).
-    """
-    n, n_resamples = len(columns), sampling.n_resamples
-    leading, trailing = exact_parts(columns)
-    sums = np.zeros((n_resamples, len(spans), columns.shape[1] + 1))
-    # A stream of its own, independent of those that intervals and paired tests draw from.
-    for start, stop, times in intervals.drawn(
-        n, [sampling.seed, 2], intervals.blocks(n_resamples, n)
-    ):
-        weights = times.astype(np.float64)
-        for place, (first, last) in enumerate(spans):
-            part, parts = weights[:, first:last], (leading[first:last], trailing[first:last])
-            sums[start:stop, place, :-1] = exact_sums(part, parts)
-            sums[start:stop, place, -1] = part.sum(axis=1)
-    return sums
-
-
-def _permuted(columns: FloatArray, spans: Spans, sampling: Sampling) -> FloatArray:
-    """Deal the queries out at random, to slices of the sizes they have.
-
-    Returns:
-        As :func:`_resampled`.
-    """
+def _permuted(
+    columns: FloatArray, spans: Sequence[tuple[int, int]], n_resamples: int, seed: Sequence[int]
+) -> FloatArray:
+    """Return the sums of each slice where queries are dealt out at random; the sizes stay."""
     n, sizes = len(columns), np.array([last - first for first, last in spans])
-    rng = np.random.default_rng([sampling.seed, 3])
-    sums = np.zeros((sampling.n_resamples, len(spans), columns.shape[1] + 1))
-    sums[..., -1] = sizes
+    rng = np.random.default_rng(seed)
     filled = np.flatnonzero(sizes)  # the others may be none
     starts = [spans[place][0] for place in filled.tolist()]
     varies = np.ptp(columns, axis=0) > 0
-    sums[..., :-1] = np.where(varies, 0.0, columns[0]) * sizes[:, np.newaxis]
+    alike = np.where(varies, 0.0, columns[0]) * sizes[:, np.newaxis]
+    sums = np.tile(alike, (n_resamples, 1, 1))
     parts = [np.ascontiguousarray(part.T) for part in exact_parts(columns)]
-    for start, stop in intervals.blocks(sampling.n_resamples, n):
+    for start, stop in intervals.blocks(n_resamples, n):
         order = rng.permuted(np.tile(np.arange(n), (stop - start, 1)), axis=1)
         for part in parts:
             for number in np.flatnonzero(varies & part.any(axis=1)).tolist():
