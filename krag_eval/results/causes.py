@@ -31,7 +31,6 @@ from krag_eval.documents import (
     id_of,
     is_blank,
     metadata_of,
-    read_id,
     read_text,
     text_of,
 )
@@ -63,7 +62,7 @@ from krag_eval.results.diagnosis import (
     ForeignIndex,
     LookedUp,
 )
-from krag_eval.results.evidence import Evidence, StoredTexts, Texts
+from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
@@ -356,7 +355,7 @@ class _Case:
             self.limit = found.prefix(k)
         else:
             self.limit = found.n_retrieved if k is None else np.full(found.n_queries, k)
-        self.are_ids = evidence.texts is not None and evidence.texts.reading is read_id
+        self.are_ids = self.texts is not None and self.texts.are_ids and not self.texts.were_saved
         self.facts = self._within_cutoff()
         lost = np.flatnonzero(self.facts.cause == "").tolist()
         self.lost = {item: words for item in lost if any(words := self._have_words(item))}
@@ -495,7 +494,7 @@ class _Case:
 
     def _compared(self, most_pairs: int) -> _Facts:
         """Return what the deeper lists and the index have of each alternative with words."""
-        if isinstance(self.texts, StoredTexts) and self.matcher._document_reading is not read_text:
+        if self.texts and self.texts.were_saved and self.matcher._document_reading is not read_text:
             raise InvalidInput(
                 "matcher",
                 f": the result was read from a file, which keeps texts, and "
@@ -859,8 +858,7 @@ def _wordless(matcher: Matcher, documents: Sequence[DocumentLike]) -> list[bool]
 
 def _looked_up(texts: Texts, n_queries: int, index: Index) -> LookedUp:
     """Look the retrieved documents up in an index, each once; of very many, as many as it takes."""
-    # A string that is an id has no text.
-    are_ids = texts.reading is read_id or getattr(texts, "are_ids", False)
+    are_ids = texts.are_ids
     of_id: defaultdict[str | None, list[str]] = defaultdict(list)
     for one in index.documents:
         identity, text = _id_and_text(one, are_ids)

@@ -17,6 +17,7 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,10 +27,18 @@ from numpy.typing import NDArray
 
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.documents import DocumentLike, Judged, id_of, is_tag, metadata_of
+from krag_eval.documents import (
+    AnyOf,
+    DocumentLike,
+    Judged,
+    QuerySet,
+    id_of,
+    is_tag,
+    metadata_of,
+)
 from krag_eval.errors import InvalidInput, Place, clipped
 from krag_eval.matching.joins import Pieces
-from krag_eval.results.evidence import Evidence, StoredTexts, Texts
+from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import DIGEST, JudgedRows, RowsInMemory, checked_digests, rows_named
@@ -414,8 +423,10 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
     )
     if (ranks > retrieved[relevance.item_query[relevance.pair_item]]).any():
         raise ValueError("a rank lies beyond the retrieved documents")
-    texts = None if content["texts"] is None else _texts(content["texts"], relevance)
-    return Evidence(relevance, bool(kept["takes_threshold"]), texts)
+    evidence = Evidence(relevance, bool(kept["takes_threshold"]))
+    if content["texts"] is not None:
+        evidence = replace(evidence, texts=_texts(content["texts"], evidence))
+    return evidence
 
 
 def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
@@ -528,34 +539,40 @@ def _description(document: DocumentLike) -> Content:
     return ({} if identity is None else {"id": identity}) | ({"metadata": short} if short else {})
 
 
-def _texts(kept: Content, found: Relevance) -> StoredTexts:
+def _texts(kept: Content, evidence: Evidence) -> Texts:
     """Return the texts, if every document and every item has one."""
     distinct, actual, predicted = _checked_numbers(kept)
-    listed = np.array(list(map(len, actual)), np.int64)
-    number = found.item_number
-    if number is None:
-        number = np.arange(len(found.item_query)) + 1
-        number -= np.searchsorted(found.item_query, found.item_query)
+    found = evidence.relevance
     if (
-        len(listed) != found.n_queries
+        len(actual) != found.n_queries
         or list(map(len, predicted)) != found.n_retrieved.tolist()
-        or (number > listed[found.item_query]).any()
+        or any(number > len(actual[query]) for query, number in evidence.items())
         or not all(isinstance(text, str) for text in distinct)
     ):
         raise ValueError("its texts are not those of its documents")
-    texts = StoredTexts(distinct, actual, predicted, bool(kept.get("are_ids", False)))
-    if "described" not in kept:  # a later addition
-        return texts
-    described, items, documents = _checked_numbers(kept["described"])
-    sizes, expected = (
-        ([list(map(len, of_query)) for of_query in of_items], list(map(len, of_documents)))
-        for of_items, of_documents in ((items, documents), (actual, predicted))
-    )
-    if sizes != expected or not all(map(_is_description, described)):
-        raise ValueError("its ids and metadata are not those of its documents")
-    return replace(
-        texts, described=described, actual_described=items, predicted_described=documents
-    )
+    # A later addition: what else is known of documents.
+    known = kept.get("described", kept | {"distinct": [{}] * len(distinct)})
+    described, of_items, of_documents = _checked_numbers(known)
+
+    @cache
+    def document(text: int, description: int) -> DocumentLike:
+        known = described[description]
+        return {"page_content": distinct[text], **known} if known else distinct[text]
+
+    def documents(texts: list[int], descriptions: list[int]) -> list[DocumentLike]:
+        return [document(*both) for both in zip(texts, descriptions, strict=True)]
+
+    def item(texts: list[int], descriptions: list[int]) -> DocumentLike | AnyOf:
+        alternatives = documents(texts, descriptions)
+        return alternatives[0] if len(alternatives) == 1 else AnyOf(alternatives)
+
+    items = [
+        [item(*both) for both in zip(*of_query, strict=True)]
+        for of_query in zip(actual, of_items, strict=True)
+    ]
+    lists = [documents(*both) for both in zip(predicted, of_documents, strict=True)]
+    queries = QuerySet.from_lists(items, lists)
+    return Texts(queries, bool(kept.get("are_ids", False)), were_saved=True)
 
 
 def _checked_numbers(kept: Content) -> tuple[list[Any], list[Any], list[Any]]:
@@ -566,13 +583,3 @@ def _checked_numbers(kept: Content) -> tuple[list[Any], list[Any], list[Any]]:
     if not whole or not all(map(range(len(distinct)).__contains__, numbers)):
         raise ValueError("its texts are not those it numbers")
     return distinct, actual, predicted
-
-
-def _is_description(one: Any) -> bool:
-    metadata = one.get("metadata", {})
-    return (
-        one.keys() <= {"id", "metadata"}
-        and isinstance(one.get("id", ""), str)
-        and isinstance(metadata, dict)
-        and all(map(is_tag, metadata.values()))
-    )
