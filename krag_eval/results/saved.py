@@ -432,17 +432,15 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
 def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
     tokens = _whole(kept["tokens"], n_alternatives)
     added, spans = _whole(kept["added"], len(tokens)), _whole(kept["spans"], len(tokens))
-    added_rank = _whole(kept["added_rank"], added, least=1)
-    span_rank = _whole(kept["span_rank"], spans, least=1)
     return Pieces(
         alternative_item=np.repeat(np.arange(len(n_alternatives)), n_alternatives),
         alternative_tokens=tokens,
         document_tokens=_whole(kept["document_tokens"], retrieved),
         added_alternative=np.repeat(np.arange(len(tokens)), added),
-        added_rank=added_rank,
+        added_rank=_whole(kept["added_rank"], added, least=1),
         added_tokens=_whole(kept["added_tokens"], added, least=1),
         span_alternative=np.repeat(np.arange(len(tokens)), spans),
-        span_rank=span_rank,
+        span_rank=_whole(kept["span_rank"], spans, least=1),
         span_start=_whole(kept["span_start"], spans),
         span_stop=_whole(kept["span_stop"], spans, least=1),
     )
