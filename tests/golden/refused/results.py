@@ -196,7 +196,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "depth of the cutoff": lambda: _diagnose(k=2, depth=2),
     "depth of a text": lambda: _diagnose(depth="x"),
     "most pairs: none": lambda: _diagnose(most_pairs=0),
-    "most pairs: one of two": lambda: _result(matcher="fuzzy").diagnose(["x", "y"], most_pairs=1),
+    "most pairs: two": lambda: _result(matcher="fuzzy").diagnose([*"xy"], k=1, most_pairs=1),
     "source by number": lambda: _diagnose(source_key=7),
     "diagnosed at 0": lambda: _diagnose(k=0),
     "diagnosed by another matcher": lambda: _diagnose(matcher="id"),
