@@ -7,11 +7,14 @@ from reference import no_advice
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
 
 
-def evaluated(actual, predicted, matcher="text", k=(1, 2, 5), **options) -> EvaluationResult:
+def evaluated(
+    actual, predicted, matcher="text", k=(1, 2, 5), metrics=None, **options
+) -> EvaluationResult:
     """Return the result of such lists, without advice on them."""
-    asked = list(k) if isinstance(k, tuple | range) else k
+    k = list(k) if isinstance(k, tuple) else k
     with no_advice():
-        return OfflineRetrievalEvaluator(actual, predicted, matcher, **options).evaluate(asked)
+        evaluator = OfflineRetrievalEvaluator(actual, predicted, matcher, **options)
+        return evaluator.evaluate(k, metrics=metrics)
 
 
 def read_back(result, folder, name="result.json", **options) -> EvaluationResult:
