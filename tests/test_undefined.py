@@ -90,29 +90,6 @@ def test_skipped_queries_are_counted_in_the_result():
     ]  # fmt: skip
 
 
-def test_a_query_without_ground_truth_can_count_as_zero():
-    """Query y is 0 everywhere: the macro values of x are halved.
-
-    Micro: relevant 1 of 2 + 2 retrieved, covered 1 of 2 + 0 items, F1 2 · 1/4 · 1/2 / (3/4).
-    """
-    averages = OfflineRetrievalEvaluator(**WITHOUT, no_ground_truth="zero").evaluate(2).averages()
-    assert averages == {
-        "hit_rate": 0.0,
-        "success": 0.5,
-        "micro_precision": 0.25,
-        "macro_precision": 0.25,
-        "micro_recall": 0.5,
-        "macro_recall": 0.25,
-        "micro_f1": pytest.approx(1 / 3, abs=1e-15),
-        "macro_f1": 0.25,
-        "mrr": 0.5,
-        "map": 0.25,
-        "ndcg": pytest.approx(0.5 / (1 + 1 / math.log2(3)), abs=1e-15),
-        "mean_rank": 1.0,
-        "found_rate": 0.5,
-    }
-
-
 def test_queries_counted_as_zero_are_no_hit_whatever_the_criteria():
     """All of nothing is not found."""
     for criteria in ("all", "partial"):
