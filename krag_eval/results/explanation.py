@@ -169,10 +169,10 @@ def _frame(
     """Return a table with a column per name told of any document; alternatives are joined."""
     import pandas as pd
 
-    columns = {
-        name: pd.Series([row[place] for row in rows], dtype=_TYPES.get(name, object))
-        for place, name in enumerate(names)
-    }
+    at = [getattr(one, "rank" if numbered == "rank" else "number") for one in things]
+    index = pd.Index(at, name=numbered, dtype=np.int64)
+    types = {name: kind for name, kind in _TYPES.items() if name in names}
+    table: pd.DataFrame = pd.DataFrame([*rows], index, [*names], dtype=object).astype(types)
     for name in dict.fromkeys(name for row in about for one in row for name, _ in one):
         values = [[dict(one).get(name) for one in row] for row in about]
         cells = [
@@ -180,9 +180,8 @@ def _frame(
             for row in values
         ]
         column = f"metadata:{name}" if name in names else name
-        columns[column] = pd.Series(cells, dtype=object)
-    at = [getattr(one, "rank" if numbered == "rank" else "number") for one in things]
-    return pd.DataFrame(columns).set_index(pd.Index(at, name=numbered, dtype=np.int64))
+        table[column] = pd.Series(cells, index, dtype=object)
+    return table
 
 
 def explained(
