@@ -344,7 +344,11 @@ class _Case:
         self.labels, self.matcher, self.index = labels, matcher, index
         self.texts, self.places = evidence.texts, evidence.items()
         found = evidence.measured(k.unit) if isinstance(k, Budget) else evidence.relevance
-        self.found, self.knows_words = found, _knows_words(matcher)
+        # One that asks for numbers, or about the shorter text, decides about a document alone.
+        self.knows_words = isinstance(matcher, CoverageMatcher) and not (
+            matcher.numbers or matcher.direction == "either"
+        )
+        self.found = found
         if self.knows_words and found.pieces is None:
             raise InvalidInput(
                 "",
@@ -823,16 +827,6 @@ def _batches(run: IntArray, n_chunks: int) -> Iterator[IntArray]:
     size = max(1, _MOST_SHORT // max(n_chunks, 1))
     for start in range(0, len(short), size):
         yield short[start : start + size]
-
-
-def _knows_words(matcher: Matcher) -> bool:
-    """Tell whether documents may hold an item together.
-
-    Those that ask for numbers, or about the shorter text, decide about a document alone.
-    """
-    if not isinstance(matcher, CoverageMatcher):
-        return False
-    return not (matcher.numbers or matcher.direction == "either")
 
 
 def _scores_pairs(matcher: Matcher) -> bool:

@@ -208,7 +208,10 @@ def explained(
         items=_with_near_misses(items, documents, evidence, position, held),
         n_seen=int(evidence.relevance.seen_within(k)[position]),
         by_runs=evidence.relevance.pieces is not None,
-        by_letters=_reads_letters(held),
+        by_letters=any(
+            getattr(part, "tokenizer", None) is letter_tokens
+            for part in getattr(held, "parts", (held,))
+        ),
         **known,
     )
 
@@ -257,12 +260,6 @@ def _known_matcher(evidence: Evidence, position: int, signature: str) -> Matcher
         return matcher
     items = evidence.texts.ground_truth(position)
     return matcher._for_ground_truth([text_of(one) for several in items for one in several])
-
-
-def _reads_letters(matcher: Matcher | None) -> bool:
-    """Tell whether a matcher compares letters, whatever the spaces between them."""
-    parts = getattr(matcher, "parts", (matcher,))
-    return any(getattr(part, "tokenizer", None) is letter_tokens for part in parts)
 
 
 _KINDS: Mapping[type[Matcher], Literal["text", "contains", "id", "metadata"]] = {

@@ -290,7 +290,10 @@ def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
     if rows.tags:
         content["tags"] = dict(rows.tags)
     if rows.judged is not None:
-        content["judged"] = _judged_content(rows.judged, evidence)
+        known = [list(map(int, flags)) for flags in rows.judged.known]
+        content["judged"] = rows.judged._asdict() | {"known": known}
+        if evidence is not None and (seen := evidence.relevance.looked_at) is not None:
+            content["judged"] |= {"number": seen.number, "others": seen.n_others}
     return content | {
         "per_query": {spelled(k): dict(table) for k, table in rows.tables.items()},
         "evidence": None if evidence is None else _evidence_content(evidence, rows.n_queries),
@@ -329,12 +332,6 @@ def _column(values: list[Any]) -> NDArray[Any]:
     if kinds <= {int}:
         return np.array(values, np.int64)
     return np.array([math.nan if value is None else value for value in values], np.float64)
-
-
-def _judged_content(judged: JudgedRows, evidence: Evidence | None) -> Content:
-    content = judged._asdict() | {"known": [list(map(int, flags)) for flags in judged.known]}
-    seen = None if evidence is None else evidence.relevance.looked_at
-    return content if seen is None else content | {"number": seen.number, "others": seen.n_others}
 
 
 def _judged(content: Content, n_queries: int) -> JudgedRows | None:
