@@ -288,7 +288,7 @@ def test_any_change_is_damage(saved, change):
         ("evidence", {}),
         ("texts", "distinct", 0, 7),
         ("texts", "actual", 0, 0, 0, 9),
-        ("texts", "actual", 0, []),
+        *(("texts", "actual", 0, value) for value in ([], [[]])),
         ("texts", "predicted", [[0], [0]]),
         ("texts", "predicted", 0, 0, "0"),
         ("texts", "described", "actual", [[[0, 1]]]),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -63,15 +64,20 @@ class Texts:
     """The texts of the queries, read from their documents, one query at a time.
 
     Attributes:
-        queries: The documents.
+        given: The documents, or what makes them when they are first asked for.
         are_ids: Whether plain strings are ids, which have no length.
         were_saved: Whether they were read from a file, which keeps of a document its text, its id
             and what is short in its metadata.
     """
 
-    queries: QuerySet
+    given: QuerySet | Callable[[], QuerySet]
     are_ids: bool = False
     were_saved: bool = False
+
+    @cached_property
+    def queries(self) -> QuerySet:
+        """The documents."""
+        return self.given if isinstance(self.given, QuerySet) else self.given()
 
     def ground_truth(self, query: int) -> Sequence[Sequence[DocumentLike]]:
         """Return the alternatives of each ground-truth item as documents; one for a plain one."""

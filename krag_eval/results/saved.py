@@ -17,7 +17,7 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -31,6 +31,7 @@ from krag_eval.documents import (
     AnyOf,
     DocumentLike,
     Judged,
+    Lists,
     QuerySet,
     id_of,
     is_tag,
@@ -61,6 +62,8 @@ _HOW_TO_SAVE = "save one with to_json in Python, or with krag-eval evaluate … 
 Content: TypeAlias = dict[str, Any]
 _Ints: TypeAlias = NDArray[np.int64]
 _Path: TypeAlias = "str | os.PathLike[str]"
+#: Positions of texts and of descriptions, each by query.
+_Numbers: TypeAlias = tuple[list[Any], list[Any]]
 
 
 def write(path: _Path, result: EvaluationResult, *, texts: bool = False) -> None:
@@ -542,32 +545,40 @@ def _texts(kept: Content, evidence: Evidence) -> Texts:
         len(actual) != found.n_queries
         or list(map(len, predicted)) != found.n_retrieved.tolist()
         or any(number > len(actual[query]) for query, number in evidence.items())
+        or not all(chain.from_iterable(actual))
         or not all(isinstance(text, str) for text in distinct)
     ):
         raise ValueError("its texts are not those of its documents")
     # A later addition: what else is known of documents.
     known = kept.get("described", kept | {"distinct": [{}] * len(distinct)})
-    described, of_items, of_documents = _checked_numbers(known)
+    described, items, documents = _checked_numbers(known)
+    sizes, expected = (
+        ([list(map(len, of_query)) for of_query in of_items], list(map(len, of_documents)))
+        for of_items, of_documents in ((items, documents), (actual, predicted))
+    )
+    if sizes != expected or not all(map(_is_description, described)):
+        raise ValueError("its ids and metadata are not those of its documents")
+    read = partial(_documents, distinct, described, (actual, items), (predicted, documents))
+    return Texts(read, bool(kept.get("are_ids", False)), were_saved=True)
+
+
+def _documents(
+    distinct: list[str], described: list[Content], items: _Numbers, documents: _Numbers
+) -> QuerySet:
+    """Return documents as they are compared, made of their texts and what else is known of them."""
 
     @cache
     def document(text: int, description: int) -> DocumentLike:
         known = described[description]
         return {"page_content": distinct[text], **known} if known else distinct[text]
 
-    def documents(texts: list[int], descriptions: list[int]) -> list[DocumentLike]:
-        return [document(*both) for both in zip(texts, descriptions, strict=True)]
-
     def item(texts: list[int], descriptions: list[int]) -> DocumentLike | AnyOf:
-        alternatives = documents(texts, descriptions)
+        alternatives = list(map(document, texts, descriptions))
         return alternatives[0] if len(alternatives) == 1 else AnyOf(alternatives)
 
-    items = [
-        [item(*both) for both in zip(*of_query, strict=True)]
-        for of_query in zip(actual, of_items, strict=True)
-    ]
-    lists = [documents(*both) for both in zip(predicted, of_documents, strict=True)]
-    queries = QuerySet.from_lists(items, lists)
-    return Texts(queries, bool(kept.get("are_ids", False)), were_saved=True)
+    actual = Lists([list(map(item, *both)) for both in zip(*items, strict=True)])
+    predicted = Lists([list(map(document, *both)) for both in zip(*documents, strict=True)])
+    return QuerySet(actual, predicted, [*range(len(actual))])
 
 
 def _checked_numbers(kept: Content) -> tuple[list[Any], list[Any], list[Any]]:
@@ -578,3 +589,11 @@ def _checked_numbers(kept: Content) -> tuple[list[Any], list[Any], list[Any]]:
     if not whole or not all(map(range(len(distinct)).__contains__, numbers)):
         raise ValueError("its texts are not those it numbers")
     return distinct, actual, predicted
+
+
+def _is_description(one: Any) -> bool:
+    return (
+        one.keys() <= {"id", "metadata"}
+        and isinstance(one.get("id", ""), str)
+        and isinstance(one.get("metadata", {}), dict)
+    )
