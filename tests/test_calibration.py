@@ -49,6 +49,8 @@ def test_best_threshold_is_half_way_to_the_next_similarity():
     calibration = calibrate(Given(), MIXED, n_resamples=10)
     assert calibration.best_threshold == pytest.approx(0.4)
     assert calibration.best_f1 == pytest.approx(6 / 7)
+    for part in ("best threshold 0.4000 (95 % interval", "F1 0.8571"):
+        assert part in repr(calibration)
 
 
 def test_pairs_of_one_similarity_are_taken_together():

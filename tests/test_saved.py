@@ -81,6 +81,8 @@ def test_everything_but_texts_works_after_reading(tmp_path):
     """Misses, explanations, thresholds, first ranks, intervals, a comparison: the same digits."""
     result = made()
     read = read_back(result, tmp_path)
+    zero = made(no_ground_truth="zero")
+    read_zero = read_back(zero, tmp_path)
     for ask in (
         lambda one: one.misses().assign(missed=None),  # the texts
         lambda one: one.statuses(1).to_frame(),
@@ -89,6 +91,7 @@ def test_everything_but_texts_works_after_reading(tmp_path):
         lambda one: one.confidence_intervals(n_resamples=200),
     ):
         pd.testing.assert_frame_equal(ask(read), ask(result))
+        pd.testing.assert_frame_equal(ask(read_zero), ask(zero))
     assert read.to_dict()["rejection_rate@1"] == 1.0
     compared = compare({"a": result, "b": read}, metric="ndcg@2", n_resamples=200)
     assert compared.table["difference"].tolist() == [0.0]

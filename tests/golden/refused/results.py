@@ -229,6 +229,7 @@ CALLS: dict[str, Callable[[], Any]] = {
         )
     },
     "calibrated at 1": lambda: calibrate(_Given(), _MIXED, level=1),
+    "calibrated at a text": lambda: calibrate(_Given(), _MIXED, level="x"),
     "calibrated at 0": lambda: calibrate(_Given(), _MIXED, level=0.0),
     "calibrated from none": lambda: calibrate(_Given(), _MIXED, n_resamples=0),
     "calibrated by text": lambda: calibrate("text", _MIXED),
