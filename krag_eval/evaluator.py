@@ -28,7 +28,7 @@ from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results import rows as per_query
-from krag_eval.results.evidence import DocumentTexts, Evidence
+from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring import cutoffs as cut, metrics as measures
@@ -498,7 +498,7 @@ class OfflineRetrievalEvaluator:
             evidence=Evidence(
                 replace(evidence, _counts={}),
                 self.matcher.takes_threshold,
-                DocumentTexts(matching.queries, self.matcher._document_reading),
+                Texts(matching.queries, self.matcher._document_reading is documents.read_id),
                 self.matcher,
             ),
             retrieval=self._retrieval,

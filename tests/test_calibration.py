@@ -9,8 +9,6 @@ import pytest
 
 from krag_eval import JudgeMatcher, Matcher
 from krag_eval.calibration import agreement, calibrate
-from krag_eval.errors import InvalidInput, Refusal
-from krag_eval.matching.base import resolve_matcher
 
 matplotlib.use("Agg")
 
@@ -24,7 +22,7 @@ class Given(Matcher):
         return float(predicted.page_content)
 
 
-def pairs(*labelled: tuple[float, bool]) -> list[tuple[str, str, bool]]:
+def pairs(*labelled):
     return [("truth", str(similarity), label) for similarity, label in labelled]
 
 
@@ -32,7 +30,7 @@ def pairs(*labelled: tuple[float, bool]) -> list[tuple[str, str, bool]]:
 MIXED = pairs((0.9, True), (0.8, True), (0.6, False), (0.5, True), (0.3, False), (0.1, False))
 
 
-def test_curve_counts_the_decision_at_every_similarity() -> None:
+def test_curve_counts_the_decision_at_every_similarity():
     """Taking one more pair at a time, from the most similar down."""
     curve = calibrate(Given(), MIXED, n_resamples=10).curve
     assert curve["threshold"].tolist() == [0.9, 0.8, 0.6, 0.5, 0.3, 0.1]
@@ -46,14 +44,16 @@ def test_curve_counts_the_decision_at_every_similarity() -> None:
     assert at_half["f1"] == pytest.approx(6 / 7)
 
 
-def test_best_threshold_is_half_way_to_the_next_similarity() -> None:
+def test_best_threshold_is_half_way_to_the_next_similarity():
     """F1: 1/2, 4/5, 2/3, 6/7, 3/4, 2/3: the best takes 0.5 and leaves 0.3, so 0.4."""
     calibration = calibrate(Given(), MIXED, n_resamples=10)
     assert calibration.best_threshold == pytest.approx(0.4)
     assert calibration.best_f1 == pytest.approx(6 / 7)
+    for part in ("best threshold 0.4000 (95 % interval", "F1 0.8571"):
+        assert part in repr(calibration)
 
 
-def test_pairs_of_one_similarity_are_taken_together() -> None:
+def test_pairs_of_one_similarity_are_taken_together():
     """No threshold separates equal similarities, whatever their labels."""
     tied = pairs((0.9, True), (0.5, True), (0.5, False), (0.2, False))
     curve = calibrate(Given(), tied, n_resamples=10).curve
@@ -62,34 +62,26 @@ def test_pairs_of_one_similarity_are_taken_together() -> None:
     assert curve["false_alarms"].tolist() == [0, 1, 2]
 
 
-def test_interval_is_narrow_where_labels_agree_and_wide_where_they_do_not() -> None:
+def test_interval_is_narrow_where_labels_agree_and_wide_where_they_do_not():
     """Resampling a clean cut moves the threshold little; a muddle moves it much."""
     rng = np.random.default_rng(3)
-    clean = [(0.9 - i / 1000, True) for i in range(40)] + [
-        (0.1 + i / 1000, False) for i in range(40)
-    ]
+    clean = [one for i in range(40) for one in ((0.9 - i / 1000, True), (0.1 + i / 1000, False))]
     muddle = [(float(s), bool(rng.random() < s)) for s in rng.random(80)]
 
-    def width(labelled: list[tuple[float, bool]]) -> float:
+    def width(labelled):
         low, high = calibrate(Given(), pairs(*labelled)).interval
         return high - low
 
     assert width(clean) < 0.05 < width(muddle)
 
 
-def test_interval_repeats_with_the_seed() -> None:
-    """The same seed gives the same digits."""
-    first, second = (calibrate(Given(), MIXED, seed=5).interval for _ in range(2))
-    assert first == second
-
-
-def test_interval_follows_a_plain_bootstrap() -> None:
+def test_interval_follows_a_plain_bootstrap():
     """A loop over resamples, with the threshold sought by trying all, gives the same interval."""
     rng = np.random.default_rng(11)
     similarity = np.round(rng.random(60), 2)
     labels = rng.random(60) < similarity
 
-    def best(drawn: np.ndarray) -> float:
+    def best(drawn):
         s, y = similarity[drawn], labels[drawn]
         candidates = np.unique(s[s > 0])[::-1]
         middles = (candidates + np.append(candidates[1:], 0.0)) / 2
@@ -99,15 +91,15 @@ def test_interval_follows_a_plain_bootstrap() -> None:
     draws = np.random.default_rng(0)
     thresholds = [best(draws.integers(0, 60, 60)) for _ in range(4000)]
     low, high = np.quantile(thresholds, [0.05, 0.95])
-    calibration = calibrate(
-        Given(), pairs(*zip(similarity.tolist(), labels.tolist(), strict=True)),
-        level=0.9, n_resamples=4000, seed=1,
-    )  # fmt: skip
+    given = pairs(*zip(similarity.tolist(), labels.tolist(), strict=True))
+    calibration = calibrate(Given(), given, level=0.9, n_resamples=4000, seed=1)
     assert calibration.best_threshold == pytest.approx(best(np.arange(60)))
     assert calibration.interval == pytest.approx((low, high), abs=0.03)
+    again = calibrate(Given(), given, level=0.9, n_resamples=4000, seed=1)
+    assert again.interval == calibration.interval
 
 
-def test_borderline_lists_the_pairs_nearest_to_the_threshold() -> None:
+def test_borderline_lists_the_pairs_nearest_to_the_threshold():
     """The pairs on either side of 0.4 come first, with what is wrong about them."""
     table = calibrate(Given(), MIXED, n_resamples=10).borderline(3)
     assert table["predicted"].tolist() == ["0.5", "0.3", "0.6"]
@@ -115,13 +107,13 @@ def test_borderline_lists_the_pairs_nearest_to_the_threshold() -> None:
     assert table.index.tolist() == [3, 4, 2]
 
 
-def test_a_pair_with_nothing_in_common_is_never_a_match() -> None:
+def test_a_pair_with_nothing_in_common_is_never_a_match():
     """Similarity 0 stays below every threshold, 0 included."""
     calibration = calibrate(Given(), pairs((0.7, True), (0.0, True), (0.0, False)), n_resamples=10)
     assert calibration.decision(0.0) == {"precision": 1.0, "recall": 0.5, "f1": 2 / 3}
 
 
-def test_named_matcher_calibrates_on_texts() -> None:
+def test_named_matcher_calibrates_on_texts():
     """One of five words differs in the relevant pair (0.8), four in the other (0.2)."""
     calibration = calibrate(
         "rouge1", [("a b c d e", "a b c d x", True), ("a b c d e", "a v w x y", False)]
@@ -130,7 +122,7 @@ def test_named_matcher_calibrates_on_texts() -> None:
     assert calibration.best_threshold == pytest.approx(0.5)
 
 
-def test_plot_draws_the_curve_and_marks_the_threshold() -> None:
+def test_plot_draws_the_curve_and_marks_the_threshold():
     """Three lines hold the curve's numbers; one upright line stands at the best threshold."""
     from matplotlib.figure import Figure
 
@@ -142,69 +134,14 @@ def test_plot_draws_the_curve_and_marks_the_threshold() -> None:
     assert drawn["Best threshold 0.40"].get_xdata() == pytest.approx([0.4, 0.4])
 
 
-def test_repr_says_what_was_found() -> None:
-    """The threshold, its interval and the decision at it are in the printed form."""
-    text = repr(calibrate(Given(), MIXED, n_resamples=10))
-    assert "best threshold 0.4000 (95 % interval" in text
-    assert "F1 0.8571" in text
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ([("a", "b")], r"\[0\] must be \(actual, predicted, is_relevant\), got"),
-        ([("a", "0.5", "yes")], r"\[0\]: is_relevant must be True or False, got 'yes'"),
-        (
-            pairs((0.5, True), (0.6, True)),
-            "pairs that are relevant and pairs that are not, got 2 r",
-        ),
-        ([], "got 0 relevant of 0"),
-        (pairs((0.0, True), (0.0, False)), "every similarity is 0"),
-    ],
-)
-def test_bad_pairs_are_refused(bad: list, message: str) -> None:
-    """The message names the position, what was expected and what came."""
-    with pytest.raises(InvalidInput, match=message) as info:
-        calibrate(Given(), bad)
-    assert info.value.argument == "labelled_pairs"
-
-
-@pytest.mark.parametrize(
-    "options", [{"level": 95}, {"level": 1}, {"level": 0.0}, {"level": "x"}, {"n_resamples": 0}]
-)
-def test_bad_options_are_refused(options: dict) -> None:
-    """Options outside their range are named."""
-    with pytest.raises(Refusal) as info:
-        calibrate(Given(), MIXED, **options)
-    assert {info.value.argument} == set(options)
-
-
-def test_matcher_without_threshold_is_refused() -> None:
-    """There is nothing to choose for a matcher that decides by equality."""
-    with pytest.raises(InvalidInput) as info:
-        calibrate("text", MIXED)
-    assert info.value.argument == "matcher"
-    assert "coverage" in str(info.value.fix)
-
-
-def test_documents_that_count_together_cannot_be_labelled_pair_by_pair():
-    for matcher in ("coverage(union=yes)", resolve_matcher("coverage(union=yes)")):
-        with pytest.raises(InvalidInput) as caught:
-            calibrate(matcher, [("a b", "a b", True), ("a b", "c", False)])
-        assert caught.value.argument == "matcher"
-
-
-def test_rows_and_frames_say_the_same_as_triples() -> None:
+def test_rows_and_frames_say_the_same_as_triples():
     """Columns in any order; what else a table holds is left alone."""
     rows = [{"relevant": r, "predicted": p, "note": "", "actual": a} for a, p, r in MIXED]
-    best = [
-        calibrate(Given(), given, n_resamples=10).best_threshold
-        for given in (MIXED, rows, pd.DataFrame(rows))
-    ]
-    assert best[0] == best[1] == best[2]
+    for given in (rows, pd.DataFrame(rows)):
+        assert calibrate(Given(), given, n_resamples=10).best_threshold == pytest.approx(0.4)
 
 
-def test_a_table_of_borderline_pairs_can_be_labelled_and_read_back() -> None:
+def test_a_table_of_borderline_pairs_can_be_labelled_and_read_back():
     """The relevant column turned round: what was found is now wrong, and the other way round."""
     borderline = calibrate(Given(), MIXED, n_resamples=10).borderline(6)
     borderline["relevant"] = ~borderline["relevant"]
@@ -213,21 +150,7 @@ def test_a_table_of_borderline_pairs_can_be_labelled_and_read_back() -> None:
     assert again.decision(0.55) == {"precision": 1 / 3, "recall": 1 / 3, "f1": 1 / 3}
 
 
-def test_rows_without_the_columns_are_refused() -> None:
-    """The error says which row."""
-    with pytest.raises(InvalidInput) as caught:
-        calibrate(Given(), [{"actual": "a", "predicted": "1", "relevant": True}, {"a": 1}])
-    assert (caught.value.argument, caught.value.query) == ("labelled_pairs", 1)
-
-
-def test_a_calibration_has_the_names_of_other_results() -> None:
-    """The table is its curve, the summary what it shows of itself."""
-    calibration = calibrate(Given(), MIXED, n_resamples=10)
-    assert calibration.table.equals(calibration.curve)
-    assert "best threshold 0.4000" in calibration.summary()
-
-
-def test_pairs_that_a_threshold_separates_show_the_gap() -> None:
+def test_pairs_that_a_threshold_separates_show_the_gap():
     """0.3 and 0.7: every threshold above the first, up to the second; there an interval has none.
 
     Resampling finds 0.5 each time, which says nothing about the other thresholds.
@@ -237,15 +160,11 @@ def test_pairs_that_a_threshold_separates_show_the_gap() -> None:
     calibration = calibrate(Given(), pairs(*[(0.7, True)] * 9, *[(0.3, False)] * 9))
     assert calibration.interval == (0.5, 0.5)
     assert calibration.gap == (0.3, 0.7)
-    for threshold in (0.31, 0.7):
-        assert calibration.decision(threshold)["f1"] == 1
-    for threshold in (0.3, 0.71):
-        assert calibration.decision(threshold)["f1"] < 1
+    f1 = [calibration.decision(threshold)["f1"] == 1 for threshold in (0.3, 0.31, 0.7, 0.71)]
+    assert f1 == [False, True, True, False]
     for language in ("en", "ko"):
         said = calibration.summary(language)
-        assert "0.3000" in said
-        assert "0.7000" in said
-        assert "95" not in said
+        assert ("0.3000" in said, "0.7000" in said, "95" in said) == (True, True, False)
     ax = calibration.plot(ax=Figure().subplots())
     assert [patch.get_label() for patch in ax.patches] == ["Separates all pairs"]
     mixed = calibrate(Given(), MIXED, n_resamples=10)
@@ -258,7 +177,7 @@ def test_pairs_that_a_threshold_separates_show_the_gap() -> None:
 FIFTY = pairs(*[(0.9, True)] * 20, *[(0.9, False)] * 10, *[(0.1, True)] * 5, *[(0.1, False)] * 15)
 
 
-def test_agreement_is_cohens_kappa() -> None:
+def test_agreement_is_cohens_kappa():
     """The example of Wikipedia, "Cohen's kappa": (0.7 - 0.5) / (1 - 0.5) = 0.4."""
     found = agreement(Given(), FIFTY)
     assert found.kappa == pytest.approx(0.4)
@@ -271,7 +190,7 @@ def test_agreement_is_cohens_kappa() -> None:
     assert found.disagreements.index.tolist() == list(range(20, 35))
 
 
-def test_interval_of_kappa_is_about_that_of_the_normal_approximation() -> None:
+def test_interval_of_kappa_is_about_that_of_the_normal_approximation():
     """SE of Fleiss, Cohen & Everitt (1969) for the same table, worked below."""
     p = np.array([[20, 5], [10, 15]]) / 50  # rows: people, columns: matcher
     rows, columns = p.sum(1), p.sum(0)
@@ -289,23 +208,20 @@ def test_interval_of_kappa_is_about_that_of_the_normal_approximation() -> None:
 
 
 @pytest.mark.parametrize(("threshold", "kappa"), [(None, 2 / 3), (0.7, 2 / 3), (0.55, 1 / 3)])
-def test_agreement_is_at_one_threshold(threshold: float | None, kappa: float) -> None:
+def test_agreement_is_at_one_threshold(threshold, kappa):
     """Of MIXED: 4, 2 and 3 matches, of them 3, 2 and 2 right; half agree by chance."""
     options = {} if threshold is None else {"threshold": threshold}
     matcher = Given()
     assert agreement(matcher, MIXED, **options).kappa == pytest.approx(kappa)
 
 
-def test_agreement_takes_matchers_without_a_threshold() -> None:
-    """They decide, so they can agree; a threshold is refused."""
-    labelled = [("a", "a", True), ("a", "b", False)]
-    assert agreement("text", labelled).kappa == 1.0
-    with pytest.raises(InvalidInput):
-        agreement("text", labelled, threshold=0.5)
+def test_agreement_takes_matchers_without_a_threshold():
+    """They decide, so they can agree."""
+    assert agreement("text", [("a", "a", True), ("a", "b", False)]).kappa == 1.0
 
 
 @pytest.mark.parametrize("by", ["tuples", "rows", "table"])
-def test_a_judge_gets_the_question_of_each_pair(by: str) -> None:
+def test_a_judge_gets_the_question_of_each_pair(by):
     """As the fourth, or in a column; the same texts are right for one question alone."""
     rows = [
         {"actual": "5 euros", "predicted": "5 euros", "relevant": question == "How much?",
@@ -317,21 +233,3 @@ def test_a_judge_gets_the_question_of_each_pair(by: str) -> None:
     matcher = JudgeMatcher(lambda question, actual, predicted: question == "How much?")
     assert agreement(matcher, given[by]).kappa == 1.0
     assert calibrate(matcher, given[by], n_resamples=10).best_f1 == 1.0
-
-
-def test_a_judge_without_questions_is_not_asked() -> None:
-    """Nor with one that is no text."""
-    matcher = JudgeMatcher(lambda question, actual, predicted: True)
-    with pytest.raises(InvalidInput) as caught:
-        agreement(matcher, MIXED)
-    assert (caught.value.argument, caught.value.query) == ("labelled_pairs", 0)
-    with pytest.raises(InvalidInput) as caught:
-        agreement(matcher, [("a", "b", True, 1)])
-    assert (caught.value.argument, caught.value.query) == ("labelled_pairs", 0)
-
-
-@pytest.mark.parametrize("language", ["en", "ko"])
-def test_agreement_is_told_in_both_languages(language: str) -> None:
-    told = agreement(Given(), FIFTY).summary(language)
-    assert all(number in told for number in ("0.4000", "70.0", "20", "10", "15"))
-    assert ("카파" in told) is (language == "ko")

@@ -132,8 +132,7 @@ def test_a_failed_match_is_tried_again():
     evaluator = evaluator_by(Failing(0))
     with pytest.raises(RuntimeError, match="out of quota"):
         evaluator.calculate_recall()
-    (answer,) = at_once(evaluator.calculate_recall)
-    assert answer == evaluator_by(Counting(0)).calculate_recall()
+    assert at_once(evaluator.calculate_recall) == [evaluator_by("text").calculate_recall()]
 
 
 @pytest.mark.parametrize("matcher", MATCHERS.values(), ids=MATCHERS)
@@ -184,7 +183,7 @@ def pickled(evaluator):
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
-@pytest.mark.parametrize("used", [False, True], ids=["unused", "used"])
+@pytest.mark.parametrize("used", [False, True])
 @pytest.mark.parametrize("matcher", MATCHERS.values(), ids=MATCHERS)
 def test_copies_and_pickles_say_the_same(copied, used, matcher):
     """Made before the first question, or after."""
@@ -264,7 +263,7 @@ def in_a_fork(job):
     return reader.recv()
 
 
-@pytest.mark.parametrize("name", ["text", "coverage", "rougeL", "both"])
+@pytest.mark.parametrize("name", ["text", "both"])
 def test_a_process_of_its_own_says_the_same(name):
     """Spawned, so that nothing is inherited; the evaluator goes there as a pickle."""
     evaluator = evaluator_by(MATCHERS[name])

@@ -80,32 +80,46 @@ def test_other_processors_and_threads_print_the_same(here, machine):
     assert printed(machine) == here
 
 
-def test_logarithms_are_correctly_rounded():
-    """Compared with 40 decimal digits, the nearest float is the right one."""
-    numbers = [*range(1, 3000), *random.Random(5).sample(range(3000, 1 << 16), 200), (1 << 16) - 1]
+def units_off(compute, arguments, exact, digits=40):
+    """Return the most by which numbers are off, in units in the last place of the exact ones."""
     with localcontext() as context:
-        context.prec = 40
-        ln_2 = Decimal(2).ln()
-        expected = [float(Decimal(number).ln() / ln_2) for number in numbers]
-    assert log2(np.array(numbers)).tolist() == expected
+        context.prec = digits
+        return max(
+            abs(Decimal(ours) - (true := exact(Decimal(one)))) / Decimal(math.ulp(float(true)))
+            for one, ours in zip(arguments, compute(np.array(arguments)).tolist(), strict=True)
+        )
 
 
-def test_large_logarithms_are_within_two_units_in_the_last_place():
-    """Beyond the table, up to the largest cutoff there is."""
-    shuffled = random.Random(6)
-    numbers = [1 << 16, (1 << 16) + 1, 1 << 53, (1 << 53) - 1]
-    numbers += [shuffled.randint(1 << 16, 1 << shuffled.randint(17, 53)) for _ in range(300)]
-    with localcontext() as context:
-        context.prec = 40
-        ln_2 = Decimal(2).ln()
-        for number, ours in zip(numbers, log2(np.array(numbers)).tolist(), strict=True):
-            exact = Decimal(number).ln() / ln_2
-            assert abs(Decimal(ours) - exact) <= 2 * Decimal(math.ulp(float(exact)))
+RANDOM = random.Random(6)
+POWERS = np.random.default_rng(8)
 
 
-def test_logarithms_of_powers_of_two_are_whole():
-    """On both sides of the end of the table."""
+@pytest.mark.parametrize(
+    ("compute", "arguments", "exact", "most"),
+    [
+        (log2, [*range(1, 3000), *RANDOM.sample(range(3000, 1 << 16), 200), (1 << 16) - 1],
+         lambda one: one.ln() / Decimal(2).ln(), 0.5),  # correctly rounded
+        # Beyond the table, up to the largest cutoff there is.
+        (log2, [1 << 16, (1 << 16) + 1, 1 << 53, (1 << 53) - 1,
+                *(RANDOM.randint(1 << 16, 1 << RANDOM.randint(17, 53)) for _ in range(300))],
+         lambda one: one.ln() / Decimal(2).ln(), 2),
+        (exp2, (POWERS.random(500) * 40 - 20).tolist(), lambda one: Decimal(2) ** one, 2),
+        # 2**1e-16 - 1 would be 0; 40 digits are left after those that cancel.
+        (exp2m1, [*(POWERS.random(300) / 16).tolist(), *(10.0 ** POWERS.uniform(-300, -2, 100))],
+         lambda one: Decimal(2) ** one - 1, 3),
+    ],
+    ids=["logarithms", "large logarithms", "powers", "small powers less 1"],
+)  # fmt: skip
+def test_numbers_are_within_some_units_in_the_last_place(compute, arguments, exact, most):
+    """Compared with 40 decimal digits and more."""
+    assert units_off(compute, arguments, exact, 340 if compute is exp2m1 else 40) <= most
+
+
+def test_powers_of_two_are_exact_both_ways():
+    """On both sides of the end of the table, and as far as floats go; of nothing, nothing."""
     assert log2(np.array([1 << n for n in range(54)])).tolist() == list(range(54))
+    assert exp2(np.arange(-1000.0, 1024.0)).tolist() == [2.0**n for n in range(-1000, 1024)]
+    assert log2(np.empty(0, np.int64)).shape == (0,)
 
 
 def test_the_order_of_asking_does_not_matter(monkeypatch):
@@ -116,37 +130,6 @@ def test_the_order_of_asking_does_not_matter(monkeypatch):
     for largest in (3, 2, 77, 78, 1000, 4999):
         log2(np.array([largest]))
     assert log2(np.arange(1, 5000)).tobytes() == at_once.tobytes()
-
-
-def test_logarithms_of_nothing():
-    """An empty array comes back."""
-    assert log2(np.empty(0, np.int64)).shape == (0,)
-
-
-def test_whole_powers_are_exact():
-    """As far as floats go."""
-    assert exp2(np.arange(-1000.0, 1024.0)).tolist() == [2.0**n for n in range(-1000, 1024)]
-
-
-def test_powers_are_within_two_units_in_the_last_place():
-    """Compared with 40 decimal digits."""
-    exponents = np.random.default_rng(8).random(500) * 40 - 20
-    with localcontext() as context:
-        context.prec = 40
-        for exponent, ours in zip(exponents.tolist(), exp2(exponents).tolist(), strict=True):
-            exact = Decimal(2) ** Decimal(exponent)
-            assert abs(Decimal(ours) - exact) <= 2 * Decimal(math.ulp(float(exact)))
-
-
-def test_small_powers_less_1_are_within_three_units_in_the_last_place():
-    """Compared with 40 decimal digits after those that cancel; 2**1e-16 - 1 would be 0."""
-    rng = np.random.default_rng(8)
-    exponents = np.append(rng.random(300) / 16, 10.0 ** rng.uniform(-300, -2, 100))
-    with localcontext() as context:
-        context.prec = 340
-        for exponent, ours in zip(exponents.tolist(), exp2m1(exponents).tolist(), strict=True):
-            exact = Decimal(2) ** Decimal(exponent) - 1
-            assert abs(Decimal(ours) - exact) <= 3 * Decimal(math.ulp(float(exact)))
 
 
 def test_other_powers_less_1_keep_their_digits():
@@ -174,14 +157,10 @@ def test_sums_are_those_of_the_columns_rounded_to_52_bits(scale):
 
 
 def test_parts_of_counts_are_the_counts():
-    """Whole numbers below 2**26 lose nothing, and nothing is left over."""
+    """Whole numbers below 2**26 lose nothing, and nothing is left over; so do no rows, and 0."""
     counts = np.array([[0.0, 5.0], [3.0, 2.0**25 + 1]])
     leading, trailing = exact_parts(counts)
     assert leading.tolist() == counts.tolist()
     assert not trailing.any()
-
-
-def test_parts_of_nothing():
-    """No rows, and columns of zeros."""
     assert exact_parts(np.empty((0, 2)))[0].shape == (0, 2)
     assert exact_sums(np.ones((1, 2)), exact_parts(np.zeros((2, 1)))).tolist() == [[0.0]]

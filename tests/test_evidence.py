@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,16 +11,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import TableMatcher, no_advice
+from results_made import evaluated, read_back
 
 from krag_eval import (
     AnyOf,
     Conventions,
     CoverageMatcher,
-    EvaluationResult,
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval.errors import InvalidInput, InvalidType, Refusal
+from krag_eval.errors import InvalidInput
 from krag_eval.results.evidence import NearMiss
 
 # Threshold 0.5. p1 is the first to cover t1, p2 repeats that, p3 is the first to cover t2 and
@@ -39,10 +38,9 @@ TABLE = {
 ITEMS, DOCUMENTS = ["t1", "t2", "t3", "t4", "t5"], ["p1", "p2", "p3", "p4", "p5"]
 
 
-def evaluated(k=(3, None), actual=ITEMS, predicted=DOCUMENTS, **options):
+def one_query(k=(3, None), actual=ITEMS, predicted=DOCUMENTS, **options):
     """Return the result of the one query above."""
-    matcher = TableMatcher(TABLE)
-    return OfflineRetrievalEvaluator([actual], [predicted], matcher, **options).evaluate(k)
+    return evaluated([actual], [predicted], TableMatcher(TABLE), k, **options)
 
 
 def several(labels=None, **options):
@@ -61,7 +59,7 @@ def several(labels=None, **options):
 
 def test_every_similarity_above_0_is_kept_and_not_only_matches():
     """All eight, sorted by item and rank."""
-    found = evaluated().evidence.relevance
+    found = one_query().evidence.relevance
     kept = zip(found.pair_item, found.pair_rank, found.pair_similarity, strict=True)
     assert [(ITEMS[item], f"p{rank}", similarity) for item, rank, similarity in kept] == [
         (item, document, TABLE[item, document]) for item, document in sorted(TABLE)
@@ -115,18 +113,15 @@ def test_texts_are_read_when_they_are_asked_for():
 
 
 def test_another_threshold_looks_at_the_same_pairs():
-    """At 0.8 p1 covers t1 and p5 covers t4."""
-    evidence = evaluated().evidence
-    stricter = evidence.at_threshold(0.8)
+    """At 0.8 p1 covers t1 and p5 covers t4; 0.375 is reached by the one at 0.375."""
+    result = one_query()
+    stricter = result.evidence.at_threshold(0.8)
     assert stricter.covered.tolist() == [0, 3]
-    assert stricter.pair_item is evidence.relevance.pair_item
-    assert evidence.relevance.covered.tolist() == [0, 1, 3]
-
-
-def test_the_threshold_of_a_result_is_known():
-    """Unless its matcher takes none."""
-    assert evaluated(threshold=0.75).threshold == 0.75
-    assert several().threshold is None
+    assert stricter.pair_item is result.evidence.relevance.pair_item
+    assert result.evidence.relevance.covered.tolist() == [0, 1, 3]
+    laxer = one_query(threshold=0.375)
+    assert (laxer.threshold, several().threshold) == (0.375, None)
+    assert laxer.explain(0, None).ground_truth.loc[3, "outcome"] == "found"
 
 
 # --- predicted documents ---------------------------------------------------------------------
@@ -134,7 +129,7 @@ def test_the_threshold_of_a_result_is_known():
 
 def test_each_predicted_document_by_hand():
     """At 3: first, repeat, first (and t1 again), not relevant, beyond the cutoff."""
-    table = evaluated().explain(0, 3).predicted
+    table = one_query().explain(0, 3).predicted
     expected = pd.DataFrame(
         {
             "credit": ["first", "repeat", "first", "not relevant", "beyond cutoff"],
@@ -149,26 +144,16 @@ def test_each_predicted_document_by_hand():
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
 
 
-def test_without_a_cutoff_nothing_is_beyond_it():
-    """Five documents, all of them looked at."""
-    credit = evaluated().explain(0).predicted["credit"].tolist()
+def test_credit_without_a_cutoff_and_of_what_is_like_nothing_or_two():
+    """Nothing is beyond; similarity 0 has no closest item; of equals, the first is named."""
+    credit = one_query().explain(0).predicted["credit"].tolist()
     assert credit == ["first", "repeat", "first", "not relevant", "first"]
-
-
-def test_a_document_with_nothing_in_common_is_close_to_nothing():
-    """Similarity 0, and no closest item."""
-    row = evaluated(predicted=["p1", "z"]).explain(0).predicted.loc[2]
-    assert row["similarity"] == 0.0
-    assert row["closest"] is pd.NA
-    assert row["credit"] == "not relevant"
-
-
-def test_of_two_items_equally_close_the_first_is_named():
-    """By its place in the ground truth."""
-    matcher = TableMatcher({("a", "x"): 0.25, ("b", "x"): 0.25})
-    with no_advice():
-        result = OfflineRetrievalEvaluator([["b", "a"]], [["x"]], matcher).evaluate(1)
-    assert result.explain(0).predicted.loc[1, "closest"] == 1
+    row = one_query(predicted=["p1", "z"]).explain(0).predicted.loc[2]
+    assert row[["similarity", "closest", "credit"]].tolist() == [0.0, pd.NA, "not relevant"]
+    equal = TableMatcher({(item, at): 0.25 for item in "ab" for at in "xy"})
+    explanation = evaluated([["b", "a"]], [["z", "x", "y"]], equal).explain(0)
+    assert explanation.predicted.loc[2, "closest"] == 1
+    assert explanation.ground_truth.loc[1, "nearest_rank"] == 2
 
 
 # --- ground-truth items ----------------------------------------------------------------------
@@ -176,7 +161,7 @@ def test_of_two_items_equally_close_the_first_is_named():
 
 def test_each_item_by_hand():
     """At 3: found at 1 and at 3, missed by 1/8 at rank 4, found too late at 5, nothing at all."""
-    table = evaluated().explain(0, 3).ground_truth
+    table = one_query().explain(0, 3).ground_truth
     expected = pd.DataFrame(
         {
             "grade": [1.0] * 5,
@@ -241,20 +226,6 @@ def test_without_places_none_is_shown():
     assert "place" not in explanation.to_text()
 
 
-def test_of_documents_equally_near_the_best_ranked_is_named():
-    """Ranks 2 and 3 come equally near."""
-    matcher = TableMatcher({("a", "y"): 0.25, ("a", "z"): 0.25})
-    with no_advice():
-        result = OfflineRetrievalEvaluator([["a"]], [["x", "y", "z"]], matcher).evaluate(1)
-    assert result.explain(0).ground_truth.loc[1, "nearest_rank"] == 2
-
-
-def test_a_similarity_at_the_threshold_falls_short_by_nothing():
-    """It is a match."""
-    result = evaluated(threshold=0.375)
-    assert result.explain(0, None).ground_truth.loc[3, "outcome"] == "found"
-
-
 def test_an_item_with_alternatives_shows_all_of_them():
     """It is one item."""
     actual = [AnyOf(["a", "b"]), "c"]
@@ -307,74 +278,58 @@ def test_explanations_add_up_to_the_counts_of_the_table(drawn, k):
 # --- near misses -----------------------------------------------------------------------------
 
 
-def missed(item, documents, matcher="coverage", **options):
+def missed(item, documents, matcher="coverage"):
     """Return what the only item of a query has in common with the documents, and the words."""
-    with no_advice():
-        result = OfflineRetrievalEvaluator([[item]], [documents], matcher, **options).evaluate(5)
-    (near,) = (one.near for one in result.explain(0).items)
-    return near, result
+    explanation = evaluated([[item]], [documents], matcher).explain(0)
+    return explanation.items[0].near, explanation.to_text(150)
 
 
-def test_words_in_common_but_no_run_of_them():
-    """Of "the captain of the ship was James Totten", six different words of seven are in rank 2.
-
-    Rank 3 holds as many, rank 1 two ("the", "was"); no five stand in a row anywhere.
-    """
-    documents = [
-        "the weather was fine",
-        "Captain Totten, James: the master of ship Ann",
-        "James Totten of the captain and ship",
-    ]
-    near, result = missed("the captain of the ship was James Totten", documents)
-    assert near == NearMiss("run", 5, "words", 7, 6, 2)
-    said = "missed; no five words in a row in common with any predicted document; 6 of its 7"
-    assert f"{said} different words occur in rank 2" in result.explain(0).to_text(150)
+CAPTAIN = "the captain of the ship was James Totten"
+# Of seven different words, six are in rank 2, as in rank 3, and two ("the", "was") in rank 1.
+SHIPS = ["the weather was fine", "Captain Totten, James: the master of ship Ann",
+         "James Totten of the captain and ship"]  # fmt: skip
+FEE = "in 2024 the fee was raised to six"
 
 
-def test_a_run_is_no_longer_than_the_item():
-    """Three words must stand as a whole; one word must occur, and does not."""
-    assert missed("red green blue", ["blue green red"])[0] == NearMiss("run", 3, "words", 3, 3, 1)
-    near, result = missed("red", ["blue"])
-    assert near == NearMiss("run", 1, "words", 1, 0, None)
-    said = "no word in common with any predicted document; none of its words occurs in any of them"
-    assert said in result.explain(0).to_text(150)
-
-
-def test_of_interchangeable_texts_the_longest_run_and_the_best_words():
-    """No two words of the one, no three of the other: no three; two of the second's occur."""
-    near, _ = missed(AnyOf(["red green", "one two three"]), ["two one", "x"])
-    assert near == NearMiss("run", 3, "words", 3, 2, 1)
-
-
-def test_a_run_of_characters_is_one():
-    """The matcher says what it counts: 15 characters, of six."""
-    near, _ = missed("가나다라마바", ["바마라"], "coverage(tokenizer=character)")
-    assert near == NearMiss("run", 6, "characters", 6, 3, 1)
-
-
-def test_numbers_that_are_missing_are_not_words_that_are():
-    """All seven words but the year stand in a row, and that is not what is missing."""
-    near, result = missed(
-        "in 2024 the fee was raised to six", ["in 2023 the fee was raised to six"],
-        "coverage(numbers=yes)",
-    )  # fmt: skip
-    assert near == NearMiss("numbers", 5, "words", 8, 7, 1)
-    assert "five words in a row in common with it and all its numbers" in result.explain(0).to_text(
-        150
-    )
-
-
-def test_a_text_without_words_and_an_empty_list():
-    """There is nothing to have in common."""
-    assert missed("…", ["a"])[0] == NearMiss("no words")
-    assert missed("a", [])[0] == missed("a", [], "text")[0] == NearMiss("nothing retrieved")
+@pytest.mark.parametrize(
+    ("item", "documents", "matcher", "near", "said"),
+    [
+        (CAPTAIN, SHIPS, "coverage", NearMiss("run", 5, "words", 7, 6, 2),
+         "missed; no five words in a row in common with any predicted document; 6 of its 7 "
+         "different words occur in rank 2"),
+        ("red green blue", ["blue green red"], "coverage", NearMiss("run", 3, "words", 3, 3, 1),
+         "no three words in a row"),
+        ("red", ["blue"], "coverage", NearMiss("run", 1, "words", 1, 0, None),
+         "no word in common with any predicted document; none of its words occurs in any of them"),
+        # No two words of the one, no three of the other: no three; two of the second's occur.
+        (AnyOf(["red green", "one two three"]), ["two one", "x"], "coverage",
+         NearMiss("run", 3, "words", 3, 2, 1), "2 of its 3 different words occur in rank 1"),
+        ("가나다라마바", ["바마라"], "coverage(tokenizer=character)",
+         NearMiss("run", 6, "characters", 6, 3, 1), "no six characters in a row"),
+        # All seven words but the year stand in a row, and that is not what is missing.
+        (FEE, [FEE.replace("4", "3")], "coverage(numbers=yes)",
+         NearMiss("numbers", 5, "words", 8, 7, 1),
+         "five words in a row in common with it and all its numbers"),
+        ("…", ["a"], "coverage", NearMiss("no words"), "it has no words"),
+        ("a", [], "coverage", NearMiss("nothing retrieved"), "nothing was retrieved"),
+        ("a", [], "text", NearMiss("nothing retrieved"), "nothing was retrieved"),
+        ("a", ["b"], "contains", NearMiss("contains"), "no predicted document has it in its text"),
+        ("a", ["b"], "id", NearMiss("id"), "no predicted document has the same id"),
+        ("a", ["b"], TableMatcher({}), None, "nothing in common with any predicted document"),
+    ],
+)  # fmt: skip
+def test_what_an_item_has_in_common_with_what_came_back(item, documents, matcher, near, said):
+    """Words where runs of them are missing; what else a matcher looks at; a user's own says no."""
+    found, told = missed(item, documents, matcher)
+    assert found == near
+    assert said in told
 
 
 @pytest.mark.parametrize(
     ("document", "but_for", "matchers"),
     [
         ("opening  hours", ("case", "white space"), ("coverage",)),
-        ("Opening\nhours", ("white space",), ("contains", "coverage")),
+        ("Opening\nhours", ("white space",), ("coverage",)),
         ("Opening hours.", ("punctuation",), ("contains", "coverage")),
         ("Ｏpening hours", ("Unicode form",), ("coverage",)),
         ("Openinghours", ("white space",), ()),
@@ -383,45 +338,23 @@ def test_a_text_without_words_and_an_empty_list():
 )
 def test_equal_texts_but_for_what_does_not_tell(document, but_for, matchers):
     """The fewest things that differ, and the matchers that look past them."""
-    near, result = missed("Opening hours", ["x", document], "text")
-    assert (near.kind, near.but_for) == ("text", but_for)
+    near, told = missed("Opening hours", ["x", document], "text")
+    assert (near.kind, near.but_for, near.matchers) == ("text", but_for, matchers)
     for name in ("contains", "coverage"):
-        with no_advice():
-            other = OfflineRetrievalEvaluator([["Opening hours"]], [["x", document]], name)
-            found = other.evaluate(5).to_dict()["macro_recall@5"] == 1
+        found = evaluated([["Opening hours"]], [["x", document]], name)["recall@5"] == 1
         assert (name in near.matchers) == (found and bool(but_for))
-    if but_for:
-        assert near.rank == 2
-        assert "rank 2 has it but for" in result.explain(0).to_text(150)
-
-
-@pytest.mark.parametrize(
-    ("matcher", "said"),
-    [
-        ("contains", "no predicted document has it in its text"),
-        ("id", "no predicted document has the same id"),
-        (TableMatcher({}), "nothing in common with any predicted document"),
-    ],
-)
-def test_other_matchers_say_what_they_look_at(matcher, said):
-    """One of the user's own is taken at its word."""
-    assert said in missed("a", ["b"], matcher)[1].explain(0).to_text(150)
+    assert near.rank == (2 if but_for else None)
+    assert ("rank 2 has it but for" in told) == bool(but_for)
 
 
 def test_near_misses_of_a_result_that_was_read_back(tmp_path):
-    """The signature tells the matcher; without texts the words are not known."""
-    _, result = missed("the captain of the ship", ["ship of the captain", "x"])
+    """The signature tells the matcher, but not a tokenizer nobody knows; words need texts."""
+    result = evaluated([["the captain of the ship"]], [["ship of the captain", "x"]], "coverage")
     for texts, shared in ((True, 4), (False, None)):
-        result.to_json(tmp_path / "saved.json", texts=texts)
-        (item,) = EvaluationResult.from_json(tmp_path / "saved.json").explain(0).items
+        (item,) = read_back(result, tmp_path, texts=texts).explain(0).items
         assert (item.near.run, item.near.shared) == (5, shared)
-
-
-def test_near_misses_of_a_tokenizer_nobody_knows_any_more(tmp_path):
-    """What is certain is said."""
-    _, result = missed("a b c", ["c b a"], CoverageMatcher(tokenizer=lambda text: text.split()))
-    result.to_json(tmp_path / "saved.json", texts=True)
-    explanation = EvaluationResult.from_json(tmp_path / "saved.json").explain(0)
+    own = CoverageMatcher(tokenizer=lambda text: text.split())
+    explanation = read_back(evaluated([["a b"]], [["b a"]], own), tmp_path, texts=True).explain(0)
     assert explanation.items[0].near is None
     assert "no predicted document shares a long enough run of words" in str(explanation)
 
@@ -431,35 +364,22 @@ def test_near_misses_of_a_tokenizer_nobody_knows_any_more(tmp_path):
 
 def told(**options):
     """Return the explanation of a query with documents of every form."""
-    actual = [
-        AnyOf(
-            [
-                {"page_content": "a", "id": 7, "metadata": {"source": "a.pdf", "page": 3}},
-                Document("b", metadata={"source": "b.pdf"}),
-            ]
-        ),
-        "c",
-    ]
-    predicted = [
-        Document("b", id="b-1", metadata={"source": "b.pdf", "page": 4.0, "tags": ["x", 2]}),
-        {"page_content": "x", "metadata": {"page": None}},
-        "y",
-    ]
-    return OfflineRetrievalEvaluator([actual], [predicted]).evaluate(2).explain(0, **options)
+    first = {"page_content": "a", "id": 7, "metadata": {"source": "a.pdf", "page": 3}}
+    actual = [AnyOf([first, Document("b", metadata={"source": "b.pdf"})]), "c"]
+    metadata = {"source": "b.pdf", "page": 4.0, "tags": ["x", 2]}
+    predicted = [Document("b", id="b-1", metadata=metadata),
+                 {"page_content": "x", "metadata": {"page": None}}, "y"]  # fmt: skip
+    return evaluated([actual], [predicted]).explain(0, **options)
 
 
 def test_ids_and_sources_are_told_where_there_are_any():
     """Of an item, those of each alternative; of a plain text, nothing."""
     explanation = told()
-    assert [one.about for one in explanation.documents] == [
-        (("id", "b-1"), ("source", "b.pdf")),
-        (),
-        (),
-    ]
-    assert [one.about for one in explanation.items] == [
-        ((("id", "7"), ("source", "a.pdf")), (("source", "b.pdf"),)),
-        ((),),
-    ]
+    of_documents = [one.about for one in explanation.documents]
+    assert of_documents == [(("id", "b-1"), ("source", "b.pdf")), (), ()]
+    first, second = (one.about for one in explanation.items)
+    assert first == ((("id", "7"), ("source", "a.pdf")), (("source", "b.pdf"),))
+    assert second == ((),)
 
 
 def test_other_metadata_is_told_by_name():
@@ -473,11 +393,8 @@ def test_other_metadata_is_told_by_name():
 def test_what_is_told_has_columns_of_its_own():
     """Alternatives are joined as their texts are; a name that is taken stays the table's."""
     explanation = told()
-    assert explanation.predicted[["id", "source"]].to_numpy().tolist() == [
-        ["b-1", "b.pdf"],
-        [None, None],
-        [None, None],
-    ]
+    of_documents = explanation.predicted[["id", "source"]].to_numpy().tolist()
+    assert of_documents == [["b-1", "b.pdf"], [None, None], [None, None]]
     assert explanation.ground_truth["source"].tolist() == ["a.pdf | b.pdf", None]
     assert explanation.ground_truth["id"].tolist() == ["7 | –", None]
     document = {"page_content": "a", "id": "1", "metadata": {"credit": "Ann", "id": "own"}}
@@ -486,124 +403,43 @@ def test_what_is_told_has_columns_of_its_own():
     assert table[["credit", "metadata:credit", "id", "metadata:id"]].to_numpy().tolist() == [
         ["first", "Ann", "1", "own"]
     ]
-    assert "id" not in evaluated().explain(0).predicted
-
-
-@pytest.mark.parametrize("metadata", [3, [3], ("source", None)])
-def test_names_of_metadata_are_texts(metadata):
-    """The refusal names the argument."""
-    with pytest.raises(InvalidType) as info:
-        told(metadata=metadata)
-    assert info.value.argument == "metadata"
+    assert "id" not in one_query().explain(0).predicted
 
 
 # --- which query, which cutoff ---------------------------------------------------------------
 
 
-def test_a_query_is_named_by_its_label():
-    """Whatever its place."""
-    explanation = several(labels=["u", "v", "w", "x", "y"]).explain("w")
-    assert (explanation.query, explanation.position, explanation.status) == ("w", 2, "missed")
+@pytest.mark.parametrize(
+    ("labels", "query", "position"),
+    [("uvwxy", {"query": "w"}, 2), ("uvwxy", {"query": 2}, 2), (None, {"query": np.int64(2)}, 2),
+     ([4, 3, 2, 1, 0], {"query": 4}, 0), ("uuuuu", {"position": 3}, 3)],
+)  # fmt: skip
+def test_a_query_is_named_by_its_label_or_position(labels, query, position):
+    """A number is a position where no label is one."""
+    explanation = several(labels and [*labels]).explain(**query)
+    assert explanation.position == position
+    assert explanation.status == STATUSES[position]
 
 
-def test_a_number_is_a_position_where_no_label_is_one():
-    """As a label has to be looked up first, a number that is one is never a position."""
-    assert several(labels=["u", "v", "w", "x", "y"]).explain(2).query == "w"
-    assert several(labels=[4, 3, 2, 1, 0]).explain(4).position == 0
-
-
-def test_a_number_of_numpy_is_a_number():
-    """Those in the index of a table are."""
-    assert several().explain(several().misses(1).index[0]).position == 2
-
-
-def test_a_label_of_several_queries_is_refused_with_their_positions():
-    """And the way out."""
-    with pytest.raises(
-        ValueError, match=r"2 queries have the label 'u', at the positions \[0, 3\]; name one by p"
-    ):
-        several(labels=["u", "v", "w", "u", "y"]).explain("u")
-
-
-def test_a_label_of_many_queries_is_refused_with_the_first_positions():
-    """As many as fit into a message."""
-    actual = [["a"]] * 40
-    result = OfflineRetrievalEvaluator(actual, actual, queries=["u"] * 40).evaluate(1)
-    with pytest.raises(ValueError, match=r"at the positions \[0, 1, 2, 3, .*…; name"):
-        result.explain("u")
-
-
-def test_a_position_settles_which_query_is_meant():
-    """Where labels do not."""
-    result = several(labels=["u"] * 5)
-    assert result.explain(position=3).status == "nothing retrieved"
-
-
-@pytest.mark.parametrize("position", [-1, 5, 1.0, True, "1"])
-def test_a_position_that_is_none_is_refused(position):
-    """The message says what is allowed."""
-    with pytest.raises(Refusal, match="position must be a whole number from 0 to 4, got "):
-        several().explain(position=position)
-
-
-def test_a_number_that_is_no_position_is_refused():
-    """Where labels are texts."""
-    with pytest.raises(ValueError, match="position must be a whole number from 0 to 4, got 7"):
-        several(labels=["u", "v", "w", "x", "y"]).explain(7)
-
-
-def test_an_unknown_label_is_refused_with_the_nearest():
-    """It may be a slip."""
-    labels = ["when is it open", "where", "w", "x", "y"]
-    with pytest.raises(ValueError, match=r"no query has the label 'when is it opne'; did you mean"):
-        several(labels=labels).explain("when is it opne")
-
-
-def test_an_unknown_label_like_no_other_is_refused_with_the_ways_out():
-    """There are no questions, so that labels are positions."""
-    with pytest.raises(ValueError, match=r"no query has the label '\?'; position="):
-        several().explain("?")
-
-
-def test_a_part_of_questions_is_refused_with_their_positions():
-    """Upper and lower case alike; a query may be named by any of them."""
-    labels = ["When is the bank open?", "where", "The Bank of what?", "x", "y"]
-    with pytest.raises(InvalidInput, match=r"\[0, 2\]") as info:
-        several(labels=labels).explain("bank")
-    assert info.value.argument == "query"
-
-
-def test_a_label_of_a_megabyte_does_not_fill_the_message():
-    """It is clipped."""
-    with pytest.raises(ValueError, match="no query has the label 'xxx") as info:
-        several().explain("x" * 1_000_000)
-    assert len(str(info.value)) < 300
-
-
-@pytest.mark.parametrize("query", [None, 1.0, True, ["u"]])
-def test_something_that_is_no_label_is_refused(query):
-    """The message says what a label is."""
-    with pytest.raises(ValueError, match=r"query must be a label \(text or whole number\), got "):
-        several().explain(query)
-
-
-def test_a_label_and_a_position_are_one_too_many():
-    """They could contradict each other."""
-    with pytest.raises(InvalidInput, match="query and position"):
-        several().explain(1, position=1)
+@pytest.mark.parametrize(
+    ("labels", "query", "said"),
+    [("uvwuy", "u", "[0, 3]"), (["the Bank?", "v", "BANK of what", "x", "y"], "bank", "[0, 2]"),
+     (["when is it open", *"vwxy"], "when is it opne", "when is it open"),
+     ("uvwxy", "x" * 1_000_000, "xxx…"), (None, "?", "position=")],
+)  # fmt: skip
+def test_a_label_that_names_no_query_is_refused_with_the_nearest(labels, query, said):
+    """Or with the positions of several, or what to name instead; it is clipped."""
+    with pytest.raises(InvalidInput) as caught:
+        several(labels and [*labels]).explain(query)
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 300
 
 
 def test_the_deepest_cutoff_is_explained_unless_another_is_named():
     """No cutoff is deeper than any."""
     assert several().explain(0).k == 2
     assert several().explain(0, 1).k == 1
-    assert evaluated((None, 3)).explain(0).k is None
-
-
-def test_a_cutoff_that_was_not_evaluated_is_refused():
-    """Its metrics are not known."""
-    with pytest.raises(ValueError, match=r"k must be one of the evaluated cutoffs \(1, 2\), got 3"):
-        several().explain(0, 3)
+    assert one_query((None, 3)).explain(0).k is None
 
 
 def test_a_query_s_own_metrics_are_shown():
@@ -619,28 +455,16 @@ def test_a_query_s_own_metrics_are_shown():
 
 # --- statuses and misses ---------------------------------------------------------------------
 
+STATUSES = ["perfect", "partial", "missed", "nothing retrieved", "no ground truth"]
+
 
 def test_every_query_has_a_status():
-    """At 1, one of each."""
-    statuses = several(labels=["u", "v", "w", "x", "y"]).statuses(1)
-    assert statuses.to_dict() == {
-        "u": "perfect",
-        "v": "partial",
-        "w": "missed",
-        "x": "nothing retrieved",
-        "y": "no ground truth",
-    }
-
-
-def test_statuses_follow_the_cutoff():
-    """At 2, the deepest, query 1 has found both."""
-    assert several().statuses()[1] == "perfect"
-
-
-def test_nothing_retrieved_where_nothing_should_be_is_no_ground_truth():
-    """Nothing was lost."""
-    result = OfflineRetrievalEvaluator([["a"], []], [["a"], []], no_ground_truth="skip").evaluate(1)
-    assert result.statuses().tolist() == ["perfect", "no ground truth"]
+    """At 1, one of each; at 2, the deepest, query 1 has found both."""
+    labels = [*"uvwxy"]
+    assert several(labels).statuses(1).to_dict() == dict(zip(labels, STATUSES, strict=True))
+    assert several().statuses().tolist() == ["perfect", "perfect", *STATUSES[2:]]
+    nothing = evaluated([["a"], []], [["a"], []], no_ground_truth="skip")
+    assert nothing.statuses().tolist() == ["perfect", "no ground truth"]
 
 
 def test_misses_are_the_queries_that_lost_something_worst_first():
@@ -652,6 +476,8 @@ def test_misses_are_the_queries_that_lost_something_worst_first():
         1: "partial",
     }
     assert misses["recall"].tolist() == [0.0, 0.0, 0.5]
+    assert several().misses(1, 2).index.tolist() == [2, 3]
+    assert evaluated([["a"]], [["a"]]).misses().columns[0] == "status"  # of no rows
 
 
 def test_misses_with_the_same_recall_are_sorted_by_ndcg_then_by_what_is_missing():
@@ -676,33 +502,27 @@ def test_misses_need_no_ndcg():
 def test_misses_tell_what_is_missing_and_where_it_stands():
     """At 3 t3 (nearest at 4), t4 (found at 5) and t5 are missing; t5 is like nothing."""
     told = ["missed", "similarity", "rank"]
-    table = evaluated().misses(3)
+    table = one_query().misses(3)
     assert table.columns[1:4].tolist() == told
     assert table[told].astype(object).to_numpy().tolist() == [["t5", 0.0, pd.NA]]
-    less = evaluated(actual=["t1", "t4", "t3"]).misses(3)
+    less = one_query(actual=["t1", "t4", "t3"]).misses(3)
     assert less[told].astype(object).to_numpy().tolist() == [["t3", 0.375, 4]]
-    late = evaluated(actual=["t1", "t4"]).misses(3)
+    late = one_query(actual=["t1", "t4"]).misses(3)
     assert late[told].astype(object).to_numpy().tolist() == [["t4", 0.8, 5]]
 
 
 def test_misses_begin_a_long_text_and_nothing_acts_in_it():
     """A table in a notebook has room for no more."""
     hostile = "<script>\u202e\x1b[31m" + "x " * 5000
-    (shown,) = several_lost([[AnyOf([hostile, "b"])]], [["y"]]).misses()["missed"]
+    (shown,) = evaluated([[AnyOf([hostile, "b"])]], [["y"]]).misses()["missed"]
     assert shown.startswith("<script>\\u202e\\x1b[31mx x")
     assert len(shown) <= 80
-    assert "<script>" not in several_lost([[hostile]], [["y"]]).misses()._repr_html_()
-
-
-def several_lost(actual, predicted, matcher="text", **options):
-    with no_advice():
-        return OfflineRetrievalEvaluator(actual, predicted, matcher, **options).evaluate(2)
+    assert "<script>" not in evaluated([[hostile]], [["y"]]).misses()._repr_html_()
 
 
 def test_misses_without_texts_or_without_evidence(tmp_path):
     """The text is not known, or there are no such columns."""
-    several().to_json(tmp_path / "saved.json")
-    table = EvaluationResult.from_json(tmp_path / "saved.json").misses(1)
+    table = read_back(several(), tmp_path).misses(1)
     assert table["missed"].tolist() == [None] * 3
     assert table["similarity"].tolist() == several().misses(1)["similarity"].tolist()
     assert "rank" not in replace(several(), evidence=None).misses(1)
@@ -729,7 +549,7 @@ PASSAGES = st.lists(WORDS.map(" ".join), min_size=1, max_size=3)
 def test_misses_say_what_explanations_say(drawn, matcher):
     """Of the items that are not found, the least similar one; the first of several."""
     actual, predicted = [truth for truth, _ in drawn], [ranked for _, ranked in drawn]
-    result = several_lost(actual, predicted, matcher)
+    result = evaluated(actual, predicted, matcher, 2)
     table = result.misses(2)
     for query in table.index:
         items = result.explain(query).items
@@ -740,18 +560,6 @@ def test_misses_say_what_explanations_say(drawn, matcher):
         assert table["rank"].fillna(0)[query] == (worst.rank or 0)
 
 
-def test_misses_can_be_limited():
-    """To the worst."""
-    assert several().misses(1, 2).index.tolist() == [2, 3]
-
-
-def test_misses_can_be_none():
-    """The table keeps its columns."""
-    misses = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1).misses()
-    assert len(misses) == 0
-    assert misses.columns[0] == "status"
-
-
 def test_a_query_that_counts_as_0_is_a_miss():
     """With ``"zero"`` it pulls every average down."""
     table = several(no_ground_truth="zero").misses(1)
@@ -759,41 +567,16 @@ def test_a_query_that_counts_as_0_is_a_miss():
     assert table.loc[4, ["missed", "similarity", "rank"]].isna().all()
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.0, True, "3"])
-def test_a_number_of_misses_that_is_none_is_refused(n):
-    """The message says what is allowed."""
-    with pytest.raises((InvalidInput, InvalidType)) as caught:
-        several().misses(1, n)
-    assert caught.value.argument == "n"
-
-
-def test_misses_of_all_documents_where_all_were_evaluated_among_others():
-    """The deepest cutoff is no cutoff."""
-    assert len(evaluated((None, 3)).misses()) == 1
-
-
 # --- first ranks -----------------------------------------------------------------------------
 
 
-def test_first_ranks_by_hand():
-    """t1 at 1, t2 at 3, t4 at 5."""
-    ranks = evaluated(3).first_ranks()
-    assert ranks.index.tolist() == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5)]
-    assert ranks.tolist() == [1, 3, pd.NA, 5, pd.NA]
+def test_first_ranks_are_of_all_items_as_given():
+    """t1 at 1, t2 at 3, t4 at 5; items of each query from 1, of which one may repeat another."""
+    ranks = one_query(3).first_ranks()
+    assert ranks.to_dict() == {(0, 1): 1, (0, 2): 3, (0, 3): None, (0, 4): 5, (0, 5): None}
     assert ranks.index.names == ["query", "item"]
-
-
-def test_first_ranks_number_the_items_of_each_query():
-    """From 1."""
-    ranks = OfflineRetrievalEvaluator([["a", "b"], ["c", "d"]], [["b"], ["c", "d"]]).evaluate(1)
-    assert ranks.first_ranks().dropna().to_dict() == {(0, 2): 1, (1, 1): 1, (1, 2): 2}
-
-
-def test_first_ranks_number_items_as_given():
-    """The second repeats the first."""
-    with no_advice():
-        result = OfflineRetrievalEvaluator([["a", "a", "b"], ["c"]], [["b"], ["c"]]).evaluate(1)
-    assert result.first_ranks().dropna().to_dict() == {(0, 3): 1, (1, 1): 1}
+    found = evaluated([["a", "a", "b"], ["c", "d"]], [["b"], ["c", "d"]]).first_ranks()
+    assert found.dropna().to_dict() == {(0, 3): 1, (1, 1): 1, (1, 2): 2}
 
 
 def test_labels_that_are_no_valid_unicode_index_every_table():
@@ -808,32 +591,19 @@ def test_labels_that_are_no_valid_unicode_index_every_table():
 # --- unanswerable queries --------------------------------------------------------------------
 
 
-def rejecting(predicted, **options):
-    """Return an evaluator of one query that has ground truth and some that have none."""
-    actual = [["a"], *[[]] * (len(predicted) - 1)]
-    return OfflineRetrievalEvaluator(actual, predicted, **options)
-
-
-def test_the_rejection_rate_is_the_share_of_unanswerable_queries_that_got_nothing():
-    """Two of three; the query with ground truth is no part of it."""
-    evaluator = rejecting([[], [], ["x"], []], no_ground_truth="skip")
+@pytest.mark.parametrize(
+    ("predicted", "rate"), [([[], [], ["x"], []], 2 / 3), ([["a"], ["x", "y"], []], 1 / 2)]
+)
+def test_the_rejection_rate_is_the_share_of_unanswerable_queries_that_got_nothing(predicted, rate):
+    """The same at every cutoff, and beside the averages of the first query, which counts alone."""
+    lists = [["a"], *[[]] * (len(predicted) - 1)], predicted
     with no_advice():
-        assert evaluator.calculate_rejection_rate() == {"rejection_rate": 2 / 3}
-
-
-@pytest.mark.parametrize("k", [1, 5, None])
-def test_the_rejection_rate_is_the_same_at_every_cutoff(k):
-    """Something retrieved is something retrieved within the first document."""
-    evaluator = rejecting([["a"], ["x", "y"], []], no_ground_truth="skip")
-    assert evaluator.calculate_rejection_rate(k) == {"rejection_rate": 0.5}
-
-
-def test_the_rejection_rate_stands_in_the_result_where_there_are_such_queries():
-    """In its dictionary and its table, not among the averages of the queries that count."""
-    result = rejecting([["a"], ["x"], []], no_ground_truth="skip").evaluate([1, 5])
-    assert result.to_dict()["rejection_rate@1"] == 0.5
-    assert result.to_dict()["rejection_rate@5"] == 0.5
-    assert result.metrics["rejection_rate"].tolist() == [0.5, 0.5]
+        evaluator = OfflineRetrievalEvaluator(*lists, no_ground_truth="skip")
+        assert evaluator.calculate_rejection_rate() == {"rejection_rate": rate}
+        assert evaluator.calculate_rejection_rate(1) == {"rejection_rate": rate}
+    result = evaluated(*lists, k=(1, 5), no_ground_truth="skip")
+    assert (result["rejection_rate@1"], result["rejection_rate@5"]) == (rate, rate)
+    assert result.metrics["rejection_rate"].tolist() == [rate, rate]
     assert "rejection_rate" in repr(result)
     assert "rejection_rate" not in result.averages(1)
 
@@ -841,48 +611,6 @@ def test_the_rejection_rate_stands_in_the_result_where_there_are_such_queries():
 @pytest.mark.parametrize("rule", ["error", "skip"])
 def test_the_rejection_rate_is_not_reported_where_there_are_none(rule):
     """Every query has ground truth."""
-    result = OfflineRetrievalEvaluator([["a"]], [["a"]], no_ground_truth=rule).evaluate(1)
+    result = evaluated([["a"]], [["a"]], no_ground_truth=rule)
     assert "rejection_rate@1" not in result.to_dict()
     assert "rejection_rate" not in result.metrics
-
-
-def test_the_rejection_rate_without_such_queries_is_refused():
-    """The message says how to list one."""
-    evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]], no_ground_truth="skip")
-    with pytest.raises(InvalidInput) as caught:
-        evaluator.calculate_rejection_rate(5)
-    assert caught.value.argument == "actual_docs"
-    assert "empty list" in caught.value.fix
-
-
-def test_the_rejection_rate_of_queries_that_count_as_0_is_refused():
-    """They would be scored twice; the message names the remedy."""
-    evaluator = rejecting([["a"], []], no_ground_truth="zero")
-    with pytest.raises(ValueError, match=r'stand apart; pass no_ground_truth="skip"'):
-        evaluator.calculate_rejection_rate(5)
-
-
-def test_the_rejection_rate_of_queries_that_are_refused_is_refused():
-    """By default there can be none."""
-    with pytest.raises(ValueError, match=r'stand apart; pass no_ground_truth="skip"'):
-        OfflineRetrievalEvaluator([["a"]], [["a"]]).calculate_rejection_rate(5)
-
-
-def test_the_rejection_rate_checks_its_cutoff():
-    """As everywhere."""
-    with pytest.raises(ValueError, match="k must be a whole number of at least 1"):
-        rejecting([["a"], []], no_ground_truth="skip").calculate_rejection_rate(0)
-
-
-# --- a result without evidence ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("ask", ["explain", "first_ranks", "metrics_at_thresholds"])
-def test_a_result_without_evidence_says_so(ask):
-    """Rather than explain nothing."""
-    from dataclasses import replace
-
-    bare = replace(several(), evidence=None)
-    with pytest.raises(ValueError, match="this result holds no evidence"):
-        getattr(bare, ask)(*([0] if ask == "explain" else []))
-    assert math.isclose(bare.to_dict()["macro_recall@1"], 1.5 / 4)

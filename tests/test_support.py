@@ -8,9 +8,10 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
+from results_made import read_back
 
-from krag_eval import EvaluationResult, compare, evaluate_support
-from krag_eval.errors import InvalidInput, InvalidType
+from krag_eval import compare, evaluate_support
+from krag_eval.errors import InvalidInput
 
 # Claims in rows, chunks in columns. Best chunks: 1, ½, 0, 1; best claims: 1, ½, 1.
 MATRIX = [[1, 0, 0], [0.5, 0.5, 0], [0, 0, 0], [0, 0, 1]]
@@ -63,11 +64,8 @@ def test_scores_as_the_two_tools_compute_them():
 def test_words_of_the_tools_and_other_forms_say_the_same():
     """Words, in any case, booleans, arrays and tables."""
     numbers = [[1, 0], [0.5, 0], [0, 1]]
-    words = [
-        ["support", "not_support"],
-        ["Partial_Support", "Contradiction"],
-        ["neutral", "Entailment"],
-    ]
+    words = [["support", "not_support"], ["Partial_Support", "Contradiction"],
+             ["neutral", "Entailment"]]  # fmt: skip
     forms = [words, np.array(numbers), pd.DataFrame(numbers), tuple(map(tuple, numbers))]
     expected = evaluate_support(numbers).to_dict()
     for form in forms:
@@ -89,9 +87,6 @@ def test_cutoffs_look_at_the_first_chunks():
     result = evaluate_support(MATRIX, k=[1, 2, 5])
     assert [result.averages(k)["strict_all"] for k in (1, 2, 5)] == [0.25, 0.25, 0.5]
     assert [result.averages(k)["context_precision"] for k in (1, 2)] == [1.0, 0.75]
-    with pytest.raises(InvalidInput) as caught:
-        evaluate_support(MATRIX, k="100w")
-    assert caught.value.argument == "k"
 
 
 def test_no_chunks_support_nothing():
@@ -124,18 +119,10 @@ def test_the_judge_is_part_of_the_signature():
 def test_a_result_as_any_other(tmp_path):
     """Saved, compared, sliced, drawn and reported."""
     source = random.Random(3)
-    low, high = (
-        evaluate_support(
-            random_matrices(60, source, p),
-            k=[2, None],
-            judge="m-1",
-            queries=[f"q{i}" for i in range(60)],
-            tags={"kind": ["a", "b"] * 30},
-        )
-        for p in (0.1, 0.6)
-    )
-    high.to_json(tmp_path / "high.json")
-    read = EvaluationResult.from_json(tmp_path / "high.json")
+    how = {"k": [2, None], "judge": "m-1", "queries": [f"q{i}" for i in range(60)],
+           "tags": {"kind": ["a", "b"] * 30}}  # fmt: skip
+    low, high = (evaluate_support(random_matrices(60, source, p), **how) for p in (0.1, 0.6))
+    read = read_back(high, tmp_path)
     assert read == high
     assert read.definitions == high.definitions
     (difference,) = compare(low, high, metric="claim_recall@all").differences
@@ -148,54 +135,12 @@ def test_a_result_as_any_other(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("matrix", "error", "argument"),
-    [
-        (1, InvalidType, "matrix"),
-        ("support", InvalidType, "matrix"),
-        ([1, 0], InvalidType, "matrix"),
-        ([["support"], "support"], InvalidType, "matrix"),
-        ([], InvalidInput, "matrix"),
-        ([[], []], InvalidInput, "matrix"),
-        ([[[1]], []], InvalidInput, "matrix"),
-        ([[1, 0], [1]], InvalidInput, "matrix"),
-        ([[[1, 0], 1]], InvalidInput, "matrix"),
-        ([[1.5]], InvalidInput, "matrix"),
-        ([[math.nan]], InvalidInput, "matrix"),
-        ([["maybe"]], InvalidInput, "matrix"),
-        ([[None]], InvalidType, "matrix"),
-    ],
-)
-def test_what_is_no_matrix_is_refused(matrix, error, argument):
-    """A judgement that is missing is not taken for one that says no."""
-    with pytest.raises(error) as caught:
-        evaluate_support(matrix)
-    assert caught.value.argument == argument
-
-
-def test_the_place_of_a_judgement_is_named():
+    ("matrix", "importance", "place"),
+    [([[1, 0], [2, 0]], None, (None, "[1][0]")), ([[[1, 0]], [[1, 2]]], None, (1, "[0][1]")),
+     ([[1]], ["high"], (None, "[0]")), ([[[1]], [[1]]], [["okay"], ["high"]], (1, "[0]"))],
+)  # fmt: skip
+def test_the_place_of_a_judgement_is_named(matrix, importance, place):
     """Of one matrix by claim and chunk, of several by question too."""
-    with pytest.raises(InvalidInput, match=r"matrix\[1\]\[0\]: "):
-        evaluate_support([[1, 0], [2, 0]])
-    with pytest.raises(InvalidInput, match=r"matrix\[1\]\[0\]\[1\]: "):
-        evaluate_support([[[1, 0]], [[1, 2]]])
-
-
-@pytest.mark.parametrize(
-    "importance",
-    ["vital", ["vital"], ["vital", "okay", "okay", "high"], [["vital"] * 4], [1, 0, 0, 0], 3],
-)
-def test_importance_is_one_word_per_claim(importance):
-    """Another number of words, or other words, are refused."""
     with pytest.raises(InvalidInput) as caught:
-        evaluate_support(MATRIX, importance=importance)
-    assert caught.value.argument == "importance"
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("judge", 3), ("queries", ["a", "b"]), ("tags", {"kind": [1, 2]})]
-)
-def test_options_are_checked(option, value):
-    """As those of the evaluator."""
-    with pytest.raises((InvalidInput, InvalidType)) as caught:
-        evaluate_support(MATRIX, **{option: value})
-    assert caught.value.argument.startswith(option)
+        evaluate_support(matrix, importance=importance)
+    assert (caught.value.query, caught.value.within) == place

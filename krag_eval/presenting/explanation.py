@@ -291,6 +291,20 @@ _UNITS = {
     N_("characters"): N_("character"),
     N_("tokens"): N_("token"),
 }
+# What no document does.
+_NOTHING_NEAR = {
+    "one": N_("no {one} in common with any predicted document"),
+    "run": N_("no {run} {unit} in a row in common with any predicted document"),
+    "numbers": N_(
+        "no predicted document has {run} {unit} in a row in common with it and all its numbers"
+    ),
+    "no words": N_("it has no words"),
+    "text": N_("no predicted document has the same text"),
+    "contains": N_("no predicted document has it in its text"),
+    "id": N_("no predicted document has the same id"),
+    "metadata": N_("no predicted document has the same metadata"),
+    "nothing retrieved": N_("nothing was retrieved"),
+}
 
 
 def near_in_words(near: NearMiss) -> str:
@@ -300,22 +314,25 @@ def near_in_words(near: NearMiss) -> str:
     'no five words in a row in common with any predicted document; 6 of its 14 different words occur
     in rank 3'
     """
-    told = [_nothing_near(near)]
+    numerals = dict(enumerate(_("no one two three four five six seven eight nine").split()))
+    unit, one = _(near.unit), _(_UNITS[near.unit])
+    nothing = _NOTHING_NEAR[near.kind if (near.kind, near.run) != ("run", 1) else "one"]
+    told = [_(nothing).format(one=one, run=numerals.get(near.run, near.run), unit=unit)]
     if near.shared:
         told += [
             ngettext(
                 "{shared} of its {tokens} different {unit} occurs in rank {rank}",
                 "{shared} of its {tokens} different {unit} occur in rank {rank}",
                 near.shared,
-            ).format(shared=near.shared, tokens=near.tokens, unit=_(near.unit), rank=near.rank)
+            ).format(shared=near.shared, tokens=near.tokens, unit=unit, rank=near.rank)
         ]
     elif near.shared == 0:
-        told += [_("none of its {unit} occurs in any of them").format(unit=_(near.unit))]
+        told += [_("none of its {unit} occurs in any of them").format(unit=unit)]
     if near.but_for:
-        but_for = _listed([_(_DIFFERENCES[one]) for one in near.but_for], _(" and "))
+        but_for = numbers.listed(_(_DIFFERENCES[one]) for one in near.but_for)
         told += [_("rank {rank} has it but for {}").format(but_for, rank=near.rank)]
     if near.but_for and near.matchers:
-        told += [_("the matcher {} would count it").format(_listed(near.matchers, _(" or ")))]
+        told += [_("the matcher {} would count it").format(_(" or ").join(near.matchers))]
     return _("; ").join(told)
 
 
@@ -326,38 +343,6 @@ _DIFFERENCES = {
     "punctuation": N_("punctuation"),
     "white space": N_("white space"),
 }
-
-
-def _nothing_near(near: NearMiss) -> str:
-    if near.kind == "run" and near.run == 1:
-        one = _(_UNITS[near.unit])
-        return _("no {} in common with any predicted document").format(one)
-    if near.kind in ("run", "numbers"):
-        told = _("no {run} {unit} in a row in common with any predicted document")
-        if near.kind == "numbers":
-            told = _(
-                "no predicted document has {run} {unit} in a row in common with it and all its "
-                "numbers"
-            )
-        numerals = dict(enumerate(_("no one two three four five six seven eight nine").split()))
-        return told.format(run=numerals.get(near.run, near.run), unit=_(near.unit))
-    return {
-        "no words": _("it has no words"),
-        "text": _("no predicted document has the same text"),
-        "contains": _("no predicted document has it in its text"),
-        "id": _("no predicted document has the same id"),
-        "metadata": _("no predicted document has the same metadata"),
-        "nothing retrieved": _("nothing was retrieved"),
-    }[near.kind]
-
-
-def _listed(parts: Iterable[str], last: str) -> str:
-    """List parts, with a word of its own before the last.
-
-    >>> _listed(["white space", "case", "punctuation"], " and ")
-    'white space, case and punctuation'
-    """
-    return last.join(", ".join(parts).rsplit(", ", 1))
 
 
 def _together(item: GroundTruthItem) -> str:

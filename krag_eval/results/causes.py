@@ -31,7 +31,6 @@ from krag_eval.documents import (
     id_of,
     is_blank,
     metadata_of,
-    read_id,
     read_text,
     text_of,
 )
@@ -63,7 +62,7 @@ from krag_eval.results.diagnosis import (
     ForeignIndex,
     LookedUp,
 )
-from krag_eval.results.evidence import Evidence, StoredTexts, Texts
+from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
@@ -345,7 +344,11 @@ class _Case:
         self.labels, self.matcher, self.index = labels, matcher, index
         self.texts, self.places = evidence.texts, evidence.items()
         found = evidence.measured(k.unit) if isinstance(k, Budget) else evidence.relevance
-        self.found, self.knows_words = found, _knows_words(matcher)
+        # One that asks for numbers, or about the shorter text, decides about a document alone.
+        self.knows_words = isinstance(matcher, CoverageMatcher) and not (
+            matcher.numbers or matcher.direction == "either"
+        )
+        self.found = found
         if self.knows_words and found.pieces is None:
             raise InvalidInput(
                 "",
@@ -356,7 +359,7 @@ class _Case:
             self.limit = found.prefix(k)
         else:
             self.limit = found.n_retrieved if k is None else np.full(found.n_queries, k)
-        self.are_ids = evidence.texts is not None and evidence.texts.reading is read_id
+        self.are_ids = self.texts is not None and self.texts.are_ids and not self.texts.were_saved
         self.facts = self._within_cutoff()
         lost = np.flatnonzero(self.facts.cause == "").tolist()
         self.lost = {item: words for item in lost if any(words := self._have_words(item))}
@@ -495,7 +498,7 @@ class _Case:
 
     def _compared(self, most_pairs: int) -> _Facts:
         """Return what the deeper lists and the index have of each alternative with words."""
-        if isinstance(self.texts, StoredTexts) and self.matcher._document_reading is not read_text:
+        if self.texts and self.texts.were_saved and self.matcher._document_reading is not read_text:
             raise InvalidInput(
                 "matcher",
                 f": the result was read from a file, which keeps texts, and "
@@ -826,16 +829,6 @@ def _batches(run: IntArray, n_chunks: int) -> Iterator[IntArray]:
         yield short[start : start + size]
 
 
-def _knows_words(matcher: Matcher) -> bool:
-    """Tell whether documents may hold an item together.
-
-    Those that ask for numbers, or about the shorter text, decide about a document alone.
-    """
-    if not isinstance(matcher, CoverageMatcher):
-        return False
-    return not (matcher.numbers or matcher.direction == "either")
-
-
 def _scores_pairs(matcher: Matcher) -> bool:
     """Tell whether a matcher looks at every pair, as neither keys nor runs of words need."""
     parts = getattr(matcher, "parts", None)
@@ -859,8 +852,7 @@ def _wordless(matcher: Matcher, documents: Sequence[DocumentLike]) -> list[bool]
 
 def _looked_up(texts: Texts, n_queries: int, index: Index) -> LookedUp:
     """Look the retrieved documents up in an index, each once; of very many, as many as it takes."""
-    # A string that is an id has no text.
-    are_ids = texts.reading is read_id or getattr(texts, "are_ids", False)
+    are_ids = texts.are_ids
     of_id: defaultdict[str | None, list[str]] = defaultdict(list)
     for one in index.documents:
         identity, text = _id_and_text(one, are_ids)

@@ -11,7 +11,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -203,11 +203,8 @@ class Diagnosis(Drawn):
         import pandas as pd
 
         names = [one.name for one in fields(DiagnosedItem)]
-        columns = {
-            name: pd.Series([getattr(i, name) for i in self.items], dtype=_TYPES.get(name, object))
-            for name in names
-        }
-        return pd.DataFrame(columns).rename(columns={"cause": "class"})
+        table = pd.DataFrame(map(astuple, self.items), columns=names, dtype=object)
+        return table.astype(_TYPES).rename(columns={"cause": "class"})
 
     @property
     def counts(self) -> dict[str, int]:

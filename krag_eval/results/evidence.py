@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -23,11 +23,11 @@ from krag_eval.documents import (
     AnyOf,
     DocumentLike,
     QuerySet,
-    Reading,
     id_of,
     is_blank,
     metadata_of,
     plain_value,
+    read_id,
     read_text,
     text_of,
 )
@@ -59,39 +59,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Texts:
-    """The texts of one query at a time."""
-
-    #: What the matcher looks at in a document: a string that is an id has no text to measure.
-    reading: Reading
-
-    def ground_truth(self, query: int) -> Sequence[Sequence[DocumentLike]]:
-        """Return the alternatives of each ground-truth item as documents; one for a plain one."""
-        raise NotImplementedError
-
-    def documents(self, query: int) -> Sequence[DocumentLike]:
-        """Return the predicted documents, best first."""
-        raise NotImplementedError
-
-    def all_predicted(self) -> list[str]:
-        """Return the text of every predicted document, by query, then rank."""
-        raise NotImplementedError
-
-    def actual(self, query: int) -> list[tuple[str, ...]]:
-        """Return the alternatives of each ground-truth item as listed; one for a plain one."""
-        return [tuple(map(text_of, item)) for item in self.ground_truth(query)]
-
-    def predicted(self, query: int) -> list[str]:
-        """Return the predicted texts, best first."""
-        return list(map(text_of, self.documents(query)))
-
-
 @dataclass(frozen=True, eq=False)
-class DocumentTexts(Texts):
-    """Texts in the user's own documents, read when asked for."""
+class Texts:
+    """The texts of the queries, read from their documents, one query at a time.
 
-    queries: QuerySet
-    reading: Reading = read_text
+    Attributes:
+        given: The documents, or what makes them when they are first asked for.
+        are_ids: Whether plain strings are ids, which have no length.
+        were_saved: Whether they were read from a file, which keeps of a document its text, its id
+            and what is short in its metadata.
+    """
+
+    given: QuerySet | Callable[[], QuerySet]
+    are_ids: bool = False
+    were_saved: bool = False
+
+    @cached_property
+    def queries(self) -> QuerySet:
+        """The documents."""
+        return self.given if isinstance(self.given, QuerySet) else self.given()
 
     def ground_truth(self, query: int) -> Sequence[Sequence[DocumentLike]]:
         """Return the alternatives of each ground-truth item as documents; one for a plain one."""
@@ -107,56 +93,15 @@ class DocumentTexts(Texts):
 
     def all_predicted(self) -> list[str]:
         """Return the text of every predicted document, by query, then rank."""
-        return self.queries.predicted_texts(self.reading)
+        return self.queries.predicted_texts(read_id if self.are_ids else read_text)
 
+    def actual(self, query: int) -> list[tuple[str, ...]]:
+        """Return the alternatives of each ground-truth item as listed; one for a plain one."""
+        return [tuple(map(text_of, item)) for item in self.ground_truth(query)]
 
-@dataclass(frozen=True, eq=False)
-class StoredTexts(Texts):
-    """Texts that were read from a file, each distinct one held once: all that was kept.
-
-    Attributes:
-        distinct: The texts.
-        actual_numbers: Per query and item, the positions of its alternatives among them.
-        predicted_numbers: Per query, the positions of its predicted documents.
-        are_ids: Whether the predicted ones are ids, which have no length.
-        described: Each distinct id and metadata of documents, as keys and values of a document.
-        actual_described, predicted_described: As the numbers of texts, the positions among these;
-            empty where nothing was kept but texts.
-    """
-
-    distinct: Sequence[str]
-    actual_numbers: Sequence[Sequence[Sequence[int]]]
-    predicted_numbers: Sequence[Sequence[int]]
-    are_ids: bool = False
-    described: Sequence[Mapping[str, Any]] = ()
-    actual_described: Sequence[Sequence[Sequence[int]]] = ()
-    predicted_described: Sequence[Sequence[int]] = ()
-    reading: Reading = read_text
-
-    def ground_truth(self, query: int) -> Sequence[Sequence[DocumentLike]]:
-        """Return the alternatives of each ground-truth item as documents; one for a plain one."""
-        described = (self.actual_described or self.actual_numbers)[query]
-        return list(map(self._documents, self.actual_numbers[query], described))
-
-    def documents(self, query: int) -> Sequence[DocumentLike]:
-        """Return the predicted documents, best first."""
-        described = (self.predicted_described or self.predicted_numbers)[query]
-        return self._documents(self.predicted_numbers[query], described)
-
-    def _documents(self, numbers: Sequence[int], described: Sequence[int]) -> list[DocumentLike]:
-        """Return documents; one that nothing is known of but its text is a text."""
-        texts = [self.distinct[i] for i in numbers]
-        if not self.described:
-            return list(texts)
-        return [
-            {"page_content": text, **self.described[i]} if self.described[i] else text
-            for text, i in zip(texts, described, strict=True)
-        ]
-
-    def all_predicted(self) -> list[str]:
-        """Return the text of every predicted document, by query, then rank."""
-        flat = chain.from_iterable(self.predicted_numbers)
-        return ["" if self.are_ids else self.distinct[i] for i in flat]
+    def predicted(self, query: int) -> list[str]:
+        """Return the predicted texts, best first."""
+        return list(map(text_of, self.documents(query)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -169,10 +169,10 @@ def _frame(
     """Return a table with a column per name told of any document; alternatives are joined."""
     import pandas as pd
 
-    columns = {
-        name: pd.Series([row[place] for row in rows], dtype=_TYPES.get(name, object))
-        for place, name in enumerate(names)
-    }
+    at = [getattr(one, "rank" if numbered == "rank" else "number") for one in things]
+    index = pd.Index(at, name=numbered, dtype=np.int64)
+    types = {name: kind for name, kind in _TYPES.items() if name in names}
+    table: pd.DataFrame = pd.DataFrame([*rows], index, [*names], dtype=object).astype(types)
     for name in dict.fromkeys(name for row in about for one in row for name, _ in one):
         values = [[dict(one).get(name) for one in row] for row in about]
         cells = [
@@ -180,9 +180,8 @@ def _frame(
             for row in values
         ]
         column = f"metadata:{name}" if name in names else name
-        columns[column] = pd.Series(cells, dtype=object)
-    at = [getattr(one, "rank" if numbered == "rank" else "number") for one in things]
-    return pd.DataFrame(columns).set_index(pd.Index(at, name=numbered, dtype=np.int64))
+        table[column] = pd.Series(cells, index, dtype=object)
+    return table
 
 
 def explained(
@@ -209,7 +208,10 @@ def explained(
         items=_with_near_misses(items, documents, evidence, position, held),
         n_seen=int(evidence.relevance.seen_within(k)[position]),
         by_runs=evidence.relevance.pieces is not None,
-        by_letters=_reads_letters(held),
+        by_letters=any(
+            getattr(part, "tokenizer", None) is letter_tokens
+            for part in getattr(held, "parts", (held,))
+        ),
         **known,
     )
 
@@ -224,13 +226,18 @@ def _with_near_misses(
     """Add to each item with nothing in common what that means, where the matcher is known."""
     if all(item.outcome != "nothing in common" for item in items):
         return items
+    find: Callable[[int, GroundTruthItem], NearMiss | None] = partial(
+        _keys_missed, matcher, documents
+    )
     if not documents:
-        find: Callable[[int, GroundTruthItem], NearMiss | None]
-        find = lambda _, __: NearMiss("nothing retrieved")  # noqa: E731
+        find = lambda *_: NearMiss("nothing retrieved")  # noqa: E731
     elif isinstance(matcher, CoverageMatcher):
-        find = _RunsMissed(matcher, evidence.of_query(position).pieces, documents).of
-    else:
-        find = partial(_keys_missed, matcher, documents)
+        words = [
+            (one.rank, set(matcher.tokenizer(one.text)))
+            for one in documents
+            if one.text is not None
+        ]
+        find = partial(_runs_missed, matcher, evidence.of_query(position).pieces, words)
     return tuple(
         replace(item, near=find(place, item)) if item.outcome == "nothing in common" else item
         for place, item in enumerate(items)
@@ -253,12 +260,6 @@ def _known_matcher(evidence: Evidence, position: int, signature: str) -> Matcher
         return matcher
     items = evidence.texts.ground_truth(position)
     return matcher._for_ground_truth([text_of(one) for several in items for one in several])
-
-
-def _reads_letters(matcher: Matcher | None) -> bool:
-    """Tell whether a matcher compares letters, whatever the spaces between them."""
-    parts = getattr(matcher, "parts", (matcher,))
-    return any(getattr(part, "tokenizer", None) is letter_tokens for part in parts)
 
 
 _KINDS: Mapping[type[Matcher], Literal["text", "contains", "id", "metadata"]] = {
@@ -330,48 +331,44 @@ def _difference(first: str, second: str) -> tuple[str, ...]:
     return next(filter(alike, several), ())
 
 
-class _RunsMissed:
-    """What documents have in common with items that they share no run of words with."""
+def _runs_missed(
+    matcher: CoverageMatcher,
+    pieces: Pieces | None,
+    documents: Sequence[tuple[int, set[str]]],
+    place: int,
+    item: GroundTruthItem,
+) -> NearMiss | None:
+    """Return what an item has in common with documents that it shares no run of words with.
 
-    def __init__(
-        self,
-        matcher: CoverageMatcher,
-        pieces: Pieces | None,
-        documents: Sequence[PredictedDocument],
-    ) -> None:
-        self.matcher, self.pieces = matcher, pieces
-        # Of a class of the user's own, nobody knows what a similarity of 0 means.
-        self.is_own = type(matcher).block_scorer is not CoverageMatcher.block_scorer
-        self.documents = [
-            (one.rank, set(self._tokens(one.text))) for one in documents if one.text is not None
-        ]
-
-    def _tokens(self, text: str) -> Sequence[str]:
-        return self.matcher.tokenizer(text)
-
-    def of(self, place: int, item: GroundTruthItem) -> NearMiss | None:
-        """Return what an item has in common with the documents; its place is among the items."""
-        if self.pieces is None or self.is_own:
-            return None
-        sizes = self.pieces.alternative_tokens[self.pieces.alternative_item == place]
-        run = min(self.matcher.min_run, int(sizes.max(initial=0)))
-        if run == 0:
-            return NearMiss("no words")
-        name = tokenizer_name(self.matcher.tokenizer, marked=False)
-        near = NearMiss(
-            "numbers" if self.matcher.numbers else "run",
-            run,
-            "characters" if name in _CHARACTERS else "words" if name in _WORDS else "tokens",
-        )
-        if item.alternatives is None:
-            return near
-        shared = [
-            (len(words & of_document), -rank, len(words))
-            for words in (set(self._tokens(text)) for text in item.alternatives)
-            for rank, of_document in self.documents
-        ]
-        most, rank, tokens = max(shared, key=lambda one: one[:2])
-        return replace(near, shared=most, tokens=tokens, rank=-rank if most else None)
+    Args:
+        matcher: The matcher.
+        pieces: How many words the items of the query have.
+        documents: The rank of each document, and its different words.
+        place: The item's place among those of the query.
+        item: The item.
+    """
+    # Of a class of the user's own, nobody knows what a similarity of 0 means.
+    if pieces is None or type(matcher).block_scorer is not CoverageMatcher.block_scorer:
+        return None
+    sizes = pieces.alternative_tokens[pieces.alternative_item == place]
+    run = min(matcher.min_run, int(sizes.max(initial=0)))
+    if run == 0:
+        return NearMiss("no words")
+    name = tokenizer_name(matcher.tokenizer, marked=False)
+    near = NearMiss(
+        "numbers" if matcher.numbers else "run",
+        run,
+        "characters" if name in _CHARACTERS else "words" if name in _WORDS else "tokens",
+    )
+    if item.alternatives is None:
+        return near
+    shared = [
+        (len(words & of_document), -rank, len(words))
+        for words in (set(matcher.tokenizer(text)) for text in item.alternatives)
+        for rank, of_document in documents
+    ]
+    most, rank, tokens = max(shared, key=lambda one: one[:2])
+    return replace(near, shared=most, tokens=tokens, rank=-rank if most else None)
 
 
 # Tokenizers that take a text apart into words.

@@ -332,12 +332,9 @@ class EvaluationResult(Shown):
         Raises:
             ValueError: If that cutoff was not evaluated.
         """
-        return self._per_query(self.evaluated_cutoff(k))
-
-    def _per_query(self, k: Cutoff) -> pd.DataFrame:
         import pandas as pd
 
-        table = self.tables[k]
+        table = self.tables[self.evaluated_cutoff(k)]
         shown = {name: table[name] for name in COUNT_COLUMNS}
         for name in self.keys:
             if name not in _HIDDEN_COLUMNS:
@@ -431,7 +428,7 @@ class EvaluationResult(Shown):
         share = covered / np.maximum(wanted, 1)
         order = np.lexsort((covered - wanted, table.get("ndcg", share), share))
         chosen = order[(self.counted & (statuses != STATUSES[0]))[order]][:n]
-        rows: pd.DataFrame = self._per_query(cutoff).iloc[chosen]
+        rows: pd.DataFrame = self.per_query(cutoff).iloc[chosen]
         rows.insert(0, "status", statuses[chosen])
         if self.evidence is not None and self.evidence.relevance.n_queries == self.n_queries:
             from krag_eval.results.evidence import worst_missed

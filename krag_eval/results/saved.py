@@ -17,6 +17,7 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,10 +27,19 @@ from numpy.typing import NDArray
 
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.documents import DocumentLike, Judged, id_of, is_tag, metadata_of
+from krag_eval.documents import (
+    AnyOf,
+    DocumentLike,
+    Judged,
+    Lists,
+    QuerySet,
+    id_of,
+    is_tag,
+    metadata_of,
+)
 from krag_eval.errors import InvalidInput, Place, clipped
 from krag_eval.matching.joins import Pieces
-from krag_eval.results.evidence import Evidence, StoredTexts, Texts
+from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import DIGEST, JudgedRows, RowsInMemory, checked_digests, rows_named
@@ -52,6 +62,8 @@ _HOW_TO_SAVE = "save one with to_json in Python, or with krag-eval evaluate … 
 Content: TypeAlias = dict[str, Any]
 _Ints: TypeAlias = NDArray[np.int64]
 _Path: TypeAlias = "str | os.PathLike[str]"
+#: Positions of texts and of descriptions, each by query.
+_Numbers: TypeAlias = tuple[list[Any], list[Any]]
 
 
 def write(path: _Path, result: EvaluationResult, *, texts: bool = False) -> None:
@@ -281,7 +293,10 @@ def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
     if rows.tags:
         content["tags"] = dict(rows.tags)
     if rows.judged is not None:
-        content["judged"] = _judged_content(rows.judged, evidence)
+        known = [list(map(int, flags)) for flags in rows.judged.known]
+        content["judged"] = rows.judged._asdict() | {"known": known}
+        if evidence is not None and (seen := evidence.relevance.looked_at) is not None:
+            content["judged"] |= {"number": seen.number, "others": seen.n_others}
     return content | {
         "per_query": {spelled(k): dict(table) for k, table in rows.tables.items()},
         "evidence": None if evidence is None else _evidence_content(evidence, rows.n_queries),
@@ -320,12 +335,6 @@ def _column(values: list[Any]) -> NDArray[Any]:
     if kinds <= {int}:
         return np.array(values, np.int64)
     return np.array([math.nan if value is None else value for value in values], np.float64)
-
-
-def _judged_content(judged: JudgedRows, evidence: Evidence | None) -> Content:
-    content = judged._asdict() | {"known": [list(map(int, flags)) for flags in judged.known]}
-    seen = None if evidence is None else evidence.relevance.looked_at
-    return content if seen is None else content | {"number": seen.number, "others": seen.n_others}
 
 
 def _judged(content: Content, n_queries: int) -> JudgedRows | None:
@@ -414,24 +423,24 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
     )
     if (ranks > retrieved[relevance.item_query[relevance.pair_item]]).any():
         raise ValueError("a rank lies beyond the retrieved documents")
-    texts = None if content["texts"] is None else _texts(content["texts"], relevance)
-    return Evidence(relevance, bool(kept["takes_threshold"]), texts)
+    evidence = Evidence(relevance, bool(kept["takes_threshold"]))
+    if content["texts"] is not None:
+        evidence = replace(evidence, texts=_texts(content["texts"], evidence))
+    return evidence
 
 
 def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
     tokens = _whole(kept["tokens"], n_alternatives)
     added, spans = _whole(kept["added"], len(tokens)), _whole(kept["spans"], len(tokens))
-    added_rank = _whole(kept["added_rank"], added, least=1)
-    span_rank = _whole(kept["span_rank"], spans, least=1)
     return Pieces(
         alternative_item=np.repeat(np.arange(len(n_alternatives)), n_alternatives),
         alternative_tokens=tokens,
         document_tokens=_whole(kept["document_tokens"], retrieved),
         added_alternative=np.repeat(np.arange(len(tokens)), added),
-        added_rank=added_rank,
+        added_rank=_whole(kept["added_rank"], added, least=1),
         added_tokens=_whole(kept["added_tokens"], added, least=1),
         span_alternative=np.repeat(np.arange(len(tokens)), spans),
-        span_rank=span_rank,
+        span_rank=_whole(kept["span_rank"], spans, least=1),
         span_start=_whole(kept["span_start"], spans),
         span_stop=_whole(kept["span_stop"], spans, least=1),
     )
@@ -528,34 +537,48 @@ def _description(document: DocumentLike) -> Content:
     return ({} if identity is None else {"id": identity}) | ({"metadata": short} if short else {})
 
 
-def _texts(kept: Content, found: Relevance) -> StoredTexts:
+def _texts(kept: Content, evidence: Evidence) -> Texts:
     """Return the texts, if every document and every item has one."""
     distinct, actual, predicted = _checked_numbers(kept)
-    listed = np.array(list(map(len, actual)), np.int64)
-    number = found.item_number
-    if number is None:
-        number = np.arange(len(found.item_query)) + 1
-        number -= np.searchsorted(found.item_query, found.item_query)
+    found = evidence.relevance
     if (
-        len(listed) != found.n_queries
+        len(actual) != found.n_queries
         or list(map(len, predicted)) != found.n_retrieved.tolist()
-        or (number > listed[found.item_query]).any()
+        or any(number > len(actual[query]) for query, number in evidence.items())
+        or not all(chain.from_iterable(actual))
         or not all(isinstance(text, str) for text in distinct)
     ):
         raise ValueError("its texts are not those of its documents")
-    texts = StoredTexts(distinct, actual, predicted, bool(kept.get("are_ids", False)))
-    if "described" not in kept:  # a later addition
-        return texts
-    described, items, documents = _checked_numbers(kept["described"])
+    # A later addition: what else is known of documents.
+    known = kept.get("described", kept | {"distinct": [{}] * len(distinct)})
+    described, items, documents = _checked_numbers(known)
     sizes, expected = (
         ([list(map(len, of_query)) for of_query in of_items], list(map(len, of_documents)))
         for of_items, of_documents in ((items, documents), (actual, predicted))
     )
     if sizes != expected or not all(map(_is_description, described)):
         raise ValueError("its ids and metadata are not those of its documents")
-    return replace(
-        texts, described=described, actual_described=items, predicted_described=documents
-    )
+    read = partial(_documents, distinct, described, (actual, items), (predicted, documents))
+    return Texts(read, bool(kept.get("are_ids", False)), were_saved=True)
+
+
+def _documents(
+    distinct: list[str], described: list[Content], items: _Numbers, documents: _Numbers
+) -> QuerySet:
+    """Return documents as they are compared, made of their texts and what else is known of them."""
+
+    @cache
+    def document(text: int, description: int) -> DocumentLike:
+        known = described[description]
+        return {"page_content": distinct[text], **known} if known else distinct[text]
+
+    def item(texts: list[int], descriptions: list[int]) -> DocumentLike | AnyOf:
+        alternatives = list(map(document, texts, descriptions))
+        return alternatives[0] if len(alternatives) == 1 else AnyOf(alternatives)
+
+    actual = Lists([list(map(item, *both)) for both in zip(*items, strict=True)])
+    predicted = Lists([list(map(document, *both)) for both in zip(*documents, strict=True)])
+    return QuerySet(actual, predicted, [*range(len(actual))])
 
 
 def _checked_numbers(kept: Content) -> tuple[list[Any], list[Any], list[Any]]:
@@ -569,10 +592,8 @@ def _checked_numbers(kept: Content) -> tuple[list[Any], list[Any], list[Any]]:
 
 
 def _is_description(one: Any) -> bool:
-    metadata = one.get("metadata", {})
     return (
         one.keys() <= {"id", "metadata"}
         and isinstance(one.get("id", ""), str)
-        and isinstance(metadata, dict)
-        and all(map(is_tag, metadata.values()))
+        and isinstance(one.get("metadata", {}), dict)
     )

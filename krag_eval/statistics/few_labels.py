@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from krag_eval import errors
 from krag_eval._doors import Shown
 from krag_eval._language import _
-from krag_eval.documents import DocumentLike, id_of, is_blank, read_id, read_text
+from krag_eval.documents import DocumentLike, id_of, is_blank, read_text
 from krag_eval.errors import InvalidInput, InvalidType, clipped, must, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
@@ -426,8 +426,7 @@ class _Facts(NamedTuple):
         if evidence is not None:
             counts[""] = evidence.relevance.n_retrieved[at][:, np.newaxis]
             if (known := evidence.texts) is not None:
-                are_ids = known.reading is read_id or getattr(known, "are_ids", False)
-                texts = [[_names(one, are_ids) for one in known.documents(i)] for i in at]
+                texts = [[_names(one, known.are_ids) for one in known.documents(i)] for i in at]
         return cls(counts, texts, keys, _truth(result, labels))
 
 

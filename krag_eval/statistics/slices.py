@@ -25,11 +25,10 @@ from krag_eval import errors
 from krag_eval._doors import Shown, draw, page_of
 from krag_eval._io import replacing
 from krag_eval._language import N_, Language, _, speaking, spoken
-from krag_eval.documents import Tag, read_id
+from krag_eval.documents import Tag
 from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
 from krag_eval.matching.tokenizers import ByScript
 from krag_eval.results.diagnosis import Diagnosis, told_apart_by, within
-from krag_eval.results.evidence import DocumentTexts
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.averages import DEFINED, Average
@@ -593,11 +592,7 @@ def _golden_lengths(result: EvaluationResult) -> Sequence[Tag]:
     """
     evidence = result.evidence
     texts = None if evidence is None else evidence.texts
-    are_ids = (
-        isinstance(texts, DocumentTexts)
-        and texts.reading is read_id
-        and texts.queries.texts_only[0]
-    )
+    are_ids = texts and texts.are_ids and texts.queries.texts_only[0] and not texts.were_saved
     if evidence is None or texts is None or are_ids:
         problem = ": 'golden_length' looks at texts of the ground truth, which are not kept here"
         fix = "evaluate in memory; to save it, to_json(path, texts=True)"
