@@ -14,6 +14,7 @@ from krag_eval._language import _, language
 from krag_eval._text import fitted, visible
 from krag_eval.errors import InvalidType, clipped, text as checked_text
 from krag_eval.plotting import styling
+from krag_eval.plotting.forest import MOST_ROWS, slice_forest
 from krag_eval.presenting import numbers
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
 
@@ -73,6 +74,13 @@ def picture(
 ) -> str:
     """Draw for a page."""
     return styling.inline_svg(lambda ax: draw(*of, ax=ax, **how), name, size=size)
+
+
+def slice_picture(sliced: Slices | SlicedComparison, place: int, width: float) -> str:
+    """Draw the first metric of slices, a row each."""
+    n_rows = sum(row.metric == sliced.metrics[0] for row in sliced.rows)
+    size = width, 1.5 + 0.34 * min(n_rows, MOST_ROWS)
+    return picture(f"slices{place}", size, slice_forest, sliced)
 
 
 def _harmless(value: Any) -> Any:

@@ -181,8 +181,8 @@ class TestMetricBars:
         other = interval_table(evaluated(k=1), 0.1, 0.1)
         with pytest.raises(InvalidInput, match=r"intervals have no row 'hit_rate@2'; compute them"):
             metric_bars(evaluated(), intervals=other)
-        with pytest.raises(InvalidType, match=r"intervals must be what .* got dict"):
-            metric_bars(evaluated(), intervals={})  # type: ignore[arg-type]
+        with pytest.raises(InvalidType, match=r"intervals must be what .* got list"):
+            metric_bars(evaluated(), intervals=[])  # type: ignore[arg-type]
         assert not pyplot.get_fignums()
 
     def test_rejections_are_told_in_the_caption(self) -> None:

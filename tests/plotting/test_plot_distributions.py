@@ -35,7 +35,7 @@ class TestMetricDistribution:
     def test_bars_say_how_many(self) -> None:
         """Those that are not empty; the average is told as the result has it."""
         told = [text.get_text() for text in metric_distribution(evaluated(), "recall@2").texts]
-        assert sorted(told) == ["1", "1", "Macro recall = 0.58"]
+        assert sorted(filter(None, told)) == ["1", "1", "Macro recall = 0.58"]
 
     def test_the_average_is_marked(self) -> None:
         """Where it stands."""
