@@ -195,10 +195,7 @@ def _errors(
     return below, above
 
 
-@spoken
-def diagnosis_waterfall(
-    diagnosis: Diagnosis, ax: Axes | None = None, *, language: Language | None = None
-) -> Axes:
+def diagnosis_waterfall(diagnosis: Diagnosis, ax: Axes | None = None) -> Axes:
     """Draw what recall would be with one cause of misses after the other removed.
 
     The first bar is what is found; every other one begins where the one above it ends, and the last
@@ -207,7 +204,6 @@ def diagnosis_waterfall(
     Args:
         diagnosis: What ``result.diagnose`` returned.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.

@@ -877,10 +877,7 @@ def _span(
     return centre - half, centre + half
 
 
-@spoken
-def calibration_curve(
-    calibration: Calibration, ax: Axes | None = None, *, language: Language | None = None
-) -> Axes:
+def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     """Draw precision, recall and F1 of a matcher's decision against its threshold.
 
     The best threshold is marked with a line, its confidence interval with a band; where thresholds
@@ -889,7 +886,6 @@ def calibration_curve(
     Args:
         calibration: What ``calibrate`` returned.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
@@ -924,10 +920,7 @@ def calibration_curve(
     return styling.with_legend(ax, title, columns=3)
 
 
-@spoken
-def planning_curve(
-    plan: QuestionPlan, ax: Axes | None = None, *, language: Language | None = None
-) -> Axes:
+def planning_curve(plan: QuestionPlan, ax: Axes | None = None) -> Axes:
     """Draw the difference that can be shown against the number of questions.
 
     The pilot is a hollow point, what the plan asks for a filled one.
@@ -935,7 +928,6 @@ def planning_curve(
     Args:
         plan: What ``plan_questions`` returned.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
@@ -966,10 +958,7 @@ def planning_curve(
     return styling.with_legend(ax, title)
 
 
-@spoken
-def history_curves(
-    history: History, ax: Axes | None = None, *, language: Language | None = None
-) -> Axes:
+def history_curves(history: History, ax: Axes | None = None) -> Axes:
     """Draw averages from run to run with their intervals, named and numbered at the last one.
 
     Runs stand at even distances, the oldest first. Between two that cannot be compared, because
@@ -978,7 +967,6 @@ def history_curves(
     Args:
         history: What ``History.of`` returned; its ``metrics`` are drawn.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.

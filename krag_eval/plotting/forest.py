@@ -237,13 +237,8 @@ def _name_sides(ax: Axes, comparison: Comparison, *, lower: bool) -> None:
                     color=colour)  # fmt: skip
 
 
-@spoken
 def slice_forest(
-    slices: Slices | SlicedComparison,
-    metric: str | None = None,
-    ax: Axes | None = None,
-    *,
-    language: Language | None = None,
+    slices: Slices | SlicedComparison, metric: str | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw one metric of slices with its intervals, one row per slice.
 
@@ -256,7 +251,6 @@ def slice_forest(
         slices: What ``result.by`` or ``comparison.by`` returned.
         metric: One of its metrics; the first if not given.
         ax: Where to draw; a new figure, as tall as the rows need, if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved. Rows beyond the first 60 are counted below.

@@ -301,8 +301,8 @@ def test_more_slices_than_fit_are_counted() -> None:
 def test_slices_in_korean() -> None:
     """The words, and the names of built-in tags; on axes of one's own."""
     ax = pyplot.figure().subplots()
-    assert slice_forest(sliced(WIKI), ax=ax, language="ko") is ax
-    built_in = slice_forest(replace(sliced(WIKI), tag="items", about="…"), language="ko")
+    assert sliced(WIKI).plot(ax=ax, language="ko") is ax
+    built_in = replace(sliced(WIKI), tag="items", about="…").plot(language="ko")
     assert ax.get_title(loc="left") == "corpus별 MRR, k = 5 (질문 90개)"
     assert built_in.get_title(loc="left") == "정답 항목 수별 MRR, k = 5 (질문 90개)"
     for tag in (*BUILT_IN_TAGS, DIAGNOSED):
@@ -317,6 +317,6 @@ def test_slices_in_korean() -> None:
 def test_slices_by_a_diagnosis(language: Language, title: str, label: str) -> None:
     """Classes have labels in pictures; what has none keeps its own."""
     rows = replace(WIKI, slice="cut_apart"), replace(WIKI, slice="(no diagnosis)")
-    ax = slice_forest(replace(sliced(*rows), tag=DIAGNOSED, about="…"), language=language)
+    ax = replace(sliced(*rows), tag=DIAGNOSED, about="…").plot(language=language)
     assert ax.get_title(loc="left") == title
     assert [one.get_text() for one in ax.get_yticklabels()] == [label, "(no diagnosis)"]

@@ -88,10 +88,10 @@ def pictures(language: Any = "en") -> dict[str, Callable[[Axes], object]]:
         "queries": lambda ax: plotting.metric_distribution(result, "recall@2", ax, **told),
         "ranks": lambda ax: plotting.first_rank_bars(result, ax, **told),
         "forest": lambda ax: plotting.comparison_forest(compared, ax, **told),
-        "history": lambda ax: plotting.history_curves(history, ax, **told),
-        "planning": lambda ax: plotting.planning_curve(plan, ax, **told),
-        "slices": lambda ax: plotting.slice_forest(slices, ax=ax, **told),
-        "waterfall": lambda ax: plotting.diagnosis_waterfall(diagnosis, ax, **told),
+        "history": lambda ax: history.plot(ax, **told),
+        "planning": lambda ax: plan.plot(ax, **told),
+        "slices": lambda ax: slices.plot(ax=ax, **told),
+        "waterfall": lambda ax: diagnosis.plot(ax, **told),
     }
 
 
