@@ -61,7 +61,7 @@ def metric_distribution(
     ax = styling.axes(ax)
     key = result.keys[column]
     _draw_histogram(ax, defined, styling.looks_of([key])[0].colour)
-    name = styling.metric_label(column, result)
+    name = styling.column_label(column, result)
     _mark_average(ax, result, column, k)
     queries = styling.queries_of(result)
     undefined = result.n_counted - len(defined)

@@ -417,6 +417,12 @@ def metric_label(key: str, result: EvaluationResult | None = None) -> str:
     return fitted(label_of(key, metrics) or key, _WIDTH)
 
 
+def column_label(column: str, result: EvaluationResult) -> str:
+    """Return the name of a value per query; one without a label has that of its average."""
+    label = metric_label(column, result)
+    return metric_label(result.keys[column], result) if label == column else label
+
+
 def average_name(average: str, result: EvaluationResult | None = None) -> str:
     """Return the name of an average at its cutoff; what has no cutoff is no average.
 

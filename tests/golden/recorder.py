@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from golden import inputs, refused, shell_cases, wrong_calls
+from golden import inputs, plots, refused, shell_cases, wrong_calls
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "ko")
@@ -203,6 +203,12 @@ def of_numbers() -> dict[str, str]:
     return found
 
 
+def of_plots(language: str) -> dict[str, str]:
+    """Draw every kind of picture: what is on its axes."""
+    with settled(language):
+        return {name: plots.told(name) for name in plots.CASES}
+
+
 #: Golden file -> what makes it.
 FILES: dict[str, Callable[[], dict[str, str]]] = {
     **{f"shell.{one}.txt": lambda one=one: of_shell(one) for one in LANGUAGES},
@@ -210,6 +216,7 @@ FILES: dict[str, Callable[[], dict[str, str]]] = {
     "refusals.txt": of_refusals,
     **{f"refused/{one}.txt": lambda one=one: of_wrong_calls(one) for one in refused.ROOMS},
     "numbers.txt": of_numbers,
+    **{f"plots.{one}.txt": lambda one=one: of_plots(one) for one in LANGUAGES},
 }
 _HEAD = "=" * 12 + " "
 
