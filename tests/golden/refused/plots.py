@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from golden import pages
+from golden.pages import of_three
 from golden.plot_samples import (
     BETTER,
     WIKI,
@@ -43,6 +45,16 @@ _WORDS, _BOTH = in_chunks("small"), in_chunks("small", ["5w", "10w", "9c"])
 _BY_LETTERS, _BY_LENGTH = (
     in_chunks("small", ["5t", "10t"], length=length) for length in (letters, str.__len__)
 )
+
+_TAGGED = pages.sliced()
+_PAIR = pages.compared({"a": _TAGGED, "b": _TAGGED}, "mrr@1")
+_OTHERS = {
+    "labels": of_three(queries=["a", "c"]),
+    "items": pages.evaluated([["one"], ["two"]], [["x"], ["x"]], 1, queries=["a", "b"]),
+    "queries": pages.evaluated(
+        [["one"], ["two", "x"], ["c"]], [["x"]] * 3, 1, queries=["a", "b", "c"]
+    ),
+}
 
 CALLS: dict[str, Callable[[], Any]] = {
     **{f"{name} of a {kind}": lambda draw=draw, given=given: draw(given)
@@ -105,5 +117,18 @@ CALLS: dict[str, Callable[[], Any]] = {
     "slices by a metric that is not there": lambda: plotting.slice_forest(sliced(WIKI), "map"),
     "a picture as GIF": lambda: plotting.save_plot("chart.gif", lambda ax: None),
     "a page of text": lambda: write_report("page", "report.html"),
+    **{f"a page by {by}": lambda by=by: write_report(_TAGGED, "report.html", by=by)
+       for by in ("nothing", ["corpus", "nothing"], 5, [5], ("",), "diagnosis")},
+    **{f"a page of a comparison by {by}": lambda by=by: write_report(_PAIR, "report.html", by=by)
+       for by in ("nothing", 5, [5], ("",))},
+    "a page at another k": lambda: write_report(_TAGGED, "report.html", k=7),
+    "a page of -1 queries": lambda: write_report(_TAGGED, "report.html", n_queries=-1),
+    "a page of a comparison of -1 queries": lambda: write_report(
+        _PAIR, "report.html", n_queries=-1),
+    "a page with a diagnosis that is none": lambda: write_report(
+        _TAGGED, "report.html", diagnosis=["a"]),
+    **{f"a page with a diagnosis of other {what}": lambda other=other: write_report(
+           of_three(queries=["a", "b"]), "report.html", diagnosis=other.diagnose(["x"], k=1))
+       for what, other in _OTHERS.items()},
     "a page as PDF": lambda: write_report(BETTER, "report.pdf"),
 }  # fmt: skip
