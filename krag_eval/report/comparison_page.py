@@ -15,7 +15,7 @@ import numpy as np
 from krag_eval import plotting
 from krag_eval._language import _, pgettext
 from krag_eval._text import fitted
-from krag_eval.errors import muted, whole
+from krag_eval.errors import whole
 from krag_eval.plotting.styling import (
     MOST_LINES,
     at_cutoff,
@@ -33,7 +33,15 @@ from krag_eval.presenting.comparison import (
 )
 from krag_eval.presenting.numbers import p_value, percent, rounded, short, span
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
-from krag_eval.report.rendering import NAME, checked_tags, named, picture, slice_picture, units_of
+from krag_eval.report.rendering import (
+    NAME,
+    checked_tags,
+    named,
+    picture,
+    slice_picture,
+    sliced_by,
+    units_of,
+)
 from krag_eval.results.latency import told_failed
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.statistics.comparison import Comparison, told_left_out
@@ -72,7 +80,7 @@ def comparison_page(
     assert comparison is not None
     level = comparison.level
     n_queries = whole("n_queries", 10 if n_queries is None else n_queries, 0)
-    sliced = [_sliced(comparison, tag) for tag in checked_tags(by)]
+    sliced = [sliced_by(comparison.by, tag) for tag in checked_tags(by)]
     without = [one for one in comparison.compared if _explaining(comparison, one) is None]
     chosen = {"baseline": comparison.baseline, "clusters": comparison.clusters}
     drawn = {"n_resamples": comparison.n_resamples, "seed": comparison.seed} | chosen
@@ -261,11 +269,6 @@ def _outcomes(b: str) -> Column:
         return " / ".join(map(str, counts)) if any(counts) else None
 
     return Column(_("{b}: wins / ties / losses").format(b=b), told)
-
-
-def _sliced(comparison: Comparison, tag: str) -> SlicedComparison:
-    with muted():  # the page has the notes
-        return comparison.by(tag)
 
 
 def _slices(sliced: SlicedComparison, pair: tuple[str, str], comparison: Comparison) -> Table:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from krag_eval import plotting
 from krag_eval._language import _
 from krag_eval._text import fitted
-from krag_eval.errors import InvalidInput, muted, whole
+from krag_eval.errors import muted, whole
 from krag_eval.plotting.forest import MOST_ROWS
 from krag_eval.plotting.styling import (
     at_cutoff,
-    labelled,
     metric_label,
     number_of_queries,
     tag_name,
@@ -31,6 +30,7 @@ from krag_eval.report.rendering import (
     named,
     picture,
     slice_picture,
+    sliced_by,
     units_of,
 )
 from krag_eval.results.diagnosis import Diagnosis
@@ -201,18 +201,9 @@ def _diagnosed(diagnosis: Diagnosis) -> dict[str, Any]:
 def _slices(
     result: EvaluationResult, tag: str, cutoff: Cutoff, diagnosis: Diagnosis | None
 ) -> Slices:
-    """Return the slices by a tag; the queries' own tag of a name comes first.
-
-    Raises:
-        InvalidInput: If there is no such tag, or slices need what the result does not hold.
-    """
+    """Return the slices by a tag; the queries' own tag of a name comes first."""
     of_classes = diagnosis if tag == DIAGNOSED and tag not in result.tags else None
-    try:
-        with muted():  # the page says itself that they are too many
-            return labelled(result.by(tag, cutoff, diagnosis=of_classes))
-    except InvalidInput as error:
-        argument = "by" if error.argument == "tag" else error.argument
-        raise type(error)(argument, error.problem, error.fix) from None
+    return sliced_by(result.by, tag, cutoff, diagnosis=of_classes)
 
 
 def _slice_tables(slices: Slices) -> dict[str, Table]:

@@ -128,7 +128,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a page with a diagnosis that is none": lambda: write_report(
         _TAGGED, "report.html", diagnosis=["a"]),
     **{f"a page with a diagnosis of other {what}": lambda other=other: write_report(
-           of_three(queries=["a", "b"]), "report.html", diagnosis=other.diagnose(["x"], k=1))
+           of_three(queries=["a", "b"]), "report.html", diagnosis=other.diagnose(k=1))
        for what, other in _OTHERS.items()},
     "a page as PDF": lambda: write_report(BETTER, "report.pdf"),
 }  # fmt: skip
