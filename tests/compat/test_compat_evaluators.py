@@ -115,7 +115,10 @@ def test_a_subclass_decides_by_its_own_text_match() -> None:
 
 
 def test_all_metrics_as_text() -> None:
-    """The lines of krag, with None where there is no cutoff."""
+    """The lines of krag, with None where there is no cutoff.
+
+    nDCG is (1 + 1/log2(3)) / 2: the first query is perfect, the second has its one hit at rank 2.
+    """
     evaluator = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, averaging_method="macro")
     assert evaluator.get_metrics_by_averaging_method().splitlines() == [
         "Hit Rate @None: {'hit_rate': 0.5}",
