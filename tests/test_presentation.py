@@ -7,6 +7,7 @@ import unicodedata
 from html.parser import HTMLParser
 
 import pytest
+from golden import explanations
 from hypothesis import given, settings, strategies as st
 from reference import TableMatcher, no_advice
 
@@ -177,65 +178,15 @@ def test_any_text_keeps_to_its_place(text, width):
     assert Tags(explanation.to_html()).open == []
 
 
-def test_text_tells_what_became_of_each_document_and_each_item():
-    """First, repeat, not relevant but close, too late; found, missed by so much, nothing."""
-    table = {("a", "p"): 0.75, ("a", "q"): 0.5, ("b", "r"): 0.375, ("c", "s"): 1.0}
-    result = OfflineRetrievalEvaluator(
-        [["a", "b", "c", "d"]], [["p", "q", "r", "s", "t"]], TableMatcher(table), queries=["What?"]
-    ).evaluate([3])
-    shown = result.explain("What?").to_text(80)
-    assert shown.startswith(
-        "Query 0: What?\npartial: 1 of 4 items found within the first 3; documents retrieved: 5\n"
-    )
-    assert re.findall("^[1-5] .*", shown, re.MULTILINE) == [
-        "1      0.7500       first to cover item 1",
-        "2      0.5000       repeat of item 1",
-        "3      0.3750       not relevant, closest to item 2",
-        "4      1.0000       beyond the cutoff, matches item 3",
-        "5      0.0000       not relevant: t",
-        "1      1       found at rank 1",
-        "2      1       missed by 0.1250; nearest: rank 3, similarity 0.3750",
-        "3      1       missed; found at rank 4, beyond the cutoff",
-        "4      1       missed; nothing in common with any predicted document",
-    ]
-    assert re.findall("^ +([a-z])$", shown, re.MULTILINE) == [*"pqrsabcd"]
-
-
-def collapsed(**options):
-    """Explain a query whose first and last documents matter, at cutoff 3."""
-    long = " ".join(f"word{i}" for i in range(60))
-    table = {("a", "p"): 1.0, ("b", "q"): 0.25, ("a", "late"): 1.0}
-    described = {"page_content": long, "id": "x1"}
-    result = OfflineRetrievalEvaluator(
-        [["a", "b"]], [["p", described, "x", "q", "late"]], TableMatcher(table)
-    ).evaluate(3)
-    return result.explain(0, **options)
-
-
-def test_documents_that_no_outcome_rests_on_take_a_line():
-    """What matched nothing and came nearest to nothing, or repeats an item beyond the cutoff."""
-    lines = collapsed().to_text(80).split("\n")
-    start = lines.index("Predicted documents") + 3
-    assert lines[start : start + 7] == [
-        "1      1.0000       first to cover item 1",
-        "                    p",
-        "2      0.0000       not relevant [id x1]: word0 word1 word2 word3 word4 word5…",
-        "3      0.0000       not relevant: x",
-        "4      0.2500       not relevant, closest to item 2",
-        "                    q",
-        "5      1.0000       beyond the cutoff, matches item 1: late",
-    ]
-    assert "Documents that no outcome rests on are cut" in "\n".join(lines)
-
-
 def test_a_full_explanation_has_every_text_whole():
     """In lines of the width that was asked for; asked once, or when it is shown."""
-    for shown in (collapsed(full=True).to_text(50), collapsed().to_text(50, full=True)):
-        assert "no outcome rests" not in shown
+    folded, full = (explanations.CASES[f"{one}"]() for one in
+                    ("what no outcome rests on", "every text whole"))  # fmt: skip
+    for shown in (full.to_text(50), folded.to_text(50, full=True)):
         assert " ".join(f"word{i}" for i in range(60)) in " ".join(shown.split())
         assert max(map(width_of, shown.split("\n"))) <= 50
-    assert "word59" in collapsed(full=True)._repr_html_()
-    assert "word59" not in collapsed().to_html()
+    assert "word59" in full._repr_html_()
+    assert "word59" not in folded.to_html()
 
 
 def test_a_full_explanation_leaves_out_no_document_item_or_alternative():
@@ -251,31 +202,8 @@ def test_a_full_explanation_leaves_out_no_document_item_or_alternative():
 
 
 def test_ids_and_metadata_stand_beside_what_is_told():
-    """In brackets."""
-    document = {"page_content": "a b c", "id": "c1", "metadata": {"source": "guide.pdf"}}
-    explanation = OfflineRetrievalEvaluator([["a b c"]], [[document]]).evaluate(1).explain(0)
-    assert "first to cover item 1 [id c1, source guide.pdf]" in explanation.to_text()
-    assert "[id c1, source guide.pdf]" in Tags(explanation.to_html()).text
-
-
-def test_text_marks_where_texts_agree():
-    """With guillemets, since a terminal may show nothing else."""
-    assert f"{20 * ' '}«a b c»" in explained("a b c").to_text().split("\n")
-
-
-def test_a_document_that_covers_and_repeats_says_both():
-    """Item 2 first, item 1 again."""
-    table = {("a", "p"): 1.0, ("a", "q"): 1.0, ("b", "q"): 1.0}
-    result = OfflineRetrievalEvaluator([["a", "b"]], [["p", "q"]], TableMatcher(table)).evaluate(2)
-    assert "first to cover item 2, repeat of item 1" in str(result.explain(0))
-
-
-def test_right_to_left_text_cannot_move_what_stands_beside_it():
-    """It is isolated; other text is left alone."""
-    shown = explained("שלום לכולם היום", label="שאלה").to_text()
-    assert "\u2068«שלום לכולם היום»\u2069" in shown
-    assert shown.startswith("\u2068Query 0: שאלה\u2069\n")
-    assert "\u2068" not in explained("도서관은 오전 9시에").to_text()
+    page = Tags(explanations.CASES["ids and metadata"]().to_html())
+    assert "[id c1, source guide.pdf]" in page.text
 
 
 def test_hangul_takes_two_columns():
@@ -283,60 +211,6 @@ def test_hangul_takes_two_columns():
     assert width_of("한글 ab") == 7
     assert width_of(unicodedata.normalize("NFD", "한글")) == 4
     assert width_of("e\u0301") == 1
-
-
-@pytest.mark.parametrize(
-    ("actual", "said"),
-    [
-        ([f"t{i}" for i in range(300)], ["… and 279 more items, not shown"]),
-        ([AnyOf([f"alternative {i}" for i in range(10)]), "t299"],
-         ["(… and 4 more alternatives)", "(any of 10)"]),
-        ([AnyOf(list("abcdef")), "t299"], []),
-    ],
-    ids=["items", "alternatives", "six alternatives"],
-)  # fmt: skip
-def test_many_are_not_all_shown(actual, said):
-    """As many as can be looked at; none is lost."""
-    with no_advice():
-        explanation = OfflineRetrievalEvaluator([actual], [["t299"]]).evaluate(1).explain(0)
-    shown = str(explanation)
-    assert [one for one in said if one not in shown] == []
-    assert ("more" in shown) == bool(said)
-    assert "any of 1)" not in shown
-    assert len(explanation.ground_truth) == len(actual)
-
-
-def test_many_documents_are_not_all_shown():
-    """The first twenty, and of the others those that an item speaks of."""
-    predicted = [f"p{rank}" for rank in range(1, 501)]
-    table = {("a", "p400"): 1.0, ("b", "p450"): 0.25}
-    result = OfflineRetrievalEvaluator([["a", "b"]], [predicted], TableMatcher(table)).evaluate(5)
-    shown = str(result.explain(0))
-    ranks = [int(line.split()[0]) for line in shown.split("\n") if re.match(r"\d+ +\d\.", line)]
-    assert ranks == [*range(1, 21), 400, 450]
-    assert "… and 478 more predicted documents, not shown" in shown
-
-
-@pytest.mark.parametrize(
-    ("actual", "predicted", "options", "said", "heading"),
-    [
-        (["a"], [], {}, "nothing retrieved: 0 of 1 items found; documents retrieved: 0",
-         "Predicted documents"),
-        ([], ["b"], {"no_ground_truth": "skip"},
-         "no ground truth: nothing should be retrieved; documents retrieved: 1", "Ground truth"),
-        (["a"], ["  "], {}, "(blank)", "no such heading"),
-        (["a"], ["a", "a"], {"conventions": "credit=every"},
-         "credit=every, repeats are rewarded too", "no such heading"),
-    ],
-    ids=["nothing retrieved", "no ground truth", "a blank text", "rewarded repeats"],
-)  # fmt: skip
-def test_what_is_not_there_is_said(actual, predicted, options, said, heading):
-    """An empty table, or an empty line, would say nothing."""
-    with no_advice():
-        made = OfflineRetrievalEvaluator([["a"], actual], [["a"], predicted], **options)
-        shown = str(made.evaluate(2).explain(1))
-    assert said in shown
-    assert heading not in shown
 
 
 # --- clipping --------------------------------------------------------------------------------
@@ -436,7 +310,7 @@ def test_what_would_act_is_spelled_out(text, shown):
         ("도서관은 오전 9시에 문을 엽니다.", "우리 도서관은 오전 9시에 문을 닫습니다",
          ["도서관은 오전 9시에 문을"]),
         ("図書館は九時に開く", "図書館は十時に開く", ["図書館は", "時に開く"]),
-        *((first, second, []) for first, second in (("", "a"), ("a", ""), ("!!!", "???"), ("a", "b"))),
+        ("", "a", []), ("a", "", []), ("!!!", "???", []), ("a", "b", []),
     ],
 )  # fmt: skip
 def test_where_two_texts_agree(text, other, marked):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from golden import inputs, pages, plots, refused, shell_cases, wrong_calls
+from golden import explanations, inputs, pages, plots, refused, shell_cases, wrong_calls
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "ko")
@@ -209,6 +209,12 @@ def of_plots(language: str) -> dict[str, str]:
         return {name: plots.told(name) for name in plots.CASES}
 
 
+def of_explanations(language: str) -> dict[str, str]:
+    """Explain what there is to explain, in lines of text."""
+    with settled(language):
+        return {name: explanations.told(name) for name in explanations.CASES}
+
+
 def of_pages(language: str) -> dict[str, str]:
     """Write every kind of page: its text, and in English the titles of its pictures."""
     is_english = language == "en"
@@ -224,6 +230,7 @@ FILES: dict[str, Callable[[], dict[str, str]]] = {
     "refusals.txt": of_refusals,
     **{f"refused/{one}.txt": lambda one=one: of_wrong_calls(one) for one in refused.ROOMS},
     "numbers.txt": of_numbers,
+    **{f"explanations.{one}.txt": lambda one=one: of_explanations(one) for one in LANGUAGES},
     **{f"pages.{one}.txt": lambda one=one: of_pages(one) for one in LANGUAGES},
     **{f"plots.{one}.txt": lambda one=one: of_plots(one) for one in LANGUAGES},
 }
