@@ -7,10 +7,11 @@ import unicodedata
 from html.parser import HTMLParser
 
 import pytest
+from golden import explanations
 from hypothesis import given, settings, strategies as st
 from reference import TableMatcher, no_advice
 
-from krag_eval import AnyOf, Conventions, KragEvalWarning, OfflineRetrievalEvaluator
+from krag_eval import AnyOf, OfflineRetrievalEvaluator
 from krag_eval._text import EXAMINED, Excerpt, agreement, fitted, visible, width_of
 
 HOSTILE = {
@@ -88,34 +89,17 @@ def balanced(text):
 
 
 @hostile
-def test_html_holds_no_tag_of_a_text(text):
-    """Only those of the layout, all of them closed; nothing runs."""
-    page = Tags(explained(text, label=text).to_html())
+def test_html_does_nothing_but_show(text):
+    """No tag but those of the layout, all closed; what would act is spelled out; it stays small."""
+    source = explained(text, label=text).to_html()
+    page = Tags(source)
     allowed = {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "mark", "small"}
     assert set(page.tags) <= allowed
     assert page.attributes <= {"style", "dir"}
     assert page.open == []
-
-
-@hostile
-def test_html_holds_nothing_that_acts_instead_of_showing(text):
-    """Bidi controls, control characters and halves of characters are spelled out."""
-    page = explained(text, label=text).to_html()
-    assert not set(page) & set(BIDI)
-    assert not re.search("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]", page)
-    page.encode("utf-8")
-
-
-@hostile
-def test_html_stays_small(text):
-    """Whatever the size of a text."""
-    assert len(explained(text, label=text).to_html()) < 30_000
-
-
-def test_html_is_what_a_notebook_shows():
-    """Without being asked."""
-    explanation = explained("a b c")
-    assert explanation._repr_html_() == explanation.to_html()
+    assert not set(source) & set(BIDI)
+    assert not re.search("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]", source)
+    assert len(source.encode("utf-8")) < 30_000
 
 
 def test_html_escapes_a_text_so_that_it_can_be_read():
@@ -139,62 +123,47 @@ def test_html_shows_korean_composed():
     assert "도서관은 오전 9시에 문을 엽니다" in Tags(explained(text).to_html()).text
 
 
-def test_html_highlights_where_ground_truth_and_prediction_agree():
-    """In both, and nowhere else."""
-    golden = "books may be kept for four weeks"
-    chunk = "Opening hours vary. Books may be kept for four weeks, films for one."
-    matcher = TableMatcher({(golden, chunk): 0.9})
-    result = OfflineRetrievalEvaluator([[golden]], [[chunk, "films for one"]], matcher).evaluate(5)
-    page = result.explain(0).to_html()
-    marked = re.findall("<mark[^>]*>([^<]*)</mark>", page)
-    assert marked == ["Books may be kept for four weeks", "books may be kept for four weeks"]
-
-
-def test_html_highlights_the_nearest_miss():
-    """So that one sees what it lacked."""
-    golden, chunk = "kept for four weeks at most", "they are kept for four days"
-    matcher = TableMatcher({(golden, chunk): 0.4})
+@pytest.mark.parametrize(
+    ("golden", "chunk", "similarity", "marked"),
+    [
+        ("books may be kept for four weeks",
+         "Opening hours vary. Books may be kept for four weeks, films for one.", 0.9,
+         ["Books may be kept for four weeks", "books may be kept for four weeks"]),
+        ("kept for four weeks at most", "they are kept for four days", 0.4, ["kept for four"] * 2),
+    ],
+    ids=["a match", "a near miss"],
+)  # fmt: skip
+def test_html_highlights_where_texts_agree(golden, chunk, similarity, marked):
+    """In both, and nowhere else; of a near miss, so that one sees what it lacked."""
+    matcher = TableMatcher({(golden, chunk): similarity})
     with no_advice():
-        result = OfflineRetrievalEvaluator([[golden]], [[chunk]], matcher).evaluate(5)
-    marked = re.findall("<mark[^>]*>([^<]*)</mark>", result.explain(0).to_html())
-    assert marked == ["kept for four", "kept for four"]
+        result = OfflineRetrievalEvaluator([[golden]], [[chunk, "films for one"]], matcher)
+        explanation = result.evaluate(5).explain(0)
+    assert re.findall("<mark[^>]*>([^<]*)</mark>", explanation.to_html()) == marked
+    assert explanation._repr_html_() == explanation.to_html()
+    assert str(explanation) == repr(explanation) == explanation.to_text(100)
 
 
 # --- text ------------------------------------------------------------------------------------
 
 
 @hostile
-@pytest.mark.parametrize("width", [40, 100])
-def test_full_text_keeps_to_its_width(text, width):
-    """However long, and whatever is in it."""
-    short = text[:3000]
-    for line in explained(short, label=short).to_text(width, full=True).split("\n"):
-        assert width_of(line) <= max(width, 40)
-        assert balanced(line)
-
-
-@hostile
-@pytest.mark.parametrize("width", [40, 79])
-def test_text_keeps_to_its_width(text, width):
-    """Every line, in columns of a terminal."""
-    lines = explained(text, label=text).to_text(width).split("\n")
-    assert max(map(width_of, lines)) <= width
-
-
-@hostile
-def test_text_holds_nothing_that_acts_instead_of_showing(text):
-    """No control character, no bidi control but the isolates put around a text, in pairs."""
-    shown = explained(text, label=text).to_text()
+def test_text_does_nothing_but_show(text):
+    """Lines keep to their width, isolates to their line; marks without end take no room."""
+    explanation = explained(text, label=text)
+    for width in (40, 79, 100):
+        shown = explanation.to_text(width)
+        assert max(map(width_of, shown.split("\n"))) <= width
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff]", shown)
     assert not set(shown) & (set(BIDI) - {"\u2068", "\u2069"})
     assert balanced(shown)
+    assert len(shown) < 10_000
     shown.encode("utf-8")
-
-
-@hostile
-def test_text_stays_small(text):
-    """Marks without end take no columns, and must not take the terminal all the same."""
-    assert len(explained(text, label=text).to_text()) < 10_000
+    short = explained(text[:3000], label=text[:3000])
+    for width in (40, 100):
+        for line in short.to_text(width, full=True).split("\n"):
+            assert width_of(line) <= width
+            assert balanced(line)
 
 
 @settings(max_examples=200, deadline=None)
@@ -209,71 +178,15 @@ def test_any_text_keeps_to_its_place(text, width):
     assert Tags(explanation.to_html()).open == []
 
 
-def test_text_is_what_print_shows():
-    """Also by ``repr``."""
-    explanation = explained("a b c")
-    assert str(explanation) == repr(explanation) == explanation.to_text(100)
-
-
-def test_text_tells_what_became_of_each_document_and_each_item():
-    """First, repeat, not relevant but close, too late; found, missed by so much, nothing."""
-    table = {("a", "p"): 0.75, ("a", "q"): 0.5, ("b", "r"): 0.375, ("c", "s"): 1.0}
-    result = OfflineRetrievalEvaluator(
-        [["a", "b", "c", "d"]], [["p", "q", "r", "s", "t"]], TableMatcher(table), queries=["What?"]
-    ).evaluate([3])
-    shown = result.explain("What?").to_text(80)
-    assert shown.startswith(
-        "Query 0: What?\npartial: 1 of 4 items found within the first 3; documents retrieved: 5\n"
-    )
-    assert re.findall("^[1-5] .*", shown, re.MULTILINE) == [
-        "1      0.7500       first to cover item 1",
-        "2      0.5000       repeat of item 1",
-        "3      0.3750       not relevant, closest to item 2",
-        "4      1.0000       beyond the cutoff, matches item 3",
-        "5      0.0000       not relevant: t",
-        "1      1       found at rank 1",
-        "2      1       missed by 0.1250; nearest: rank 3, similarity 0.3750",
-        "3      1       missed; found at rank 4, beyond the cutoff",
-        "4      1       missed; nothing in common with any predicted document",
-    ]
-    assert re.findall("^ +([a-z])$", shown, re.MULTILINE) == [*"pqrsabcd"]
-
-
-def collapsed(**options):
-    """Explain a query whose first and last documents matter, at cutoff 3."""
-    long = " ".join(f"word{i}" for i in range(60))
-    table = {("a", "p"): 1.0, ("b", "q"): 0.25, ("a", "late"): 1.0}
-    described = {"page_content": long, "id": "x1"}
-    result = OfflineRetrievalEvaluator(
-        [["a", "b"]], [["p", described, "x", "q", "late"]], TableMatcher(table)
-    ).evaluate(3)
-    return result.explain(0, **options)
-
-
-def test_documents_that_no_outcome_rests_on_take_a_line():
-    """What matched nothing and came nearest to nothing, or repeats an item beyond the cutoff."""
-    lines = collapsed().to_text(80).split("\n")
-    start = lines.index("Predicted documents") + 3
-    assert lines[start : start + 7] == [
-        "1      1.0000       first to cover item 1",
-        "                    p",
-        "2      0.0000       not relevant [id x1]: word0 word1 word2 word3 word4 word5…",
-        "3      0.0000       not relevant: x",
-        "4      0.2500       not relevant, closest to item 2",
-        "                    q",
-        "5      1.0000       beyond the cutoff, matches item 1: late",
-    ]
-    assert "Documents that no outcome rests on are cut" in "\n".join(lines)
-
-
 def test_a_full_explanation_has_every_text_whole():
     """In lines of the width that was asked for; asked once, or when it is shown."""
-    for shown in (collapsed(full=True).to_text(50), collapsed().to_text(50, full=True)):
-        assert "no outcome rests" not in shown
+    folded, full = (explanations.CASES[f"{one}"]() for one in
+                    ("what no outcome rests on", "every text whole"))  # fmt: skip
+    for shown in (full.to_text(50), folded.to_text(50, full=True)):
         assert " ".join(f"word{i}" for i in range(60)) in " ".join(shown.split())
         assert max(map(width_of, shown.split("\n"))) <= 50
-    assert "word59" in collapsed(full=True)._repr_html_()
-    assert "word59" not in collapsed().to_html()
+    assert "word59" in full._repr_html_()
+    assert "word59" not in folded.to_html()
 
 
 def test_a_full_explanation_leaves_out_no_document_item_or_alternative():
@@ -289,31 +202,8 @@ def test_a_full_explanation_leaves_out_no_document_item_or_alternative():
 
 
 def test_ids_and_metadata_stand_beside_what_is_told():
-    """In brackets."""
-    document = {"page_content": "a b c", "id": "c1", "metadata": {"source": "guide.pdf"}}
-    explanation = OfflineRetrievalEvaluator([["a b c"]], [[document]]).evaluate(1).explain(0)
-    assert "first to cover item 1 [id c1, source guide.pdf]" in explanation.to_text()
-    assert "[id c1, source guide.pdf]" in Tags(explanation.to_html()).text
-
-
-def test_text_marks_where_texts_agree():
-    """With guillemets, since a terminal may show nothing else."""
-    assert f"{20 * ' '}«a b c»" in explained("a b c").to_text().split("\n")
-
-
-def test_a_document_that_covers_and_repeats_says_both():
-    """Item 2 first, item 1 again."""
-    table = {("a", "p"): 1.0, ("a", "q"): 1.0, ("b", "q"): 1.0}
-    result = OfflineRetrievalEvaluator([["a", "b"]], [["p", "q"]], TableMatcher(table)).evaluate(2)
-    assert "first to cover item 2, repeat of item 1" in str(result.explain(0))
-
-
-def test_right_to_left_text_cannot_move_what_stands_beside_it():
-    """It is isolated; other text is left alone."""
-    shown = explained("שלום לכולם היום", label="שאלה").to_text()
-    assert "\u2068«שלום לכולם היום»\u2069" in shown
-    assert shown.startswith("\u2068Query 0: שאלה\u2069\n")
-    assert "\u2068" not in explained("도서관은 오전 9시에").to_text()
+    page = Tags(explanations.CASES["ids and metadata"]().to_html())
+    assert "[id c1, source guide.pdf]" in page.text
 
 
 def test_hangul_takes_two_columns():
@@ -323,104 +213,36 @@ def test_hangul_takes_two_columns():
     assert width_of("e\u0301") == 1
 
 
-def test_rewarded_repeats_are_pointed_out():
-    """Under the convention that rewards them."""
-    conventions = Conventions(credit="every")
-    result = OfflineRetrievalEvaluator([["a"]], [["a", "a"]], conventions=conventions).evaluate(2)
-    assert "credit=every, repeats are rewarded too" in str(result.explain(0))
-
-
-def test_a_blank_text_says_that_it_is_blank():
-    """An empty line would say nothing."""
-    with no_advice():
-        result = OfflineRetrievalEvaluator([["a"]], [["  "]]).evaluate(1)
-    assert "(blank)" in str(result.explain(0))
-
-
-def test_many_documents_are_not_all_shown():
-    """The first twenty, and of the others those that an item speaks of."""
-    predicted = [f"p{rank}" for rank in range(1, 501)]
-    table = {("a", "p400"): 1.0, ("b", "p450"): 0.25}
-    result = OfflineRetrievalEvaluator([["a", "b"]], [predicted], TableMatcher(table)).evaluate(5)
-    shown = str(result.explain(0))
-    ranks = [int(line.split()[0]) for line in shown.split("\n") if re.match(r"\d+ +\d\.", line)]
-    assert ranks == [*range(1, 21), 400, 450]
-    assert "… and 478 more predicted documents, not shown" in shown
-
-
-def test_many_items_are_not_all_shown():
-    """As many as can be looked at."""
-    actual = [f"t{i}" for i in range(300)]
-    result = OfflineRetrievalEvaluator([actual], [["t299"]]).evaluate(1)
-    assert "… and 279 more items, not shown" in str(result.explain(0))
-    assert len(result.explain(0).ground_truth) == 300
-
-
-def test_many_alternatives_are_not_all_shown():
-    """Six of them."""
-    actual = [AnyOf([f"alternative {i}" for i in range(10)])]
-    result = OfflineRetrievalEvaluator([actual], [["alternative 9"]]).evaluate(1)
-    assert "(… and 4 more alternatives)" in str(result.explain(0))
-    assert "(any of 10)" in str(result.explain(0))
-    six = OfflineRetrievalEvaluator([[AnyOf(list("abcdef")), "g"]], [["a"]]).evaluate(1)
-    assert "more alternatives" not in str(six.explain(0))
-    assert "any of 1)" not in str(six.explain(0))
-
-
-def test_nothing_retrieved_has_no_table_of_documents():
-    """There are none."""
-    evaluator = OfflineRetrievalEvaluator([["a"]], [[]])
-    with pytest.warns(KragEvalWarning, match="Nothing was retrieved"):
-        shown = str(evaluator.evaluate(1).explain(0))
-    assert "nothing retrieved: 0 of 1 items found; documents retrieved: 0" in shown
-    assert "Predicted documents" not in shown
-
-
-def test_no_ground_truth_has_no_table_of_items():
-    """Nothing should be retrieved."""
-    result = OfflineRetrievalEvaluator([["a"], []], [["a"], ["b"]], no_ground_truth="skip")
-    shown = str(result.evaluate(1).explain(1))
-    assert "no ground truth: nothing should be retrieved; documents retrieved: 1" in shown
-    assert "Ground truth" not in shown
-
-
 # --- clipping --------------------------------------------------------------------------------
 
 
-def test_a_long_text_is_clipped():
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("The library opens at nine.", 12, "The library…"),
+        ("exactly", 7, "exactly"),
+        ("도서관", 6, "도서관"),
+        ("도서관", 5, "도서…"),
+        ("e\u0301" * 10, 5, "é" * 4 + "…"),  # an accent stays on its letter
+    ],
+)
+def test_a_text_that_does_not_fit_is_clipped(text, width, shown):
     """Its beginning, and a sign that it went on."""
-    assert fitted("The library opens at nine.", 12) == "The library…"
-
-
-def test_a_text_that_fits_is_whole():
-    """To the last column."""
-    assert fitted("exactly", 7) == "exactly"
-    assert fitted("도서관", 6) == "도서관"
-    assert fitted("도서관", 5) == "도서…"
-
-
-def test_clipping_never_halves_a_letter():
-    """An accent stays on it."""
-    assert fitted("e\u0301" * 10, 5) == "é" * 4 + "…"
+    assert fitted(text, width) == shown
 
 
 def test_a_text_is_clipped_around_what_is_highlighted():
-    """Otherwise it would not be seen."""
-    text = "filler " * 50 + "kept for four weeks" + " filler" * 50
-    begin = text.index("kept")
-    shown = Excerpt(text, ((begin, begin + 19),)).clipped(60)
-    assert ("kept for four weeks", True) in shown
-    assert shown[0] == shown[-1] == ("…", False)
-
-
-def test_a_clipped_text_keeps_to_its_width_and_starts_at_a_word():
-    """The ellipses are counted too."""
+    """It keeps to its width, ellipses counted, and starts at a word."""
     text = "filler " * 50 + "kept for four weeks" + " filler" * 50
     begin = text.index("kept")
     for width in range(20, 80):
-        shown = "".join(part for part, _ in Excerpt(text, ((begin, begin + 19),)).clipped(width))
+        parts = Excerpt(text, ((begin, begin + 19),)).clipped(width)
+        shown = "".join(part for part, _ in parts)
         assert width_of(shown) <= width
         assert shown.startswith(("…filler", "…kept"))
+    parts = Excerpt(text, ((begin, begin + 19),)).clipped(60)
+    assert ("kept for four weeks", True) in parts
+    assert parts[0] == parts[-1] == ("…", False)
 
 
 def test_of_several_highlights_the_longest_is_shown():
@@ -454,73 +276,42 @@ def test_only_the_beginning_of_a_text_is_looked_at():
     assert Excerpt("short", cut=True).clipped(20) == [("short", False), ("…", False)]
 
 
-@pytest.mark.parametrize("control", BIDI)
-def test_every_bidi_control_is_spelled_out(control):
-    """All twelve."""
-    assert visible(f"a{control}b") == f"a\\u{ord(control):04x}b"
-
-
-def test_what_is_spelled_out_reads_like_python():
-    """By as many digits as it takes."""
-    assert visible("\x00\x9f\ufeff\U000e0041") == r"\x00\x9f\ufeff\U000e0041"
-
-
-def test_joiners_stay():
-    """Emoji and Persian need them."""
-    assert visible("👩\u200d👧 می\u200cخواهم") == "👩\u200d👧 می\u200cخواهم"
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        *((f"a{control}b", f"a\\u{ord(control):04x}b") for control in BIDI),
+        ("\x00\x9f\ufeff\U000e0041", r"\x00\x9f\ufeff\U000e0041"),  # by as many digits as it takes
+        ("👩\u200d👧 می\u200cخواهم", "👩\u200d👧 می\u200cخواهم"),  # emoji and Persian need joiners
+    ],
+)
+def test_what_would_act_is_spelled_out(text, shown):
+    """As in Python; all twelve controls of direction."""
+    assert visible(text) == shown
 
 
 # --- agreement -------------------------------------------------------------------------------
 
 
-def marked(text, other):
-    """Return what of a text is highlighted beside another."""
-    return [text[start:stop] for start, stop in agreement(text, other)]
-
-
-def test_runs_of_three_words_agree():
-    """Shorter ones do by chance."""
-    assert marked("one two three four", "zero one two three") == ["one two three"]
-    assert marked("one two four", "one two three") == []
-
-
-def test_runs_that_overlap_are_one():
-    """Four words are two runs of three."""
-    assert marked("a b c d e", "x a b c d y") == ["a b c d"]
-
-
-def test_runs_that_touch_are_one():
-    """Though something stands between them in the other text."""
-    assert marked("a b c d e f", "a b c x d e f") == ["a b c d e f"]
-
-
-def test_a_single_word_agrees_with_itself():
-    """Where a text has no other."""
-    assert marked("opening hours today", "hours") == ["hours"]
-
-
-def test_case_and_punctuation_do_not_matter():
-    """They are not words."""
-    assert marked("Kept, for FOUR weeks!", "kept for four weeks") == ["Kept, for FOUR weeks"]
-
-
-def test_a_short_text_agrees_with_its_words():
-    """All of them."""
-    assert marked("the opening hours are these", "Opening hours") == ["opening hours"]
-
-
-def test_korean_agrees_by_words():
-    """Spaces end them."""
-    text = "도서관은 오전 9시에 문을 엽니다."
-    assert marked(text, "우리 도서관은 오전 9시에 문을 닫습니다") == ["도서관은 오전 9시에 문을"]
-
-
-def test_scripts_without_spaces_agree_by_characters():
-    """There is no other unit to be seen."""
-    assert marked("図書館は九時に開く", "図書館は十時に開く") == ["図書館は", "時に開く"]
-
-
-@pytest.mark.parametrize(("first", "second"), [("", "a"), ("a", ""), ("!!!", "???"), ("a", "b")])
-def test_nothing_agrees_with_nothing(first, second):
-    """Nor do other words."""
-    assert agreement(first, second) == ()
+@pytest.mark.parametrize(
+    ("text", "other", "marked"),
+    [
+        # Runs of three words; shorter ones agree by chance.
+        ("one two three four", "zero one two three", ["one two three"]),
+        ("one two four", "one two three", []),
+        # Four words are two runs of three; runs that touch are one, whatever stands between them.
+        ("a b c d e", "x a b c d y", ["a b c d"]),
+        ("a b c d e f", "a b c x d e f", ["a b c d e f"]),
+        # A short text agrees with all of its words.
+        ("opening hours today", "hours", ["hours"]),
+        ("the opening hours are these", "Opening hours", ["opening hours"]),
+        # Case and punctuation do not matter.
+        ("Kept, for FOUR weeks!", "kept for four weeks", ["Kept, for FOUR weeks"]),
+        # Korean agrees by words, and scripts without spaces by characters.
+        ("도서관은 오전 9시에 문을 엽니다.", "우리 도서관은 오전 9시에 문을 닫습니다",
+         ["도서관은 오전 9시에 문을"]),
+        ("図書館は九時に開く", "図書館は十時に開く", ["図書館は", "時に開く"]),
+        ("", "a", []), ("a", "", []), ("!!!", "???", []), ("a", "b", []),
+    ],
+)  # fmt: skip
+def test_where_two_texts_agree(text, other, marked):
+    assert [text[start:stop] for start, stop in agreement(text, other)] == marked

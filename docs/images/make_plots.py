@@ -68,7 +68,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         history = saved_runs(folder)
     draw("history_curves", plotting.history_curves, history)
-    draw("history_curves_ko", plotting.history_curves, history, language="ko")
+    draw("history_curves_ko", type(history).plot, history, language="ko")
 
 
 def saved_runs(folder: str) -> History:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, Language, _, spoken
 from krag_eval._text import fitted
-from krag_eval.errors import InvalidInput
 from krag_eval.plotting import styling
 from krag_eval.scoring.averages import DEFINED
-from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
+from krag_eval.scoring.cutoffs import Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS, REJECTION_RATE
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
 
     from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
@@ -27,10 +27,6 @@ Bars: TypeAlias = dict[str, dict[str, str]]
 # Average -> how much of its metric's colour fills a bar, which has an edge in full colour.
 _FILLED = {"micro": 0.3, "macro": 1.0}
 _AVERAGES = {"micro": N_("Micro (pooled)"), "macro": N_("Macro (mean)")}
-_FOR_SEVERAL = (
-    'cutoff_curves(results, "ndcg") draws a metric of several, compare(results).plot() their '
-    "differences"
-)
 _FIRST_FOUND = METRICS["rank"]
 # The columns of a system's name in a legend.
 _LONGEST_NAME = 30
@@ -74,39 +70,14 @@ def metric_bars(
         InvalidInput: If that cutoff was not evaluated, ``intervals`` lack it, or there are too many
             results to tell apart.
     """
-    if isinstance(result, Mapping):
-        return _bars_of_systems(styling.systems_of(result, "result"), k, ax, intervals)
-    styling.check_alone("result", result, _FOR_SEVERAL)
-    cutoff = result.evaluated_cutoff(k)
-    averages = result.averages(cutoff)
-    shown = (key for key in averages if key in result.shown)
-    bars = _bars_of(key for key in shown if not _is_captioned(key, result))
-    keys = [key for group in bars.values() for key in group.values()]
-    bounds = {key: styling.bounds_of(intervals, f"{key}@{spelled(cutoff)}") for key in keys}
-    ax = styling.new_axes(height=max(styling.SIZE[1], 1.1 + 0.44 * len(bars))) if ax is None else ax
-    for average in _FILLED:
-        _draw_bars(ax, bars, average, averages, bounds)
-    styling.draw_score_axis(ax, [averages[key] for key in keys])
-    names = [_name_of(name, group, result) for name, group in bars.items()]
-    ax.set_yticks(range(len(bars)), names)
-    ax.set_ylim(len(bars) - 0.4, -0.6)  # the first metric on top
-    title = _("Retrieval metrics {cutoff} ({queries})").format(
-        cutoff=styling.cutoff_words(cutoff), queries=styling.queries_of(result)
+    systems = styling.systems_of(result, "result")
+    first, *_others = systems.values()
+    cutoff = (
+        styling.deepest_of_all(systems, "k")
+        if k is None
+        else {one.evaluated_cutoff(k) for one in systems.values()}.pop()
     )
-    ax.set_xlabel(_caption(result, cutoff), fontsize="small")
-    if bars:
-        _draw_legend(ax, bars)
-    return styling.titled(ax, title, 28)
-
-
-def _bars_of_systems(
-    systems: Mapping[str, EvaluationResult],
-    k: Cutoff | str,
-    ax: Axes | None,
-    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
-) -> Axes:
-    """Draw a bar per metric and result, the results of a metric below each other."""
-    first, cutoff = next(iter(systems.values())), _shared_cutoff(systems, k)
+    tables = styling.intervals_of(intervals, systems)
     averages = {name: one.averages(cutoff) for name, one in systems.items()}
     groups = _bars_of(
         key
@@ -115,69 +86,116 @@ def _bars_of_systems(
         and not _is_captioned(key, first)
         and all(key in one for one in averages.values())
     )
-    keys = {name: group.get("macro") or group["micro"] for name, group in groups.items()}
-    tables, rows = styling.intervals_of(intervals, systems), len(keys)
-    if ax is None:
-        ax = styling.new_axes(
-            height=max(styling.SIZE[1], 1.2 + rows * (0.16 + 0.22 * len(systems)))
-        )
-    for number, name in enumerate(systems):
-        values = [averages[name][key] for key in keys.values()]
-        bounds = [
-            styling.bounds_of(tables.get(name), f"{key}@{spelled(cutoff)}") for key in keys.values()
-        ]
-        _draw_system(ax, (number, len(systems)), fitted(name, _LONGEST_NAME), values, bounds)
-    styling.draw_score_axis(ax, [one[key] for one in averages.values() for key in keys.values()])
-    names = [_name_of(name, {"macro": key}, first) for name, key in keys.items()]
-    ax.set_yticks(range(rows), names)
-    ax.set_ylim(rows - 0.4, -0.6)
+    if "" in systems:
+        height = 1.1 + 0.44 * len(groups)
+        series = list(_of_averages(groups))
+    else:
+        height = 1.2 + len(groups) * (0.16 + 0.22 * len(systems))
+        groups = {
+            name: {"macro": group.get("macro") or group["micro"]} for name, group in groups.items()
+        }
+        series = list(_of_systems(groups, list(systems)))
+    keys = [key for group in groups.values() for key in group.values()]
+    bounds = {
+        name: {key: styling.bounds_of(tables.get(name), f"{key}@{spelled(cutoff)}") for key in keys}
+        for name in systems
+    }
+    ax = styling.axes(ax, height=max(styling.SIZE[1], height))
+    for one in series:
+        _draw_bars(ax, one, averages[one.system], bounds[one.system])
+    styling.draw_score_axis(ax, [one[key] for one in averages.values() for key in keys])
+    styling.name_rows(ax, [_name_of(name, group, first) for name, group in groups.items()])
     title = _("Retrieval metrics {cutoff} ({queries})").format(
         cutoff=styling.cutoff_words(cutoff), queries=styling.queries_of_all(systems)
     )
-    columns = min(len(systems), 3)
-    styling.legend_above(ax, columns)
-    return styling.titled(ax, title, 10 + 18 * -(-len(systems) // columns))
+    if "" not in systems:
+        return styling.with_legend(ax, title, min(len(systems), 3))
+    ax.set_xlabel(_caption(first, cutoff), fontsize="small")
+    return styling.with_legend(ax, title, handles=_legend_of(groups))
 
 
-def _shared_cutoff(systems: Mapping[str, EvaluationResult], k: Cutoff | str) -> Cutoff:
-    """Return the cutoff asked for, if all results have it; by default the deepest of those."""
-    first, *others = systems.values()
-    if k is not None:
-        return {one.evaluated_cutoff(k) for one in systems.values()}.pop()
-    shared = [one for one in first.k if all(one in other.k for other in others)]
-    if not shared:
-        evaluated = " | ".join(",".join(map(spelled, one.k)) for one in systems.values())
-        raise InvalidInput("k", f": the results have no cutoff in common, but {evaluated}")
-    return deepest(shared)
+class _Series(NamedTuple):
+    """Bars of one colour or average: whose, their rows and averages, how thick, and their look."""
+
+    system: str
+    keys: Mapping[float, str]
+    thickness: float
+    look: Mapping[str, Any]
 
 
-def _draw_system(
+def _of_averages(groups: Bars) -> Iterator[_Series]:
+    """Yield the bars of each average; where a metric has both, micro goes above macro."""
+    thickness = 0.4 if any(len(group) > 1 for group in groups.values()) else 0.65
+    for average, side in {"micro": -0.5, "macro": 0.5}.items():
+        keys = {
+            row + side * thickness * (len(group) > 1): group[average]
+            for row, group in enumerate(groups.values())
+            if average in group
+        }
+        colours = [look.colour for look in styling.looks_of(keys.values())]
+        if keys:
+            yield _Series(
+                "",
+                keys,
+                thickness,
+                {
+                    "color": [(colour, _FILLED[average]) for colour in colours],
+                    "edgecolor": colours,
+                    "linewidth": 0.8,
+                    "label": _(_AVERAGES[average]),
+                },
+            )
+
+
+def _of_systems(groups: Bars, systems: Sequence[str]) -> Iterator[_Series]:
+    """Yield the bars of each result, those of a metric below each other."""
+    thickness = 0.8 / len(systems)
+    for number, name in enumerate(systems):
+        aside = (number - (len(systems) - 1) / 2) * thickness
+        keys = {row + aside: group["macro"] for row, group in enumerate(groups.values())}
+        look = {"color": styling.LINES[number].colour, "label": fitted(name, _LONGEST_NAME)}
+        yield _Series(name, keys, thickness, look)
+
+
+def _draw_bars(
     ax: Axes,
-    place: tuple[int, int],
-    name: str,
-    values: Sequence[float],
-    bounds: Sequence[tuple[float, float] | None],
+    series: _Series,
+    averages: Mapping[str, float],
+    bounds: Mapping[str, tuple[float, float] | None],
 ) -> None:
-    """Draw the bars of one result, the ``place[0]``-th of ``place[1]``, in each row."""
-    number, n_systems = place
-    thickness, colour = 0.8 / n_systems, styling.LINES[number].colour
+    """Draw bars with their intervals, and the value beside each."""
+    from matplotlib.patheffects import withStroke
+
+    values = [averages[key] for key in series.keys.values()]
     lengths = [value if math.isfinite(value) else 0.0 for value in values]
     drawn = ax.barh(
-        [row + (number - (n_systems - 1) / 2) * thickness for row in range(len(values))],
+        list(series.keys),
         lengths,
-        height=0.9 * thickness,
-        color=colour,
-        label=name,
-        xerr=_errors(lengths, bounds),
-        error_kw={"elinewidth": 1.0, "capsize": 2.0, "ecolor": styling.INK},
+        height=0.9 * series.thickness,
+        xerr=_errors(lengths, [bounds[key] for key in series.keys.values()]),
+        error_kw={"elinewidth": 1.0, "capsize": 2.5, "ecolor": styling.INK},
+        **series.look,
     )
+    if drawn.errorbar is not None:
+        caps, (reach,) = drawn.errorbar.lines[1:]
+        for part in (*caps, reach):  # to be seen on a dark bar too
+            part.set_path_effects([withStroke(linewidth=2.5, foreground=styling.PAPER)])
     ax.bar_label(drawn, labels=list(map(styling.value_label, values)), padding=3, fontsize="small")
 
 
-@spoken
-def diagnosis_waterfall(
-    diagnosis: Diagnosis, ax: Axes | None = None, *, language: Language | None = None
-) -> Axes:
+def _errors(
+    values: Sequence[float], bounds: Sequence[tuple[float, float] | None]
+) -> tuple[list[float], list[float]] | None:
+    """Return how far the intervals reach below and above the values, ``None`` without any."""
+    if all(bound is None for bound in bounds):
+        return None
+    known = [bound or (value, value) for value, bound in zip(values, bounds, strict=True)]
+    below = [max(0.0, value - low) for value, (low, _) in zip(values, known, strict=True)]
+    above = [max(0.0, high - value) for value, (_, high) in zip(values, known, strict=True)]
+    return below, above
+
+
+def diagnosis_waterfall(diagnosis: Diagnosis, ax: Axes | None = None) -> Axes:
     """Draw what recall would be with one cause of misses after the other removed.
 
     The first bar is what is found; every other one begins where the one above it ends, and the last
@@ -186,13 +204,12 @@ def diagnosis_waterfall(
     Args:
         diagnosis: What ``result.diagnose`` returned.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
     """
     steps = diagnosis.waterfall()
-    ax = styling.new_axes(height=1.3 + 0.44 * len(steps)) if ax is None else ax
+    ax = styling.axes(ax, height=1.3 + 0.44 * len(steps))
     colours = {
         "found": styling.FOUND,
         "found_in_pieces": styling.FOUND if diagnosis.union else styling.PARTIAL,
@@ -203,8 +220,7 @@ def diagnosis_waterfall(
         _draw_step(ax, row, share, end, colours.get(cause, styling.MISSED))
     styling.draw_score_axis(ax, [])
     ax.set_xlim(right=1.16)  # room for the number of a first bar up to 1
-    ax.set_yticks(range(len(steps)), steps["label"].to_list())
-    ax.set_ylim(len(steps) - 0.4, -0.6)
+    styling.name_rows(ax, steps["label"].to_list())
     items = len(diagnosis.items) - diagnosis.counts.get("no_words", 0)
     title = _("What recall would be, {cutoff} ({items} items)").format(
         cutoff=styling.cutoff_words(diagnosis.k), items=items
@@ -256,71 +272,17 @@ def _bars_of(averages: Iterable[str]) -> Bars:
     return bars
 
 
-def _draw_bars(
-    ax: Axes,
-    bars: Bars,
-    average: str,
-    averages: Mapping[str, float],
-    bounds: Mapping[str, tuple[float, float] | None],
-) -> None:
-    """Draw the bars of one average; where a metric has both, micro goes above macro."""
-    from matplotlib.patheffects import withStroke
-
-    rows = [row for row, group in enumerate(bars.values()) if average in group]
-    if not rows:
-        return
-    thickness = 0.4 if any(len(group) > 1 for group in bars.values()) else 0.65
-    side = {"micro": -0.5, "macro": 0.5}[average] * thickness
-    groups = list(bars.values())
-    keys = [groups[row][average] for row in rows]
-    values = [averages[key] for key in keys]
-    lengths = [value if math.isfinite(value) else 0.0 for value in values]
-    colours = [look.colour for look in styling.looks_of(keys)]
-    drawn = ax.barh(
-        [row + side * (len(groups[row]) > 1) for row in rows],
-        lengths,
-        height=0.9 * thickness,
-        color=[(colour, _FILLED[average]) for colour in colours],
-        edgecolor=colours,
-        linewidth=0.8,
-        label=_(_AVERAGES[average]),
-        xerr=_errors(lengths, [bounds[key] for key in keys]),
-        error_kw={"elinewidth": 1.0, "capsize": 2.5, "ecolor": styling.INK},
-    )
-    if drawn.errorbar is not None:
-        caps, (reach,) = drawn.errorbar.lines[1:]
-        for part in (*caps, reach):  # to be seen on a dark bar too
-            part.set_path_effects([withStroke(linewidth=2.5, foreground=styling.PAPER)])
-    ax.bar_label(drawn, labels=list(map(styling.value_label, values)), padding=3, fontsize="small")
-
-
-def _draw_legend(ax: Axes, bars: Bars) -> None:
+def _legend_of(bars: Bars) -> list[Patch]:
     """Tell the averages apart, whatever the colours of the metrics."""
     from matplotlib.patches import Patch
 
     there = {average for group in bars.values() for average in group}
-    handles = [
-        Patch(
-            facecolor=(styling.INK, 0.6 * filled),
-            edgecolor=styling.INK,
-            label=_(_AVERAGES[average]),
-        )
+    return [
+        Patch(facecolor=(styling.INK, 0.6 * filled), edgecolor=styling.INK,
+              label=_(_AVERAGES[average]))
         for average, filled in _FILLED.items()
         if average in there
-    ]
-    styling.legend_above(ax, handles=handles)
-
-
-def _errors(
-    values: Sequence[float], bounds: Sequence[tuple[float, float] | None]
-) -> tuple[list[float], list[float]] | None:
-    """Return how far the intervals reach below and above the values, ``None`` without any."""
-    if all(bound is None for bound in bounds):
-        return None
-    known = [bound or (value, value) for value, bound in zip(values, bounds, strict=True)]
-    below = [max(0.0, value - low) for value, (low, _) in zip(values, known, strict=True)]
-    above = [max(0.0, high - value) for value, (_, high) in zip(values, known, strict=True)]
-    return below, above
+    ]  # fmt: skip
 
 
 def _caption(result: EvaluationResult, k: Cutoff) -> str:

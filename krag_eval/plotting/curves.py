@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from krag_eval._language import Language, _, ngettext, spoken
 from krag_eval._text import fitted, width_of
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, one_of
-from krag_eval.plotting import fonts, styling
+from krag_eval.plotting import styling
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, deepest, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
@@ -37,10 +37,10 @@ _SHOWN = {
 _HELD = ("macro_token_recall", "micro_token_recall", "macro_recall", "micro_recall")
 # What is drawn of several systems against k or latency if nothing is named, likewise.
 _BY_RANK = ("ndcg", "macro_recall", "micro_recall")
-# Columns of a name, and the share of an axis that two ticks are apart at least.
-_WIDTH, _TICK = 32, 0.09
-# Columns of a name that has room in a legend beside another.
-_SIDE = 23
+# Columns of a name, and of one that has room in a legend beside another.
+_WIDTH, _SIDE = 32, 23
+# Budgets to begin with.
+_BUDGETS = [500, 1000, 2000]
 # How far all documents are from the last cutoff, as a share of the axis up to there, and how many
 # times the first cutoff the last one is where the axis becomes logarithmic.
 _GAP, _WIDE = 0.2, 20
@@ -100,7 +100,7 @@ def line_chart(
         title: The title.
         beside: The name of the average, if it stands beside the axis.
     """
-    ax = styling.new_axes() if ax is None else ax
+    ax = styling.axes(ax)
     _draw_lines(ax, lines)
     _scale(ax, [value for line in lines for value in line.values], average, beside)
     scale(ax)
@@ -153,14 +153,17 @@ def cutoff_curves(
     >>> {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
     {'first': [[1.0, 0.0], [2.0, 0.5]], 'second': [[1.0, 1.0], [5.0, 1.0]]}
     """
-    if isinstance(result, Mapping):
-        return _systems_against_k(styling.systems_of(result, "result"), metrics, ax, intervals)
-    (result,) = styling.systems_of(result, "result").values()
-    (table,) = styling.intervals_of(intervals, {"": result}).values() or (None,)
-    by_rank = [k for k in result.k if not isinstance(k, Budget)]
-    cutoffs = in_order(by_rank or result.k)
-    averages = {k: result.averages(k) for k in cutoffs}
-    known = tuple(averages[cutoffs[0]])
+    systems = styling.systems_of(result, "result")
+    if "" not in systems:
+        by_rank = _cutoffs_of(systems, "result", budgets=False)
+        key = _average_of_all(systems, by_rank, _only(metrics), "metrics", _BY_RANK)
+        title, below = _("{metric} against k ({queries})"), _("Cutoff k")
+        return _systems_chart(ax, systems, by_rank, key, intervals, title, below, _scale_cutoffs)
+    (result,) = systems.values()
+    (table,) = styling.intervals_of(intervals, systems).values() or (None,)
+    ranks = [k for k in result.k if not isinstance(k, Budget)]
+    cutoffs = in_order(ranks or result.k)
+    known = tuple(result.averages(cutoffs[0]))
     unbounded = _unbounded(known, result.definitions)
     keys = _checked(metrics, known, unbounded, default=_shown(known))
     places = _places_of(cutoffs)
@@ -168,47 +171,59 @@ def cutoff_curves(
         _Curve.of(_name_of(key, result), result, key, places, table, look)
         for key, look in zip(keys, styling.looks_of(keys), strict=True)
     ]
-    label = _("Cutoff k") if by_rank else _budget_axis(cutoffs, result)
+    below = _("Cutoff k") if ranks else _budget_axis(cutoffs, result)
     title = (
-        _("Metrics against k ({queries})")
-        if by_rank
-        else _("Metrics against the budget ({queries})")
+        _("Metrics against k ({queries})") if ranks else _("Metrics against the budget ({queries})")
     ).format(queries=styling.queries_of(result))
     average, scale = unbounded.get(keys[0]), partial(_scale_cutoffs, places=places)
-    return line_chart(ax, lines, average, scale, label, title)
+    return line_chart(ax, lines, average, scale, below, title)
 
 
-def _systems_against_k(
-    systems: Mapping[str, EvaluationResult],
-    metrics: str | Iterable[str] | None,
+def _systems_chart(
     ax: Axes | None,
+    systems: Mapping[str, EvaluationResult],
+    cutoffs: Mapping[str, Sequence[Cutoff]],
+    key: str,
     intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
+    title: str,
+    below: str,
+    scale: Callable[..., None],
 ) -> Axes:
-    cutoffs = {
-        name: [k for k in in_order(one.k) if not isinstance(k, Budget)]
-        for name, one in systems.items()
-    }
-    for name, known in cutoffs.items():
-        if not known:
-            raise InvalidInput(
-                "result",
-                "must have a k among the cutoffs",
-                Advice("evaluate with {}, or draw budget_curves", k=[1, 3, 5, 10]),
-                within=_within(name),
-            )
-    key = _average_of_all(systems, cutoffs, _only(metrics), "metrics", _BY_RANK)
+    """Draw one average with a line for each system, at the cutoffs of each."""
     tables = styling.intervals_of(intervals, systems)
     places = _places_of(in_order({k for known in cutoffs.values() for k in known}))
-    lines = [
-        _Curve.of(fitted(name, _WIDTH), result, key, {k: places[k] for k in cutoffs[name]},
-                  tables.get(name), look)
-        for (name, result), look in zip(systems.items(), styling.LINES, strict=False)
-    ]  # fmt: skip
     average, label = _known_of(key, systems)
-    title = _("{metric} against k ({queries})")
+    lines = [
+        _Curve.of(fitted(name, _WIDTH) or label, result, key, {k: places[k] for k in cutoffs[name]},
+                  tables.get(name), look)
+        for (name, result), look in zip(systems.items(), _looks(systems, key), strict=False)
+    ]  # fmt: skip
     title = title.format(metric=label, queries=styling.queries_of_all(systems))
-    scale = partial(_scale_cutoffs, places=places)
-    return line_chart(ax, lines, average, scale, _("Cutoff k"), title, label)
+    return line_chart(ax, lines, average, partial(scale, places=places), below, title, label)
+
+
+def _cutoffs_of(
+    systems: Mapping[str, EvaluationResult], argument: str, *, budgets: bool
+) -> dict[str, list[Any]]:
+    """Return the budgets of each system, or the other cutoffs, the smallest first.
+
+    Raises:
+        InvalidInput: If a system has none.
+    """
+    wanted, advice = (
+        ("a budget", Advice("evaluate with {}", budget=_BUDGETS))
+        if budgets
+        else ("a k", Advice("evaluate with {}, or draw budget_curves", k=[1, 3, 5, 10]))
+    )
+    known = {
+        name: [k for k in in_order(one.k) if isinstance(k, Budget) == budgets]
+        for name, one in systems.items()
+    }
+    for name, there in known.items():
+        if not there:
+            problem = f"must have {wanted} among the cutoffs"
+            raise InvalidInput(argument, problem, advice, within=_within(name))
+    return known
 
 
 def _only(metrics: str | Iterable[str] | None) -> str | None:
@@ -293,14 +308,7 @@ def _tick(k: Cutoff, places: Iterable[Cutoff]) -> str:
 
 def _with_room(names: Mapping[float, str], shares: Mapping[float, float]) -> list[float]:
     """Return the places whose names do not touch: the ends, and as many between as there can be."""
-    from unicodedata import east_asian_width
-
-    widths = {
-        place: max(
-            sum(1 + (east_asian_width(one) == "W") for one in line) for line in name.split("\n")
-        )
-        for place, name in names.items()
-    }
+    widths = {place: max(map(width_of, name.split("\n"))) for place, name in names.items()}
     named: list[float] = []
     downwards = sorted(names, reverse=True)
     for place in [*downwards[:2], downwards[-1], *downwards]:
@@ -358,18 +366,9 @@ def budget_curves(
     systems = styling.systems_of(results)
     budgets = _budgets_of(systems, unit)
     key = _average_of_all(systems, budgets, metric)
-    tables = styling.intervals_of(intervals, systems)
-    average, label = _known_of(key, systems)
-    lines = [
-        _Curve.of(fitted(name, _WIDTH) or label, result, key,
-                  {k: k.amount for k in budgets[name]}, tables.get(name), look)
-        for (name, result), look in zip(systems.items(), _looks(systems, key), strict=False)
-    ]  # fmt: skip
     title = _("{metric} against the budget ({queries})")
-    title = title.format(metric=label, queries=styling.queries_of_all(systems))
     below = _budget_axis(next(iter(budgets.values())), next(iter(systems.values())))
-    scale = partial(_scale_budgets, budgets=[place for line in lines for place in line.places])
-    return line_chart(ax, lines, average, scale, below, title, label)
+    return _systems_chart(ax, systems, budgets, key, intervals, title, below, _scale_budgets)
 
 
 def _budget_axis(budgets: Iterable[Cutoff], result: EvaluationResult) -> str:
@@ -429,10 +428,10 @@ def latency_points(
     key, k = _average_at(systems, metric)
     tables = styling.intervals_of(intervals, systems)
     times = _times_of(systems)
-    per_second, told = (
-        (1, _("Seconds per query: the median, and a line to the 95th percentile"))
-        if max(one.p50 for one in times.values()) >= 1
-        else (1000, _("Milliseconds per query: the median, and a line to the 95th percentile"))
+    per_second, told = _in_time(
+        [one.p50 for one in times.values()],
+        _("Seconds per query: the median, and a line to the 95th percentile"),
+        _("Milliseconds per query: the median, and a line to the 95th percentile"),
     )
     values = {name: systems[name].averages(k)[key] for name in times}
     average, label = _known_of(key, systems)
@@ -446,20 +445,23 @@ def latency_points(
         )
         for (name, time), look in zip(times.items(), _looks(times, key), strict=False)
     ]
-    ax = styling.new_axes() if ax is None else ax
+    ax = styling.axes(ax)
     _draw_reach(ax, lines, [time.p95 * per_second for time in times.values()])
     _draw_lines(ax, lines)
     _scale(ax, list(values.values()), average, label)
     ax.set_xlim(left=0)
-    columns = 2
-    styling.legend_above(ax, columns)
     missing = ", ".join(fitted(name, _WIDTH) for name in systems if name not in times)
     told += "\n" + _("not measured: {}").format(missing) if missing else ""
     ax.set_xlabel(told)
     title = _("{metric} {cutoff} against latency ({queries})").format(
         metric=label, cutoff=styling.cutoff_words(k), queries=styling.queries_of_all(systems)
     )
-    return styling.titled(ax, title, 10 + 16 * -(-len(lines) // columns))
+    return styling.with_legend(ax, title)
+
+
+def _in_time(seconds: Iterable[float], told: str, told_in_ms: str) -> tuple[int, str]:
+    """Return what to multiply seconds by, and the name of the axis: from one second on, seconds."""
+    return (1, told) if max(seconds) >= 1 else (1000, told_in_ms)
 
 
 @spoken
@@ -507,13 +509,13 @@ def pareto_points(
         factor, unit = 1, _("Words of context per query")
     else:
         title = _("{metric} {cutoff} against latency ({queries})")
-        factor, unit = (
-            (1, _("Seconds per query, the median"))
-            if max(point[0] for point in points.values()) >= 1
-            else (1000, _("Milliseconds per query, the median"))
+        factor, unit = _in_time(
+            [place for place, _quality in points.values()],
+            _("Seconds per query, the median"),
+            _("Milliseconds per query, the median"),
         )
     points = {name: (place * factor, quality) for name, (place, quality) in points.items()}
-    ax = styling.new_axes() if ax is None else ax
+    ax = styling.axes(ax)
     front = sorted(sweep.front(cost), key=lambda name: points[name])
     _draw_front(ax, points, front)
     first = next(iter(sweep.results.values()))
@@ -525,10 +527,7 @@ def pareto_points(
     title = title.format(
         metric=label, cutoff=styling.cutoff_words(k), queries=styling.queries_of(first)
     )
-    styling.legend_above(ax, 2)
-    ax.set_title(title, loc="left", pad=10 + 16 * -(-(len(front) + 1) // 2))
-    fonts.make_readable(ax)
-    return ax
+    return styling.with_legend(ax, title)
 
 
 def _draw_front(ax: Axes, points: Mapping[str, tuple[float, float]], front: Sequence[str]) -> None:
@@ -551,13 +550,8 @@ def _average_at(systems: Mapping[str, EvaluationResult], metric: str | None) -> 
     from krag_eval.statistics.comparison import checked_metrics
 
     if metric is None:
-        first, *others = systems.values()
-        shared = [k for k in first.k if all(k in other.k for other in others)]
-        if not shared:
-            raise InvalidInput("results", "must share a cutoff, and they have none in common")
-        k = deepest(shared)
-        cutoffs: Mapping[str, Sequence[Cutoff]] = {name: [k] for name in systems}
-        return _average_of_all(systems, cutoffs, None, first=_BY_RANK), k
+        k = styling.deepest_of_all(systems)
+        return _average_of_all(systems, {name: [k] for name in systems}, None, first=_BY_RANK), k
     (found,) = checked_metrics(systems, [metric]).values()
     return found
 
@@ -594,17 +588,7 @@ def _budgets_of(
     Raises:
         InvalidInput: If a system has no such budget, or the unit is not clear.
     """
-    known = {
-        name: [k for k in in_order(one.k) if isinstance(k, Budget)] for name, one in systems.items()
-    }
-    for name, budgets in known.items():
-        if not budgets:
-            raise InvalidInput(
-                "results",
-                "must have a budget among the cutoffs",
-                Advice("evaluate with {}", budget=[500, 1000, 2000]),
-                within=_within(name),
-            )
+    known = _cutoffs_of(systems, "results", budgets=True)
     units = set.intersection(*({k.unit for k in budgets} for budgets in known.values()))
     if unit is not None:
         units &= {one_of("unit", unit, get_args(Unit))}
@@ -615,7 +599,7 @@ def _budgets_of(
             f": an axis shows budgets of one unit that all have; there are {', '.join(there)}",
             Advice("choose one, such as {} for words", unit="w")
             if units
-            else Advice("evaluate all with the same, such as {}", budget=[500, 1000, 2000]),
+            else Advice("evaluate all with the same, such as {}", budget=_BUDGETS),
         )
     if units == {"t"} and len({one.settings.get("length") for one in systems.values()}) > 1:
         raise InvalidInput("results", ": their budgets are counted by different functions")
@@ -656,17 +640,13 @@ def _average_of_all(
     return key
 
 
-def _scale_budgets(ax: Axes, budgets: Iterable[float]) -> None:
+def _scale_budgets(ax: Axes, places: Mapping[Cutoff, float]) -> None:
     """Let an axis run from 0 to the largest budget, with a tick at each that has room for one."""
-    from matplotlib.ticker import StrMethodFormatter
-
-    ticks: list[float] = []
-    for budget in sorted(set(budgets), reverse=True):
-        if not ticks or ticks[-1] - budget >= _TICK * ticks[0]:
-            ticks.append(budget)
-    ax.set_xlim(0, ticks[0])
-    ax.set_xticks([0, *reversed(ticks)])
-    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    most = max(places.values())
+    names = {place: f"{place:,.0f}" for place in (0.0, *places.values())}
+    named = _with_room(names, {place: place / most for place in names})
+    ax.set_xlim(0, most)
+    ax.set_xticks(named, [names[place] for place in named])
 
 
 @spoken
@@ -710,7 +690,7 @@ def threshold_curves(
     unbounded = _unbounded(known, definitions)
     keys = _checked(metrics, known, unbounded)
     marked = None if threshold is None else float(threshold)
-    ax = styling.new_axes() if ax is None else ax
+    ax = styling.axes(ax)
     lines = {key: [float(value) for value in table[key]] for key in keys}
     places = [float(place) for place in table.index]
     title, names = _named_at_thresholds(keys, averages)
@@ -730,9 +710,7 @@ def threshold_curves(
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(_("Similarity from which a pair is a match (threshold)"))
     columns = 1 if max(width_of(str(line.get_label())) for line in ax.lines) > _SIDE else 2
-    rows = -(-(len(lines) + (marked is not None)) // columns)
-    styling.legend_above(ax, columns)
-    return styling.titled(ax, title, 10 + 16 * rows)
+    return styling.with_legend(ax, title, columns)
 
 
 def _named_at_thresholds(keys: Sequence[str], averages: object) -> tuple[str, dict[str, str]]:
@@ -899,10 +877,7 @@ def _span(
     return centre - half, centre + half
 
 
-@spoken
-def calibration_curve(
-    calibration: Calibration, ax: Axes | None = None, *, language: Language | None = None
-) -> Axes:
+def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     """Draw precision, recall and F1 of a matcher's decision against its threshold.
 
     The best threshold is marked with a line, its confidence interval with a band; where thresholds
@@ -911,12 +886,11 @@ def calibration_curve(
     Args:
         calibration: What ``calibrate`` returned.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
     """
-    ax = styling.new_axes() if ax is None else ax
+    ax = styling.axes(ax)
     curve = calibration.curve
     decision = ["precision", "recall", "f1"]
     for name, look in zip(decision, styling.looks_of(decision), strict=True):
@@ -943,14 +917,10 @@ def calibration_curve(
         matcher=fitted(calibration.matcher, 50), pairs=len(calibration.relevant)
     )
     styling.finish(ax, "both")
-    styling.legend_above(ax, columns=3)
-    return styling.titled(ax, title, 46)
+    return styling.with_legend(ax, title, columns=3)
 
 
-@spoken
-def planning_curve(
-    plan: QuestionPlan, ax: Axes | None = None, *, language: Language | None = None
-) -> Axes:
+def planning_curve(plan: QuestionPlan, ax: Axes | None = None) -> Axes:
     """Draw the difference that can be shown against the number of questions.
 
     The pilot is a hollow point, what the plan asks for a filled one.
@@ -958,12 +928,11 @@ def planning_curve(
     Args:
         plan: What ``plan_questions`` returned.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
     """
-    ax = styling.new_axes() if ax is None else ax
+    ax = styling.axes(ax)
     curve, look = plan.curve, styling.looks_of([plan.metric])[0]
     ax.plot(curve["questions"], curve["detectable"], color=look.colour)
     pilot = _("Pilot: {difference} with {questions:,} questions")
@@ -986,14 +955,10 @@ def planning_curve(
     title = _("What can be shown on {metric} (power {power}, alpha {alpha})").format(
         metric=styling.average_name(plan.metric), power=power, alpha=alpha
     )
-    styling.legend_above(ax, columns=2)
-    return styling.titled(ax, title, 26)
+    return styling.with_legend(ax, title)
 
 
-@spoken
-def history_curves(
-    history: History, ax: Axes | None = None, *, language: Language | None = None
-) -> Axes:
+def history_curves(history: History, ax: Axes | None = None) -> Axes:
     """Draw averages from run to run with their intervals, named and numbered at the last one.
 
     Runs stand at even distances, the oldest first. Between two that cannot be compared, because
@@ -1002,7 +967,6 @@ def history_curves(
     Args:
         history: What ``History.of`` returned; its ``metrics`` are drawn.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
@@ -1022,7 +986,7 @@ def history_curves(
         _over_runs(history, metric, styling.with_direction(names[metric], averages[metric]), look)
         for metric, look in zip(metrics, styling.looks_of(metrics), strict=True)
     ]
-    ax = styling.new_axes() if ax is None else ax
+    ax = styling.axes(ax)
     _draw_spans(ax, history, metrics, lines)
     title = (
         _("Metrics {cutoff} from run to run ({runs})")

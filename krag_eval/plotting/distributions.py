@@ -58,10 +58,10 @@ def metric_distribution(
     column, k = _column_of(result, metric)
     values = [float(value) for value in result.per_query(k)[column]]
     defined = [value for value in values if not math.isnan(value)]
-    ax = styling.new_axes() if ax is None else ax
+    ax = styling.axes(ax)
     key = result.keys[column]
     _draw_histogram(ax, defined, styling.looks_of([key])[0].colour)
-    name = styling.metric_label(column, result)
+    name = styling.column_label(column, result)
     _mark_average(ax, result, column, k)
     queries = styling.queries_of(result)
     undefined = result.n_counted - len(defined)
@@ -107,7 +107,7 @@ def first_rank_bars(
     groups = _rank_groups(max(ranks, default=0))
     counts = [sum(low <= rank <= high for rank in ranks) for low, high in groups]
     missed = len(found) - len(ranks)
-    ax = styling.new_axes() if ax is None else ax
+    ax = styling.axes(ax)
     places = [*range(len(groups)), len(groups) + 0.4]
     bars = ax.bar(places, [*counts, missed], width=0.8,
                   color=[styling.FOUND] * len(groups) + [styling.MISSED])  # fmt: skip
@@ -169,20 +169,12 @@ def _draw_histogram(ax: Axes, values: Sequence[float], colour: str) -> None:
     between = [
         sum(low <= value < high and value > 0 for value in values) for low, high in pairwise(edges)
     ]
-    centres = [(low + high) / 2 for low, high in pairwise(edges)]
-    width = 0.9 / _BINS
-    bars = [
-        *ax.bar([-_APART], [lowest], width, color=colour),
-        *ax.bar(centres, between, width, color=colour),
-        *ax.bar([1 + _APART], [highest], width, color=colour),
-    ]
-    for bar in bars:
-        count = round(bar.get_height())
-        if count:
-            ax.annotate(str(count), (bar.get_x() + bar.get_width() / 2, count), (0, 2),
-                        textcoords="offset points", ha="center", va="bottom", fontsize="small",
-                        bbox={"color": styling.PAPER, "pad": 0.4})  # fmt: skip
-    _scale_counts(ax, [lowest, *between, highest])
+    places = [-_APART, *((low + high) / 2 for low, high in pairwise(edges)), 1 + _APART]
+    counts = [lowest, *between, highest]
+    bars = ax.bar(places, counts, 0.9 / _BINS, color=colour)
+    ax.bar_label(bars, [str(count or "") for count in counts], padding=2, fontsize="small",
+                 bbox={"color": styling.PAPER, "pad": 0.4})  # fmt: skip
+    _scale_counts(ax, counts)
 
 
 def _rank_groups(deepest: int) -> list[tuple[int, int]]:

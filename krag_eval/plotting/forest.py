@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from krag_eval._language import Language, _, language_of, spoken
 from krag_eval._text import fitted
@@ -22,16 +21,42 @@ if TYPE_CHECKING:
 
 # Inches.
 _WIDTH, _ROW, _AROUND = 9.0, 0.34, 1.5
-# Of more slices a picture would be too tall to look at.
-_MOST_ROWS = 60
+#: Of more slices a picture would be too tall to look at.
+MOST_ROWS = 60
 
 
-@dataclass(frozen=True)
-class _Line:
-    """One line of the picture: a difference, or a heading over several."""
+class _Line(NamedTuple):
+    """A row: its label, the difference that it is about, value and interval, what is told beside.
+
+    A heading over several rows has a label alone.
+    """
 
     label: str
     difference: Difference | None = None
+    ends: tuple[float, float, float] = (math.nan,) * 3
+    told: str = ""
+
+
+def rows_chart(ax: Axes, lines: Sequence[_Line], level: float) -> None:
+    """Draw a row per line: value and interval, filled where the difference is shown."""
+    for place, (_label, row, ends, told) in enumerate(lines):
+        value, *interval = ends
+        if row is not None and not math.isnan(value):
+            colour = styling.BETTER if row.better == row.b else styling.WORSE
+            colour, fill = (
+                (colour, colour) if row.is_shown(level) else (styling.FAINT, styling.PAPER)
+            )
+            ax.plot(interval, [place, place], color=colour, linewidth=2, solid_capstyle="butt",
+                    zorder=2)  # fmt: skip
+            ax.plot([value], [place], marker="o", markersize=7, color=colour, zorder=3,
+                    markerfacecolor=fill)  # fmt: skip
+        ax.annotate(told, (1.0, place), (8, 0), xycoords=ax.get_yaxis_transform(),
+                    textcoords="offset points", va="center", fontsize="small",
+                    annotation_clip=False)  # fmt: skip
+    styling.name_rows(ax, [line.label for line in lines], 0.25)
+    for tick, line in zip(ax.get_yticklabels(), lines, strict=True):
+        if line.difference is None:
+            tick.set_fontweight("bold")
 
 
 @spoken
@@ -55,8 +80,7 @@ def comparison_forest(
         is shown or saved.
     """
     groups = _groups(comparison)
-    if ax is None:
-        ax = styling.new_axes(*forest_size(comparison))
+    ax = styling.axes(ax, *forest_size(comparison))
     parts = [ax] if len(groups) == 1 else _split(ax, [len(lines) + 0.5 for lines in groups])
     for part, lines in zip(parts, groups, strict=True):
         _draw_rows(part, lines, comparison)
@@ -115,13 +139,21 @@ def _split(ax: Axes, heights: Sequence[float]) -> list[Axes]:
 def _lines_of(rows: Sequence[Difference], comparison: Comparison) -> list[_Line]:
     """Return the rows by metric: a heading over each unless there is one row for each."""
     if len(comparison.names) == 2:
-        return [_Line(_metric_of(row), row) for row in rows]
+        return [_line(_metric_of(row), row) for row in rows]
     lines = []
     for metric in dict.fromkeys(row.metric for row in rows):
         of_metric = [row for row in rows if row.metric == metric]
         lines.append(_Line(_metric_of(of_metric[0])))
-        lines += [_Line(_pair_name(row), row) for row in of_metric]
+        lines += [_line(_pair_name(row), row) for row in of_metric]
     return lines
+
+
+def _line(label: str, row: Difference) -> _Line:
+    """Return the row of a difference, with its numbers and p beside it."""
+    ends = row.difference, row.ci_low, row.ci_high
+    value, low, high = map(_signed, ends)
+    told = "n/a" if math.isnan(ends[0]) else f"{value}  [{low}, {high}]  {_p_value(row.p_holm)}"
+    return _Line(label, row, ends, told)
 
 
 def _metric_of(row: Difference) -> str:
@@ -141,14 +173,7 @@ def _draw_rows(ax: Axes, lines: Sequence[_Line], comparison: Comparison) -> None
     rows = [line.difference for line in lines if line.difference is not None]
     lower = _is_lower_better(rows[0])
     ax.axvline(0.0, color=styling.INK, linewidth=1, zorder=1)
-    for place, line in enumerate(lines):
-        if line.difference is not None:
-            _draw_difference(ax, place, line.difference, comparison.level)
-    ax.set_yticks(range(len(lines)), [line.label for line in lines])
-    for tick, line in zip(ax.get_yticklabels(), lines, strict=True):
-        if line.difference is None:
-            tick.set_fontweight("bold")
-    ax.set_ylim(len(lines) - 0.25, -0.75)
+    rows_chart(ax, lines, comparison.level)
     _scale(ax, rows)
     axis = (
         _("Difference in {name} and its {} interval; lower is better")
@@ -166,39 +191,6 @@ def _names_of(rows: Sequence[Difference]) -> str:
     labels = [row.average.label() for row in rows if row.average is not None]
     known = dict.fromkeys(fitted(one if one.isupper() else one.lower(), 32) for one in labels)
     return ", ".join(known)
-
-
-def _draw_difference(ax: Axes, place: int, row: Difference, level: float) -> None:
-    _draw_row(ax, place, row, level, (row.difference, row.ci_low, row.ci_high), _told(row))
-
-
-def _draw_row(
-    ax: Axes, place: int, row: Difference, level: float, ends: Sequence[float], told: str
-) -> None:
-    """Draw a value and its interval, filled where the difference is shown, and what is told."""
-    value, *interval = ends
-    colour = _colour(row, level)
-    if not math.isnan(value):
-        ax.plot(interval, [place, place], color=colour, linewidth=2, solid_capstyle="butt",
-                zorder=2)  # fmt: skip
-        ax.plot([value], [place], marker="o", markersize=7, color=colour, zorder=3,
-                markerfacecolor=colour if row.is_shown(level) else styling.PAPER)  # fmt: skip
-    ax.annotate(told, (1.0, place), (8, 0), xycoords=ax.get_yaxis_transform(),
-                textcoords="offset points", va="center", fontsize="small",
-                annotation_clip=False)  # fmt: skip
-
-
-def _colour(row: Difference, level: float) -> str:
-    if not row.is_shown(level):
-        return styling.FAINT
-    return styling.BETTER if row.better == row.b else styling.WORSE
-
-
-def _told(row: Difference) -> str:
-    if math.isnan(row.difference):
-        return "n/a"
-    low, high = _signed(row.ci_low), _signed(row.ci_high)
-    return f"{_signed(row.difference)}  [{low}, {high}]  {_p_value(row.p_holm)}"
 
 
 def _p_value(p: float) -> str:
@@ -245,13 +237,8 @@ def _name_sides(ax: Axes, comparison: Comparison, *, lower: bool) -> None:
                     color=colour)  # fmt: skip
 
 
-@spoken
 def slice_forest(
-    slices: Slices | SlicedComparison,
-    metric: str | None = None,
-    ax: Axes | None = None,
-    *,
-    language: Language | None = None,
+    slices: Slices | SlicedComparison, metric: str | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw one metric of slices with its intervals, one row per slice.
 
@@ -264,7 +251,6 @@ def slice_forest(
         slices: What ``result.by`` or ``comparison.by`` returned.
         metric: One of its metrics; the first if not given.
         ax: Where to draw; a new figure, as tall as the rows need, if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved. Rows beyond the first 60 are counted below.
@@ -274,39 +260,24 @@ def slice_forest(
     """
     metric = slices.metrics[0] if metric is None else one_of("metric", metric, slices.metrics)
     rows = [row for row in styling.labelled(slices).rows if row.metric == metric]
-    n_left_out, rows = max(0, len(rows) - _MOST_ROWS), rows[:_MOST_ROWS]
-    ax = styling.new_axes(_WIDTH, _AROUND + _ROW * len(rows)) if ax is None else ax
+    n_left_out, rows = max(0, len(rows) - MOST_ROWS), rows[:MOST_ROWS]
+    ax = styling.axes(ax, _WIDTH, _AROUND + _ROW * len(rows))
     lower = metric in slices.lower_is_better
-    for place, row in enumerate(rows):
-        _draw_slice(ax, place, row, slices.level, lower=lower)
-    pairs = {(getattr(row, "a", ""), getattr(row, "b", "")) for row in rows}
-    ax.set_yticks(range(len(rows)), [_slice_name(row, len(pairs)) for row in rows])
-    ax.set_ylim(len(rows) - 0.25, -0.75)
+    pairs = {_pair_name(row) for row in rows if isinstance(row, Difference)}
+    lines = [_slice_line(row, several=len(pairs) > 1, lower=lower) for row in rows]
+    rows_chart(ax, lines, slices.level)
     name = styling.average_name(metric)
     name = _("{} (lower is better)").format(name) if lower else name
     axis = _scale_values(ax, slices, metric, rows)
-    lines = [axis.format(styling.percent(slices.level), name=name)]
-    lines += [_("and {} more rows, which are not drawn").format(n_left_out)] if n_left_out else []
-    lines.append(_("filled: difference shown (blue better, red worse); hollow: not shown"))
-    ax.set_xlabel("\n".join(lines), fontsize="small")
-    return styling.titled(ax, _slice_title(slices, name, rows))
-
-
-def _slice_title(
-    slices: Slices | SlicedComparison,
-    name: str,
-    rows: Sequence[Slice | Difference],
-) -> str:
-    tag = styling.tag_name(slices, 24)
+    below = [axis.format(styling.percent(slices.level), name=name)]
+    below += [_("and {} more rows, which are not drawn").format(n_left_out)] if n_left_out else []
+    below.append(_("filled: difference shown (blue better, red worse); hollow: not shown"))
+    ax.set_xlabel("\n".join(below), fontsize="small")
     queries = styling.number_of_queries(slices.n_queries)
-    title = _("{metric} by {tag} ({queries})").format(metric=name, tag=tag, queries=queries)
-    pairs = {_pair_name(row) for row in rows if isinstance(row, Difference)}
-    return f"{pairs.pop()}: {title}" if len(pairs) == 1 else title
-
-
-def _slice_name(row: Slice | Difference, n_pairs: int) -> str:
-    name = fitted(row.slice or "", 32)
-    return f"{name}: {_pair_name(row)}" if n_pairs > 1 and isinstance(row, Difference) else name
+    title = _("{metric} by {tag} ({queries})").format(
+        metric=name, tag=styling.tag_name(slices, 24), queries=queries
+    )
+    return styling.titled(ax, f"{pairs.pop()}: {title}" if len(pairs) == 1 else title)
 
 
 def _scale_values(
@@ -328,16 +299,17 @@ def _scale_values(
     return _("{name} and its {} interval; dashed: all queries")
 
 
-def _draw_slice(
-    ax: Axes, place: int, row: Slice | Difference, level: float, *,
-    lower: bool,
-) -> None:  # fmt: skip
-    value = getattr(row, "value", row.difference)
-    told = styling.number_of_queries(row.n)
-    if math.isnan(value):
+def _slice_line(row: Slice | Difference, *, several: bool, lower: bool) -> _Line:
+    """Return the row of a slice, with its number of queries and p beside it."""
+    label, told = fitted(row.slice or "", 32), styling.number_of_queries(row.n)
+    if isinstance(row, Difference):
+        label = f"{label}: {_pair_name(row)}" if several else label
+        difference, ends = row, (row.difference, row.ci_low, row.ci_high)
+    else:
+        difference = row.as_difference(lower_is_better=lower)
+        ends = row.value, row.low, row.high
+    if math.isnan(ends[0]):
         told = _("{}: too few").format(told)
     elif not math.isnan(row.p_holm):
         told = f"{told}, {_p_value(row.p_holm)}"
-    ends = value, getattr(row, "low", row.ci_low), getattr(row, "high", row.ci_high)
-    difference = row if isinstance(row, Difference) else row.as_difference(lower_is_better=lower)
-    _draw_row(ax, place, difference, level, ends, told)
+    return _Line(label, difference, ends, told)

@@ -28,7 +28,7 @@ from krag_eval._text import fitted
 from krag_eval.errors import InvalidInput, InvalidType, clipped, one_of
 from krag_eval.plotting import fonts
 from krag_eval.scoring.averages import DEFINED, Average
-from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
+from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
 from krag_eval.scoring.metrics import METRICS, averages_of, label_of, metrics_of
 
 if TYPE_CHECKING:
@@ -152,8 +152,10 @@ def _look_of(average: str, others: Sequence[Look]) -> Look:
     return next((look for look in turns if look.colour not in colours), turns[0])
 
 
-def new_axes(width: float = SIZE[0], height: float = SIZE[1]) -> Axes:
-    """Return the axes of a new pyplot figure, of so many inches."""
+def axes(ax: Axes | None, width: float = SIZE[0], height: float = SIZE[1]) -> Axes:
+    """Return the axes given, or those of a new pyplot figure, of so many inches."""
+    if ax is not None:
+        return ax
     from matplotlib import pyplot
 
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
@@ -217,9 +219,17 @@ def finish(ax: Axes, grid: str) -> None:
         ax.tick_params(axis="y", length=0)
 
 
-def legend_above(ax: Axes, columns: int = 2, handles: Sequence[Any] | None = None) -> None:
+def name_rows(ax: Axes, names: Sequence[str], room: float = 0.4) -> None:
+    """Name the rows of an axis, the first one on top, with so much room above and below."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - room, room - 1)
+
+
+def with_legend(
+    ax: Axes, title: str, columns: int = 2, handles: Sequence[Any] | None = None
+) -> Axes:
     """Put the legend between title and axes, where it covers nothing."""
-    ax.legend(
+    legend = ax.legend(
         handles=handles,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
@@ -230,6 +240,7 @@ def legend_above(ax: Axes, columns: int = 2, handles: Sequence[Any] | None = Non
         handlelength=1.8,
         columnspacing=1.5,
     )
+    return titled(ax, title, 10 + 18 * -(-len(legend.get_texts()) // columns))
 
 
 def queries_of(result: EvaluationResult) -> str:
@@ -300,6 +311,20 @@ def systems_of(
             f"must be 1 to {MOST_LINES} systems (more cannot be told apart), got {len(results)}",
         )
     return results
+
+
+def deepest_of_all(systems: Mapping[str, EvaluationResult], argument: str = "results") -> Cutoff:
+    """Return the deepest cutoff that all results have.
+
+    Raises:
+        InvalidInput: If there is none.
+    """
+    first, *others = systems.values()
+    shared = [k for k in first.k if all(k in one.k for one in others)]
+    if not shared:
+        evaluated = " | ".join(",".join(map(spelled, one.k)) for one in systems.values())
+        raise InvalidInput(argument, f": the results have no cutoff in common, but {evaluated}")
+    return deepest(shared)
 
 
 def intervals_of(
@@ -390,6 +415,12 @@ def metric_label(key: str, result: EvaluationResult | None = None) -> str:
     if result is not None:
         metrics = metrics_of(result.keys, result.declared, result.criteria)
     return fitted(label_of(key, metrics) or key, _WIDTH)
+
+
+def column_label(column: str, result: EvaluationResult) -> str:
+    """Return the name of a value per query; one without a label has that of its average."""
+    label = metric_label(column, result)
+    return metric_label(result.keys[column], result) if label == column else label
 
 
 def average_name(average: str, result: EvaluationResult | None = None) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from krag_eval import plotting
 from krag_eval._language import _, pgettext
 from krag_eval._text import fitted
-from krag_eval.errors import muted, whole
+from krag_eval.errors import whole
 from krag_eval.plotting.styling import (
     MOST_LINES,
     at_cutoff,
@@ -33,7 +33,15 @@ from krag_eval.presenting.comparison import (
 )
 from krag_eval.presenting.numbers import p_value, percent, rounded, short, span
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
-from krag_eval.report.rendering import NAME, checked_tags, named, picture, units_of
+from krag_eval.report.rendering import (
+    NAME,
+    checked_tags,
+    named,
+    picture,
+    slice_picture,
+    sliced_by,
+    units_of,
+)
 from krag_eval.results.latency import told_failed
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.statistics.comparison import Comparison, told_left_out
@@ -53,7 +61,7 @@ _SIZE = (5.6, 3.9)
 # Columns of a document's text: at most, at least, and of all documents of a page together.
 _WIDEST, _NARROWEST, _ROOM = 500, 100, 600_000
 # Inches of a picture of slices.
-_FOREST_WIDTH, _FOREST_AROUND, _FOREST_ROW, _FOREST_ROWS = 9.0, 1.6, 0.34, 60
+_WIDE = 9.0
 # What a page tells of every cell at the cutoff, where there is such a metric.
 _OF_A_CELL = ("macro_recall", "macro_token_precision", "redundancy", "ndcg")
 _short_name = partial(fitted, width=NAME)
@@ -72,7 +80,7 @@ def comparison_page(
     assert comparison is not None
     level = comparison.level
     n_queries = whole("n_queries", 10 if n_queries is None else n_queries, 0)
-    sliced = [_sliced(comparison, tag) for tag in checked_tags(by)]
+    sliced = [sliced_by(comparison.by, tag) for tag in checked_tags(by)]
     without = [one for one in comparison.compared if _explaining(comparison, one) is None]
     chosen = {"baseline": comparison.baseline, "clusters": comparison.clusters}
     drawn = {"n_resamples": comparison.n_resamples, "seed": comparison.seed} | chosen
@@ -110,7 +118,7 @@ def comparison_page(
         "pairs": [(*pair, _differences(comparison, pair)) for pair in comparison.pairs],
         "sliced": [
             (tag_name(one, NAME), named(one, partial(_label, comparison=comparison)),
-             _slice_picture(one, place),
+             slice_picture(one, place, _WIDE),
              [(*pair, _slices(one, pair, comparison)) for pair in comparison.pairs])
             for place, one in enumerate(sliced)
         ],
@@ -263,11 +271,6 @@ def _outcomes(b: str) -> Column:
     return Column(_("{b}: wins / ties / losses").format(b=b), told)
 
 
-def _sliced(comparison: Comparison, tag: str) -> SlicedComparison:
-    with muted():  # the page has the notes
-        return comparison.by(tag)
-
-
 def _slices(sliced: SlicedComparison, pair: tuple[str, str], comparison: Comparison) -> Table:
     """Return the table of a pair within slices."""
     a, b = map(_short_name, pair)
@@ -284,12 +287,6 @@ def _slices(sliced: SlicedComparison, pair: tuple[str, str], comparison: Compari
         _outcomes(b),
     ]
     return Table([row for row in sliced.rows if (row.a, row.b) == pair], columns)
-
-
-def _slice_picture(sliced: SlicedComparison, place: int) -> str:
-    n_rows = sum(row.metric == sliced.metrics[0] for row in sliced.rows)
-    size = _FOREST_WIDTH, _FOREST_AROUND + _FOREST_ROW * min(n_rows, _FOREST_ROWS)
-    return picture(f"slices{place}", size, plotting.slice_forest, sliced)
 
 
 def _changed(

@@ -12,7 +12,7 @@ import numpy as np
 
 from krag_eval._language import _
 from krag_eval._text import Excerpt, fitted, visible, width_of
-from krag_eval.plotting.styling import cause_name, metric_label
+from krag_eval.plotting.styling import cause_name, column_label
 from krag_eval.presenting import explanation as telling
 from krag_eval.report.rendering import NAME, environment, words_of
 from krag_eval.results.diagnosis import CLASSES
@@ -151,11 +151,7 @@ def _columns(result: EvaluationResult, k: Cutoff) -> list[str]:
 
 
 def _column_name(name: str, result: EvaluationResult) -> str:
-    """Return the label of a column; one without a label has that of its average."""
-    if name == "rank":
-        return _("First rank")
-    label = metric_label(name, result)
-    return metric_label(result.keys[name], result) if label == name else label
+    return _("First rank") if name == "rank" else column_label(name, result)
 
 
 def _rendered(

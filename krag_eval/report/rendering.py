@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from krag_eval import __version__
 from krag_eval._language import _, language
 from krag_eval._text import fitted, visible
-from krag_eval.errors import InvalidType, clipped, text as checked_text
+from krag_eval.errors import InvalidInput, InvalidType, clipped, muted, text as checked_text
 from krag_eval.plotting import styling
+from krag_eval.plotting.forest import MOST_ROWS, slice_forest
 from krag_eval.presenting import numbers
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
 
@@ -75,6 +76,13 @@ def picture(
     return styling.inline_svg(lambda ax: draw(*of, ax=ax, **how), name, size=size)
 
 
+def slice_picture(sliced: Slices | SlicedComparison, place: int, width: float) -> str:
+    """Draw the first metric of slices, a row each."""
+    n_rows = sum(row.metric == sliced.metrics[0] for row in sliced.rows)
+    size = width, 1.5 + 0.34 * min(n_rows, MOST_ROWS)
+    return picture(f"slices{place}", size, slice_forest, sliced)
+
+
 def _harmless(value: Any) -> Any:
     """Spell out what would act instead of showing; markup of ours stays as it is."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
@@ -92,6 +100,20 @@ def checked_tags(by: object) -> list[str]:
         raise InvalidType("by", f"must name tags, such as ('corpus',), got {clipped(by)}")
     tags = dict.fromkeys([by] if isinstance(by, str) else by)
     return [checked_text("by", tag, "names of tags") for tag in tags]
+
+
+def sliced_by(of: Callable[..., Sliced], tag: str, *at: Any, **how: Any) -> Sliced:
+    """Return slices by a tag; the page says itself that they are too many.
+
+    Raises:
+        InvalidInput: If there is no such tag, or slices need what the result does not hold.
+    """
+    try:
+        with muted():
+            return styling.labelled(of(tag, *at, **how))
+    except InvalidInput as error:
+        argument = "by" if error.argument == "tag" else error.argument
+        raise type(error)(argument, error.problem, error.fix) from None
 
 
 def named(sliced: Sliced, name_of: Callable[[str], str]) -> Sliced:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from krag_eval import plotting
 from krag_eval._language import _
 from krag_eval._text import fitted
-from krag_eval.errors import InvalidInput, muted, whole
+from krag_eval.errors import muted, whole
+from krag_eval.plotting.forest import MOST_ROWS
 from krag_eval.plotting.styling import (
     at_cutoff,
-    labelled,
     metric_label,
     number_of_queries,
     tag_name,
@@ -24,7 +24,15 @@ from krag_eval.presenting import Column, Table, page_of
 from krag_eval.presenting.diagnosis import sentence, sentences
 from krag_eval.presenting.numbers import p_value, percent, span
 from krag_eval.report.query_list import query_list
-from krag_eval.report.rendering import NAME, checked_tags, named, picture, units_of
+from krag_eval.report.rendering import (
+    NAME,
+    checked_tags,
+    named,
+    picture,
+    slice_picture,
+    sliced_by,
+    units_of,
+)
 from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.evidence import checked_metadata
 from krag_eval.results.result import STATUSES, EvaluationResult
@@ -44,8 +52,6 @@ _TELLING = ("ndcg", "recall")
 _FRONT = ("macro_recall", "ndcg", "mrr")
 # Inches of a picture that stands alone: legible on a phone, where it is scaled down.
 _WIDE = 5.4
-# Slices shown of a tag, as many as a picture draws.
-_MOST_SLICES = 60
 
 
 def result_page(
@@ -115,23 +121,13 @@ def result_page(
             if any(counts.values())
         ],
         "diagnosis": diagnosis,
-        "steps": None if diagnosis is None else _steps(diagnosis),
-        "lost": [] if diagnosis is None else _lost(diagnosis),
-        "searched": [] if diagnosis is None else page_of(diagnosis).notes,
-        "waterfall": None
-        if diagnosis is None
-        else picture(
-            "diagnosis",
-            (_WIDE, 1.3 + 0.44 * len(diagnosis.waterfall())),
-            plotting.diagnosis_waterfall,
-            diagnosis,
-        ),
+        **({} if diagnosis is None else _diagnosed(diagnosis)),
         "sliced": [
             (one, named(one, partial(_named, result=result)), _slice_tables(one),
-             _slice_picture(one, place))
+             slice_picture(one, place, _WIDE))
             for place, one in enumerate(sliced)
         ],
-        "most_slices": _MOST_SLICES,
+        "most_slices": MOST_ROWS,
         "drawn": list(_pictures(result, cutoff, table)),
         **query_list(result, cutoff, n_queries, diagnosis, checked_metadata(metadata)),
     }  # fmt: skip
@@ -186,33 +182,28 @@ def _is_folded(key: str, averages: Collection[str]) -> bool:
     return key.startswith("micro_") and f"macro_{key.removeprefix('micro_')}" in averages
 
 
-def _lost(diagnosis: Diagnosis) -> list[str]:
-    """Return what most was lost by first, in the words of the page."""
-    return [sentence(diagnosis), *sentences(diagnosis)[1:]]
-
-
-def _steps(diagnosis: Diagnosis) -> Table:
-    columns = [Column(_("Step"), "label"), Column(_("Items"), "items"), Column(_("Share"), "share")]
+def _diagnosed(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Gather what the template reads of a diagnosis."""
     steps = diagnosis.waterfall()
     steps["items"] = [diagnosis.counts[cause] for cause in steps.index]
-    return Table(steps.to_dict("records"), [*columns, Column(_("Recall by then"), "cumulative")])
+    columns = [Column(_("Step"), "label"), Column(_("Items"), "items"), Column(_("Share"), "share")]
+    size = _WIDE, 1.3 + 0.44 * len(steps)
+    return {
+        "steps": Table(
+            steps.to_dict("records"), [*columns, Column(_("Recall by then"), "cumulative")]
+        ),
+        "lost": [sentence(diagnosis), *sentences(diagnosis)[1:]],
+        "searched": page_of(diagnosis).notes,
+        "waterfall": picture("diagnosis", size, plotting.diagnosis_waterfall, diagnosis),
+    }
 
 
 def _slices(
     result: EvaluationResult, tag: str, cutoff: Cutoff, diagnosis: Diagnosis | None
 ) -> Slices:
-    """Return the slices by a tag; the queries' own tag of a name comes first.
-
-    Raises:
-        InvalidInput: If there is no such tag, or slices need what the result does not hold.
-    """
+    """Return the slices by a tag; the queries' own tag of a name comes first."""
     of_classes = diagnosis if tag == DIAGNOSED and tag not in result.tags else None
-    try:
-        with muted():  # the page says itself that they are too many
-            return labelled(result.by(tag, cutoff, diagnosis=of_classes))
-    except InvalidInput as error:
-        argument = "by" if error.argument == "tag" else error.argument
-        raise type(error)(argument, error.problem, error.fix) from None
+    return sliced_by(result.by, tag, cutoff, diagnosis=of_classes)
 
 
 def _slice_tables(slices: Slices) -> dict[str, Table]:
@@ -229,14 +220,9 @@ def _slice_tables(slices: Slices) -> dict[str, Table]:
         Column("p (Holm)", lambda row: p_value(row.p_holm)),
     ]  # fmt: skip
     return {
-        metric: Table([row for row in slices.rows if row.metric == metric][:_MOST_SLICES], columns)
+        metric: Table([row for row in slices.rows if row.metric == metric][:MOST_ROWS], columns)
         for metric in slices.metrics
     }
-
-
-def _slice_picture(slices: Slices, place: int) -> str:
-    size = _WIDE, 1.5 + 0.34 * min(len(slices.names), _MOST_SLICES)
-    return picture(f"slices{place}", size, plotting.slice_forest, slices)
 
 
 def _pictures(result: EvaluationResult, k: Cutoff, bounds: pd.DataFrame | None) -> Iterator[str]:

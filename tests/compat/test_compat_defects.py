@@ -31,65 +31,73 @@ def _rouge(actual: Any, predicted: Any, **options: Any) -> RougeOfflineRetrieval
     )
 
 
-def test_a_chunk_retrieved_again_earns_nothing() -> None:
-    """krag: MAP 3.0, nDCG 2.1309 (1.0 up to 0.0.31)."""
-    evaluator = OfflineRetrievalEvaluators([["a cat"]], [["a cat", "a cat", "a cat"]])
-    assert evaluator.calculate_map(k=10) == {"map": 1.0}
-    assert evaluator.calculate_ndcg(k=10) == {"ndcg": 1.0}
+_TEXT, _EITHER = OfflineRetrievalEvaluators, (OfflineRetrievalEvaluators, _rouge)
 
 
-def test_a_chunk_that_holds_two_documents_is_worth_both() -> None:
-    """krag: recall 1.0 but MAP 0.5 and nDCG 0.6131 (1.0 up to 0.0.31)."""
-    evaluator = OfflineRetrievalEvaluators([["a cat", "a dog"]], [["a cat and a dog", "fish"]])
-    assert evaluator.calculate_recall(k=10)["macro_recall"] == 1.0
-    assert evaluator.calculate_map(k=10) == {"map": 1.0}
-    assert evaluator.calculate_ndcg(k=10) == {"ndcg": 1.0}
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+@pytest.mark.parametrize(
+    ("build", "actual", "predicted", "options", "expected"),
+    [
+        # A chunk retrieved again earns nothing. krag: MAP 3.0, nDCG 2.1309 (1.0 up to 0.0.31).
+        (_TEXT, [["a cat"]], [["a cat"] * 3], {}, {"map": 1.0, "ndcg": 1.0}),
+        # A chunk that holds two documents is worth both. krag: MAP 0.5, nDCG 0.6131.
+        (_TEXT, [["a cat", "a dog"]], [["a cat and a dog", "fish"]], {},
+         {"macro_recall": 1.0, "map": 1.0, "ndcg": 1.0}),
+        # F1 has its keys when nothing was found. krag: {}, so that indexing it raises KeyError.
+        (_TEXT, [["a"]], [["b"]], {}, {"micro_f1": 0.0, "macro_f1": 0.0}),
+        # No ground truth is no hit. krag: hit rate 1.0, and ValueError from the nDCG of ROUGE.
+        *((build, [[], ["a"]], [["b"], ["a"]], {},
+           {"hit_rate": 0.5, "ndcg": 0.5, "macro_recall": 0.5}) for build in _EITHER),
+        # The string "micro" means micro. krag: recall, precision and F1 are all {}.
+        (_TEXT, _ACTUAL, _PREDICTED, {"averaging_method": "micro"}, {"micro_recall": 0.8}),
+        # The string "all" means all. In krag any string means PARTIAL: hit rate 1.0.
+        (_TEXT, _ACTUAL, _PREDICTED, {"matching_criteria": "all"}, {"hit_rate": 0.5}),
+        # An empty text matches nothing. krag: 1.0 in every metric, and ROUGE gives "" and "" 1.0.
+        *((build, [["", "a"]], [["", "a"]], {}, {"micro_recall": 0.5, "macro_recall": 0.5})
+          for build in _EITHER),
+        # At threshold 0, having nothing in common is no match. krag: 1.0 in all but nDCG.
+        (_rouge, [["a", "b"]], [["a", "c"]], {"threshold": 0}, {"macro_recall": 0.5}),
+        # Ground truth listed twice is one document. krag: recall 2/3 of a, a, b when a was found.
+        (_TEXT, [["a", "a", "b"]], [["a"]], {}, {"macro_recall": 0.5}),
+        # Composed and decomposed Hangul are the same text. krag: 0.0 in every metric.
+        *((build, [["한국"]], [[unicodedata.normalize("NFD", "한국")]], {}, {"macro_recall": 1.0})
+          for build in _EITHER),
+        # As in krag, a substring is one to the letter: white space around a text counts.
+        (_TEXT, [["a cat\n", "cat"]], [["a cat sat"]], {}, {"macro_recall": 0.5}),
+    ],
+)  # fmt: skip
+def test_the_sane_number_is_given(build, actual, predicted, options, expected) -> None:
+    """Together and one by one; averages that were not asked for have no key."""
+    evaluator = build(actual, predicted, **options)
+    together = evaluator.evaluate(10).averages()
+    assert {name: together[name] for name in expected} == expected
+    found: dict[str, float] = {}
+    for name in ("hit_rate", "recall", "f1_score", "map", "ndcg"):
+        found |= getattr(evaluator, f"calculate_{name}")(10)
+    assert {name: found[name] for name in expected} == expected
+    assert ("macro_recall" in found) == (options.get("averaging_method") != "micro")
 
 
-def test_f1_has_its_keys_when_nothing_was_found() -> None:
-    """krag: {}, so that indexing it raises KeyError."""
-    with pytest.warns(KragEvalWarning, match="matched nothing at all"):
-        found = OfflineRetrievalEvaluators([["a"]], [["b"]]).calculate_f1_score(k=10)
-    assert found == {"micro_f1": 0.0, "macro_f1": 0.0}
-
-
-@pytest.mark.parametrize("build", [OfflineRetrievalEvaluators, _rouge])
-def test_no_ground_truth_is_no_hit(build: Any) -> None:
-    """krag: hit rate 1.0 of these two queries, and ValueError from the nDCG of ROUGE."""
-    with pytest.warns(KragEvalWarning, match=r"no ground truth for 1 of 2 queries \(0\)"):
-        evaluator = build([[], ["a"]], [["b"], ["a"]])
-    assert evaluator.calculate_hit_rate(k=10) == {"hit_rate": 0.5}
-    assert evaluator.calculate_ndcg(k=10) == {"ndcg": 0.5}
-    assert evaluator.calculate_recall(k=10)["macro_recall"] == 0.5
+@pytest.mark.parametrize(
+    ("build", "actual", "predicted", "said"),
+    [
+        (_TEXT, [["a"]], [["b"]], "matched nothing at all"),
+        *((build, [[], ["a"]], [["b"], ["a"]], r"no ground truth for 1 of 2 queries \(0\)")
+          for build in _EITHER),
+        *((build, [["", "a"]], [["", "a"]], "1 ground-truth and 1 predicted documents have empty")
+          for build in _EITHER),
+        (_TEXT, [["a", "a", "b"]], [["a"]], "1 ground-truth documents repeat"),
+    ],
+)  # fmt: skip
+def test_what_krag_counted_otherwise_is_warned_of(build, actual, predicted, said) -> None:
+    with pytest.warns(KragEvalWarning, match=said):
+        build(actual, predicted).calculate_recall(k=10)
 
 
 def test_the_native_evaluator_refuses_missing_ground_truth() -> None:
     """Unless told what to do about it."""
     with pytest.raises(ValueError, match="no ground truth"):
         OfflineRetrievalEvaluator([[], ["a"]], [["b"], ["a"]])
-
-
-def test_the_string_micro_means_micro() -> None:
-    """krag: recall, precision and F1 are all {}."""
-    evaluator = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, averaging_method="micro")
-    assert evaluator.calculate_recall(k=10) == {"micro_recall": 0.8}
-
-
-def test_the_string_all_means_all() -> None:
-    """In krag any string means PARTIAL: hit rate 1.0."""
-    evaluator = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, matching_criteria="all")
-    assert evaluator.calculate_hit_rate(k=10) == {"hit_rate": 0.5}
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"averaging_method": "mirco"}, {"matching_criteria": "any"}, {"averaging_method": None}],
-)
-def test_unknown_choices_are_refused(options: dict[str, Any]) -> None:
-    """In krag they are another way of saying BOTH, or PARTIAL."""
-    with pytest.raises(Refusal) as info:
-        OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, **options)
-    assert {info.value.argument} == set(options)
 
 
 def test_the_string_kiwi_means_kiwi() -> None:
@@ -99,16 +107,12 @@ def test_the_string_kiwi_means_kiwi() -> None:
     assert evaluator.calculate_ndcg(k=10)["ndcg"] == pytest.approx(0.926386029921535)
 
 
-def test_an_unknown_tokenizer_is_refused() -> None:
-    """In krag it splits at white space."""
-    with pytest.raises(ValueError, match="tokenizer must be one of 'whitespace', 'kiwi', 'nltk'"):
-        RougeOfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, tokenizer="mecab")
-
-
-def test_the_text_evaluator_refuses_rouge() -> None:
+def test_the_text_evaluator_names_the_one_by_rouge() -> None:
     """In krag it compares by substring and does not say so."""
-    with pytest.raises(ValueError, match="RougeOfflineRetrievalEvaluators compares by ROUGE"):
-        OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, match_method="rouge1")
+    for method, is_rouge in (("rouge1", True), ("rouge9", False)):
+        with pytest.raises(Refusal) as info:
+            OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, match_method=method)
+        assert ("RougeOfflineRetrievalEvaluators" in str(info.value.fix)) == is_rouge
 
 
 def test_the_rouge_evaluator_compares_text_if_asked() -> None:
@@ -118,56 +122,6 @@ def test_the_rouge_evaluator_compares_text_if_asked() -> None:
         OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).evaluate(10).averages()
     )
     assert evaluator.calculate_ndcg(k=10) == {"ndcg": 0.8154648767857288}
-
-
-@pytest.mark.parametrize("method", ["rouge3", "rougeLsum", "rougel"])
-def test_other_rouge_types_are_refused(method: str) -> None:
-    """krag: six metrics by substring, nDCG by that ROUGE (0.0 for rouge3)."""
-    with pytest.raises(ValueError, match="match_method must be one of 'rouge1', 'rouge2'"):
-        _rouge(_ACTUAL, _PREDICTED, match_method=method)
-
-
-@pytest.mark.parametrize("k", [0, -1, 2.0, True])
-def test_cutoffs_below_1_are_refused(k: Any) -> None:
-    """In krag 0 gives precision 0.6667 (of the whole list) and 0 elsewhere, -1 recall 0.6."""
-    evaluator = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED)
-    for name in ("hit_rate", "mrr", "recall", "precision", "f1_score", "map", "ndcg"):
-        with pytest.raises(ValueError, match="k must be a whole number of at least 1"):
-            getattr(evaluator, f"calculate_{name}")(k)
-
-
-@pytest.mark.parametrize("build", [OfflineRetrievalEvaluators, _rouge])
-def test_an_empty_text_matches_nothing(build: Any) -> None:
-    """krag: the empty text is in every text, 1.0 in every metric; ROUGE gives "" and "" 1.0."""
-    evaluator = build([["", "a"]], [["", "a"]])
-    with pytest.warns(KragEvalWarning, match="1 ground-truth and 1 predicted documents have empty"):
-        found = evaluator.calculate_recall(k=10)
-    assert found == {"micro_recall": 0.5, "macro_recall": 0.5}
-
-
-@pytest.mark.parametrize("threshold", [80, -0.1, "0.5", True])
-def test_thresholds_outside_0_to_1_are_refused(threshold: Any) -> None:
-    """krag: a threshold of 80 finds nothing, silently."""
-    with pytest.raises(Refusal) as info:
-        _rouge(_ACTUAL, _PREDICTED, threshold=threshold)
-    assert info.value.argument == "threshold"
-    for name in ("rouge_threshold", "similarity_threshold"):
-        with pytest.raises(Refusal) as info:
-            EmbeddingRougeOfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, **{name: threshold})
-        assert info.value.argument == name
-
-
-def test_at_threshold_0_having_nothing_in_common_is_no_match() -> None:
-    """krag: 1.0 in every metric but nDCG."""
-    evaluator = _rouge([["a", "b"]], [["a", "c"]], threshold=0)
-    assert evaluator.calculate_recall(k=10)["macro_recall"] == 0.5
-
-
-def test_ground_truth_listed_twice_is_one_document() -> None:
-    """krag: recall 2/3 of a, a, b when a was found."""
-    evaluator = OfflineRetrievalEvaluators([["a", "a", "b"]], [["a"]])
-    with pytest.warns(KragEvalWarning, match="1 ground-truth documents repeat"):
-        assert evaluator.calculate_recall(k=10)["macro_recall"] == 0.5
 
 
 def test_settings_that_cannot_change_refuse_to() -> None:
@@ -186,13 +140,6 @@ def test_text_match_takes_several_texts() -> None:
     """krag: TypeError: unhashable type: 'list'."""
     assert OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).text_match("a", ["b", "a cat"])
     assert not OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).text_match("a", [])
-
-
-@pytest.mark.parametrize("build", [OfflineRetrievalEvaluators, _rouge])
-def test_composed_and_decomposed_hangul_are_the_same_text(build: Any) -> None:
-    """krag: 0.0 in every metric."""
-    evaluator = build([["한국어"]], [[unicodedata.normalize("NFD", "한국어")]])
-    assert evaluator.calculate_recall(k=10)["macro_recall"] == 1.0
 
 
 def test_the_ndcg_by_embedding_stays_in_0_to_1() -> None:
@@ -239,12 +186,6 @@ def test_substrings_match_without_regard_to_words() -> None:
         assert native.calculate_hit_rate(k=10) == {"hit_rate": 0.0}
 
 
-def test_white_space_around_a_text_counts() -> None:
-    """As in krag, a substring is one to the letter."""
-    evaluator = OfflineRetrievalEvaluators([["a cat\n", "cat"]], [["a cat sat"]])
-    assert evaluator.calculate_recall(k=10)["macro_recall"] == 0.5
-
-
 def test_the_ndcg_of_rouge_judges_order_alone() -> None:
     """As in krag: a list of nothing but poor documents has nDCG 1; the default conventions say 0.
 
@@ -271,5 +212,3 @@ def test_choices_may_be_assigned_as_in_krag() -> None:
     evaluator.matching_criteria = MatchingCriteria.PARTIAL
     assert evaluator.calculate_recall(k=10) == {"macro_recall": 0.75}
     assert evaluator.calculate_hit_rate(k=10) == {"hit_rate": 1.0}
-    with pytest.raises(ValueError, match="averaging_method must be one of"):
-        evaluator.averaging_method = "mean"

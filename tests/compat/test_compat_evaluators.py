@@ -31,48 +31,27 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     pyplot.close("all")
 
 
-_BOTH, _ALL, shared_kiwi = AveragingMethod.BOTH, MatchingCriteria.ALL, TokenizerType.KIWI
+_BOTH, _ALL, _KIWI = AveragingMethod.BOTH, MatchingCriteria.ALL, TokenizerType.KIWI
+_COMMON = {"averaging_method": _BOTH, "matching_criteria": _ALL}
 
 
 @pytest.mark.parametrize(
     ("build", "defaults"),
     [
-        (
-            OfflineRetrievalEvaluators,
-            {"match_method": "text", "averaging_method": _BOTH, "matching_criteria": _ALL},
-        ),
-        (
-            RougeOfflineRetrievalEvaluators,
-            {
-                "match_method": "rouge1",
-                "averaging_method": _BOTH,
-                "matching_criteria": _ALL,
-                "threshold": 0.5,
-                "tokenizer": shared_kiwi,
-            },
-        ),
-        (
-            EmbeddingRougeOfflineRetrievalEvaluators,
-            {
-                "match_method": "rouge1",
-                "averaging_method": _BOTH,
-                "matching_criteria": _ALL,
-                "rouge_threshold": 0.7,
-                "similarity_threshold": 0.7,
-                "embedding_type": "huggingface",
-                "embedding_config": None,
-                "tokenizer": shared_kiwi,
-            },
-        ),
+        (OfflineRetrievalEvaluators, {"match_method": "text", **_COMMON}),
+        (RougeOfflineRetrievalEvaluators,
+         {"match_method": "rouge1", **_COMMON, "threshold": 0.5, "tokenizer": _KIWI}),
+        (EmbeddingRougeOfflineRetrievalEvaluators,
+         {"match_method": "rouge1", **_COMMON, "rouge_threshold": 0.7, "similarity_threshold": 0.7,
+          "embedding_type": "huggingface", "embedding_config": None, "tokenizer": _KIWI}),
     ],
-)
+)  # fmt: skip
 def test_parameters_and_defaults_are_krags(build: Any, defaults: dict[str, Any]) -> None:
     """In krag's order, as read from krag 0.0.32; anything of ours can only be named."""
     parameters = list(inspect.signature(build).parameters.values())
     assert [parameter.name for parameter in parameters[:2]] == ["actual_docs", "predicted_docs"]
     positional = [one for one in parameters[2:] if one.kind is not one.KEYWORD_ONLY]
-    assert {one.name: one.default for one in positional} == defaults
-    assert [one.name for one in positional] == list(defaults)
+    assert [(one.name, one.default) for one in positional] == list(defaults.items())
 
 
 @pytest.mark.parametrize(
@@ -136,7 +115,10 @@ def test_a_subclass_decides_by_its_own_text_match() -> None:
 
 
 def test_all_metrics_as_text() -> None:
-    """The lines of krag, with None where there is no cutoff."""
+    """The lines of krag, with None where there is no cutoff.
+
+    nDCG is (1 + 1/log2(3)) / 2: the first query is perfect, the second has its one hit at rank 2.
+    """
     evaluator = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, averaging_method="macro")
     assert evaluator.get_metrics_by_averaging_method().splitlines() == [
         "Hit Rate @None: {'hit_rate': 0.5}",
@@ -186,19 +168,3 @@ def test_results_are_shown(shown: list[Any]) -> None:
     assert names == ["Hit rate (all found)", "MRR", "Recall", "Precision", "F1", "MAP", "nDCG"]
     # krag's own nDCG, measured with 0.0.32.
     assert "0.93" in [text.get_text() for text in figure.axes[0].texts]
-
-
-@pytest.mark.parametrize(
-    ("actual", "predicted", "error", "message"),
-    [
-        ([], [], ValueError, "at least one query"),
-        (_ACTUAL, _PREDICTED[:1], ValueError, "one list per query.*, got 2 .* and 1 in"),
-        (["doc1"], ["doc1"], TypeError, r"actual_docs\[0\] must be a list of documents"),
-    ],
-)
-def test_malformed_lists_are_refused(
-    actual: Any, predicted: Any, error: type[Exception], message: str
-) -> None:
-    """When the evaluator is made; in krag the last one fails at the first metric."""
-    with pytest.raises(error, match=message):
-        OfflineRetrievalEvaluators(actual, predicted)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from golden import inputs, refused, shell_cases, wrong_calls
+from golden import explanations, inputs, pages, plots, refused, shell_cases, wrong_calls
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "ko")
@@ -203,6 +203,26 @@ def of_numbers() -> dict[str, str]:
     return found
 
 
+def of_plots(language: str) -> dict[str, str]:
+    """Draw every kind of picture: what is on its axes."""
+    with settled(language):
+        return {name: plots.told(name) for name in plots.CASES}
+
+
+def of_explanations(language: str) -> dict[str, str]:
+    """Explain what there is to explain, in lines of text."""
+    with settled(language):
+        return {name: explanations.told(name) for name in explanations.CASES}
+
+
+def of_pages(language: str) -> dict[str, str]:
+    """Write every kind of page: its text, and in English the titles of its pictures."""
+    is_english = language == "en"
+    with settled(language):
+        cases = pages.CASES if is_english else pages.IN_EVERY_LANGUAGE
+        return {name: normal(pages.told(name, drawn=is_english)) for name in cases}
+
+
 #: Golden file -> what makes it.
 FILES: dict[str, Callable[[], dict[str, str]]] = {
     **{f"shell.{one}.txt": lambda one=one: of_shell(one) for one in LANGUAGES},
@@ -210,6 +230,9 @@ FILES: dict[str, Callable[[], dict[str, str]]] = {
     "refusals.txt": of_refusals,
     **{f"refused/{one}.txt": lambda one=one: of_wrong_calls(one) for one in refused.ROOMS},
     "numbers.txt": of_numbers,
+    **{f"explanations.{one}.txt": lambda one=one: of_explanations(one) for one in LANGUAGES},
+    **{f"pages.{one}.txt": lambda one=one: of_pages(one) for one in LANGUAGES},
+    **{f"plots.{one}.txt": lambda one=one: of_plots(one) for one in LANGUAGES},
 }
 _HEAD = "=" * 12 + " "
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 
 import pytest
+from golden.plot_samples import evaluated
 from matplotlib import font_manager, pyplot
 
 from krag_eval import KragEvalWarning
 from krag_eval.plotting import fonts, metric_bars
-
-from .plot_samples import evaluated
 
 
 @pytest.fixture

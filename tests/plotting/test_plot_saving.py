@@ -5,12 +5,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from golden.plot_samples import evaluated
 from matplotlib import pyplot
 
 from krag_eval.errors import InvalidInput
 from krag_eval.plotting import PLOT_FORMATS, inline_svg, metric_bars, save_plot
-
-from .plot_samples import evaluated
 
 
 class TestSavePlot:
