@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,7 +42,7 @@ class Query:
     items: Sequence[Item]
     n_retrieved: int
 
-    def cut(self, k: int) -> Query:
+    def cut(self, k):
         """Return the query as it would be had only the first k documents been retrieved."""
         items = [
             Item(
@@ -55,7 +55,7 @@ class Query:
         return Query(items, min(self.n_retrieved, k))
 
 
-def relevance_of(queries: Sequence[Query], threshold: float = THRESHOLD) -> Relevance:
+def relevance_of(queries, threshold=THRESHOLD):
     """Return what the package makes of the same similarities."""
     items = [(number, item) for number, query in enumerate(queries) for item in query.items]
     pairs = [
@@ -85,7 +85,7 @@ def relevance_of(queries: Sequence[Query], threshold: float = THRESHOLD) -> Rele
 class Found:
     """What was found for one query within a cutoff."""
 
-    def __init__(self, query: Query, k: int | None, threshold: float = THRESHOLD) -> None:
+    def __init__(self, query, k, threshold=THRESHOLD):
         self.items = list(query.items)
         self.k = k
         self.n = len(query.items)
@@ -100,56 +100,56 @@ class Found:
         self.first = [min(hits) if hits else None for hits in self.hits]
         self.covered = [j for j in range(self.n) if self.first[j] is not None]
 
-    def precision_at(self, rank: int) -> float:
+    def precision_at(self, rank):
         return len([i for i in self.relevant if i <= rank]) / rank
 
 
-def hit_all(found: Found, conventions: Conventions) -> float:
+def hit_all(found, conventions):
     return float(found.n > 0 and len(found.covered) == found.n)
 
 
-def hit_any(found: Found, conventions: Conventions) -> float:
+def hit_any(found, conventions):
     return float(len(found.covered) > 0)
 
 
-def precision(found: Found, conventions: Conventions) -> float:
+def precision(found, conventions):
     base = precision_base(found, conventions)
     return len(found.relevant) / base if base else 0.0
 
 
-def precision_base(found: Found, conventions: Conventions) -> int:
+def precision_base(found, conventions):
     if conventions.precision_at == "k" and found.k is not None:
         return found.k
     return found.retrieved
 
 
-def recall(found: Found, conventions: Conventions) -> float:
+def recall(found, conventions):
     return len(found.covered) / found.n if found.n else 0.0
 
 
-def f1(found: Found, conventions: Conventions) -> float:
+def f1(found, conventions):
     return harmonic_mean(precision(found, conventions), recall(found, conventions))
 
 
-def reciprocal_rank(found: Found, conventions: Conventions) -> float:
+def reciprocal_rank(found, conventions):
     if conventions.reciprocal_rank == "per_item":
         return sum(1 / found.first[j] for j in found.covered) / found.n if found.n else 0.0
     return 1 / found.relevant[0] if found.relevant else 0.0
 
 
-def rank(found: Found, conventions: Conventions) -> float:
+def rank(found, conventions):
     return float(found.relevant[0]) if found.relevant else math.nan
 
 
-def r_precision(found: Found, conventions: Conventions) -> float:
+def r_precision(found, conventions):
     return len([i for i in found.relevant if i <= found.n]) / found.n if found.n else 0.0
 
 
-def rbp(found: Found, conventions: Conventions) -> float:
+def rbp(found, conventions):
     return 0.2 * sum(0.8 ** (i - 1) for i in found.relevant)
 
 
-def average_precision(found: Found, conventions: Conventions) -> float:
+def average_precision(found, conventions):
     if not found.n:
         return 0.0
     if conventions.average_precision == "per_item":
@@ -163,7 +163,7 @@ def average_precision(found: Found, conventions: Conventions) -> float:
     return sum(found.precision_at(found.first[j]) for j in found.covered) / found.n
 
 
-def ndcg(found: Found, conventions: Conventions) -> float:
+def ndcg(found, conventions):
     if conventions.credit == "once" and conventions.ideal == "ground_truth":
         return ndcg_by_places(found, conventions)
     gained = gains(found, conventions)
@@ -176,12 +176,12 @@ def ndcg(found: Found, conventions: Conventions) -> float:
     return discounted(gained) / idcg if idcg else 0.0
 
 
-def discounted(gained: Mapping[int, float]) -> float:
+def discounted(gained):
     """Return the sum of what each rank or place gains, discounted."""
     return sum(gain / math.log2(i + 1) for i, gain in gained.items())
 
 
-def ndcg_by_places(found: Found, conventions: Conventions) -> float:
+def ndcg_by_places(found, conventions):
     own = {}
     for j in found.covered:
         similarity = found.similarity[j][found.first[j] - 1]
@@ -196,7 +196,7 @@ def ndcg_by_places(found: Found, conventions: Conventions) -> float:
     return min(1.0, discounted(gained) / idcg) if idcg else 0.0
 
 
-def places(found: Found, own: Mapping[int, float]) -> dict[int, int]:
+def places(found, own):
     """Seat the covered items one by one, each at the first free place from its first rank on."""
     taken: dict[int, int] = {}
     for j in sorted(own, key=lambda j: (-own[j], found.first[j], j)):
@@ -207,7 +207,7 @@ def places(found: Found, own: Mapping[int, float]) -> dict[int, int]:
     return taken
 
 
-def gains(found: Found, conventions: Conventions) -> dict[int, float]:
+def gains(found, conventions):
     """Return what each rank gains."""
     gained: dict[int, float] = {}
     for i in range(1, found.retrieved + 1):
@@ -227,7 +227,7 @@ def gains(found: Found, conventions: Conventions) -> dict[int, float]:
     return gained
 
 
-def ideal_gains(found: Found, conventions: Conventions, gained: Mapping[int, float]) -> list[float]:
+def ideal_gains(found, conventions, gained):
     """Return the gains of the best list, in any order."""
     if conventions.ideal == "retrieved":
         return list(gained.values())
@@ -242,11 +242,11 @@ def ideal_gains(found: Found, conventions: Conventions, gained: Mapping[int, flo
     return ideal
 
 
-def gain_of(grade: float, conventions: Conventions) -> float:
+def gain_of(grade, conventions):
     return 2.0**grade - 1 if conventions.gain == "exponential" else grade
 
 
-def harmonic_mean(first: float, second: float) -> float:
+def harmonic_mean(first, second):
     return 2 * first * second / (first + second) if first + second else 0.0
 
 
@@ -270,20 +270,20 @@ METRICS: Mapping[str, Callable[[Found, Conventions], float]] = {
 
 
 def averages(
-    queries: Sequence[Query],
-    k: int | None,
-    conventions: Conventions | None = None,
+    queries,
+    k,
+    conventions=None,
     *,
-    threshold: float = THRESHOLD,
-) -> dict[str, float]:
+    threshold=THRESHOLD,
+):
     """Return every average over the queries, all of which count."""
     conventions = conventions or Conventions()
     founds = [Found(query, k, threshold) for query in queries]
 
-    def mean(name: str) -> float:
+    def mean(name):
         return sum(METRICS[name](found, conventions) for found in founds) / len(founds)
 
-    def share(top: int, bottom: int) -> float:
+    def share(top, bottom):
         return float(Fraction(top, bottom)) if bottom else 0.0
 
     micro_precision = share(
@@ -317,7 +317,7 @@ def averages(
 # --- random cases ----------------------------------------------------------------------------
 
 
-def queries_of(n_retrieved: int, min_items: int) -> st.SearchStrategy[Query]:
+def queries_of(n_retrieved, min_items):
     """Return a strategy for queries with that many predicted documents."""
     ranks = st.integers(1, n_retrieved) if n_retrieved else st.nothing()
     items = st.builds(
@@ -329,7 +329,7 @@ def queries_of(n_retrieved: int, min_items: int) -> st.SearchStrategy[Query]:
     return st.builds(Query, st.lists(items, min_size=min_items, max_size=3), st.just(n_retrieved))
 
 
-def queries(min_items: int = 0) -> st.SearchStrategy[Query]:
+def queries(min_items=0):
     """Return a strategy for queries with any repeats and overlaps: all may match at all ranks."""
     return st.one_of([queries_of(n_retrieved, min_items) for n_retrieved in range(6)])
 
@@ -342,7 +342,7 @@ CONVENTIONS = st.builds(
 )
 
 
-def many_queries(n: int, *, seed: int = 0, graded: bool = True) -> list[Query]:
+def many_queries(n, *, seed=0, graded=True):
     """Return random queries for tests that look at many at once."""
     source = random.Random(seed)
     made = []
@@ -373,7 +373,7 @@ class TableMatcher(Matcher):
 
     threshold = THRESHOLD
 
-    def __init__(self, table: Mapping[tuple[str, str], float]) -> None:
+    def __init__(self, table):
         self.table = table
 
     def settings(self):
@@ -385,7 +385,7 @@ class TableMatcher(Matcher):
 
 
 @contextmanager
-def no_advice() -> Iterator[None]:
+def no_advice():
     """Silence the package's warnings where random input is bound to raise some."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KragEvalWarning)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ from krag_eval.errors import (
 )
 
 
-def test_a_warning_points_at_the_user_s_line() -> None:
+def test_a_warning_points_at_the_user_s_line():
     """Filters by module, and the line shown, are the caller's."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -34,7 +33,7 @@ def test_a_warning_points_at_the_user_s_line() -> None:
     assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_the_same_warning_is_shown_for_every_evaluator() -> None:
+def test_the_same_warning_is_shown_for_every_evaluator():
     """Python's default would show it for the first of a loop and hide a silent 0 for the rest."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -43,7 +42,7 @@ def test_the_same_warning_is_shown_for_every_evaluator() -> None:
     assert [warning.category for warning in caught] == [KragEvalWarning] * 3
 
 
-def test_muting_keeps_to_its_own_thread() -> None:
+def test_muting_keeps_to_its_own_thread():
     """Another thread's warnings are shown all the same, and ours again afterwards."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -56,14 +55,14 @@ def test_muting_keeps_to_its_own_thread() -> None:
     assert [str(one.message) for one in caught] == ["from there", "again from here"]
 
 
-def test_an_unknown_name_far_from_all_gets_no_suggestion() -> None:
+def test_an_unknown_name_far_from_all_gets_no_suggestion():
     """A guess that helps nobody is left out."""
     assert str(unknown("matcher", "zzz", ("text", "id"))) == (
         "matcher must be one of 'text', 'id', got 'zzz'."
     )
 
 
-def test_a_misspelled_metric_leads_to_both_of_its_averages() -> None:
+def test_a_misspelled_metric_leads_to_both_of_its_averages():
     """In capitals it is no name; of so many names, those that are like it are told."""
     rows = [[f"passage {i}"] for i in range(3)]
     result = OfflineRetrievalEvaluator(rows, rows).evaluate(3)
@@ -74,7 +73,7 @@ def test_a_misspelled_metric_leads_to_both_of_its_averages() -> None:
         compare({"a": result, "b": result}, metric="Recall@3")
 
 
-def test_an_allowed_name_is_listed_once() -> None:
+def test_an_allowed_name_is_listed_once():
     """A metric may be named by its column and by its key, which are often the same."""
     with pytest.raises(ValueError, match="must be one of") as caught:
         OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(3, metrics=["nope"])
@@ -96,12 +95,12 @@ def test_an_allowed_name_is_listed_once() -> None:
         (0.3, 0.3, ".4f", ("0.3000", "0.3")),
     ],
 )
-def test_a_number_is_written_on_its_side_of_a_bound(value, bound, form, written) -> None:
+def test_a_number_is_written_on_its_side_of_a_bound(value, bound, form, written):
     """With as few digits as do it."""
     assert told_apart(value, bound, form) == written
 
 
-def test_a_similarity_just_below_the_threshold_does_not_look_like_it() -> None:
+def test_a_similarity_just_below_the_threshold_does_not_look_like_it():
     """0.1 + 0.2 is a little more than 0.3, in the warning and in the explanation."""
     matcher = Matcher.from_function(lambda actual, predicted: 0.3, name="near")
     evaluator = OfflineRetrievalEvaluator([["a"]], [["b"]], matcher, threshold=0.1 + 0.2)
@@ -122,9 +121,7 @@ def test_a_similarity_just_below_the_threshold_does_not_look_like_it() -> None:
         (lambda value: text("a", value), ("x", " "), ("",), (None, 1, b"x")),
     ],
 )
-def test_a_wrong_type_and_a_wrong_value_are_told_apart(
-    check: Any, right: tuple[Any, ...], wrong_value: tuple[Any, ...], wrong_type: tuple[Any, ...]
-) -> None:
+def test_a_wrong_type_and_a_wrong_value_are_told_apart(check, right, wrong_value, wrong_type):
     """Whatever the condition; the error names the argument and what came."""
     assert tuple(map(check, right)) == right
     for values, kind in ((wrong_value, InvalidInput), (wrong_type, InvalidType)):

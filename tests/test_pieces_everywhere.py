@@ -41,7 +41,7 @@ pytestmark = [
 ]
 
 
-def letters(text: str) -> int:
+def letters(text):
     """Measure a text as a function of one's own."""
     return sum(map(str.isalpha, text))
 
@@ -59,10 +59,10 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def lines() -> list[dict[str, Any]]:
+def lines():
     """Return queries with alternatives, grades, repeats, short and blank texts, empty lists."""
 
-    def document(text: list[str], grade: float) -> dict[str, Any]:
+    def document(text, grade):
         return {"page_content": " ".join(text), "metadata": {"grade": grade}}
 
     made: list[dict[str, Any]] = []
@@ -79,12 +79,12 @@ def lines() -> list[dict[str, Any]]:
 LINES = lines()
 
 
-def items(line: dict[str, Any]) -> list[Any]:
+def items(line):
     """Return the ground truth as an evaluator takes it."""
     return [AnyOf(item["any_of"]) for item in line["actual"]]
 
 
-def evaluator(**options: Any) -> OfflineRetrievalEvaluator:
+def evaluator(**options):
     """Return the evaluator of all queries in memory."""
     return OfflineRetrievalEvaluator(
         [items(line) for line in LINES],
@@ -95,12 +95,12 @@ def evaluator(**options: Any) -> OfflineRetrievalEvaluator:
 
 
 @pytest.fixture(scope="module")
-def expected() -> EvaluationResult:
+def expected():
     """Return the result in memory, in one process."""
     return evaluator().evaluate(**WITHIN, metrics=METRIC_NAMES)
 
 
-def test_the_sample_has_all_there_is_to_it(expected: EvaluationResult) -> None:
+def test_the_sample_has_all_there_is_to_it(expected):
     """What the definition makes of such queries is compared in test_pieces.py."""
     whole = expected.tables[None]
     assert sum(not line["predicted"] for line in LINES) > 0
@@ -120,7 +120,7 @@ def test_the_sample_has_all_there_is_to_it(expected: EvaluationResult) -> None:
 # --- ways to evaluate ------------------------------------------------------------------------
 
 
-def from_a_file(folder: Path, kind: str = "jsonl", rows: str = "csv") -> EvaluationResult:
+def from_a_file(folder, kind="jsonl", rows="csv"):
     """Evaluate three queries after the other, and read their rows back."""
     path = folder / f"queries.{kind}"
     if kind == "parquet":
@@ -138,11 +138,11 @@ def from_a_file(folder: Path, kind: str = "jsonl", rows: str = "csv") -> Evaluat
     )
 
 
-def resumed(folder: Path) -> EvaluationResult:
+def resumed(folder):
     """Stop when some chunks are kept, and go on."""
     add = RunState.add
 
-    def stopping(self: RunState, rows: Any, progress: Any) -> None:
+    def stopping(self, rows, progress):
         if progress.n_parts > 4:
             raise KeyboardInterrupt
         add(self, rows, progress)
@@ -154,7 +154,7 @@ def resumed(folder: Path) -> EvaluationResult:
     return from_a_file(folder)
 
 
-def in_parts(folder: Path) -> EvaluationResult:
+def in_parts(folder):
     """Evaluate queries one by one, the last first, and some together."""
     plan = PartitionPlan.of(**WITHIN, **OPTIONS, metrics=METRIC_NAMES)
     cuts = [*range(len(LINES) - 1, 8, -1), 3, 0]
@@ -165,7 +165,7 @@ def in_parts(folder: Path) -> EvaluationResult:
     return plan.result(pickle.loads(pickle.dumps(part.partial)) for part in parts)
 
 
-def by_a_worker(folder: Path) -> EvaluationResult:
+def by_a_worker(folder):
     """Evaluate frames as the engines do, whatever the engine."""
     plan = PartitionPlan.of(**WITHIN, **OPTIONS, metrics=METRIC_NAMES)
     task = Task.of(plan, Fields("question", "actual", "predicted"), pickle.dumps)
@@ -174,7 +174,7 @@ def by_a_worker(folder: Path) -> EvaluationResult:
     return plan.result(map(unpacked, frames[PARTIAL].dropna()))
 
 
-def by_asking(folder: Path) -> EvaluationResult:
+def by_asking(folder):
     """Ask a retriever."""
     answers = {line["question"]: line["predicted"] for line in LINES}
     dataset = [{"question": line["question"], "actual": items(line)} for line in LINES]
@@ -183,7 +183,7 @@ def by_asking(folder: Path) -> EvaluationResult:
     )
 
 
-def by_recording(folder: Path) -> EvaluationResult:
+def by_recording(folder):
     """Record what a retriever is asked."""
     answers = {line["question"]: line["predicted"] for line in LINES}
     recorder = RetrievalRecorder()
@@ -194,7 +194,7 @@ def by_recording(folder: Path) -> EvaluationResult:
     return recorder.evaluate(ground_truth, **WITHIN, **OPTIONS, metrics=METRIC_NAMES)
 
 
-def saved(folder: Path, *, texts: bool = True) -> EvaluationResult:
+def saved(folder, *, texts=True):
     """Save the result and read it back."""
     evaluator().evaluate(**WITHIN, metrics=METRIC_NAMES).to_json(folder / "a.json", texts=texts)
     return EvaluationResult.from_json(folder / "a.json")
@@ -216,7 +216,7 @@ WAYS: dict[str, Callable[[Path], EvaluationResult]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_it_gives_the_same_digits(way: str, expected: EvaluationResult, tmp_path: Path) -> None:
+def test_it_gives_the_same_digits(way, expected, tmp_path):
     """All averages and the signature; every value of every query where rows are kept."""
     result = WAYS[way](tmp_path)
     assert result.to_dict() == pytest.approx(expected.to_dict(), rel=0, abs=0, nan_ok=True)
@@ -237,9 +237,7 @@ def test_it_gives_the_same_digits(way: str, expected: EvaluationResult, tmp_path
 
 
 @pytest.mark.parametrize("texts", [True, False], ids=["texts", "no texts"])
-def test_a_saved_result_explains_pieces(
-    texts: bool, expected: EvaluationResult, tmp_path: Path
-) -> None:
+def test_a_saved_result_explains_pieces(texts, expected, tmp_path):
     """Which documents hold an item together, and what other thresholds would make of it."""
     result = saved(tmp_path, texts=texts)
     for label in expected.labels:
@@ -261,9 +259,7 @@ def test_a_saved_result_explains_pieces(
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9, 1.0])
-def test_another_threshold_is_an_evaluation_at_it(
-    threshold: float, expected: EvaluationResult
-) -> None:
+def test_another_threshold_is_an_evaluation_at_it(threshold, expected):
     """From what a result keeps, and from the matches of an evaluator."""
     again = evaluator(threshold=threshold).evaluate(**WITHIN, metrics=METRIC_NAMES)
     shared = evaluator().with_threshold(threshold).evaluate(**WITHIN, metrics=METRIC_NAMES)
@@ -274,7 +270,7 @@ def test_another_threshold_is_an_evaluation_at_it(
     assert row == pytest.approx({name: averages[name] for name in names}, rel=0, nan_ok=True)
 
 
-def test_langsmith_scores_and_averages_them(expected: EvaluationResult) -> None:
+def test_langsmith_scores_and_averages_them(expected):
     """Each example by itself, as all of them together."""
     options = {**OPTIONS, "metrics": METRIC_NAMES}
     per_query, summary = retrieval_evaluators(**WITHIN, **options)
@@ -298,7 +294,7 @@ def test_langsmith_scores_and_averages_them(expected: EvaluationResult) -> None:
 # --- what is said of it ----------------------------------------------------------------------
 
 
-def test_every_relevant_document_is_credited(expected: EvaluationResult) -> None:
+def test_every_relevant_document_is_credited(expected):
     """As many documents earn something as precision counts, and as many items are found."""
     for place, label in enumerate(expected.labels):
         for k in expected.k:
@@ -311,7 +307,7 @@ def test_every_relevant_document_is_credited(expected: EvaluationResult) -> None
             assert sum(found) == expected.tables[k]["covered"][place], (label, k)
 
 
-def test_what_comes_before_a_document_that_is_enough_alone_is_a_piece() -> None:
+def test_what_comes_before_a_document_that_is_enough_alone_is_a_piece():
     """Of ten words abc are there, then all ten: rank 2 completes, and both are relevant."""
     result = OfflineRetrievalEvaluator(
         [["a b c d e f g h i j"]],
@@ -328,7 +324,7 @@ def test_what_comes_before_a_document_that_is_enough_alone_is_a_piece() -> None:
     assert (item.outcome, item.first_rank, item.pieces) == ("found", 2, ())
 
 
-def test_langsmith_says_which_pieces_hold_an_item() -> None:
+def test_langsmith_says_which_pieces_hold_an_item():
     """Five of six words; of another six three, two at rank 1 and one more at rank 3."""
     (score,) = retrieval_evaluators(
         3, CoverageMatcher(0.8, 1, union=True), metrics=["recall"]
@@ -355,9 +351,7 @@ ALL_CONVENTIONS = list(dict.fromkeys([*PRESETS, *SINGLE]))
 
 
 @pytest.mark.parametrize("conventions", ALL_CONVENTIONS, ids=str)
-def test_conventions_keep_their_bounds_and_cutoffs(
-    conventions: Conventions, expected: EvaluationResult
-) -> None:
+def test_conventions_keep_their_bounds_and_cutoffs(conventions, expected):
     """Shares stay within 1 where credit is given once; a metric at k sees the first k alone."""
     result = evaluator().with_conventions(conventions).evaluate(**WITHIN, metrics=METRIC_NAMES)
     assert result == evaluator(conventions=conventions).evaluate(**WITHIN, metrics=METRIC_NAMES)
@@ -381,7 +375,7 @@ def test_conventions_keep_their_bounds_and_cutoffs(
             assert np.array_equal(result.tables[k][name], seen.tables[k][name], equal_nan=True)
 
 
-def test_union_is_not_compared_with_one_chunk(expected: EvaluationResult) -> None:
+def test_union_is_not_compared_with_one_chunk(expected):
     """As any other setting of a matcher."""
     one_chunk = evaluator(matcher=CoverageMatcher(0.6, 2, "whitespace")).evaluate(**WITHIN)
     with pytest.raises(Refusal) as refused:
@@ -389,14 +383,14 @@ def test_union_is_not_compared_with_one_chunk(expected: EvaluationResult) -> Non
     assert refused.value.argument == "results"
 
 
-def held(*lists: list[str]) -> EvaluationResult:
+def held(*lists):
     """Return a result of queries whose ground truth is a-f."""
     return OfflineRetrievalEvaluator(
         [["a b c d e f"]] * len(lists), list(lists), matcher=CoverageMatcher(min_run=2)
     ).evaluate(2)
 
 
-def test_intervals_and_comparisons_of_words() -> None:
+def test_intervals_and_comparisons_of_words():
     """Sums over sums, and means over the queries where there is a value.
 
     Of the first query half of the words come back, of the second all, twice; of the third none.
@@ -422,7 +416,7 @@ def test_intervals_and_comparisons_of_words() -> None:
     assert differences == pytest.approx([9 / 12 - 9 / 18, 0 - 1 / 4])
 
 
-def test_a_gate_on_what_is_undefined_fails() -> None:
+def test_a_gate_on_what_is_undefined_fails():
     """Nothing came back of the ground truth, so that nothing can be redundant: no success."""
     result = held(["y z"], [])
     assert math.isnan(result.averages()["redundancy"])

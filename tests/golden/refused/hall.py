@@ -15,13 +15,20 @@ from langchain_core.documents import Document
 from krag_eval import (
     METRICS,
     AnyOf,
+    AveragingMethod,
     Conventions,
     IdMatcher,
     Matcher,
     Metric,
     OfflineRetrievalEvaluator as Evaluator,
+    compare,
+    evaluate_file,
 )
 from krag_eval.documents import QuerySet, text_of
+from krag_eval.evaluator import PartitionPlan
+from krag_eval.integrations.langsmith import retrieval_evaluators
+from krag_eval.plotting import cutoff_curves
+from krag_eval.scoring.averages import exact_sum
 from krag_eval.scoring.cutoffs import check_cutoff, check_cutoffs, parse_metric, unspelled
 
 _A, _B = [["a"]], [["b"]]
@@ -44,6 +51,11 @@ def _with(*metrics: Any) -> Any:
 
 def _returning(made: Any) -> Any:
     return _with(Metric("mine", lambda relevance, k, conventions: made, "mine"))
+
+
+def _infinite(odd: float) -> Any:
+    metric = Metric("speed", lambda found, k, _: np.full(found.n_queries, odd), "mean_speed")
+    return Evaluator(_A, _A).evaluate(1, metrics=["mrr", metric]).averages()
 
 
 class _InPerCent(Matcher):
@@ -106,6 +118,60 @@ _DOCUMENTS: dict[str, Callable[[], Any]] = {
     "alternatives of two grades": lambda: _graded([2], [2, None]),
 }  # fmt: skip
 
+_KEYED = partial(Evaluator, predicted_docs=_A, aspect_key="part")
+
+
+def _about(*aspects: Any) -> Any:
+    """Evaluate alternatives that speak to these aspects."""
+    documents = [{"page_content": "a", "metadata": {"part": one}} for one in aspects]
+    return _KEYED([[AnyOf(documents)]])
+
+
+def _graded_twice(*grades: Any) -> Any:
+    documents = [{"page_content": "a", "metadata": {"grade": one}} for one in grades]
+    return Evaluator([documents], _A, grade_key="grade").evaluate(1)
+
+
+def _other_aspects() -> Any:
+    lists = [[str(i)] for i in range(12)]
+    results = [
+        Evaluator(
+            [[{"page_content": str(i), "metadata": {"part": part}}] for i in range(12)],
+            lists, aspect_key="part",
+        ).evaluate(1)
+        for part in "ab"
+    ]  # fmt: skip
+    return compare(*results, metric="aspect_recall@1")
+
+
+_ASPECTS: dict[str, Callable[[], Any]] = {
+    **_each("an aspect", _about, [" ", True, 1.5, {"a": 1}, ["a", None], [["a"]]]),
+    "alternatives of two aspects": lambda: _about("x", None),
+    "a key of aspects that is a list": lambda: Evaluator(_A, _A, aspect_key=["a"]),
+    **_each(
+        "aspects without a key:", lambda metric: Evaluator(_A, _A).evaluate(1, metrics=metric),
+        ["aspect_recall", "alpha_ndcg", "alpha_ndcg(alpha=0.3)"],
+    ),
+    "aspects of other ground truth": _other_aspects,
+    "one document of two grades": lambda: _graded_twice(1, 2.5),
+    "a grade beyond the exponential gain": lambda: Evaluator(
+        [[{"page_content": "a", "metadata": {"grade": 1001}}]], _A, grade_key="grade"
+    ).evaluate(1),
+}  # fmt: skip
+
+_CONVENTIONS: dict[str, Callable[[], Any]] = {
+    **_each("nonsense for", lambda f: Conventions(**{f: "nonsense"}), Conventions.allowed()),
+    **_each(
+        "criteria that are", lambda one: Evaluator(_A, _A, matching_criteria=one),
+        [AveragingMethod.MICRO, None, True, ["all"]],
+    ),
+    "a convention that is None": lambda: Conventions(credit=None),  # type: ignore[arg-type]
+    **_each(
+        "conventions", Conventions.parse,
+        ["tre", "", "gian=linear", "gain=linear,gain=exponential", "gain=cubic", 3],
+    ),
+}  # fmt: skip
+
 _OPTIONS: dict[str, Callable[[], Any]] = {
     "a threshold that is NaN": lambda: Evaluator(_A, _B, "rouge1", threshold=math.nan),
     "a threshold that is text": lambda: Evaluator(_A, _B, "rouge1", threshold="0.5"),
@@ -139,7 +205,102 @@ _CUTOFFS: dict[str, Callable[[], Any]] = {
     **_each("an average spelled", parse_metric, ["ndcg@", "ndcg@0", "ndcg@ten", "ndcg@1.0"]),
 }
 
+_TWO = Evaluator([["one two"]], [["one two"]])
+
+
+def _by(length: Any) -> Any:
+    def measured(text: str) -> Any:
+        return length
+
+    measured.name = "measured"  # type: ignore[attr-defined]
+    return _TWO.evaluate(budget=5, length=measured)
+
+
+def _compared_by_length() -> Any:
+    results = {str(by): _TWO.evaluate(budget=7, length=by) for by in (len, str.__len__)}
+    return compare(results, metric="recall@7t")
+
+
+def _in_parts(predicted: Any, matcher: str) -> Any:
+    plan = PartitionPlan.of(budget=5, matcher=matcher)
+    return plan.result([plan.evaluate(_A, predicted).partial])
+
+
+_NO_TEXTS = ([["a", "b"]], "id"), ([[{"page_content": "", "id": "a"}]], "id"), ([["", " "]], "text")
+
+
+_BUDGETS: dict[str, Callable[[], Any]] = {
+    **_each(
+        "a budget spelled", check_cutoff, ["0w", "w", "-5w", "1.5w", "10", "10W", "10x", "1e3w"]
+    ),
+    "a budget spelled with a space": lambda: check_cutoff("10 w"),
+    **_each("a budget of", lambda b: _TWO.evaluate(budget=b), [0, 1.5, True, "1000w", [], [5, 5]]),
+    "a budget that is a cutoff": lambda: _TWO.evaluate("5w", budget=5),
+    **_each("budgets by length", lambda k: _TWO.evaluate(k), [["5w", "5w"], "500t"]),
+    "a budget by length beside words": lambda: _TWO.evaluate("500t", budget=5),
+    "characters without a budget": lambda: _TWO.evaluate(length="characters"),
+    "a length without a budget by it": lambda: _TWO.evaluate("5w", length=len),
+    **_each("a budget of", lambda one: _TWO.evaluate(budget=5, length=one), ["letters", 5]),
+    **_each("a text that is as long as", _by, [-1, 1.5, "a", True, 2**40]),
+    "a calculation by length": lambda: _TWO.calculate_ndcg("5t"),
+    **_each("a budget without texts", lambda o: Evaluator(_A, *o).evaluate(budget=5), _NO_TEXTS),
+    **_each("parts without texts", lambda given: _in_parts(*given), _NO_TEXTS),
+    "a calculation without texts": lambda: Evaluator(_A, _A, "id").calculate_recall("5w"),
+    "a budget to recall without texts": lambda: (
+        Evaluator(_A, _A, "id").evaluate(1).budget_to_recall()
+    ),
+    "budgets by different lengths": _compared_by_length,
+    **_each("a budget to a recall of", _TWO.evaluate(1).budget_to_recall, [0, 1.1]),
+    "a budget to recall at level 1": lambda: _TWO.evaluate(1).budget_to_recall(level=1),
+    "a budget to recall of 5": lambda: _TWO.evaluate(1).budget_to_recall(n_resamples=5),
+    "a budget to recall by letters": lambda: _TWO.evaluate(1).budget_to_recall(length="letters"),
+    "a budget to recall of a file without rows": lambda: evaluate_file(
+        "run.jsonl", budget=4, progress=False
+    ).budget_to_recall(0.5),
+}
+
+_NAMES = [["a", "b"]], [["a", "x"]]
+
+
+def _micro() -> Any:
+    return Evaluator(*_NAMES, averaging_method="micro").evaluate(2)
+
+
 _METRICS: dict[str, Callable[[], Any]] = {
+    **_each("a gate without macro:", lambda n: _micro().check({n: 0.5}), ["recall@2", "f1@2"]),
+    "a comparison without macro": lambda: compare(_micro(), _micro(), metric="precision@2"),
+    "a picture without macro": lambda: cutoff_curves(_micro(), "recall"),
+    **_each(
+        "a picture of", lambda name: cutoff_curves(Evaluator(*_NAMES).evaluate(2), [name]),
+        ["recal", "micro_ndcg", "macro_hit", "", "recall@2", 5],
+    ),
+    "a metric with its cutoff": lambda: Evaluator(*_NAMES).evaluate(2, metrics=["recall@2"]),
+    **_each(
+        "LangSmith's metric with a cutoff, at",
+        lambda k: retrieval_evaluators(k=k, metrics=["recall@2"]), [5, [1, 2]],
+    ),
+    **_each(
+        "a value of a query", lambda value: _with(Metric.per_query("wrong", lambda query: value)),
+        ["much", [1.0]],
+    ),
+    "a metric per query without documents": lambda: Metric.per_query(
+        "own", lambda query: 1.0
+    ).compute(Evaluator(_A, _A).evaluate(1).evidence.of_query(0), 1, Conventions()),
+    **_each(
+        "a metric called", lambda name: Evaluator(_A, _A).evaluate(1, metrics=[name]),
+        ["rbp(p=1)", "rbp(p=0)", "rbp(p=nan)", "rbp(p=much)", "rbp(q=0.5)", "ndcg(p=0.5)",
+         "rbp(p=0.5,p=0.6)"],
+    ),
+    "a floor of a metric's other setting": lambda: _TWO.evaluate(1).check({"rbp(p=1)@1": 0.5}),
+    **_each(
+        "a metric declared", lambda declared: Metric("mine", _ones, "mine", **declared),
+        [{"range": (1, 0)}, {"lower_is_better": "no"}, {"micro": ("relevant", "retrieved")},
+         {"micro": (("relevant", "cost"),)},
+         {"micro": (("relevant", "retrieved"),), "of_means": ("a", "b")}],
+    ),
+    **_each("a metric that is infinite", _infinite, [math.inf, -math.inf]),
+    **_each("a sum with", lambda odd: exact_sum(np.array([1.0, odd])), [math.nan, math.inf]),
+    "a sum with -inf": lambda: exact_sum(np.array([-math.inf, 1.0])),
     "a metric that is a function": lambda: _with(_ones),
     "no metrics": lambda: Evaluator(_A, _B).evaluate(1, metrics=[]),
     "an unknown metric alone": lambda: Evaluator(_A, _B).evaluate(1, metrics="recal"),
@@ -157,6 +318,14 @@ _METRICS: dict[str, Callable[[], Any]] = {
     **_each("a metric returning", _returning, [0.5, None, ["a"]]),
     "a metric returning 3 numbers": lambda: _returning(np.zeros(3)),
     "a metric returning a column": lambda: _returning(np.zeros((1, 1))),
-}
+}  # fmt: skip
 
-CALLS: dict[str, Callable[[], Any]] = {**_DOCUMENTS, **_OPTIONS, **_CUTOFFS, **_METRICS}
+CALLS: dict[str, Callable[[], Any]] = {
+    **_DOCUMENTS,
+    **_ASPECTS,
+    **_CONVENTIONS,
+    **_OPTIONS,
+    **_CUTOFFS,
+    **_BUDGETS,
+    **_METRICS,
+}
