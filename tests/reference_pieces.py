@@ -1,17 +1,22 @@
 """What documents hold of passages, together and word by word, as sets of positions.
 
-The specification of coverage as code: nothing here is fast, and nothing of ``krag_eval`` or numpy
-is used. A text is a list of tokens, an item a list of interchangeable texts. Every value of a query
-is worked out from that query alone, at one cutoff.
+The specification of coverage as code: nothing here is fast, and nothing of ``krag_eval.scoring``
+or numpy is used; what follows from the ranks that are relevant is defined in ``reference``. A text
+is a list of tokens, an item a list of interchangeable texts. Every value of a query is worked out
+from that query alone, at one cutoff.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
+
+import reference
+from reference import mean, ratio, share
+
+from krag_eval import Conventions
 
 Text = Sequence[str]
 
@@ -58,11 +63,6 @@ class Item:
 
     texts: Sequence[Text]
     grade: float
-
-
-def prefix_within(budget, lengths):
-    """Return how many documents fit: the longest prefix whose lengths add up to the budget."""
-    return max(n for n in range(len(lengths) + 1) if sum(lengths[:n]) <= budget)
 
 
 # --- one text and the documents --------------------------------------------------------------
@@ -158,14 +158,14 @@ class Held:
 
 
 class Found:
-    """What was found for one query within a cutoff, or within the prefix that fits a budget."""
+    """What was found for one query within a cutoff."""
 
-    def __init__(self, query, rules, k=None, *, prefix=None):
+    def __init__(self, query, rules, k=None):
         self.k = k
         self.rules = rules
         self.items = query.ground_truth()
         self.n = len(self.items)
-        self.documents = query.documents[: k if prefix is None else prefix]
+        self.documents = query.documents[:k]
         self.retrieved = len(self.documents)
         self.ranks = range(1, self.retrieved + 1)
         #: For each item, what is held of each of its alternatives.
@@ -176,11 +176,11 @@ class Found:
         self.covered = [j for j in range(self.n) if self.first[j] is not None]
         self.relevant = self._relevant()
 
-    def within(self, depth):
-        """Return the same with nothing retrieved beyond a depth."""
+    def relevant_within(self, depth):
+        """Return what is relevant with nothing retrieved beyond a depth."""
         items = [item.texts for item in self.items]
         grades = [item.grade for item in self.items]
-        return Found(Query(items, self.documents[:depth], grades), self.rules)
+        return Found(Query(items, self.documents[:depth], grades), self.rules).relevant
 
     def _first_rank(self, texts):
         ranks = [text.first_rank() for text in texts]
@@ -221,8 +221,8 @@ class Found:
         share = max(text.share(text.together[first]) for text in completed)
         return [(first, share), *((rank, one) for rank, one in alone if rank > first)]
 
-    def relevant_until(self, rank):
-        return len([one for one in self.relevant if one <= rank])
+    def precision_at(self, rank):
+        return len([one for one in self.relevant if one <= rank]) / rank
 
     # Word by word: of interchangeable texts, the one held most.
 
@@ -267,75 +267,7 @@ class Found:
         return sum(min(pair) for pair in zip(new, self.n_useful, strict=True))
 
 
-# --- the metrics, under default conventions --------------------------------------------------
-
-
-def hit_all(found):
-    return float(found.n > 0 and len(found.covered) == found.n)
-
-
-def hit_any(found):
-    return float(len(found.covered) > 0)
-
-
-def precision(found):
-    return ratio(len(found.relevant), found.retrieved)
-
-
-def recall(found):
-    return ratio(len(found.covered), found.n)
-
-
-def f1(found):
-    return harmonic_mean(precision(found), recall(found))
-
-
-def rank(found):
-    return float(min((found.first[j] for j in found.covered), default=math.nan))
-
-
-def reciprocal_rank(found):
-    return 1 / rank(found) if found.covered else 0.0
-
-
-def average_precision(found):
-    firsts = [found.first[j] for j in found.covered]
-    return ratio(math.fsum(found.relevant_until(first) / first for first in firsts), found.n)
-
-
-def r_precision(found):
-    """Return the share of relevant documents at the cutoff n, the number of items."""
-    return ratio(len(found.within(found.n).relevant), found.n)
-
-
-def rbp(found, p=0.8):
-    return (1 - p) * math.fsum(p ** (one - 1) for one in found.relevant)
-
-
-def dcg(found):
-    gains = {j: gain_of(found.items[j].grade) for j in found.covered}
-    return math.fsum(gains[j] / math.log2(place + 1) for j, place in places(found, gains).items())
-
-
-def ideal_dcg(found):
-    """Return the best DCG in k places; without k, also within a budget, in as many as items."""
-    best = sorted((gain_of(item.grade) for item in found.items), reverse=True)[: found.k]
-    return math.fsum(gain / math.log2(place + 1) for place, gain in enumerate(best, 1))
-
-
-def ndcg(found):
-    return min(1.0, ratio(dcg(found), ideal_dcg(found)))
-
-
-def places(found, gains):
-    """Seat the covered items one by one, each at the first free place from its first rank on."""
-    taken: dict[int, int] = {}
-    for j in sorted(gains, key=lambda j: (-gains[j], found.first[j], j)):
-        place = found.first[j]
-        while place in taken.values():
-            place += 1
-        taken[j] = place
-    return taken
+# --- the metrics of words, and all of them --------------------------------------------------
 
 
 def token_recall(found):
@@ -355,32 +287,15 @@ def redundancy(found):
     return 1 - found.n_new / useful if useful else math.nan
 
 
-def gain_of(grade):
-    return 2.0**grade - 1
-
-
-def harmonic_mean(first, second):
-    return ratio(2 * first * second, first + second)
-
-
-def ratio(top, bottom):
-    """Divide; over nothing it is 0."""
-    return top / bottom if bottom else 0.0
+def by_default(name):
+    """Return a metric as it is defined where nothing but what was found counts."""
+    return lambda found: reference.METRICS[name](found, Conventions())
 
 
 #: Column of the per-query table -> how it is defined. ``hit_rate`` is that of all items.
-METRICS: Mapping[str, Callable[[Found], float]] = {
-    "hit_rate": hit_all,
-    "precision": precision,
-    "recall": recall,
-    "f1": f1,
-    "reciprocal_rank": reciprocal_rank,
-    "average_precision": average_precision,
-    "ndcg": ndcg,
-    "rank": rank,
-    "success": hit_any,
-    "r_precision": r_precision,
-    "rbp(p=0.8)": rbp,
+METRICS = {name: by_default(name) for name in reference.METRICS if name not in ("hit_any", "rbp")}
+METRICS |= {
+    "rbp(p=0.8)": by_default("rbp"),
     "token_recall": token_recall,
     "token_precision": token_precision,
     "token_iou": token_iou,
@@ -396,47 +311,18 @@ OF_WORDS = ("token_recall", "token_precision", "token_iou", "redundancy")
 
 def averages(founds):
     """Return every average over queries that all count."""
-
-    def mean(name):
-        """Return the mean over the queries where it is defined."""
-        values = [METRICS[name](found) for found in founds]
-        defined = [value for value in values if not math.isnan(value)]
-        return math.fsum(defined) / len(defined) if defined else math.nan
-
-    def share(top, bottom):
-        tops, bottoms = sum(top), sum(bottom)
-        return float(Fraction(tops, bottoms)) if bottoms else 0.0
-
-    micro_precision = share(
-        (len(found.relevant) for found in founds), (found.retrieved for found in founds)
-    )
-    micro_recall = share((len(found.covered) for found in founds), (found.n for found in founds))
+    means = ("r_precision", "rbp(p=0.8)", "token_iou", "redundancy")
     return {
-        "hit_rate": mean("hit_rate"),
-        "micro_precision": micro_precision,
-        "macro_precision": mean("precision"),
-        "micro_recall": micro_recall,
-        "macro_recall": mean("recall"),
-        "micro_f1": harmonic_mean(micro_precision, micro_recall),
-        "macro_f1": harmonic_mean(mean("precision"), mean("recall")),
-        "mrr": mean("reciprocal_rank"),
-        "map": mean("average_precision"),
-        "ndcg": mean("ndcg"),
-        "mean_rank": mean("rank"),
-        "found_rate": mean("success"),
-        "success": mean("success"),
-        "r_precision": mean("r_precision"),
-        "rbp(p=0.8)": mean("rbp(p=0.8)"),
+        **reference.averages_of(founds, Conventions()),
+        **{name: mean([METRICS[name](found) for found in founds]) for name in means},
         "micro_token_recall": share(
-            (found.n_held for found in founds), (found.n_wanted for found in founds)
+            [found.n_held for found in founds], [found.n_wanted for found in founds]
         ),
-        "macro_token_recall": mean("token_recall"),
+        "macro_token_recall": mean([token_recall(found) for found in founds]),
         "micro_token_precision": share(
-            (found.n_new for found in founds), (found.n_read for found in founds)
+            [found.n_new for found in founds], [found.n_read for found in founds]
         ),
-        "macro_token_precision": mean("token_precision"),
-        "token_iou": mean("token_iou"),
-        "redundancy": mean("redundancy"),
+        "macro_token_precision": mean([token_precision(found) for found in founds]),
     }
 
 

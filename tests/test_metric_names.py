@@ -108,7 +108,7 @@ def test_a_metric_of_ones_own_by_either_name():
 
 
 def test_metrics_to_be_computed_are_named_alike():
-    """``hit`` is a name there too, and where only macro averages are computed, the name is theirs."""
+    """``hit`` is a name there too; where only macro averages are computed, the name is theirs."""
     assert list(evaluated(metrics=["hit", "mrr"]).averages()) == ["hit_rate", "mrr"]
     assert evaluated(averaging_method="macro").check({"recall@2": 0.5})
 

@@ -127,9 +127,10 @@ def _about(*aspects: Any) -> Any:
     return _KEYED([[AnyOf(documents)]])
 
 
-def _graded_twice(*grades: Any) -> Any:
+def _graded_twice(*grades: Any, **conventions: Any) -> Any:
     documents = [{"page_content": "a", "metadata": {"grade": one}} for one in grades]
-    return Evaluator([documents], _A, grade_key="grade").evaluate(1)
+    given = Conventions(**conventions)
+    return Evaluator([documents], _A, grade_key="grade", conventions=given).evaluate(1)
 
 
 def _other_aspects() -> Any:
@@ -144,6 +145,7 @@ def _other_aspects() -> Any:
     return compare(*results, metric="aspect_recall@1")
 
 
+_CHUNKS = ("coverage(min_run=1)", "coverage(min_run=1,union=yes)")
 _ASPECTS: dict[str, Callable[[], Any]] = {
     **_each("an aspect", _about, [" ", True, 1.5, {"a": 1}, ["a", None], [["a"]]]),
     "alternatives of two aspects": lambda: _about("x", None),
@@ -152,11 +154,14 @@ _ASPECTS: dict[str, Callable[[], Any]] = {
         "aspects without a key:", lambda metric: Evaluator(_A, _A).evaluate(1, metrics=metric),
         ["aspect_recall", "alpha_ndcg", "alpha_ndcg(alpha=0.3)"],
     ),
+    "pieces beside one chunk": lambda: compare(
+        *(Evaluator([["a b"]], [["a b"]], one).evaluate(1) for one in _CHUNKS),
+        metric="macro_recall@1",
+    ),
     "aspects of other ground truth": _other_aspects,
     "one document of two grades": lambda: _graded_twice(1, 2.5),
-    "a grade beyond the exponential gain": lambda: Evaluator(
-        [[{"page_content": "a", "metadata": {"grade": 1001}}]], _A, grade_key="grade"
-    ).evaluate(1),
+    "a grade beyond the exponential gain": lambda: _graded_twice(math.nextafter(1000, 1001)),
+    "a grade beyond the linear gain": lambda: _graded_twice(1.01 * 2.0**1000, gain="linear"),
 }  # fmt: skip
 
 _CONVENTIONS: dict[str, Callable[[], Any]] = {
