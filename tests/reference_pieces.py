@@ -12,6 +12,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import reference
 from reference import mean, ratio, share
@@ -138,14 +139,16 @@ class Held:
     def similarity(self, rank):
         return self.share(self.alone[rank - 1])
 
+    @cached_property
     def matching(self):
         """Return the ranks of the documents that hold enough of the text alone."""
         return [rank for rank, alone in enumerate(self.alone, 1) if self.is_enough(alone)]
 
+    @cached_property
     def first_rank(self):
         """Return the rank at which enough of the text is there, alone or together."""
         if not self.rules.union:
-            return min(self.matching(), default=None)
+            return min(self.matching, default=None)
         enough = [rank for rank, held in enumerate(self.together) if self.is_enough(held)]
         return min(enough, default=None)
 
@@ -183,14 +186,14 @@ class Found:
         return Found(Query(items, self.documents[:depth], grades), self.rules).relevant
 
     def _first_rank(self, texts):
-        ranks = [text.first_rank() for text in texts]
+        ranks = [text.first_rank for text in texts]
         return min((rank for rank in ranks if rank is not None), default=None)
 
     def _relevant(self):
         """Return the ranks of the documents that match alone, or are pieces of what is found."""
         found: set[int] = set()
         for j in range(self.n):
-            found |= {rank for text in self.held[j] for rank in text.matching()}
+            found |= {rank for text in self.held[j] for rank in text.matching}
             if self.rules.union and self.first[j] is not None:
                 found |= self.pieces(j)
         return sorted(found)
@@ -201,7 +204,7 @@ class Found:
         return {
             rank
             for text in self.held[j]
-            if text.first_rank() == first
+            if text.first_rank == first
             for rank in range(1, first + 1)
             if text.added(rank)
         }
@@ -212,12 +215,12 @@ class Found:
 
     def hits(self, j):
         """Return the hits of an item: their ranks, and how much is held there."""
-        matching = sorted({rank for text in self.held[j] for rank in text.matching()})
+        matching = sorted({rank for text in self.held[j] for rank in text.matching})
         alone = [(rank, self.similarity(j, rank)) for rank in matching]
         first = self.first[j]
         if not self.rules.union or first is None:
             return alone
-        completed = [text for text in self.held[j] if text.first_rank() == first]
+        completed = [text for text in self.held[j] if text.first_rank == first]
         share = max(text.share(text.together[first]) for text in completed)
         return [(first, share), *((rank, one) for rank, one in alone if rank > first)]
 
@@ -234,33 +237,33 @@ class Found:
         texts = [text for text in self.held[j] if text.size] or self.held[j]
         return max(texts, key=lambda text: text.share(text.together[-1]))
 
-    @property
+    @cached_property
     def words(self):
         return [self.held_most(j) for j in range(self.n)]
 
-    @property
+    @cached_property
     def n_wanted(self):
         """Tokens of the ground truth: the sum of m_g."""
         return sum(text.size for text in self.words)
 
-    @property
+    @cached_property
     def n_held(self):
         """Those of them that the documents hold together: the sum of |U_g(k)|."""
         return sum(len(text.together[-1]) for text in self.words)
 
-    @property
+    @cached_property
     def n_read(self):
         """Tokens of the documents: the sum of n_i."""
         return sum(len(document) for document in self.documents)
 
-    @property
+    @cached_property
     def n_useful(self):
         """|V_i|: each document's tokens that lie in some item."""
         return [
             len(set().union(*(text.useful[rank - 1] for text in self.words))) for rank in self.ranks
         ]
 
-    @property
+    @cached_property
     def n_new(self):
         """Tokens of the documents that show something for the first time: N."""
         new = [sum(len(text.added(rank)) for text in self.words) for rank in self.ranks]

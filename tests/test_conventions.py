@@ -8,7 +8,6 @@ import math
 
 import numpy as np
 import pytest
-import reference
 from reference import Item, Query, many_queries, relevance_of
 
 from krag_eval import Conventions, OfflineRetrievalEvaluator
@@ -153,36 +152,6 @@ def test_a_field_changes_what_it_should_and_nothing_else():
             after = values(Conventions(**{field: other}))
             changed = {n for n in names if not np.array_equal(before[n], after[n], equal_nan=True)}
             assert changed == CHANGES[field], (field, other)
-
-
-@pytest.mark.parametrize("conventions", Conventions.presets().values(), ids=Conventions.presets())
-def test_the_averages_follow_the_plain_definitions_under_each_preset(conventions):
-    """One evaluation of 40 random queries, each preset, against loops."""
-    queries = many_queries(40, seed=3, graded=False)
-    queries = [query for query in queries if query.items]
-    table, actual, predicted = {}, [], []
-    for number, query in enumerate(queries):
-        actual.append([])
-        predicted.append([f"p{number}.{rank}" for rank in range(1, query.n_retrieved + 1)])
-        for position, item in enumerate(query.items):
-            actual[-1].append(f"a{number}.{position}")
-            table |= {
-                (f"a{number}.{position}", f"p{number}.{rank}"): similarity
-                for rank, similarity in item.similarity.items()
-            }
-    # Here every item is one document.
-    queries = [
-        Query(
-            [dataclasses.replace(item, n_alternatives=1) for item in query.items], query.n_retrieved
-        )
-        for query in queries
-    ]
-    evaluator = OfflineRetrievalEvaluator(
-        actual, predicted, reference.TableMatcher(table), conventions=conventions
-    )
-    for k in (1, 3, None):
-        expected = reference.averages(queries, k, conventions)
-        assert evaluator.evaluate(k).averages() == pytest.approx(expected, abs=1e-12)
 
 
 # --- spelling --------------------------------------------------------------------------------

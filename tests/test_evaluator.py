@@ -25,21 +25,18 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
+from krag_eval._options import PLAN_OPTIONS
 from krag_eval.scoring.cutoffs import check_cutoffs, parse_metric, spelled, unspelled
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
 PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
 
-KEYS = {
-    "calculate_hit_rate": ["hit_rate"],
-    "calculate_precision": ["micro_precision", "macro_precision"],
-    "calculate_recall": ["micro_recall", "macro_recall"],
-    "calculate_f1_score": ["micro_f1", "macro_f1"],
-    "calculate_mrr": ["mrr"],
-    "calculate_map": ["map"],
-    "calculate_ndcg": ["ndcg"],
-    "calculate_mean_rank": ["mean_rank", "found_rate"],
-}
+AVERAGED = {
+    "hit_rate": ["hit_rate"], "precision": ["micro_precision", "macro_precision"],
+    "recall": ["micro_recall", "macro_recall"], "f1_score": ["micro_f1", "macro_f1"],
+    "mrr": ["mrr"], "map": ["map"], "ndcg": ["ndcg"], "mean_rank": ["mean_rank", "found_rate"],
+}  # fmt: skip
+KEYS = {f"calculate_{name}": keys for name, keys in AVERAGED.items()}
 every_calculation = pytest.mark.parametrize("calculation", KEYS)
 
 
@@ -198,18 +195,6 @@ def test_what_the_user_passed_is_never_changed():
     assert (actual, predicted) == before
 
 
-def test_changing_a_result_changes_nothing_in_the_evaluator():
-    """Its tables are its own, whatever a user writes into them."""
-    evaluator = sample_s()
-    before = evaluator.evaluate([1, None]).to_dict()
-    result = evaluator.evaluate([1, None])
-    for table in result.tables.values():
-        for column in table.values():
-            if column.flags.writeable:
-                column[:] = 0
-    assert evaluator.evaluate([1, None]).to_dict() == before
-
-
 def test_threads_get_the_same_numbers():
     """One evaluator may be asked by several at once."""
     source = np.random.default_rng(0)
@@ -302,36 +287,12 @@ def test_labels_can_be_read():
     assert sample_s().queries == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("threshold", 0.9),
-        ("matching_criteria", "partial"),
-        ("conventions", "trec"),
-        ("averaging_method", "micro"),
-        ("no_ground_truth", "zero"),
-        ("matcher", "contains"),
-    ],
-)
-def test_an_assignment_is_refused_or_takes_effect(name, value):
+@pytest.mark.parametrize("name", sorted({*PLAN_OPTIONS} & {*dir(OfflineRetrievalEvaluator)}))
+def test_options_of_an_evaluator_cannot_be_assigned(name):
     """Numbers must never stand under a signature that is not theirs."""
-
-    def make(**options):
-        matcher = TableMatcher({("a", "x"): 0.6, ("b", "x"): 0.95})
-        return OfflineRetrievalEvaluator(
-            [["a", "b"]], [["x", "y"]], **({"matcher": matcher} | options)
-        )
-
-    evaluator = make()
-    evaluator.evaluate(5)
-    try:
-        setattr(evaluator, name, value)
-    except AttributeError:
-        return
-    with no_advice():
-        expected = make(**{name: value})
-        assert evaluator.evaluate(5).to_dict() == expected.evaluate(5).to_dict()
-        assert evaluator.evaluate(5).signature == expected.evaluate(5).signature
+    evaluator = sample_s()
+    with pytest.raises(AttributeError):
+        setattr(evaluator, name, getattr(evaluator, name))
 
 
 # --- metrics of one's choice -----------------------------------------------------------------
@@ -387,8 +348,8 @@ def test_a_metric_given_twice_is_computed_once():
     assert list(averages) == ["ndcg"]
 
 
-def test_a_metric_of_one_s_own_cannot_change_what_others_see():
-    """Counts are shared between metrics, so writing to them is refused or has no effect."""
+def test_tables_and_counts_cannot_be_written_to():
+    """Counts are shared between metrics and results; what can be written to is a copy."""
 
     def careless(relevance, k, conventions):
         counts = relevance.covered_within(k)
@@ -397,9 +358,12 @@ def test_a_metric_of_one_s_own_cannot_change_what_others_see():
         return counts.astype(float)
 
     evaluator = sample_s()
-    before = evaluator.calculate_recall(3)
-    evaluator.evaluate(3, metrics=[Metric("careless", careless, "careless")])
-    assert evaluator.calculate_recall(3) == before
+    before = evaluator.evaluate([3, None]).to_dict()
+    result = evaluator.evaluate([3, None], metrics=[Metric("careless", careless, "careless")])
+    for column in (one for table in result.tables.values() for one in table.values()):
+        if column.flags.writeable:
+            column[:] = 0
+    assert evaluator.evaluate([3, None]).to_dict() == before
 
 
 # --- cutoffs ---------------------------------------------------------------------------------

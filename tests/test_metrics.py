@@ -460,13 +460,6 @@ def test_computing_changes_nothing_for_the_next_one(name):
 # --- the threshold ---------------------------------------------------------------------------
 
 
-def test_a_similarity_at_the_threshold_is_a_match():
-    """0.5 at a threshold of 0.5 is a match, the next float below is not."""
-    below = math.nextafter(0.5, 0)
-    queries = [Query([Item({1: 0.5})], 1), Query([Item({1: below})], 1)]
-    assert values("recall", queries) == [1.0, 0.0]
-
-
 @some_examples
 @given(queries=lists_of_queries)
 def test_a_lower_threshold_never_uncovers_an_item(queries):
@@ -480,14 +473,6 @@ def test_a_lower_threshold_never_uncovers_an_item(queries):
 
 
 # --- grades ----------------------------------------------------------------------------------
-
-
-def test_an_item_of_grade_0_is_no_ground_truth():
-    """It counts neither as an item nor as found: one of one item is covered, at rank 2."""
-    query = Query([Item({1: 1.0}, grade=0.0), Item({2: 1.0}, grade=2.0)], 2)
-    assert values("recall", [query]) == [1.0]
-    assert values("precision", [query]) == [0.5]
-    assert values("rank", [query]) == [2.0]
 
 
 def test_grades_matter_to_ndcg_alone():
