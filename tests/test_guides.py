@@ -16,6 +16,7 @@ from krag_eval.matching.tokenizers import TOKENIZER_NAMES
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = [DOCS / "own-matcher.md", DOCS / "ko" / "own-matcher.md"]
+each_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
 
 
 def shown(guide, name, inputs):
@@ -34,7 +35,7 @@ def pages(source, first, last):
     return Document(f"{source} {first}-{last}", metadata=metadata)
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
+@each_guide
 def test_page_range_matcher(guide):
     """A chunk that spans two of the four golden pages is half of them, and a match at 0.5."""
     inputs = {
@@ -48,27 +49,20 @@ def test_page_range_matcher(guide):
     assert evaluator.with_threshold(0.25).calculate_mrr() == {"mrr": 1 / 2}
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
+@each_guide
 def test_codes_matcher(guide):
-    """All codes of the ground truth must be in the chunk."""
-    matcher = shown(guide, "CodesMatcher", {})["CodesMatcher"]()
-    actual = [["Filters AB-1203 and AB-1204 fit the pump."]]
-    predicted = [["Filter AB-1203 fits.", "Order AB-1204 or AB-1203."]]
-    evaluator = OfflineRetrievalEvaluator(actual, predicted, matcher=matcher)
-    assert evaluator.calculate_mrr() == {"mrr": 1 / 2}
-
-
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
-def test_codes_matcher_joins_another(guide):
-    """The passage with another code is covered well enough, and refused for its code."""
+    """All codes of the ground truth must be in the chunk, also where another matcher joins it."""
     codes = shown(guide, "CodesMatcher", {})["CodesMatcher"]()
     truth = "Each applicant may order up to one AB-1203 for a period of four weeks"
     changed = truth.replace("1203", "1204")
-    predicted = [[changed, truth]]
     # Without the figure 8 + 6 of 15 words stand in runs of at least five: 0.93.
     assert CoverageMatcher().similarity(truth, changed) == pytest.approx(14 / 15)
-    both = OfflineRetrievalEvaluator([[truth]], predicted, matcher=CoverageMatcher() & codes)
-    assert both.calculate_mrr() == {"mrr": 1 / 2}
+    for matcher, actual, predicted in (
+        (codes, "Filters AB-1203 and AB-1204 fit.", ["AB-1203 fits.", "Order AB-1204 or AB-1203."]),
+        (CoverageMatcher() & codes, truth, [changed, truth]),
+    ):
+        evaluator = OfflineRetrievalEvaluator([[actual]], [predicted], matcher=matcher)
+        assert evaluator.calculate_mrr() == {"mrr": 1 / 2}
 
 
 @pytest.mark.parametrize("folder", [DOCS, DOCS / "ko"], ids=["en", "ko"])

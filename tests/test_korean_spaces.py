@@ -27,14 +27,10 @@ def test_another_number_is_often_another_passage():
 
 @pytest.mark.parametrize(("page", "language"), [("texts.md", "en"), ("ko/texts.md", "ko")])
 def test_the_tables_are_those_of_the_file(page, language):
+    """And the file says what the default does; the other matchers take longer."""
     found = json.loads(korean_spaces.FILE.read_text("utf-8"))
     text = (DOCS / page).read_text("utf-8")
     assert f"\n\n{korean_spaces.markdown(found, language)}\n\n" in text
-
-
-def test_the_file_says_what_the_default_does():
-    """Every line of it; the other matchers take longer."""
-    found = json.loads(korean_spaces.FILE.read_text("utf-8"))
     for change in korean_spaces.CHANGES:
         assert korean_spaces.decided("coverage", change) == found["decided"][change]["coverage"]
 

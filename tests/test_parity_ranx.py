@@ -32,8 +32,6 @@ METRICS = {
 }
 GRADES = {"binary": (1,), "graded": (1, 2, 3)}
 
-Judgements = dict[str, dict[str, int]]
-Scores = dict[str, dict[str, float]]
 
 PROGRAM = """
 import json, sys
@@ -63,14 +61,6 @@ def judged_and_retrieved(grades):
     return judged, read_trec(judged, retrieved)
 
 
-def as_distinct_scores(dataset):
-    """Return scores that fall with the rank."""
-    return {
-        str(topic): {str(document): 1.0 / rank for rank, document in enumerate(documents, 1)}
-        for topic, documents in zip(dataset.queries, dataset.predicted, strict=True)
-    }
-
-
 @pytest.fixture(scope="module")
 def cases():
     """Return binary and graded judgements, each with a run."""
@@ -81,18 +71,23 @@ def cases():
 def theirs(cases):
     """Return ranx's values by case, metric and topic."""
     question = {
-        name: (judged, as_distinct_scores(dataset)) for name, (judged, dataset) in cases.items()
+        name: (
+            judged,
+            {
+                str(topic): {str(one): 1.0 / rank for rank, one in enumerate(documents, 1)}
+                for topic, documents in zip(dataset.queries, dataset.predicted, strict=True)
+            },
+        )
+        for name, (judged, dataset) in cases.items()
     }
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM, *METRICS],
-        input=json.dumps(question),
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+    return json.loads(
+        subprocess.check_output(
+            [sys.executable, "-W", "ignore", "-c", PROGRAM, *METRICS],
+            input=json.dumps(question),
+            env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+            text=True,
+        )
     )
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
 
 
 @pytest.mark.parametrize("metric", METRICS)

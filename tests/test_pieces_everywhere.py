@@ -116,7 +116,7 @@ def from_a_file(folder, kind="jsonl", rows="csv"):
     path, rows = folder / f"queries.{kind}", folder / f"rows.{rows}"
     if kind == "parquet":
         pd.DataFrame(LINES).to_parquet(path)
-    else:
+    elif not path.exists():  # a run that is resumed has the same file
         path.write_text("\n".join(map(json.dumps, LINES)), "utf-8")
     return evaluate_file(path, per_query=rows, **ASKED, **OPTIONS, chunk_size=3, progress=False)
 
