@@ -33,15 +33,14 @@ from krag_eval.scoring.cutoffs import (
     Budget,
     check_cutoff,
     check_cutoffs,
-    deepest,
-    in_order,
+    fitting,
     parse_metric,
     settled_cutoffs,
     spelled,
     unspelled,
 )
 from krag_eval.scoring.metrics import metrics_for
-from krag_eval.scoring.parts import Partial
+from krag_eval.scoring.parts import Partial, Reach
 from krag_eval.streaming import evaluate_file
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()  # noqa: SIM905
@@ -65,6 +64,9 @@ def half(text):
 TWO, THREE, FOUR = "one two", "three four five", "six seven eight nine"
 
 
+MIXED = [[TWO, THREE], [THREE, FOUR, TWO], [FOUR], []] * 10
+
+
 # --- spelling ---------------------------------------------------------------------------------
 
 
@@ -76,17 +78,6 @@ def test_a_budget_is_read_and_spelled(amount_and_unit):
     assert spelled(cutoff) == text
     assert (check_cutoffs([5, text]), check_cutoffs(text)) == ((5, cutoff), (cutoff,))
     assert parse_metric(f"ndcg@{text}") == ("ndcg", cutoff)
-
-
-def test_cutoffs_have_one_order():
-    """K from shallow to deep, then budgets; the deepest is a k where there is one."""
-    mixed = [Budget(500, "w"), None, 10, Budget(80, "c"), Budget(80, "w"), 1]
-    assert in_order(mixed) == [
-        1, 10, None, Budget(80, "w"), Budget(500, "w"), Budget(80, "c"),
-    ]  # fmt: skip
-    assert deepest(mixed) is None
-    assert deepest([10, Budget(500, "w"), 3]) == 10
-    assert deepest([Budget(500, "w"), Budget(80, "w")]) == Budget(500, "w")
 
 
 def test_a_budget_without_k_leaves_out_the_default_cutoffs():
@@ -201,17 +192,8 @@ def test_each_distinct_text_is_measured_once():
 )
 def test_documents_without_length_always_fit(amount, prefix):
     """Lists of lengths 0 2 0, of 3, of none, and 1 1 1: worked out by hand."""
-    lengths = {"p": 0, "q": 2, "r": 3, "s": 1, "t": 1, "u": 1}
-
-    def length(text):
-        return lengths[text[0]]
-
-    length.name = "by letter"
-    evaluator = OfflineRetrievalEvaluator(
-        [["p"]] * 4, [["p", "q", "p2"], ["r"], [], ["s", "t", "u"]], no_ground_truth="zero"
-    )
-    result = evaluator.evaluate(budget=amount, length=length)
-    assert result.tables[Budget(amount, "t")]["retrieved"].tolist() == prefix
+    lengths, n_retrieved = np.array([0, 2, 0, 3, 1, 1, 1]), np.array([3, 1, 0, 3])
+    assert fitting(Budget(amount, "t"), lengths, n_retrieved).tolist() == prefix
 
 
 def random_run(rng):
@@ -301,45 +283,26 @@ def test_a_function_that_cannot_be_told_from_others_is_warned_of():
         compare({"a": result, "b": result}, metric="recall@5t")
     assert said(record, "The budgets of the results")
 
-    three, five = (
-        evaluator.evaluate(budget=5, length=partial(times, n)).settings["length"] for n in (3, 5)
-    )
-    assert three != five
+
+def test_functions_are_told_apart_in_the_signature():
+    """By what they are made with, by a name of their own or of their module."""
+    evaluator = OfflineRetrievalEvaluator([[TWO]], [[TWO]])
 
     def named(text):
         return len(text)
 
     named.name = "cl100k"
-    assert evaluator.evaluate(budget=9, length=named).settings["length"] == "cl100k"
-    assert evaluator.evaluate(budget=9, length=len).settings["length"] == "builtins.len"
+    three, five, builtin, own = (
+        evaluator.evaluate(budget=9, length=one).settings["length"]
+        for one in (partial(times, 3), partial(times, 5), len, named)
+    )
+    assert three != five
+    assert (builtin, own) == ("builtins.len", "cl100k")
 
 
 # --- what no list reaches ---------------------------------------------------------------------
 
 
-@pytest.fixture
-def shown():
-    """Show the warning that toy lists would raise everywhere."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("always", "Every list has at most", KragEvalWarning)
-        yield
-
-
-@pytest.mark.usefixtures("shown")
-def test_cutoffs_beyond_every_list_are_said_once():
-    """The lists have 2 and 1 documents: @3 and @10 see no more than @2."""
-    evaluator = OfflineRetrievalEvaluator([[TWO], [TWO]], [[TWO, THREE], [TWO]])
-    with pytest.warns(KragEvalWarning) as record:
-        result, _ = evaluator.evaluate([1, 2, 3, 10, None]), evaluator.evaluate(5)
-    (warning,) = said(record, "Every list")
-    assert "2 documents" in warning
-    assert "@3 and @10" in warning
-    assert result.settings["retrieved"] == "<=2"
-    assert "| retrieved<=2 |" in result.signature
-    assert result.averages(3) == result.averages(10)
-
-
-@pytest.mark.usefixtures("shown")
 @pytest.mark.parametrize(
     ("k", "told"),
     [(1, None), (2, None), (None, None), ([1, "5w"], None), (DEFAULT_CUTOFFS, "<=2")],
@@ -366,22 +329,6 @@ def test_the_shell_says_it_too(tmp_path, capsys):
         assert "@5w" in printed
 
 
-@pytest.mark.usefixtures("shown")
-def test_parts_keep_the_longest_list_and_say_it_once():
-    """Parts with lists of 2 and of 4 are no different runs; the whole has at most 4."""
-    plan = PartitionPlan.of([3, 5])
-    parts = [
-        plan.evaluate([[TWO]], [[TWO, THREE]]).partial,
-        plan.evaluate([[TWO]], [[TWO, THREE, FOUR, "ten"]]).partial,
-    ]
-    parts = [Partial.from_json(json.loads(json.dumps(one.to_json()))) for one in parts]
-    with pytest.warns(KragEvalWarning) as record:
-        result = plan.result(parts)
-    (warning,) = said(record, "Every list")
-    assert "4 documents" in warning
-    assert result.settings["retrieved"] == "<=4"
-
-
 def test_results_with_longer_and_shorter_lists_can_be_compared():
     """How many documents come back may differ between systems."""
     actual = [[TWO]] * 30
@@ -395,35 +342,50 @@ def test_results_with_longer_and_shorter_lists_can_be_compared():
 
 
 @pytest.mark.parametrize(
-    ("predicted", "budgets", "beginning", "words"),
+    ("predicted", "asked", "beginning", "words"),
     [
+        # The lists have 2 and 1 documents: @3 and @10 see no more than @2.
+        ([[TWO, THREE], [TWO]], {"k": [1, 2, 3, 10, None]}, "Every list",
+         ["at most 2 documents", "@3 and @10 see "]),
         # The shortest first document has 3 words; that of 2 stands behind another.
-        ([[THREE], [FOUR, TWO]], [1, 2, 3], "No query's first", ["has 3", "@1w and @2w see "]),
+        ([[THREE], [FOUR, TWO]], {"budget": [1, 2, 3]}, "No query's first",
+         ["has 3", "@1w and @2w see "]),
         # The first documents have 2, 3 and 4: two of three do not fit into 2, one into 3.
-        ([[TWO], [THREE], [FOUR]], [2, 3], "In 2 of 3 queries", ["not even the first", "@2w"]),
+        ([[TWO], [THREE], [FOUR]], {"budget": [2, 3]}, "In 2 of 3 queries",
+         ["not even the first", "@2w"]),
         # The longest list has 3 + 4 words: 7 are seen by 7, and no more by 8.
-        ([[TWO], [THREE, FOUR]], [5, 7, 8], "No list is longer", ["than 7 words", "@8w sees"]),
+        ([[TWO], [THREE, FOUR]], {"budget": [5, 7, 8]}, "No list is longer",
+         ["than 7 words", "@8w sees"]),
     ],
-)
-def test_budgets_that_fit_nothing_hardly_anything_or_everything_are_said_once(
-    predicted, budgets, beginning, words
+)  # fmt: skip
+def test_cutoffs_that_fit_nothing_hardly_anything_or_everything_are_said_once(
+    predicted, asked, beginning, words
 ):
     """Each once, in memory and in parts."""
     actual = [[TWO]] * len(predicted)
     evaluator = OfflineRetrievalEvaluator(actual, predicted)
     with pytest.warns(KragEvalWarning) as record:
-        _ = [evaluator.evaluate(budget=budgets) for _ in range(2)]
+        whole, _ = [evaluator.evaluate(**asked) for _ in range(2)]
     (warning,) = said(record, beginning)
     assert all(one in warning for one in words)
     with pytest.warns(KragEvalWarning) as record:
-        _in_parts(PartitionPlan.of(budget=budgets), actual, predicted, 1)
+        parts = _in_parts(PartitionPlan.of(**asked), actual, predicted, 1)
     assert said(record, beginning) == [warning]
+    assert parts.signature == whole.signature
+
+
+def test_what_is_known_of_the_lists_can_be_kept():
+    """Lists of 2, 3, 1 and 0 documents begin with 2, 3 and 4 words; the longest has 2 + 3 + 4.
+
+    Of the first 30 lists, 7 are empty; into one word fits none of the others.
+    """
+    part = PartitionPlan.of(budget=[1, 9]).evaluate([[TWO]] * 30, MIXED[:30]).partial
+    kept = json.loads(json.dumps(part.to_json()))
+    reach = Reach(3, {"w": 2}, {"w": 9}, {"1w": 23, "9w": 0}, 23, True)
+    assert Partial.from_json(kept).findings.reach == part.findings.reach == reach
 
 
 # --- wherever a cutoff is accepted ------------------------------------------------------------
-
-
-MIXED = [[TWO, THREE], [THREE, FOUR, TWO], [FOUR], []] * 10
 
 
 def mixed_result(**options):
@@ -657,29 +619,6 @@ def test_rows_that_do_not_fit_are_found_out(tmp_path, before, after):
     again = EvaluationResult.from_json(tmp_path / "result.json")
     with pytest.raises(InvalidInput):
         _ = again.per_query("5w") if after == ",3 3 4," else result.budget_to_recall(0.5)
-
-
-def test_a_stopped_run_resumes_at_its_budgets(tmp_path):
-    """What the first chunks said of the lists is kept, and so is what their rows hold."""
-    path, output = written(tmp_path), tmp_path / "rows.csv"
-    options = {"budget": [1, 9], "chunk_size": 5, "progress": False}
-    lines = path.read_text("utf-8").splitlines()
-    path.write_text("\n".join([*lines[:30], "{", *lines[31:]]), "utf-8")
-    with pytest.raises(InvalidInput):
-        evaluate_file(path, per_query=output, **options)
-    progress = json.loads((tmp_path / "rows.csv.partial" / "progress.json").read_text("utf-8"))
-    kept = progress["progress"]["partial"]["findings"]["reach"]
-    # Lists of 2, 3, 1 and 0 documents begin with 2, 3 and 4 words; the longest has 2 + 3 + 4. Of
-    # the first 30 lists, 7 are empty.
-    assert kept == {
-        "most": 3,
-        "shortest": {"w": 2},
-        "longest": {"w": 9},
-        "unseen": {"1w": 23, "9w": 0},
-        "n_lists": 23,
-        "has_text": True,
-    }
-    assert Partial.from_json(progress["progress"]["partial"]).findings.reach.most == 3
 
 
 def test_a_saved_result_without_lengths_and_texts_says_so(tmp_path):
