@@ -284,6 +284,7 @@ def test_a_function_that_cannot_be_told_from_others_is_warned_of():
     assert said(record, "The budgets of the results")
 
 
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
 def test_functions_are_told_apart_in_the_signature():
     """By what they are made with, by a name of their own or of their module."""
     evaluator = OfflineRetrievalEvaluator([[TWO]], [[TWO]])

@@ -157,6 +157,7 @@ def test_row_files_hold_every_metric(result, ending, tmp_path):
         path, [2, 4], metrics=ALL, per_query=tmp_path / f"rows.{ending}", chunk_size=5, **OPTIONS
     )
     assert streamed.to_dict() == result.to_dict()
+    assert list(streamed.rows.digests) == list(result.rows.digests)
     for name in result.keys:
         assert np.array_equal(streamed.tables[4][name], result.tables[4][name], equal_nan=True)
     streamed.to_json(tmp_path / "result.json")
