@@ -341,50 +341,9 @@ def test_shares_are_bounded(seeds):
 
 
 @in_blocks
-def test_union_finds_whatever_one_chunk_finds(seeds):
-    """At every cutoff no query loses recall, and words do not depend on it."""
-    for case in cases(seeds, union=True):
-        together = evaluated(case)
-        alone = evaluated(replace(case, rules=replace(case.rules, union=False)))
-        for k in CUTOFFS:
-            gained = together.tables[k]["recall"] >= alone.tables[k]["recall"]
-            assert gained.all(), (case.seed, k)
-            for name in OF_WORDS:
-                expected = alone.tables[k][name].tolist()
-                assert together.tables[k][name].tolist() == close(expected), (case.seed, name, k)
-
-
-@in_blocks
 def test_token_recall_never_falls_with_k(seeds):
     """Without alternatives, which may differ in length."""
     for seed in seeds:
         result = evaluated(random_case(seed, alternatives=False))
         for fewer, more in pairwise([result.tables[k]["token_recall"] for k in CUTOFFS]):
             assert (more >= fewer).all(), seed
-
-
-@either_way
-def test_a_metric_at_k_sees_the_first_k_documents(union):
-    """It equals that of lists cut to k; without a cutoff all but nDCG, whose ideal has k places."""
-    for case in cases(range(100), union=union):
-        whole = evaluated(case)
-        for k in CUTOFFS[:-1]:
-            cut = evaluated(
-                replace(case, queries=[query.cut(k) for query in case.queries]), [k, None]
-            )
-            for name in whole.keys:
-                expected = close(whole.tables[k][name].tolist())
-                assert cut.tables[k][name].tolist() == expected, (case.seed, name, k)
-                if name != "ndcg":
-                    assert cut.tables[None][name].tolist() == expected, (case.seed, name, k)
-
-
-@in_blocks
-def test_a_document_is_relevant_exactly_where_an_item_is_covered(seeds):
-    """Neither without the other, at every cutoff."""
-    for case in cases(seeds, union=True):
-        result = evaluated(case)
-        for k in CUTOFFS:
-            table = result.tables[k]
-            same = (table["relevant"] > 0) == (table["covered"] > 0)
-            assert same.all(), (case.seed, k)
