@@ -40,10 +40,6 @@ class Query:
     documents: Sequence[Text]
     grades: Sequence[float] = ()  # all 1 if none are given
 
-    def cut(self, k):
-        """Return the query as it would be had only the first k documents been retrieved."""
-        return Query(self.items, self.documents[:k], self.grades)
-
     def ground_truth(self):
         """Return the items that count: no repeats of an earlier one, none of grade 0."""
         seen: list[set[tuple[str, ...]]] = []
@@ -67,10 +63,6 @@ class Item:
 
 
 # --- one text and the documents --------------------------------------------------------------
-
-
-#: A run, behind what of an amount it has to stand; of no amount, nothing.
-Run = tuple[Text, Text]
 
 
 def positions_shared(text, other, run, *, letters=False):

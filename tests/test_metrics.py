@@ -71,10 +71,9 @@ def assert_same(first, second):
         assert all(map(same, first[name], second[name])), (name, first[name], second[name])
 
 
-def assert_no_worse(before, after):
-    """Check that no metric of a single query got worse: shares do not fall, ranks do not rise."""
-    for name in ALL:
-        (old,), (new,) = before[name], after[name]
+def assert_no_worse(before, after, k):
+    """Check that no metric of a query got worse: shares do not fall, ranks do not rise."""
+    for name, (old, new) in all_values([before, after], k).items():
         if name in RANKS:
             assert math.isnan(old) or new <= old, name
         else:
@@ -277,8 +276,7 @@ def test_exchanging_a_relevant_document_with_an_irrelevant_one_above_never_lower
     better = list(grades)
     better[above], better[below] = better[below], better[above]
     for k in (1, 2, 3, 5, None):
-        before = all_values([ranking(grades, missed)], k)
-        assert_no_worse(before, all_values([ranking(better, missed)], k))
+        assert_no_worse(ranking(grades, missed), ranking(better, missed), k)
 
 
 @some_examples
@@ -293,8 +291,7 @@ def test_pulling_a_relevant_document_up_never_lowers(drawn, data):
     pulled = data.draw(st.sampled_from(below))
     better = [*grades[:above], grades[pulled], *grades[above:pulled], *grades[pulled + 1 :]]
     for k in (1, 2, 3, 5, None):
-        before = all_values([ranking(grades, missed)], k)
-        assert_no_worse(before, all_values([ranking(better, missed)], k))
+        assert_no_worse(ranking(grades, missed), ranking(better, missed), k)
 
 
 # --- documents that cover several items ------------------------------------------------------
@@ -378,13 +375,11 @@ def test_finding_an_item_earlier_never_lowers_ndcg(query, linear, data):
     assume(query.n_retrieved)
     number = data.draw(st.integers(0, len(query.items) - 1))
     rank = data.draw(st.integers(1, query.n_retrieved))
-    item = query.items[number]
     items = list(query.items)
-    items[number] = replace(item, similarity={**item.similarity, rank: 1.0})
+    items[number] = replace(items[number], similarity={**items[number].similarity, rank: 1.0})
     conventions = Conventions(gain="linear" if linear else "exponential")
     for k in (1, 2, 3, 5, None):
-        before = values("ndcg", [query], k, conventions)[0]
-        after = values("ndcg", [replace(query, items=items)], k, conventions)[0]
+        before, after = values("ndcg", [query, replace(query, items=items)], k, conventions)
         assert after >= before - 1e-12, k
 
 
@@ -420,10 +415,10 @@ def test_a_cutoff_beyond_the_list_changes_nothing(queries, k):
 @given(queries=lists_of_queries)
 def test_recall_and_hit_rate_never_fall_as_k_grows(queries):
     """What is found within k is found within k + 1."""
-    for k in range(1, 8):
-        smaller, larger = all_values(queries, k), all_values(queries, k + 1)
-        for name in GROWING_WITH_K:
-            assert all(map(float.__le__, smaller[name], larger[name])), (name, k)
+    relevance = relevance_of(queries)
+    for name in GROWING_WITH_K:
+        at = [ALL[name].values(relevance, k, DEFAULT) for k in range(1, 9)]
+        assert all((fewer <= more).all() for fewer, more in itertools.pairwise(at)), name
 
 
 # --- queries are independent -----------------------------------------------------------------
