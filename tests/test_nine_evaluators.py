@@ -10,27 +10,10 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-TRAPS = (
-    "copies",
-    "missing",
-    "any",
-    "ten of four",
-    "empty",
-    "distances",
-    "passage",
-    "several",
-)
 NINE = (
-    "pytrec-eval-terrier",
-    "ranx",
-    "haystack-ai",
-    "llama-index-core",
-    "continuous-eval",
-    "trulens-feedback",
-    "AutoRAG",
-    "mlflow",
-    "krag",
-)
+    "pytrec-eval-terrier", "ranx", "haystack-ai", "llama-index-core", "continuous-eval",
+    "trulens-feedback", "AutoRAG", "mlflow", "krag",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -51,8 +34,8 @@ def test_the_traps_show_what_was_measured(script, language):
     """All tables of the page, in order, and which versions were asked."""
     folder = DOCS / "ko" if language == "ko" else DOCS
     page = (folder / "why-your-rag-metric-is-wrong.md").read_text("utf-8")
-    assert tuple(script.TRAPS) == TRAPS
-    places = [page.find(f"\n\n{script.markdown(trap, language)}\n\n") for trap in TRAPS]
+    places = [page.find(f"\n\n{script.markdown(trap, language)}\n\n") for trap in script.TRAPS]
+    assert len(places) == 8
     assert -1 not in places
     assert places == sorted(places)
     assert f"\n{script.versions()}.\n" in page
@@ -60,9 +43,9 @@ def test_the_traps_show_what_was_measured(script, language):
 
 def test_every_evaluator_was_asked_every_case(script, measured):
     """So "none" in a table always means that there is no such metric."""
+    assert measured.keys() == script.EVALUATORS.keys()
     for name in NINE:
         assert list(measured[name]) == list(script.CASES), name
-    assert measured.keys() == script.EVALUATORS.keys()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -114,11 +97,12 @@ def test_wrong_numbers_come_about_as_the_page_says(measured):
 def test_disagreements_are_those_measured(measured, page):
     """The table of nDCG and AP, list A and list A A A; 0.469 stands for 0.469279."""
     text = (DOCS / page).read_text("utf-8").replace("**", "")
-    shown = ["one of three", "one of three, three times"]
     for name in NINE:
-        cells = [measured[name][case].get(of) for case in shown for of in ("ndcg", "ap")]
-        numbers = [as_on_the_page(cell, page) for cell in cells]
-        assert " | " + " | ".join(numbers) + " |\n" in text, name
+        shown = (measured[name][case] for case in ("one of three", "one of three, three times"))
+        cells = [case.get(of) for case in shown for of in ("ndcg", "ap")]
+        assert " | " + " | ".join(as_on_the_page(cell, page) for cell in cells) + " |\n" in text, (
+            name
+        )
 
 
 def as_on_the_page(cell, page):
