@@ -166,10 +166,6 @@ _ASPECTS: dict[str, Callable[[], Any]] = {
 
 _CONVENTIONS: dict[str, Callable[[], Any]] = {
     **_each("nonsense for", lambda f: Conventions(**{f: "nonsense"}), Conventions.allowed()),
-    **_each(
-        "criteria that are", lambda one: Evaluator(_A, _A, matching_criteria=one),
-        [AveragingMethod.MICRO, None, True, ["all"]],
-    ),
     "a convention that is None": lambda: Conventions(credit=None),  # type: ignore[arg-type]
     **_each(
         "conventions", Conventions.parse,
@@ -186,7 +182,11 @@ _OPTIONS: dict[str, Callable[[], Any]] = {
     "a matcher's own threshold of 50": lambda: Evaluator(_A, _B, _InPerCent()),
     "a threshold in the fourth place": lambda: Evaluator(_A, _B, "text", 0.5),
     **_each("averages called", lambda a: Evaluator(_A, _B, averaging_method=a), ["mean", None]),
-    **_each("criteria called", lambda c: Evaluator(_A, _B, matching_criteria=c), ["any", 1]),
+    **_each(
+        "criteria called",
+        lambda one: Evaluator(_A, _B, matching_criteria=one),
+        ["any", 1, AveragingMethod.MICRO, None, True, ["all"]],
+    ),
     **_each("no ground truth:", lambda n: Evaluator(_A, _B, no_ground_truth=n), ["skpi", None]),
     **_each("a key of grades called", lambda key: Evaluator(_A, _B, grade_key=key), [3, ""]),
     "processes as text": lambda: Evaluator(_A, _B, n_jobs="x"),
@@ -233,7 +233,6 @@ def _in_parts(predicted: Any, matcher: str) -> Any:
 
 _NO_TEXTS = ([["a", "b"]], "id"), ([[{"page_content": "", "id": "a"}]], "id"), ([["", " "]], "text")
 
-
 _BUDGETS: dict[str, Callable[[], Any]] = {
     **_each(
         "a budget spelled", check_cutoff, ["0w", "w", "-5w", "1.5w", "10", "10W", "10x", "1e3w"]
@@ -255,7 +254,7 @@ _BUDGETS: dict[str, Callable[[], Any]] = {
         Evaluator(_A, _A, "id").evaluate(1).budget_to_recall()
     ),
     "budgets by different lengths": _compared_by_length,
-    **_each("a budget to a recall of", _TWO.evaluate(1).budget_to_recall, [0, 1.1]),
+    **_each("a budget to recall", lambda r: _TWO.evaluate(1).budget_to_recall(r), [0, 1.1]),
     "a budget to recall at level 1": lambda: _TWO.evaluate(1).budget_to_recall(level=1),
     "a budget to recall of 5": lambda: _TWO.evaluate(1).budget_to_recall(n_resamples=5),
     "a budget to recall by letters": lambda: _TWO.evaluate(1).budget_to_recall(length="letters"),
