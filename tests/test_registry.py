@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
-import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from matplotlib import pyplot
 
 from krag_eval import EvaluationResult, Metric, OfflineRetrievalEvaluator, compare, evaluate_file
 from krag_eval.cli import main
-from krag_eval.errors import InvalidInput
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.plotting import comparison_forest, cutoff_curves, metric_bars, metric_name
 from krag_eval.scoring.metrics import METRICS, averages_of, chosen_metrics, metrics_for
@@ -281,32 +281,15 @@ def test_no_average_has_two_metrics():
     }
 
 
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-    """An installed package that adds a metric by its entry points."""
-    (tmp_path / "kept_short.py").write_text(
-        "from krag_eval import Metric\n"
-        "def shortness(relevance, k, conventions):\n"
-        "    return 1 / (1 + relevance.n_retrieved)\n"
-        "SHORTNESS = Metric('shortness', shortness, 'mean_shortness', range=(0.0, 1.0))\n"
-        "NO_METRIC = 5\n"
-    )
-    info = tmp_path / "kept_short-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: kept-short\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[krag_eval.metrics]\nshortness = kept_short:SHORTNESS\nno_metric = kept_short:NO_METRIC\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield tmp_path
-    sys.modules.pop("kept_short", None)
-
-
-def test_an_installed_package_adds_a_metric_by_name(package):
-    """In Python and in the shell, beside the built-in ones."""
-    result = OfflineRetrievalEvaluator([["a"]], [["a", "x"]]).evaluate(5, metrics=["shortness"])
+def test_an_installed_package_adds_a_metric_by_name(tmp_path, monkeypatch):
+    """In Python and in the shell, beside the built-in ones; what is none is refused."""
+    monkeypatch.syspath_prepend(Path(__file__).parent / "example_plugin")
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["a", "x"]])
+    result = evaluator.evaluate(5, metrics=["shortness"])
     assert result["shortness@5"] == result["mean_shortness@5"] == 1 / 3
-    path = package / "run.jsonl"
+    path = tmp_path / "run.jsonl"
     path.write_text('{"question": "q", "actual": ["a"], "predicted": ["a", "x"]}\n')
     done = CliRunner().invoke(main, ["evaluate", str(path), "--metric", "shortness@5"])
     assert "mean_shortness   0.3333" in done.output, done.output
+    with pytest.raises(InvalidType, match="metrics"):
+        evaluator.evaluate(5, metrics=["no_metric"])
