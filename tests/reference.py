@@ -283,7 +283,7 @@ def mean(values):
 
 def share(tops, bottoms):
     """Return a ratio of sums of whole numbers."""
-    return ratio(Fraction(sum(tops)), sum(bottoms)) * 1.0
+    return float(ratio(Fraction(sum(tops)), sum(bottoms)))
 
 
 def averages_of(founds, conventions):

@@ -133,12 +133,12 @@ class Held:
 
     @cached_property
     def matching(self):
-        """Return the ranks of the documents that hold enough of the text alone."""
+        """The ranks of the documents that hold enough of the text alone."""
         return [rank for rank, alone in enumerate(self.alone, 1) if self.is_enough(alone)]
 
     @cached_property
     def first_rank(self):
-        """Return the rank at which enough of the text is there, alone or together."""
+        """The rank at which enough of the text is there, alone or together."""
         if not self.rules.union:
             return min(self.matching, default=None)
         enough = [rank for rank, held in enumerate(self.together) if self.is_enough(held)]
