@@ -17,6 +17,7 @@ from krag_eval._doors import Drawn, Shown
 from krag_eval.documents import DocumentLike, QuerySet, text_of
 from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
 from krag_eval.matching.base import Matcher, resolve_matcher
+from krag_eval.statistics.intervals import interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +84,10 @@ def agreement(
         interval=(np.nan, np.nan),
         level=level,
     )
-    return replace(found, interval=_kappa_interval(found.counts, level, n_resamples, seed))
+    generator, n_pairs = np.random.default_rng(seed), sum(found.counts)
+    drawn = generator.multinomial(n_pairs, np.array(found.counts) / n_pairs, size=n_resamples)
+    # Where one label was never drawn nor decided for, κ is undefined and left out.
+    return replace(found, interval=interval(_kappas(drawn), found.kappa, level))
 
 
 def calibrate(
@@ -126,7 +130,7 @@ def calibrate(
     matcher = _checked(matcher, level, n_resamples, by_threshold=True)
     pairs = _unzipped(labelled_pairs)
     labels, similarity = pairs.relevant, _similarities(matcher, pairs)
-    best, low, high = _bootstrapped(similarity, labels, level, n_resamples, seed)
+    best, resampled = _best_and_resampled(similarity, labels, n_resamples, seed)
     return Calibration(
         matcher=matcher.signature,
         actual=pairs.actual,
@@ -134,7 +138,7 @@ def calibrate(
         relevant=labels,
         similarity=similarity,
         best_threshold=best,
-        interval=(low, high),
+        interval=interval(resampled, best, level),
         level=level,
     )
 
@@ -305,22 +309,6 @@ def _kappas(counts: NDArray[Any]) -> FloatArray:
     return np.asarray(kappas, np.float64)
 
 
-def _kappa_interval(
-    counts: AgreementCounts, level: float, n_resamples: int, seed: int
-) -> tuple[float, float]:
-    """Return the percentile interval of κ over resamples of the pairs."""
-    n_pairs = sum(counts)
-    drawn = np.random.default_rng(seed).multinomial(
-        n_pairs, np.array(counts) / n_pairs, size=n_resamples
-    )
-    kappas = _kappas(drawn)
-    kappas = kappas[~np.isnan(kappas)]  # where one label was never drawn nor decided for
-    if not len(kappas):
-        return np.nan, np.nan
-    low, high = np.quantile(kappas, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(_OfPairs, Drawn):
     """How a matcher's decision agrees with labels, at every threshold.
@@ -442,10 +430,10 @@ class _Steps(NamedTuple):
         return cls(ranked[last], found, last + 1 - found, order, last)
 
 
-def _bootstrapped(
-    similarity: FloatArray, relevant: BoolArray, level: float, n_resamples: int, seed: int
-) -> tuple[float, float, float]:
-    """Return the best threshold and its percentile interval over resamples of the pairs."""
+def _best_and_resampled(
+    similarity: FloatArray, relevant: BoolArray, n_resamples: int, seed: int
+) -> tuple[float, FloatArray]:
+    """Return the best threshold, and that of each resample of the pairs."""
     steps = _Steps.of(similarity, relevant)
     if not len(steps.threshold):
         problem = ": every similarity is 0, so no threshold can tell the pairs apart"
@@ -461,9 +449,8 @@ def _bootstrapped(
         )
         for start in range(0, n_resamples, block)
     )
-    resampled = np.concatenate([_best_thresholds(steps, relevant, weights) for weights in drawn])
-    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
-    return float(best[0]), float(low), float(high)
+    resampled = [_best_thresholds(steps, relevant, weights) for weights in drawn]
+    return float(best[0]), np.concatenate(resampled)
 
 
 def _best_thresholds(steps: _Steps, relevant: BoolArray, weights: NDArray[np.int64]) -> FloatArray:

@@ -32,7 +32,6 @@ from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring import cutoffs as cut, metrics as measures
-from krag_eval.scoring.averages import Sums
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Budget, Cutoff, Cutoffs, Length, Measure
 from krag_eval.scoring.metrics import REJECTION_RATE, Metric, Table
 from krag_eval.scoring.parts import Findings, Partial, Reach, Summary, no_texts
@@ -50,42 +49,6 @@ _NAMED = 5
 
 class Plan(PlanOptions):
     """How a run is evaluated; the arguments of ``OfflineRetrievalEvaluator``, settled."""
-
-    def settings(
-        self,
-        cutoffs: Sequence[Cutoff],
-        length: Measure | None = None,
-        *,
-        n_queries: int,
-        n_skipped: int,
-        reach: Reach | None = None,
-        metrics: Mapping[str, Metric] | None = None,
-    ) -> dict[str, str]:
-        """Return what the numbers depend on, for the signature.
-
-        Args:
-            cutoffs: The cutoffs.
-            length: The user's function that budgets are counted by, if there is one.
-            n_queries: Number of queries.
-            n_skipped: How many of them are left out of the averages.
-            reach: How far the lists reach; ``None`` if that is not known yet.
-            metrics: The metrics, by column; those of the user's own are told.
-        """
-        own = measures.marks_of((metrics or {}).values())
-        cutoff = {"k": ",".join(map(cut.spelled, cutoffs))}
-        if length:
-            cutoff["length"] = length.name
-        behind = {"threshold": cutoff, "no_ground_truth": {"queries": str(n_queries)}}
-        said: dict[str, str] = {}
-        for name, value in self.signed().items():
-            said |= {name: value} | behind.get(name, {})
-        said["no_ground_truth"] += f"({n_skipped})" if n_skipped else ""
-        return {
-            **said,
-            **({"metrics": own} if own else {}),
-            **({"retrieved": f"<={reach.most}"} if reach and reach.beyond(cutoffs) else {}),
-            "krag_eval": __version__,
-        }
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -574,14 +537,9 @@ class OfflineRetrievalEvaluator:
         metric = plan.metrics.get(name)
         if metric is None:
             raise words_unknown("matcher", name)
-        found = self._found([cutoff])
-        if plan.unjudged == "leave_out":
-            found = found.condensed()
-        table = measures.table_of(found, cutoff, {name: metric}, plan.conventions)
-        columns = {name: table[name][self._counted] for name in metric.columns}
-        sums = Sums.of(columns, metric.columns).by_name()
-        averages = metric.averages(plan.conventions, plan.averaging_method)
-        return {average.key: float(average.of(sums)) for average in averages}
+        run = PartitionPlan(plan, (cutoff,), {name: metric})
+        counted, tables, _ = run.scored(self._found([cutoff]))
+        return Summary.of(tables, counted, **run._known()).averages(cutoff)
 
 
 # Where fewer than one match comes on so many ground-truth items, another matcher is tried, on the
@@ -901,7 +859,8 @@ class PartitionPlan:
         reading = self.plan.matcher._document_reading
         digests = query_set.digests(matching.grades, reading, matching.aspects)
         columns = per_query.flat_columns(tables, counted, self.metrics, digests, known, found)
-        partial = Partial(self._settings(), self._summary(tables, counted), findings)
+        summary = Summary.of(tables, counted, **self._known())
+        partial = Partial(self._settings(), summary, findings)
         return Part({"query": labels, **columns, **flags}, partial)
 
     def scored(self, found: Relevance) -> tuple[NDArray[np.bool_], dict[Cutoff, Table], Relevance]:
@@ -916,14 +875,7 @@ class PartitionPlan:
     ) -> EvaluationResult:
         """Return the result of a run, with what is known of it beside."""
         return EvaluationResult(
-            settings=self.plan.settings(
-                self.cutoffs,
-                self.length,
-                n_queries=n_queries,
-                n_skipped=n_queries - n_counted,
-                reach=reach,
-                metrics=self.metrics,
-            ),
+            settings=self._settings(n_queries, n_queries - n_counted, reach),
             rows=rows,
             **self._known(),
             **more,
@@ -933,11 +885,8 @@ class PartitionPlan:
         """Return the partial of no queries: the identity for ``+``."""
         names = [column for metric in self.metrics.values() for column in metric.columns]
         tables = dict.fromkeys(self.cutoffs, dict.fromkeys(names, np.zeros(0)))
-        summary = self._summary(tables, np.zeros(0, np.bool_))
+        summary = Summary.of(tables, np.zeros(0, np.bool_), **self._known())
         return Partial(self._settings(), summary, Findings())
-
-    def _summary(self, tables: Mapping[Cutoff, Table], counted: NDArray[np.bool_]) -> Summary:
-        return Summary.of(tables, counted, **self._known())
 
     def _known(self) -> dict[str, Any]:
         """Return what sums and results know of how they were made."""
@@ -984,7 +933,29 @@ class PartitionPlan:
             totals=summary,
         )
 
-    def _settings(self) -> dict[str, str]:
-        settings = self.plan.settings(self.cutoffs, self.length, n_queries=0, n_skipped=0,
-                                      metrics=self.metrics)  # fmt: skip
-        return {name: value for name, value in settings.items() if name != "queries"}
+    def _settings(
+        self, n_queries: int | None = None, n_skipped: int = 0, reach: Reach | None = None
+    ) -> dict[str, str]:
+        """Return what the numbers depend on, for the signature.
+
+        Args:
+            n_queries: Number of queries; ``None`` of a part, which can be any.
+            n_skipped: How many of them are left out of the averages.
+            reach: How far the lists reach; ``None`` if that is not known yet.
+        """
+        own = measures.marks_of(self.metrics.values())
+        cutoff = {"k": ",".join(map(cut.spelled, self.cutoffs))}
+        if self.length:
+            cutoff["length"] = self.length.name
+        queries = {} if n_queries is None else {"queries": str(n_queries)}
+        behind = {"threshold": cutoff, "no_ground_truth": queries}
+        said: dict[str, str] = {}
+        for name, value in self.plan.signed().items():
+            said |= {name: value} | behind.get(name, {})
+        said["no_ground_truth"] += f"({n_skipped})" if n_skipped else ""
+        return {
+            **said,
+            **({"metrics": own} if own else {}),
+            **({"retrieved": f"<={reach.most}"} if reach and reach.beyond(self.cutoffs) else {}),
+            "krag_eval": __version__,
+        }

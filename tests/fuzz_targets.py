@@ -24,7 +24,7 @@ from krag_eval import (
     evaluate_file,
 )
 from krag_eval.cli import main
-from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_jsonl, read_trec
+from krag_eval.datasets import DatasetError, load_dataset, read_jsonl, read_trec
 from krag_eval.results.saved import _checksum
 from krag_eval.scoring.cutoffs import check_cutoffs, parse_metric, spelled
 from krag_eval.statistics.gates import parse_floor
@@ -35,7 +35,7 @@ SAMPLE = [
 ]
 
 
-def reader(kind: str, data: bytes) -> None:
+def reader(kind, data):
     """A file is read, and can be evaluated, or refused on one line."""
     refusal = ""
     try:
@@ -47,12 +47,12 @@ def reader(kind: str, data: bytes) -> None:
     assert refusal.isprintable(), "refused on several lines"
 
 
-def _cell(stream: io.BytesIO) -> Dataset:
+def _cell(stream):
     text = stream.read().decode("utf-8", "replace")
     return load_dataset([{"question": "?", "actual": text, "predicted": []}])
 
 
-def _rows(stream: io.BytesIO) -> Dataset:
+def _rows(stream):
     head = b"question,actual,predicted,krag_eval\n"
     return load_dataset(io.BytesIO(head + stream.read()), format="csv")
 
@@ -71,7 +71,7 @@ READERS = {
 }
 
 
-def conventions(text: str) -> None:
+def conventions(text):
     """Conventions read back from what they print as."""
     try:
         found = Conventions.parse(text)
@@ -83,7 +83,7 @@ def conventions(text: str) -> None:
     assert Conventions.parse(str(found)) == found
 
 
-def metric_name(text: str) -> None:
+def metric_name(text):
     """A metric with its cutoff has one spelling."""
     try:
         key, k = parse_metric(text)
@@ -93,7 +93,7 @@ def metric_name(text: str) -> None:
     assert parse_metric(f"{key}@{spelled(k)}") == (key, k)
 
 
-def floor(text: str) -> None:
+def floor(text):
     """A floor is read, and checked against a result, or refused."""
     try:
         name, number = parse_floor(text)
@@ -110,7 +110,7 @@ def floor(text: str) -> None:
     str(report)
 
 
-def cutoffs(value: Any) -> None:
+def cutoffs(value):
     """Cutoffs are whole numbers from 1, or None."""
     try:
         found = check_cutoffs(value)
@@ -120,7 +120,7 @@ def cutoffs(value: Any) -> None:
     assert all(k is None or (type(k) is int and k >= 1) for k in found)
 
 
-def saved_bytes(content: bytes, folder: Path) -> None:
+def saved_bytes(content, folder):
     """A file of any bytes is a saved result, or refused."""
     path = folder / "saved.json"
     path.write_bytes(content)
@@ -132,7 +132,7 @@ def saved_bytes(content: bytes, folder: Path) -> None:
     use(result)
 
 
-def saved_content(content: dict[str, Any], folder: Path) -> None:
+def saved_content(content, folder):
     """A file whose checksum fits, made by somebody else, is whole or refused.
 
     The checksum is given anew, so that what is behind it gets looked at.
@@ -145,7 +145,7 @@ def saved_content(content: dict[str, Any], folder: Path) -> None:
     saved_bytes(json.dumps(content).encode(), folder)
 
 
-def command_line(arguments: list[str], folder: Path) -> None:
+def command_line(arguments, folder):
     """The command answers, refuses in one line, or says why a result is not good enough.
 
     It writes nothing but what was named.
@@ -168,7 +168,7 @@ def command_line(arguments: list[str], folder: Path) -> None:
     assert touched <= named, (arguments, touched)
 
 
-def can_be_given(argument: str) -> bool:
+def can_be_given(argument):
     """Tell whether a shell could pass that: no NUL, nothing the file system cannot spell."""
     try:
         return "\0" not in os.fsdecode(os.fsencode(argument))
@@ -176,11 +176,11 @@ def can_be_given(argument: str) -> bool:
         return False
 
 
-def files_in(folder: Path) -> list[Path]:
+def files_in(folder):
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def small_result() -> EvaluationResult:
+def small_result():
     """Return a result with grades of its own, alternatives left out, and a query that fails."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KragEvalWarning)
@@ -193,7 +193,7 @@ def small_result() -> EvaluationResult:
         ).evaluate([1, None])
 
 
-def saved_example(folder: Path) -> dict[str, Any]:
+def saved_example(folder):
     """Return the content of a saved result, texts included."""
     path = folder / "example.json"
     small_result().to_json(path, texts=True)
@@ -202,7 +202,7 @@ def saved_example(folder: Path) -> dict[str, Any]:
     return content
 
 
-def saved_example_in_parts(folder: Path) -> dict[str, Any]:
+def saved_example_in_parts(folder):
     """Return the content of a saved result of a file evaluated in parts."""
     lines = "".join(json.dumps(one) + "\n" for one in SAMPLE)
     (folder / "parts.jsonl").write_text(lines, "utf-8")
@@ -215,7 +215,7 @@ def saved_example_in_parts(folder: Path) -> dict[str, Any]:
     return content
 
 
-def use(result: EvaluationResult) -> None:
+def use(result):
     """Ask a result for what it can tell; whatever was read must not fail later."""
     repr(result)
     result.to_dict()
@@ -234,7 +234,7 @@ def use(result: EvaluationResult) -> None:
         assert_readable(error, "this result holds no")
 
 
-def use_rows(result: EvaluationResult) -> None:
+def use_rows(result):
     """Ask for rows that are in a file of their own; they may not be there, or not fit."""
     for k in result.k:
         try:
@@ -244,7 +244,7 @@ def use_rows(result: EvaluationResult) -> None:
             assert_readable(error, "rows")
 
 
-def assert_readable(error: Exception, beginning: str) -> None:
+def assert_readable(error, beginning):
     """Assert that a refusal speaks of what was refused, and not at endless length."""
     assert beginning in str(error), repr(error)[:500]
     assert len(str(error)) < 2_000, len(str(error))

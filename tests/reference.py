@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -42,20 +42,16 @@ class Query:
     items: Sequence[Item]
     n_retrieved: int
 
-    def cut(self, k: int) -> Query:
+    def cut(self, k):
         """Return the query as it would be had only the first k documents been retrieved."""
         items = [
-            Item(
-                {r: s for r, s in item.similarity.items() if r <= k},
-                item.grade,
-                item.n_alternatives,
-            )
+            replace(item, similarity={r: s for r, s in item.similarity.items() if r <= k})
             for item in self.items
         ]
         return Query(items, min(self.n_retrieved, k))
 
 
-def relevance_of(queries: Sequence[Query], threshold: float = THRESHOLD) -> Relevance:
+def relevance_of(queries, threshold=THRESHOLD):
     """Return what the package makes of the same similarities."""
     items = [(number, item) for number, query in enumerate(queries) for item in query.items]
     pairs = [
@@ -85,7 +81,7 @@ def relevance_of(queries: Sequence[Query], threshold: float = THRESHOLD) -> Rele
 class Found:
     """What was found for one query within a cutoff."""
 
-    def __init__(self, query: Query, k: int | None, threshold: float = THRESHOLD) -> None:
+    def __init__(self, query, k, threshold=THRESHOLD):
         self.items = list(query.items)
         self.k = k
         self.n = len(query.items)
@@ -100,103 +96,102 @@ class Found:
         self.first = [min(hits) if hits else None for hits in self.hits]
         self.covered = [j for j in range(self.n) if self.first[j] is not None]
 
-    def precision_at(self, rank: int) -> float:
+    def relevant_within(self, depth):
+        return [i for i in self.relevant if i <= depth]
+
+    def precision_at(self, rank):
         return len([i for i in self.relevant if i <= rank]) / rank
 
 
-def hit_all(found: Found, conventions: Conventions) -> float:
+def hit_all(found, conventions):
     return float(found.n > 0 and len(found.covered) == found.n)
 
 
-def hit_any(found: Found, conventions: Conventions) -> float:
+def hit_any(found, conventions):
     return float(len(found.covered) > 0)
 
 
-def precision(found: Found, conventions: Conventions) -> float:
-    base = precision_base(found, conventions)
-    return len(found.relevant) / base if base else 0.0
+def precision(found, conventions):
+    return ratio(len(found.relevant), precision_base(found, conventions))
 
 
-def precision_base(found: Found, conventions: Conventions) -> int:
+def precision_base(found, conventions):
     if conventions.precision_at == "k" and found.k is not None:
         return found.k
     return found.retrieved
 
 
-def recall(found: Found, conventions: Conventions) -> float:
-    return len(found.covered) / found.n if found.n else 0.0
+def recall(found, conventions):
+    return ratio(len(found.covered), found.n)
 
 
-def f1(found: Found, conventions: Conventions) -> float:
+def f1(found, conventions):
     return harmonic_mean(precision(found, conventions), recall(found, conventions))
 
 
-def reciprocal_rank(found: Found, conventions: Conventions) -> float:
+def reciprocal_rank(found, conventions):
+    firsts = [found.first[j] for j in found.covered]
     if conventions.reciprocal_rank == "per_item":
-        return sum(1 / found.first[j] for j in found.covered) / found.n if found.n else 0.0
-    return 1 / found.relevant[0] if found.relevant else 0.0
+        return ratio(sum(1 / first for first in firsts), found.n)
+    return 1 / min(firsts) if firsts else 0.0
 
 
-def rank(found: Found, conventions: Conventions) -> float:
-    return float(found.relevant[0]) if found.relevant else math.nan
+def rank(found, conventions):
+    return float(min((found.first[j] for j in found.covered), default=math.nan))
 
 
-def r_precision(found: Found, conventions: Conventions) -> float:
-    return len([i for i in found.relevant if i <= found.n]) / found.n if found.n else 0.0
+def r_precision(found, conventions):
+    return ratio(len(found.relevant_within(found.n)), found.n)
 
 
-def rbp(found: Found, conventions: Conventions) -> float:
-    return 0.2 * sum(0.8 ** (i - 1) for i in found.relevant)
+def rbp(found, conventions, p=0.8):
+    return (1 - p) * math.fsum(p ** (i - 1) for i in found.relevant)
 
 
-def average_precision(found: Found, conventions: Conventions) -> float:
-    if not found.n:
-        return 0.0
+def average_precision(found, conventions):
     if conventions.average_precision == "per_item":
-        total = 0.0
-        for hits in found.hits:
-            own = [len([h for h in hits if h <= i]) / i for i in hits]
-            total += sum(own) / len(own) if own else 0.0
-        return total / found.n
-    if conventions.credit == "every":
-        return sum(found.precision_at(i) for i in found.relevant) / found.n
-    return sum(found.precision_at(found.first[j]) for j in found.covered) / found.n
+        own = [[number / i for number, i in enumerate(hits, 1)] for hits in found.hits]
+        return ratio(sum(sum(one) / len(one) for one in own if one), found.n)
+    firsts = [found.first[j] for j in found.covered]
+    at = found.relevant if conventions.credit == "every" else firsts
+    return ratio(math.fsum(found.precision_at(i) for i in at), found.n)
 
 
-def ndcg(found: Found, conventions: Conventions) -> float:
+def ndcg(found, conventions):
     if conventions.credit == "once" and conventions.ideal == "ground_truth":
         return ndcg_by_places(found, conventions)
     gained = gains(found, conventions)
-    ideal = ideal_gains(found, conventions, gained)
-    depth = found.k
-    if conventions.ideal == "alternatives":
-        depth = found.retrieved
-    best = sorted(ideal, reverse=True)[:depth]
-    idcg = discounted(dict(enumerate(best, 1)))
-    return discounted(gained) / idcg if idcg else 0.0
+    depth = found.retrieved if conventions.ideal == "alternatives" else found.k
+    return ratio(discounted(gained), best_of(ideal_gains(found, conventions, gained), depth))
 
 
-def discounted(gained: Mapping[int, float]) -> float:
+def discounted(gained):
     """Return the sum of what each rank or place gains, discounted."""
-    return sum(gain / math.log2(i + 1) for i, gain in gained.items())
+    return math.fsum(gain / math.log2(i + 1) for i, gain in gained.items())
 
 
-def ndcg_by_places(found: Found, conventions: Conventions) -> float:
-    own = {}
-    for j in found.covered:
-        similarity = found.similarity[j][found.first[j] - 1]
-        by_grade = conventions.graded_by == "grade"
-        own[j] = gain_of(found.items[j].grade if by_grade else similarity, conventions)
-    gained = {place: own[j] for j, place in places(found, own).items()}
-    grades = [item.grade for item in found.items]
-    if conventions.graded_by == "similarity":
+def best_of(gains, depth):
+    """Return the sum of the best list of gains."""
+    return discounted(dict(enumerate(sorted(gains, reverse=True)[:depth], 1)))
+
+
+def ndcg_by_places(found, conventions):
+    if conventions.graded_by == "grade":
+        grades = [item.grade for item in found.items]
+        worth = grades
+    else:
         grades = [1.0] * found.n
-    best = sorted((gain_of(grade, conventions) for grade in grades), reverse=True)[: found.k]
-    idcg = discounted(dict(enumerate(best, 1)))
-    return min(1.0, discounted(gained) / idcg) if idcg else 0.0
+        worth = [
+            row[first - 1] if first else 0.0
+            for row, first in zip(found.similarity, found.first, strict=True)
+        ]
+    own = {j: gain_of(worth[j], conventions) for j in found.covered}
+    gained = {place: own[j] for j, place in places(found, own).items()}
+    ideal = best_of([gain_of(grade, conventions) for grade in grades], found.k)
+    return min(1.0, ratio(discounted(gained), ideal))
 
 
-def places(found: Found, own: Mapping[int, float]) -> dict[int, int]:
+def places(found, own):
     """Seat the covered items one by one, each at the first free place from its first rank on."""
     taken: dict[int, int] = {}
     for j in sorted(own, key=lambda j: (-own[j], found.first[j], j)):
@@ -207,7 +202,7 @@ def places(found: Found, own: Mapping[int, float]) -> dict[int, int]:
     return taken
 
 
-def gains(found: Found, conventions: Conventions) -> dict[int, float]:
+def gains(found, conventions):
     """Return what each rank gains."""
     gained: dict[int, float] = {}
     for i in range(1, found.retrieved + 1):
@@ -227,7 +222,7 @@ def gains(found: Found, conventions: Conventions) -> dict[int, float]:
     return gained
 
 
-def ideal_gains(found: Found, conventions: Conventions, gained: Mapping[int, float]) -> list[float]:
+def ideal_gains(found, conventions, gained):
     """Return the gains of the best list, in any order."""
     if conventions.ideal == "retrieved":
         return list(gained.values())
@@ -242,12 +237,17 @@ def ideal_gains(found: Found, conventions: Conventions, gained: Mapping[int, flo
     return ideal
 
 
-def gain_of(grade: float, conventions: Conventions) -> float:
+def gain_of(grade, conventions):
     return 2.0**grade - 1 if conventions.gain == "exponential" else grade
 
 
-def harmonic_mean(first: float, second: float) -> float:
-    return 2 * first * second / (first + second) if first + second else 0.0
+def harmonic_mean(first, second):
+    return ratio(2 * first * second, first + second)
+
+
+def ratio(top, bottom):
+    """Divide; over nothing it is 0."""
+    return top / bottom if bottom else 0.0
 
 
 METRICS: Mapping[str, Callable[[Found, Conventions], float]] = {
@@ -269,55 +269,58 @@ METRICS: Mapping[str, Callable[[Found, Conventions], float]] = {
 # --- over queries ----------------------------------------------------------------------------
 
 
-def averages(
-    queries: Sequence[Query],
-    k: int | None,
-    conventions: Conventions | None = None,
-    *,
-    threshold: float = THRESHOLD,
-) -> dict[str, float]:
+def averages(queries, k, conventions=None, *, threshold=THRESHOLD):
     """Return every average over the queries, all of which count."""
-    conventions = conventions or Conventions()
     founds = [Found(query, k, threshold) for query in queries]
+    return averages_of(founds, conventions or Conventions())
 
-    def mean(name: str) -> float:
-        return sum(METRICS[name](found, conventions) for found in founds) / len(founds)
 
-    def share(top: int, bottom: int) -> float:
-        return float(Fraction(top, bottom)) if bottom else 0.0
+def mean(values):
+    """Return the mean of the values that are defined."""
+    defined = [value for value in values if not math.isnan(value)]
+    return math.fsum(defined) / len(defined) if defined else math.nan
 
+
+def share(tops, bottoms):
+    """Return a ratio of sums of whole numbers."""
+    return float(ratio(Fraction(sum(tops)), sum(bottoms)))
+
+
+def averages_of(founds, conventions):
+    """Return every average over what was found for some queries."""
+    means = {
+        name: mean([define(found, conventions) for found in founds])
+        for name, define in METRICS.items()
+    }
     micro_precision = share(
-        sum(len(found.relevant) for found in founds),
-        sum(precision_base(found, conventions) for found in founds),
+        [len(found.relevant) for found in founds],
+        [precision_base(found, conventions) for found in founds],
     )
-    micro_recall = share(
-        sum(len(found.covered) for found in founds), sum(found.n for found in founds)
-    )
-    macro_f1 = harmonic_mean(mean("precision"), mean("recall"))
+    micro_recall = share([len(found.covered) for found in founds], [found.n for found in founds])
+    macro_f1 = harmonic_mean(means["precision"], means["recall"])
     if conventions.macro_f1 == "mean_of_f1":
-        macro_f1 = mean("f1")
-    ranks = [found.relevant[0] for found in founds if found.relevant]
+        macro_f1 = means["f1"]
     return {
-        "hit_rate": mean("hit_rate"),
-        "success": mean("success"),
+        "hit_rate": means["hit_rate"],
+        "success": means["success"],
         "micro_precision": micro_precision,
-        "macro_precision": mean("precision"),
+        "macro_precision": means["precision"],
         "micro_recall": micro_recall,
-        "macro_recall": mean("recall"),
+        "macro_recall": means["recall"],
         "micro_f1": harmonic_mean(micro_precision, micro_recall),
         "macro_f1": macro_f1,
-        "mrr": mean("reciprocal_rank"),
-        "map": mean("average_precision"),
-        "ndcg": mean("ndcg"),
-        "mean_rank": sum(ranks) / len(ranks) if ranks else math.nan,
-        "found_rate": len(ranks) / len(founds),
+        "mrr": means["reciprocal_rank"],
+        "map": means["average_precision"],
+        "ndcg": means["ndcg"],
+        "mean_rank": means["rank"],
+        "found_rate": means["success"],
     }
 
 
 # --- random cases ----------------------------------------------------------------------------
 
 
-def queries_of(n_retrieved: int, min_items: int) -> st.SearchStrategy[Query]:
+def queries_of(n_retrieved, min_items):
     """Return a strategy for queries with that many predicted documents."""
     ranks = st.integers(1, n_retrieved) if n_retrieved else st.nothing()
     items = st.builds(
@@ -329,7 +332,7 @@ def queries_of(n_retrieved: int, min_items: int) -> st.SearchStrategy[Query]:
     return st.builds(Query, st.lists(items, min_size=min_items, max_size=3), st.just(n_retrieved))
 
 
-def queries(min_items: int = 0) -> st.SearchStrategy[Query]:
+def queries(min_items=0):
     """Return a strategy for queries with any repeats and overlaps: all may match at all ranks."""
     return st.one_of([queries_of(n_retrieved, min_items) for n_retrieved in range(6)])
 
@@ -342,30 +345,18 @@ CONVENTIONS = st.builds(
 )
 
 
-def many_queries(n: int, *, seed: int = 0, graded: bool = True) -> list[Query]:
+def many_queries(n, *, seed=0, graded=True):
     """Return random queries for tests that look at many at once."""
     source = random.Random(seed)
-    made = []
-    for _ in range(n):
-        n_retrieved = source.randint(0, 6)
-        made.append(
-            Query(
-                [
-                    Item(
-                        {
-                            rank: source.choice(SIMILARITIES)
-                            for rank in range(1, n_retrieved + 1)
-                            if source.random() < 0.4
-                        },
-                        source.choice([1.0, 2.0, 3.0]) if graded else 1.0,
-                        source.randint(1, 3),
-                    )
-                    for _ in range(source.randint(0, 4))
-                ],
-                n_retrieved,
-            )
-        )
-    return made
+
+    def item(n_retrieved):
+        found = [rank for rank in range(1, n_retrieved + 1) if source.random() < 0.4]
+        similarity = {rank: source.choice(SIMILARITIES) for rank in found}
+        grade = source.choice([1.0, 2.0, 3.0]) if graded else 1.0
+        return Item(similarity, grade, source.randint(1, 3))
+
+    depths = [source.randint(0, 6) for _ in range(n)]
+    return [Query([item(depth) for _ in range(source.randint(0, 4))], depth) for depth in depths]
 
 
 class TableMatcher(Matcher):
@@ -373,7 +364,7 @@ class TableMatcher(Matcher):
 
     threshold = THRESHOLD
 
-    def __init__(self, table: Mapping[tuple[str, str], float]) -> None:
+    def __init__(self, table):
         self.table = table
 
     def settings(self):
@@ -385,7 +376,7 @@ class TableMatcher(Matcher):
 
 
 @contextmanager
-def no_advice() -> Iterator[None]:
+def no_advice():
     """Silence the package's warnings where random input is bound to raise some."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KragEvalWarning)

@@ -1,17 +1,23 @@
 """What documents hold of passages, together and word by word, as sets of positions.
 
-The specification of coverage as code: nothing here is fast, and nothing of ``krag_eval`` or numpy
-is used. A text is a list of tokens, an item a list of interchangeable texts. Every value of a query
-is worked out from that query alone, at one cutoff.
+The specification of coverage as code: nothing here is fast, and nothing of ``krag_eval.scoring``
+or numpy is used; what follows from the ranks that are relevant is defined in ``reference``. A text
+is a list of tokens, an item a list of interchangeable texts. Every value of a query is worked out
+from that query alone, at one cutoff.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from functools import cached_property
+
+import reference
+from reference import mean, ratio, share
+
+from krag_eval import Conventions
 
 Text = Sequence[str]
 
@@ -34,11 +40,7 @@ class Query:
     documents: Sequence[Text]
     grades: Sequence[float] = ()  # all 1 if none are given
 
-    def cut(self, k: int | None) -> Query:
-        """Return the query as it would be had only the first k documents been retrieved."""
-        return Query(self.items, self.documents[:k], self.grades)
-
-    def ground_truth(self) -> list[Item]:
+    def ground_truth(self):
         """Return the items that count: no repeats of an earlier one, none of grade 0."""
         seen: list[set[tuple[str, ...]]] = []
         kept = []
@@ -60,37 +62,28 @@ class Item:
     grade: float
 
 
-def prefix_within(budget: int, lengths: Sequence[int]) -> int:
-    """Return how many documents fit: the longest prefix whose lengths add up to the budget."""
-    return max(n for n in range(len(lengths) + 1) if sum(lengths[:n]) <= budget)
-
-
 # --- one text and the documents --------------------------------------------------------------
 
 
-#: A run, behind what of an amount it has to stand; of no amount, nothing.
-Run = tuple[Text, Text]
-
-
-def positions_shared(text: Text, other: Text, run: int, *, letters: bool = False) -> set[int]:
+def positions_shared(text, other, run, *, letters=False):
     """Return the positions of ``text`` inside runs of so many tokens that ``other`` has too."""
     elsewhere = {one for both in runs_had(other, run, letters=letters) for one in both}
     wanted = runs_wanted(text, run, letters=letters)
     return within([start for start, one in enumerate(wanted) if one in elsewhere], run)
 
 
-def positions_used(document: Text, text: Text, run: int, *, letters: bool = False) -> set[int]:
+def positions_used(document, text, run, *, letters=False):
     """Return the positions of ``document`` inside such runs."""
     wanted = set(runs_wanted(text, run, letters=letters))
     had = runs_had(document, run, letters=letters)
     return within([start for start, both in enumerate(had) if not wanted.isdisjoint(both)], run)
 
 
-def within(starts: Iterable[int], run: int) -> set[int]:
+def within(starts, run):
     return {position for start in starts for position in range(start, start + run)}
 
 
-def runs_wanted(text: Text, run: int, *, letters: bool) -> list[Run]:
+def runs_wanted(text, run, *, letters):
     """Return the run from each position of a passage; one inside an amount stands behind it."""
     return [
         (begun_amount(text, start) if letters else (), tuple(text[start : start + run]))
@@ -98,13 +91,13 @@ def runs_wanted(text: Text, run: int, *, letters: bool) -> list[Run]:
     ]
 
 
-def runs_had(document: Text, run: int, *, letters: bool) -> list[tuple[Run, Run]]:
+def runs_had(document, run, *, letters):
     """Return the run from each position of a document, wherever it stands, and as it stands."""
     wanted = runs_wanted(document, run, letters=letters)
     return [(((), tokens), (before, tokens)) for before, tokens in wanted]
 
 
-def begun_amount(text: Text, position: int) -> Text:
+def begun_amount(text, position):
     """Return what stands of an amount, a number and two letters, before one of the letters."""
     for start in (position - 1, position - 2):
         if start >= 0 and text[start].isdecimal() and not text[position].isdecimal():
@@ -115,7 +108,7 @@ def begun_amount(text: Text, position: int) -> Text:
 class Held:
     """What documents hold of one text of the ground truth. Ranks are from 1."""
 
-    def __init__(self, text: Text, documents: Sequence[Text], rules: Rules) -> None:
+    def __init__(self, text, documents, rules):
         run = min(rules.min_run, len(text))
         self.size = len(text)  # m_g
         self.rules = rules
@@ -129,27 +122,29 @@ class Held:
         for positions in self.alone:
             self.together.append(self.together[-1] | positions)
 
-    def share(self, positions: set[int]) -> float:
+    def share(self, positions):
         return len(positions) / self.size if self.size else 0.0
 
-    def is_enough(self, positions: set[int]) -> bool:
+    def is_enough(self, positions):
         return len(positions) > 0 and self.share(positions) >= self.rules.threshold
 
-    def similarity(self, rank: int) -> float:
+    def similarity(self, rank):
         return self.share(self.alone[rank - 1])
 
-    def matching(self) -> list[int]:
-        """Return the ranks of the documents that hold enough of the text alone."""
+    @cached_property
+    def matching(self):
+        """The ranks of the documents that hold enough of the text alone."""
         return [rank for rank, alone in enumerate(self.alone, 1) if self.is_enough(alone)]
 
-    def first_rank(self) -> int | None:
-        """Return the rank at which enough of the text is there, alone or together."""
+    @cached_property
+    def first_rank(self):
+        """The rank at which enough of the text is there, alone or together."""
         if not self.rules.union:
-            return min(self.matching(), default=None)
+            return min(self.matching, default=None)
         enough = [rank for rank, held in enumerate(self.together) if self.is_enough(held)]
         return min(enough, default=None)
 
-    def added(self, rank: int) -> set[int]:
+    def added(self, rank):
         """Return the positions that no document before this one holds."""
         return self.together[rank] - self.together[rank - 1]
 
@@ -158,16 +153,14 @@ class Held:
 
 
 class Found:
-    """What was found for one query within a cutoff, or within the prefix that fits a budget."""
+    """What was found for one query within a cutoff."""
 
-    def __init__(
-        self, query: Query, rules: Rules, k: int | None = None, *, prefix: int | None = None
-    ) -> None:
+    def __init__(self, query, rules, k=None):
         self.k = k
         self.rules = rules
         self.items = query.ground_truth()
         self.n = len(self.items)
-        self.documents = query.documents[: k if prefix is None else prefix]
+        self.documents = query.documents[:k]
         self.retrieved = len(self.documents)
         self.ranks = range(1, self.retrieved + 1)
         #: For each item, what is held of each of its alternatives.
@@ -178,57 +171,57 @@ class Found:
         self.covered = [j for j in range(self.n) if self.first[j] is not None]
         self.relevant = self._relevant()
 
-    def within(self, depth: int) -> Found:
-        """Return the same with nothing retrieved beyond a depth."""
+    def relevant_within(self, depth):
+        """Return what is relevant with nothing retrieved beyond a depth."""
         items = [item.texts for item in self.items]
         grades = [item.grade for item in self.items]
-        return Found(Query(items, self.documents[:depth], grades), self.rules)
+        return Found(Query(items, self.documents[:depth], grades), self.rules).relevant
 
-    def _first_rank(self, texts: Sequence[Held]) -> int | None:
-        ranks = [text.first_rank() for text in texts]
+    def _first_rank(self, texts):
+        ranks = [text.first_rank for text in texts]
         return min((rank for rank in ranks if rank is not None), default=None)
 
-    def _relevant(self) -> list[int]:
+    def _relevant(self):
         """Return the ranks of the documents that match alone, or are pieces of what is found."""
         found: set[int] = set()
         for j in range(self.n):
-            found |= {rank for text in self.held[j] for rank in text.matching()}
+            found |= {rank for text in self.held[j] for rank in text.matching}
             if self.rules.union and self.first[j] is not None:
                 found |= self.pieces(j)
         return sorted(found)
 
-    def pieces(self, j: int) -> set[int]:
+    def pieces(self, j):
         """Return the ranks that add to an alternative completed at the item's first rank."""
         first = self.first[j]
         return {
             rank
             for text in self.held[j]
-            if text.first_rank() == first
+            if text.first_rank == first
             for rank in range(1, first + 1)
             if text.added(rank)
         }
 
-    def similarity(self, j: int, rank: int) -> float:
+    def similarity(self, j, rank):
         """Return how much of an item one document holds alone, of the best alternative."""
         return max(text.similarity(rank) for text in self.held[j])
 
-    def hits(self, j: int) -> list[tuple[int, float]]:
+    def hits(self, j):
         """Return the hits of an item: their ranks, and how much is held there."""
-        matching = sorted({rank for text in self.held[j] for rank in text.matching()})
+        matching = sorted({rank for text in self.held[j] for rank in text.matching})
         alone = [(rank, self.similarity(j, rank)) for rank in matching]
         first = self.first[j]
         if not self.rules.union or first is None:
             return alone
-        completed = [text for text in self.held[j] if text.first_rank() == first]
+        completed = [text for text in self.held[j] if text.first_rank == first]
         share = max(text.share(text.together[first]) for text in completed)
         return [(first, share), *((rank, one) for rank, one in alone if rank > first)]
 
-    def relevant_until(self, rank: int) -> int:
-        return len([one for one in self.relevant if one <= rank])
+    def precision_at(self, rank):
+        return len([one for one in self.relevant if one <= rank]) / rank
 
     # Word by word: of interchangeable texts, the one held most.
 
-    def held_most(self, j: int) -> Held:
+    def held_most(self, j):
         """Return the alternative with the greatest share held, the first of equals.
 
         A text without words is no alternative where there is another.
@@ -236,153 +229,68 @@ class Found:
         texts = [text for text in self.held[j] if text.size] or self.held[j]
         return max(texts, key=lambda text: text.share(text.together[-1]))
 
-    @property
-    def words(self) -> list[Held]:
+    @cached_property
+    def words(self):
         return [self.held_most(j) for j in range(self.n)]
 
-    @property
-    def n_wanted(self) -> int:
+    @cached_property
+    def n_wanted(self):
         """Tokens of the ground truth: the sum of m_g."""
         return sum(text.size for text in self.words)
 
-    @property
-    def n_held(self) -> int:
+    @cached_property
+    def n_held(self):
         """Those of them that the documents hold together: the sum of |U_g(k)|."""
         return sum(len(text.together[-1]) for text in self.words)
 
-    @property
-    def n_read(self) -> int:
+    @cached_property
+    def n_read(self):
         """Tokens of the documents: the sum of n_i."""
         return sum(len(document) for document in self.documents)
 
-    @property
-    def n_useful(self) -> list[int]:
+    @cached_property
+    def n_useful(self):
         """|V_i|: each document's tokens that lie in some item."""
         return [
             len(set().union(*(text.useful[rank - 1] for text in self.words))) for rank in self.ranks
         ]
 
-    @property
-    def n_new(self) -> int:
+    @cached_property
+    def n_new(self):
         """Tokens of the documents that show something for the first time: N."""
         new = [sum(len(text.added(rank)) for text in self.words) for rank in self.ranks]
         return sum(min(pair) for pair in zip(new, self.n_useful, strict=True))
 
 
-# --- the metrics, under default conventions --------------------------------------------------
+# --- the metrics of words, and all of them --------------------------------------------------
 
 
-def hit_all(found: Found) -> float:
-    return float(found.n > 0 and len(found.covered) == found.n)
-
-
-def hit_any(found: Found) -> float:
-    return float(len(found.covered) > 0)
-
-
-def precision(found: Found) -> float:
-    return ratio(len(found.relevant), found.retrieved)
-
-
-def recall(found: Found) -> float:
-    return ratio(len(found.covered), found.n)
-
-
-def f1(found: Found) -> float:
-    return harmonic_mean(precision(found), recall(found))
-
-
-def rank(found: Found) -> float:
-    return float(min((found.first[j] for j in found.covered), default=math.nan))
-
-
-def reciprocal_rank(found: Found) -> float:
-    return 1 / rank(found) if found.covered else 0.0
-
-
-def average_precision(found: Found) -> float:
-    firsts = [found.first[j] for j in found.covered]
-    return ratio(math.fsum(found.relevant_until(first) / first for first in firsts), found.n)
-
-
-def r_precision(found: Found) -> float:
-    """Return the share of relevant documents at the cutoff n, the number of items."""
-    return ratio(len(found.within(found.n).relevant), found.n)
-
-
-def rbp(found: Found, p: float = 0.8) -> float:
-    return (1 - p) * math.fsum(p ** (one - 1) for one in found.relevant)
-
-
-def dcg(found: Found) -> float:
-    gains = {j: gain_of(found.items[j].grade) for j in found.covered}
-    return math.fsum(gains[j] / math.log2(place + 1) for j, place in places(found, gains).items())
-
-
-def ideal_dcg(found: Found) -> float:
-    """Return the best DCG in k places; without k, also within a budget, in as many as items."""
-    best = sorted((gain_of(item.grade) for item in found.items), reverse=True)[: found.k]
-    return math.fsum(gain / math.log2(place + 1) for place, gain in enumerate(best, 1))
-
-
-def ndcg(found: Found) -> float:
-    return min(1.0, ratio(dcg(found), ideal_dcg(found)))
-
-
-def places(found: Found, gains: Mapping[int, float]) -> dict[int, int]:
-    """Seat the covered items one by one, each at the first free place from its first rank on."""
-    taken: dict[int, int] = {}
-    for j in sorted(gains, key=lambda j: (-gains[j], found.first[j], j)):
-        place = found.first[j]
-        while place in taken.values():
-            place += 1
-        taken[j] = place
-    return taken
-
-
-def token_recall(found: Found) -> float:
+def token_recall(found):
     return ratio(found.n_held, found.n_wanted)
 
 
-def token_precision(found: Found) -> float:
+def token_precision(found):
     return ratio(found.n_new, found.n_read)
 
 
-def token_iou(found: Found) -> float:
+def token_iou(found):
     return ratio(found.n_new, found.n_read + found.n_wanted - found.n_held)
 
 
-def redundancy(found: Found) -> float:
+def redundancy(found):
     useful = sum(found.n_useful)
     return 1 - found.n_new / useful if useful else math.nan
 
 
-def gain_of(grade: float) -> float:
-    return 2.0**grade - 1
-
-
-def harmonic_mean(first: float, second: float) -> float:
-    return ratio(2 * first * second, first + second)
-
-
-def ratio(top: float, bottom: float) -> float:
-    """Divide; over nothing it is 0."""
-    return top / bottom if bottom else 0.0
+def by_default(name):
+    """Return a metric as it is defined where nothing but what was found counts."""
+    return lambda found: reference.METRICS[name](found, Conventions())
 
 
 #: Column of the per-query table -> how it is defined. ``hit_rate`` is that of all items.
-METRICS: Mapping[str, Callable[[Found], float]] = {
-    "hit_rate": hit_all,
-    "precision": precision,
-    "recall": recall,
-    "f1": f1,
-    "reciprocal_rank": reciprocal_rank,
-    "average_precision": average_precision,
-    "ndcg": ndcg,
-    "rank": rank,
-    "success": hit_any,
-    "r_precision": r_precision,
-    "rbp(p=0.8)": rbp,
+METRICS = {name: by_default(name) for name in reference.METRICS if name not in ("hit_any", "rbp")}
+METRICS |= {
+    "rbp(p=0.8)": by_default("rbp"),
     "token_recall": token_recall,
     "token_precision": token_precision,
     "token_iou": token_iou,
@@ -396,49 +304,20 @@ OF_WORDS = ("token_recall", "token_precision", "token_iou", "redundancy")
 # --- over queries ----------------------------------------------------------------------------
 
 
-def averages(founds: Sequence[Found]) -> dict[str, float]:
+def averages(founds):
     """Return every average over queries that all count."""
-
-    def mean(name: str) -> float:
-        """Return the mean over the queries where it is defined."""
-        values = [METRICS[name](found) for found in founds]
-        defined = [value for value in values if not math.isnan(value)]
-        return math.fsum(defined) / len(defined) if defined else math.nan
-
-    def share(top: Iterable[int], bottom: Iterable[int]) -> float:
-        tops, bottoms = sum(top), sum(bottom)
-        return float(Fraction(tops, bottoms)) if bottoms else 0.0
-
-    micro_precision = share(
-        (len(found.relevant) for found in founds), (found.retrieved for found in founds)
-    )
-    micro_recall = share((len(found.covered) for found in founds), (found.n for found in founds))
+    means = ("r_precision", "rbp(p=0.8)", "token_iou", "redundancy")
     return {
-        "hit_rate": mean("hit_rate"),
-        "micro_precision": micro_precision,
-        "macro_precision": mean("precision"),
-        "micro_recall": micro_recall,
-        "macro_recall": mean("recall"),
-        "micro_f1": harmonic_mean(micro_precision, micro_recall),
-        "macro_f1": harmonic_mean(mean("precision"), mean("recall")),
-        "mrr": mean("reciprocal_rank"),
-        "map": mean("average_precision"),
-        "ndcg": mean("ndcg"),
-        "mean_rank": mean("rank"),
-        "found_rate": mean("success"),
-        "success": mean("success"),
-        "r_precision": mean("r_precision"),
-        "rbp(p=0.8)": mean("rbp(p=0.8)"),
+        **reference.averages_of(founds, Conventions()),
+        **{name: mean([METRICS[name](found) for found in founds]) for name in means},
         "micro_token_recall": share(
-            (found.n_held for found in founds), (found.n_wanted for found in founds)
+            [found.n_held for found in founds], [found.n_wanted for found in founds]
         ),
-        "macro_token_recall": mean("token_recall"),
+        "macro_token_recall": mean([token_recall(found) for found in founds]),
         "micro_token_precision": share(
-            (found.n_new for found in founds), (found.n_read for found in founds)
+            [found.n_new for found in founds], [found.n_read for found in founds]
         ),
-        "macro_token_precision": mean("token_precision"),
-        "token_iou": mean("token_iou"),
-        "redundancy": mean("redundancy"),
+        "macro_token_precision": mean([token_precision(found) for found in founds]),
     }
 
 
@@ -460,7 +339,7 @@ class Case:
 VOCABULARIES = ("ab", "abcd", "abcdefgh", "abcdefghijklmnopqrstuvwxyz")
 
 
-def random_case(seed: int, *, alternatives: bool = True, graded: bool = True) -> Case:
+def random_case(seed, *, alternatives=True, graded=True):
     """Return a random case, the same for a seed wherever it runs."""
     source = random.Random(seed)
     rules = Rules(source.choice([0.3, 0.5, 0.8, 1.0]), source.randint(1, 5))
@@ -474,12 +353,12 @@ def random_case(seed: int, *, alternatives: bool = True, graded: bool = True) ->
     return Case(queries, rules, skip, all_items, seed)
 
 
-def in_letters(case: Case) -> Case:
+def in_letters(case):
     """Return the case with a letter for each word, some of them numbers of one digit."""
     written = {word: chr(ord("가") + 28 * at) for at, word in enumerate(VOCABULARIES[-1])}
     written |= {"b": "3", "d": "7", "h": "5"}
 
-    def read(texts: Iterable[Text]) -> list[Text]:
+    def read(texts):
         return [[written[word] for word in text] for text in texts]
 
     queries = [
@@ -489,7 +368,7 @@ def in_letters(case: Case) -> Case:
     return replace(case, queries=queries, rules=replace(case.rules, letters=True))
 
 
-def _random_query(source: random.Random, words: str, *, alternatives: bool, graded: bool) -> Query:
+def _random_query(source, words, *, alternatives, graded):
     """Return a query whose documents hold stretches of its ground truth."""
     items = [
         _random_item(source, words, alternatives=alternatives) for _ in range(source.randint(0, 4))
@@ -515,20 +394,20 @@ def _random_query(source: random.Random, words: str, *, alternatives: bool, grad
     return Query(items, documents, [grades[_said(item)] for item in items])
 
 
-def _said(item: Sequence[Text]) -> frozenset[tuple[str, ...]]:
+def _said(item):
     return frozenset(tuple(text) for text in item if text)
 
 
-def _random_item(source: random.Random, words: str, *, alternatives: bool) -> list[Text]:
+def _random_item(source, words, *, alternatives):
     n = source.choice([1, 1, 2, 3]) if alternatives else 1
     return [_random_text(source, words, source.choice([0, 3, 6, 12, 20])) for _ in range(n)]
 
 
-def _random_text(source: random.Random, words: str, most: int) -> list[str]:
+def _random_text(source, words, most):
     return source.choices(words, k=source.randint((most + 1) // 3, most))
 
 
-def _random_document(source: random.Random, words: str, texts: Sequence[Text]) -> list[str]:
+def _random_document(source, words, texts):
     """Return a chunk: what stands around, and stretches of the ground truth."""
     document = _random_text(source, words, source.choice([0, 0, 2, 6]))
     for _ in range(source.choice([0, 1, 1, 2]) if texts else 0):
@@ -538,14 +417,14 @@ def _random_document(source: random.Random, words: str, texts: Sequence[Text]) -
     return document
 
 
-def _cut_up(source: random.Random, text: Text) -> list[Text]:
+def _cut_up(source, text):
     """Return pieces that follow each other in a text, overlapping or not."""
     size = source.randint(1, len(text) // 2 + 1)
     overlap = source.choice([0, 1, 2, 4])
     return [text[start : start + size + overlap] for start in range(0, len(text), size)]
 
 
-def _around(source: random.Random, words: str, piece: Text) -> list[str]:
+def _around(source, words, piece):
     """Return a piece with a few words around it."""
     before, after = (_random_text(source, words, source.choice([0, 0, 1, 3])) for _ in range(2))
     return [*before, *piece, *after]

@@ -9,7 +9,7 @@ import sys
 import unicodedata
 from datetime import date
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,6 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
-from krag_eval.errors import InvalidInput, InvalidType
 
 
 class Passage(Document):
@@ -57,155 +56,64 @@ FORMS = [
 
 @pytest.mark.parametrize("document", FORMS)
 def test_every_form_has_the_same_parts(document):
-    """Text, id and metadata do not depend on the form."""
-    assert text_of(document) == "a"
-    assert id_of(document) == "7"
-    assert metadata_of(document) == {"page": 3}
-
-
-def test_a_string_is_its_text_and_its_own_id():
-    """It has no metadata."""
-    assert (text_of("a"), id_of("a"), metadata_of("a")) == ("a", "a", {})
-
-
-@pytest.mark.parametrize("document", [Document("a"), {"page_content": "a"}])
-def test_a_document_may_lack_id_and_metadata(document):
-    """The id is None, the metadata empty."""
-    assert (id_of(document), metadata_of(document)) == (None, {})
-
-
-def test_metadata_may_be_none_in_a_dict():
-    """As it comes from JSON."""
-    assert metadata_of({"page_content": "a", "metadata": None}) == {}
-
-
-def test_a_document_comes_back_as_the_same_object():
-    """It is never copied."""
-    document = Document("a")
-    assert as_document(document) is document
-
-
-@pytest.mark.parametrize("document", FORMS)
-def test_every_form_becomes_a_document(document):
-    """With the same parts."""
+    """Text, id, metadata and key do not depend on the form, and each becomes a LangChain one."""
     made = as_document(document)
     assert isinstance(made, Document)
-    assert (made.page_content, made.metadata, made.id) == ("a", {"page": 3}, "7")
+    for one in (document, made):
+        assert (text_of(one), id_of(one), metadata_of(one)) == ("a", "7", {"page": 3})
+        assert content_key(one) == content_key(FORMS[0])
 
 
-def test_the_document_made_of_a_dict_shares_nothing_with_it():
-    """What a matcher does to its metadata does not reach the user's dict."""
-    given_ = {"page_content": "a", "metadata": {"page": 3}}
+@pytest.mark.parametrize(
+    ("document", "identity"),
+    [
+        ("a", "a"),
+        (Document("a"), None),
+        ({"page_content": "a"}, None),
+        ({"page_content": "a", "metadata": None}, None),
+    ],
+)
+def test_a_document_may_lack_id_and_metadata(document, identity):
+    """A string is its own id; JSON has null for metadata."""
+    assert (text_of(document), id_of(document), metadata_of(document)) == ("a", identity, {})
+
+
+def test_a_document_comes_back_as_the_same_object_and_a_dict_as_a_copy():
+    """What a matcher does to metadata does not reach the user's dict."""
+    document, given_ = Document("a"), {"page_content": "a", "metadata": {"page": 3}}
+    assert as_document(document) is document
     as_document(given_).metadata["page"] = 4
     assert given_ == {"page_content": "a", "metadata": {"page": 3}}
 
 
-@pytest.mark.parametrize("document", FORMS)
-def test_every_form_has_the_same_content_key(document):
-    """So the same document in two forms is recognised as a repeat."""
-    assert content_key(document) == content_key(FORMS[0])
-
-
 @pytest.mark.parametrize(
-    "other",
-    [
-        Document(page_content="b", metadata={"page": 3}, id="7"),
-        Document(page_content="a", metadata={"page": 4}, id="7"),
-        Document(page_content="a", metadata={"page": 3}, id="8"),
-        "a",
-    ],
+    ("text", "page", "identity", "same"),
+    [("a", 3, "7", True), ("b", 3, "7", False), ("a", 4, "7", False), ("a", 3, "8", False)],
 )
-def test_another_text_id_or_metadata_is_another_document(other):
-    """Every part counts."""
-    assert content_key(other) != content_key(FORMS[0])
+def test_another_text_id_or_metadata_is_another_document(text, page, identity, same):
+    """Every part counts; the order of metadata, lists in it and the spelling of Hangul do not."""
+    metadata = {"page": page, "tags": ["x"]}
+    first = Document("서울 a", metadata={"tags": ["x"], "page": 3}, id="7")
+    spelled = unicodedata.normalize("NFD", f"서울 {text}")
+    other = Document(spelled, metadata=metadata, id=identity)
+    assert len({content_key(first), content_key(other)}) == (1 if same else 2)
 
 
-def test_content_keys_are_hashable_whatever_the_metadata():
-    """Metadata may hold lists, in any order of keys."""
-    one = Document("a", metadata={"tags": ["x"], "page": 1})
-    two = Document("a", metadata={"page": 1, "tags": ["x"]})
-    assert len({content_key(one), content_key(two)}) == 1
-
-
-def test_content_keys_know_one_spelling_of_hangul():
-    """Decomposed and composed spellings are one text."""
-    assert content_key(unicodedata.normalize("NFD", "서울")) == content_key("서울")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("", True), (" \n\t", True), ("\u3000", True), ("a", False)]
-)
-def test_blank_is_empty_or_white_space(text, expected):
+def test_blank_is_empty_or_white_space():
     """The ideographic space included."""
-    assert is_blank(text) is expected
-
-
-def test_text_that_is_no_text_is_refused():
-    """LangChain does not check assignments, so a Document can hold None."""
-    document = Document("a")
-    document.page_content = None
-    with pytest.raises(InvalidType, match=r"^here\.page_content must be text, got null"):
-        text_of(document, "here")
-
-
-def located(caught):
-    """Return where a refused value is: argument, query, and the place within."""
-    return caught.value.argument, caught.value.query, caught.value.within
+    assert [is_blank(one) for one in ("", " \n\t", "\u3000", "a")] == [True, True, True, False]
 
 
 # --- AnyOf -----------------------------------------------------------------------------------
 
 
 def test_any_of_keeps_its_alternatives_in_order():
-    """Any iterable of documents will do."""
+    """Any iterable of documents will do; it prints as it is typed, and equals no list."""
     assert AnyOf(iter(["a", "b"])).alternatives == ("a", "b")
-
-
-def test_any_of_prints_what_makes_it():
-    """The representation can be typed."""
     assert repr(AnyOf(["a", {"page_content": "b"}])) == "AnyOf(['a', {'page_content': 'b'}])"
-
-
-def test_any_of_compares_by_its_alternatives():
-    """Equal if they are, in the same order; never equal to a list."""
     assert AnyOf(["a", "b"]) == AnyOf(("a", "b"))
     assert AnyOf(["a", "b"]) != AnyOf(["b", "a"])
     assert AnyOf(["a"]) != ["a"]
-
-
-@pytest.mark.parametrize("single", ["a", Document("a"), {"page_content": "a"}, b"a"])
-def test_any_of_a_single_document_is_refused(single):
-    """A string is not a list of letters."""
-    with pytest.raises(InvalidType) as caught:
-        AnyOf(single)
-    assert caught.value.argument == "alternatives"
-    assert "AnyOf([first, second])" in str(caught.value)
-
-
-@pytest.mark.parametrize("came", [None, 5])
-def test_any_of_something_that_is_no_list_is_refused(came):
-    """It is about the argument."""
-    with pytest.raises(InvalidType) as caught:
-        AnyOf(came)
-    assert caught.value.argument == "alternatives"
-
-
-def test_any_of_nothing_is_refused():
-    """It could never be found."""
-    with pytest.raises(InvalidInput, match="at least one document, got none"):
-        AnyOf([])
-
-
-def test_any_of_checks_its_alternatives():
-    """The message names the position and what came."""
-    with pytest.raises(InvalidType, match=r"^alternatives\[1\] must be .* got the number 5"):
-        AnyOf(["a", 5])
-
-
-def test_any_of_any_of_is_refused():
-    """Alternatives are one level deep."""
-    with pytest.raises(InvalidType, match=r"^alternatives\[0\] must be a document.*one level deep"):
-        AnyOf([AnyOf(["a"])])
 
 
 def test_a_subclass_of_any_of_is_any_of():
@@ -238,18 +146,14 @@ def test_lists_tuples_arrays_and_series_are_containers(container):
     assert queries.predicted == [["a"], ["b"]]
 
 
-def test_a_two_dimensional_array_of_strings_is_a_list_of_lists():
-    """Rows are queries."""
-    queries = QuerySet.from_lists(np.array([["a", "b"], ["c", "d"]]), [["a"], ["d"]])
-    assert queries.actual == [["a", "b"], ["c", "d"]]
-
-
-def test_a_two_dimensional_array_of_documents_is_a_list_of_lists():
-    """Documents in arrays stay the same objects."""
+def test_a_two_dimensional_array_is_a_list_of_lists():
+    """Rows are queries, and documents in them stay the same objects."""
     document = Document("a")
     array = np.empty((1, 1), dtype=object)
     array[0, 0] = document
     assert QuerySet.from_lists(array, [["a"]]).actual[0][0] is document
+    queries = QuerySet.from_lists(np.array([["a", "b"], ["c", "d"]]), [["a"], ["d"]])
+    assert queries.actual == [["a", "b"], ["c", "d"]]
 
 
 def test_containers_are_copied_and_documents_shared():
@@ -272,129 +176,6 @@ def test_items_and_documents_are_counted_per_query():
     assert queries.n_predicted.tolist() == [1, 2, 0]
     assert queries.item_query.tolist() == [0, 0, 2]
     assert queries.n_alternatives.tolist() == [1, 2, 1]
-
-
-def test_lengths_that_differ_are_refused_with_both_counts():
-    """The message names both arguments."""
-    with pytest.raises(ValueError, match="got 1 in actual_docs and 2 in predicted_docs"):
-        QuerySet.from_lists([["a"]], [["a"], ["b"]])
-
-
-def test_no_queries_are_refused():
-    """There is nothing to measure."""
-    with pytest.raises(ValueError, match="actual_docs must hold at least one query"):
-        QuerySet.from_lists([], [])
-
-
-def test_an_empty_array_is_no_queries():
-    """Likewise."""
-    with pytest.raises(ValueError, match="actual_docs must hold at least one query"):
-        QuerySet.from_lists(np.array([]), np.array([]))
-
-
-OUTER = [
-    (None, "None"),
-    ("abc", "the text 'abc'"),
-    ("x" * 50, "the text 'x{50}'"),
-    (5, "a int"),
-    ({"a": 1}, "a dict"),
-    ({"a"}, "a set"),
-    (iter([["a"]]), "a list_iterator"),
-    (pd.DataFrame({"a": [1]}), "a DataFrame"),
-    (np.array("a"), "a ndarray"),
-]
-
-
-@pytest.mark.parametrize("name", ["actual_docs", "predicted_docs"])
-@pytest.mark.parametrize(("came", "described"), OUTER)
-def test_something_else_than_a_list_of_lists_is_refused(name, came, described):
-    """The message names the argument, what it must be, and what came."""
-    lists = {"actual_docs": [["a"]], "predicted_docs": [["a"]]} | {name: came}
-    with pytest.raises(
-        TypeError,
-        match=rf"^{name} must be a list with one list of documents per query.* {described}",
-    ):
-        QuerySet.from_lists(**lists)
-
-
-INNER = [
-    (None, "None"),
-    ("abc", "the text 'abc'"),
-    (Document("a"), "a Document"),
-    ({"page_content": "a"}, "a dict"),
-    (5, "a int"),
-]
-
-
-@pytest.mark.parametrize("name", ["actual_docs", "predicted_docs"])
-@pytest.mark.parametrize(("came", "described"), INNER)
-def test_a_query_that_is_no_list_is_refused(name, came, described):
-    """A string is not a list of letters, and one document is not a list of one."""
-    lists = {"actual_docs": [["a"], ["a"]], "predicted_docs": [["a"], ["a"]]}
-    lists[name][1] = came
-    with pytest.raises(
-        TypeError,
-        match=rf"^{name}\[1\] must be a list of documents, even for one document .* {described}",
-    ):
-        QuerySet.from_lists(**lists)
-
-
-DOCUMENTS = [
-    (None, "null"),
-    (5, "the number 5"),
-    (float("nan"), "null"),
-    (b"a", "a bytes"),
-    (["a"], "a list"),
-]
-
-
-@pytest.mark.parametrize("name", ["actual_docs", "predicted_docs"])
-@pytest.mark.parametrize(("came", "described"), DOCUMENTS)
-def test_something_that_is_no_document_is_refused(name, came, described):
-    """The error has the position, and says what came."""
-    lists = {"actual_docs": [["a"], ["a", "b"]], "predicted_docs": [["a"], ["a", "b"]]}
-    lists[name][1][1] = came
-    with pytest.raises(InvalidType, match=f"must be a document.*, got {described}") as caught:
-        QuerySet.from_lists(**lists)
-    assert located(caught) == (name, 1, "[1]")
-
-
-def test_any_of_among_the_predicted_documents_is_refused():
-    """A retriever returns documents, not choices."""
-    with pytest.raises(
-        TypeError, match=r"^predicted_docs\[0\]\[0\] must be a document.* ground truth"
-    ):
-        QuerySet.from_lists([["a"]], [[AnyOf(["a"])]])
-
-
-@pytest.mark.parametrize(
-    "document",
-    [{}, {"text": "a"}, {"page_content": "a", "score": 0.5}],
-)
-def test_a_dict_with_other_keys_is_refused(document):
-    """The message shows the keys that came, and where they belong."""
-    with pytest.raises(InvalidInput, match='needs the key "page_content"') as caught:
-        QuerySet.from_lists([["a"]], [[document]])
-    assert located(caught) == ("predicted_docs", 0, "[0]")
-    assert all(f'"{key}"' in str(caught.value) for key in document)
-
-
-@pytest.mark.parametrize(
-    ("document", "part"),
-    [
-        ({"page_content": 5}, "page_content"),
-        ({"page_content": "a", "metadata": []}, "metadata"),
-        # A float that once was a whole number would not equal the text it came from.
-        ({"page_content": "a", "id": True}, "id"),
-        ({"page_content": "a", "id": 1.0}, "id"),
-        ({"page_content": "a", "id": ["7"]}, "id"),
-    ],
-)
-def test_a_dict_with_a_part_of_another_type_is_refused(document, part):
-    """By its place."""
-    with pytest.raises(InvalidType) as caught:
-        QuerySet.from_lists([["b"], ["a", document]], [["a"], []])
-    assert located(caught) == ("actual_docs", 1, f"[1].{part}")
 
 
 class Node:
@@ -431,121 +212,57 @@ def test_documents_of_other_libraries_are_documents(document):
         assert (text_of(one), id_of(one), metadata_of(one)) == ("a", "n", {"page": 3})
 
 
-def test_a_haystack_document_without_text_is_refused():
-    """It may hold a picture."""
-    picture = SimpleNamespace(content=None, id="n", meta={})
-    with pytest.raises(InvalidType) as caught:
-        QuerySet.from_lists([["a"]], [["a", picture]])
-    assert located(caught) == ("predicted_docs", 0, "[1].page_content")
-
-
 def test_alternatives_may_be_written_as_in_json():
     """In the ground truth."""
     written = {"any_of": ["a", {"page_content": "b", "any_of": None}]}
     assert QuerySet.from_lists([[written]], [[]]).actual[0] == [AnyOf(["a", {"page_content": "b"}])]
-    with pytest.raises(InvalidInput, match="ground truth"):
-        QuerySet.from_lists([["a"]], [[written]])
 
 
 # --- labels ----------------------------------------------------------------------------------
 
 
-def test_labels_are_positions_unless_given():
-    """Counted from 0."""
-    assert QuerySet.from_lists([["a"], ["b"]], [["a"], ["b"]]).labels == [0, 1]
-
-
-@pytest.mark.parametrize("labels", [["x", "y"], ("x", "y"), np.array(["x", "y"])])
-def test_labels_may_be_any_list_of_texts(labels):
-    """Arrays included."""
-    assert QuerySet.from_lists([["a"], ["b"]], [["a"], ["b"]], labels).labels == ["x", "y"]
-
-
-def test_labels_may_be_whole_numbers():
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (None, [0, 1]),
+        (["x", "y"], ["x", "y"]),
+        (("x", "y"), ["x", "y"]),
+        (np.array(["x", "y"]), ["x", "y"]),
+        ([np.int64(7), 8], [7, 8]),
+    ],
+)
+def test_labels_are_positions_or_any_list_of_texts_and_whole_numbers(labels, expected):
     """Those of numpy become Python's, so that they can be saved."""
-    labels = QuerySet.from_lists([["a"], ["b"]], [["a"], ["b"]], [np.int64(7), 8]).labels
-    assert labels == [7, 8]
-    assert all(type(label) is int for label in labels)
-
-
-def test_another_number_of_labels_is_refused():
-    """The message gives both counts."""
-    with pytest.raises(
-        ValueError, match=r"^queries must have one label per query, got 1 for 2 queries"
-    ):
-        QuerySet.from_lists([["a"], ["b"]], [["a"], ["b"]], ["x"])
-
-
-def test_labels_as_one_text_are_refused():
-    """A string is not a list of letters."""
-    with pytest.raises(TypeError, match=r"^queries must be a list with one label .*the text 'xy'"):
-        QuerySet.from_lists([["a"], ["b"]], [["a"], ["b"]], "xy")
-
-
-@pytest.mark.parametrize("label", [None, True, 1.5, ["x"]])
-def test_a_label_that_is_neither_text_nor_whole_number_is_refused(label):
-    """The message gives the position and what came."""
-    with pytest.raises(TypeError, match=r"^queries\[1\] must be text or a whole number, got "):
-        QuerySet.from_lists([["a"], ["b"]], [["a"], ["b"]], ["x", label])
+    found = QuerySet.from_lists([["a"], ["b"]], [["a"], ["b"]], labels).labels
+    assert found == expected
+    assert {type(label) for label in found} <= {int, str}
 
 
 # --- grades ----------------------------------------------------------------------------------
 
 
-def graded(text, grade):
+def graded(grade):
     """Return a document with a grade in its metadata."""
-    return Document(text, metadata={"grade": grade})
+    return Document("a", metadata={"grade": grade})
 
 
-def grades_of(*items):
-    """Return the grades of the items of one query."""
-    given = QuerySet.from_lists([list(items)], [["a"]]).given_grades("grade")
-    return np.nan_to_num(given, nan=1.0).tolist()
-
-
-def test_grades_come_from_metadata():
-    """A document without one, or with None, has grade 1; floats stay floats."""
-    items = [graded("a", 3), graded("b", 0), graded("c", 0.5), "d", graded("e", None)]
-    assert grades_of(*items) == [3.0, 0.0, 0.5, 1.0, 1.0]
-
-
-def test_grades_may_be_numpy_numbers():
-    """As they come from data frames."""
-    assert grades_of(graded("a", np.int64(2)), graded("b", np.float32(0.5))) == [2.0, 0.5]
-
-
-def test_an_any_of_has_the_grade_its_alternatives_share():
-    """Each alternative carries it."""
-    assert grades_of(AnyOf([graded("a", 2), graded("b", 2.0)])) == [2.0]
-
-
-def test_an_any_of_whose_alternatives_differ_in_grade_is_refused():
-    """The message gives the position and the grades."""
-    with pytest.raises(
-        ValueError,
-        match=r"actual_docs\[0\]\[1\]: the alternatives of one AnyOf must have the same grade",
-    ):
-        grades_of("x", AnyOf([graded("a", 2), "b"]))
-
-
-def test_a_missing_grade_among_alternatives_is_a_grade_of_1():
-    """Without a grade is grade 1, so these two agree."""
-    assert grades_of(AnyOf([graded("a", 1), "b"])) == [1.0]
-
-
-@pytest.mark.parametrize("grade", [-1, -0.5, float("nan"), float("inf"), "2", True, [1]])
-def test_a_grade_that_is_no_number_of_at_least_0_is_refused(grade):
-    """The message gives the position, what is allowed and what came."""
-    with pytest.raises(
-        ValueError, match=r"^actual_docs\[0\]\[1\]: a grade must be a finite number of at least 0"
-    ):
-        grades_of("x", graded("a", grade))
-
-
-def test_a_grade_key_that_is_no_text_is_refused():
-    """The message shows what came."""
-    with pytest.raises(InvalidType, match="grade_key must be the name of a metadata key, got 5"):
-        QuerySet.from_lists([["a"]], [["a"]]).given_grades(5)
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (graded(3), 3.0),
+        (graded(0), 0.0),
+        (graded(np.float32(0.5)), 0.5),
+        (graded(np.int64(2)), 2.0),
+        ("a", 1.0),
+        (graded(None), 1.0),
+        (AnyOf([graded(2), graded(2.0)]), 2.0),
+        (AnyOf([graded(1), "b"]), 1.0),
+    ],
+)
+def test_grades_come_from_metadata(item, expected):
+    """A document without one, or with None, has grade 1, also among alternatives."""
+    given = QuerySet.from_lists([[item]], [["a"]]).given_grades("grade")
+    assert np.nan_to_num(given, nan=1.0).tolist() == [expected]
 
 
 def test_a_grade_key_that_no_document_has_is_pointed_out():
@@ -607,36 +324,17 @@ def test_lists_know_what_is_no_text_in_them(elements, expected):
     assert Lists([["a"], tuple(elements)]).odd_types == expected
 
 
-def test_lists_know_their_lengths():
-    """One number per list, empty ones included."""
-    assert Lists([["a", "b"], [], ["c"]]).lengths.tolist() == [2, 0, 1]
-    assert Lists([]).lengths.tolist() == []
-
-
 def test_lists_read_like_the_lists_they_were_made_of():
-    """By position, from the end, by slice, and one after the other."""
+    """By position, from the end, by slice, and one after the other; empty ones have a length."""
     made = [["a", "b"], [], ["c"]]
     lists = Lists(made)
-    assert (len(lists), lists[0], lists[1], lists[-1], lists[1:]) == (
-        3,
-        made[0],
-        [],
-        ["c"],
-        made[1:],
-    )
+    assert [len(lists), lists[0], lists[1], lists[-1], lists[1:]] == [3, *made, made[1:]]
     assert list(lists) == made
     assert lists == made
+    assert lists.lengths.tolist() == [2, 0, 1]
+    assert Lists([]).lengths.tolist() == []
     with pytest.raises(IndexError):
         lists[3]
-
-
-def test_what_the_user_appends_later_changes_nothing():
-    """The evaluation is of what was passed in."""
-    actual, predicted = [["a"]], [["x"]]
-    queries = QuerySet.from_lists(actual, predicted)
-    predicted[0].append("a")
-    actual[0].append("b")
-    assert (queries.actual[0], queries.predicted[0]) == (["a"], ["x"])
 
 
 # --- what tells one ground truth from another ------------------------------------------------
@@ -649,25 +347,22 @@ def digests(*actual, reading=read_text, grades=None):
 
 
 @pytest.mark.parametrize(
-    ("items", "grades", "expected"),
+    ("items", "options", "expected"),
     [
-        (["a", "b"], None, "4cbd2fc7c986dcb4"),  # printf '"a"\\n"b"' | b2sum -l 64
-        (["a", AnyOf(["c", "b"])], [2, 1], "019580ebe8ab92b0"),  # "b"|"c" before 2.0*"a"
-        (["공지"], None, "421f2f125f2f1e32"),  # "\uacf5\uc9c0"
-        ([], None, "e4a6a0577479b2b4"),  # nothing
+        (["a", "b"], {}, "4cbd2fc7c986dcb4"),  # printf '"a"\\n"b"' | b2sum -l 64
+        (["a", AnyOf(["c", "b"])], {"grades": [2, 1]}, "019580ebe8ab92b0"),  # "b"|"c" and 2.0*"a"
+        (["공지"], {}, "421f2f125f2f1e32"),  # "\\uacf5\\uc9c0"
+        ([], {}, "e4a6a0577479b2b4"),  # nothing
+        (["x"], {}, "6d6f773a11561dcc"),  # "x"
+        ([Document("x")], {}, "6d6f773a11561dcc"),
+        # ["x","7"], and behind it what the matcher looks at: "x" or "7".
+        ([Document("x", id="7")], {}, "a228b6028fce217f-6d6f773a11561dcc"),
+        ([Document("x", id="7")], {"reading": read_id}, "a228b6028fce217f-f7402aef7fa6bc37"),
     ],
 )
-def test_a_digest_is_a_hash_of_the_items_as_json(items, grades, expected):
+def test_a_digest_is_a_hash_of_the_items_as_json(items, options, expected):
     """The same on every machine: the numbers are those of coreutils' b2sum."""
-    assert digests(items, grades=grades) == [expected]
-
-
-def test_texts_and_ids_are_in_the_digest_and_what_the_matcher_looks_at_after_it():
-    """Printf '["x","7"]' | b2sum -l 64, and of '"x"' and '"7"'."""
-    document = Document("x", id="7")
-    assert digests([document], reading=read_text) == ["a228b6028fce217f-6d6f773a11561dcc"]
-    assert digests([document], reading=read_id) == ["a228b6028fce217f-f7402aef7fa6bc37"]
-    assert digests([Document("x")]) == digests(["x"]) == ["6d6f773a11561dcc"]
+    assert digests(items, **options) == [expected]
 
 
 @settings(max_examples=60)
@@ -697,14 +392,10 @@ def test_grades_that_change_places_are_another_ground_truth(other):
 
 
 def test_texts_cannot_run_into_each_other():
-    """Whatever stands in them."""
+    """Whatever stands in them, halves of characters included."""
     tricky = [["a", "b"], ['a"\n"b'], ["a\nb"], ['a"|"b'], [AnyOf(["a", "b"])], ['2.0*"a"']]
+    tricky += [["\ud800"], ["\ud801"]]
     assert len(set(digests(*tricky))) == len(tricky)
-
-
-def test_half_a_character_has_a_digest():
-    """JSON can spell it."""
-    assert digests(["\ud800"]) != digests(["\ud801"])
 
 
 def test_everything_in_a_document_can_be_looked_at():
@@ -729,20 +420,13 @@ def test_a_digest_is_the_same_in_another_process():
     """Whatever seed its hashes have."""
     code = (
         "from krag_eval.documents import QuerySet, read_everything;"
-        "print(*QuerySet.from_lists([[{'page_content': 'a', 'metadata': {'t': {'x', 'y'}}}, 'b']],"
+        "print(*QuerySet.from_lists([[{'page_content': 'a', 'metadata': {'t': set('stuvwxyz')}}]],"
         " [[]]).digests(None, read_everything))"
     )
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(printed) == 1
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    printed = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
+    document = {"page_content": "a", "metadata": {"t": set("stuvwxyz")}}
+    assert printed.split() == digests([document], reading=read_everything)
 
 
 def test_digests_are_made_when_they_are_looked_at_and_once():
@@ -754,12 +438,3 @@ def test_digests_are_made_when_they_are_looked_at_and_once():
     assert list(lazy) == ["x", "y"]
     assert lazy[1] == "y"
     assert made == [1]
-
-
-@pytest.mark.parametrize("document", [{"text": "a"}, {"contents": "a", "id": "1"}, {"title": 3}])
-def test_a_text_under_another_name_is_told_where_it_belongs(document: dict[str, Any]) -> None:
-    """As BEIR, AutoRAG and vector stores write documents."""
-    for lists in (([[document]], [["a"]]), ([["a"]], [[document]])):
-        with pytest.raises(InvalidInput, match="the keys") as info:
-            OfflineRetrievalEvaluator(*lists)
-        assert "page_content" in str(info.value.fix)

@@ -7,7 +7,6 @@ import math
 import pickle
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,46 +20,28 @@ from krag_eval import (
     AnyOf,
     AveragingMethod,
     Conventions,
-    ExactTextMatcher,
-    IdMatcher,
     MatchingCriteria,
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval.errors import InvalidInput, InvalidType
-from krag_eval.scoring.cutoffs import check_cutoff, check_cutoffs, parse_metric, spelled, unspelled
+from krag_eval._options import PLAN_OPTIONS
+from krag_eval.scoring.cutoffs import check_cutoffs, parse_metric, spelled, unspelled
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
 PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
 
-KEYS = {
-    "calculate_hit_rate": ["hit_rate"],
-    "calculate_precision": ["micro_precision", "macro_precision"],
-    "calculate_recall": ["micro_recall", "macro_recall"],
-    "calculate_f1_score": ["micro_f1", "macro_f1"],
-    "calculate_mrr": ["mrr"],
-    "calculate_map": ["map"],
-    "calculate_ndcg": ["ndcg"],
-    "calculate_mean_rank": ["mean_rank", "found_rate"],
-}
+AVERAGED = {
+    "hit_rate": ["hit_rate"], "precision": ["micro_precision", "macro_precision"],
+    "recall": ["micro_recall", "macro_recall"], "f1_score": ["micro_f1", "macro_f1"],
+    "mrr": ["mrr"], "map": ["map"], "ndcg": ["ndcg"], "mean_rank": ["mean_rank", "found_rate"],
+}  # fmt: skip
+KEYS = {f"calculate_{name}": keys for name, keys in AVERAGED.items()}
 every_calculation = pytest.mark.parametrize("calculation", KEYS)
 
 
 def sample_s(*args, **options):
     """Return an evaluator of sample S."""
     return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, *args, **options)
-
-
-class Counting(ExactTextMatcher):
-    """Counts how often it was asked to match."""
-
-    def __init__(self):
-        super().__init__()
-        self.n_matched = 0
-
-    def match(self, queries):
-        self.n_matched += 1
-        return super().match(queries)
 
 
 class CountingTable(TableMatcher):
@@ -79,36 +60,25 @@ class CountingTable(TableMatcher):
 
 
 @every_calculation
-def test_every_calculation_has_its_keys(calculation):
-    """In a fixed order, as Python floats, with and without a cutoff."""
-    for k in (1, None):
-        averages = getattr(sample_s(), calculation)(k)
-        assert list(averages) == KEYS[calculation]
-        assert {type(value) for value in averages.values()} == {float}
-
-
-@every_calculation
-@pytest.mark.parametrize("method", ["micro", "macro"])
+@pytest.mark.parametrize("method", AveragingMethod)
 def test_the_averaging_method_selects_keys(calculation, method):
-    """Those that are neither micro nor macro stay."""
-    other = {"micro": "macro_", "macro": "micro_"}[method]
-    averages = getattr(sample_s(averaging_method=method), calculation)(1)
-    assert list(averages) == [key for key in KEYS[calculation] if not key.startswith(other)]
+    """Those that are neither micro nor macro stay, whether a member or its string was given."""
+    other = {"micro": "macro_", "macro": "micro_", "both": "none"}[method]
+    for given_ in (method, str(method)):
+        averages = getattr(sample_s(averaging_method=given_), calculation)(1)
+        assert list(averages) == [key for key in KEYS[calculation] if not key.startswith(other)]
 
 
 @every_calculation
-def test_evaluating_and_calculating_agree(calculation):
-    """To the last digit, at every cutoff."""
+def test_calculating_agrees_with_evaluating(calculation):
+    """The keys in a fixed order, as Python floats, to the last digit, at every cutoff."""
     evaluator = sample_s()
     result = evaluator.evaluate([1, 2, None])
-    for k in (1, 2, None):
+    for k in result.k:
         averages = getattr(evaluator, calculation)(k)
-        assert averages == {key: result.averages(k)[key] for key in KEYS[calculation]}
-
-
-def test_cutoffs_are_1_3_5_and_10_unless_given():
-    """The usual ones."""
-    assert sample_s().evaluate().k == (1, 3, 5, 10)
+        expected = [(key, result.averages(k)[key]) for key in KEYS[calculation]]
+        assert list(averages.items()) == expected
+        assert {type(value) for value in averages.values()} == {float}
 
 
 # --- random input against loops --------------------------------------------------------------
@@ -203,32 +173,15 @@ def test_matching_happens_once_whatever_is_asked():
     assert matcher.n_pairs == 3
 
 
-def test_matching_waits_for_the_first_question():
-    """The constructor checks, and no more."""
-    matcher = Counting()
-    evaluator = sample_s(matcher)
-    assert matcher.n_matched == 0
-    evaluator.calculate_recall()
-    assert matcher.n_matched == 1
-
-
-def test_a_twin_made_before_the_first_question_shares_the_matches_too():
-    """Whoever asks first, matches for both."""
+def test_matching_waits_for_the_first_question_and_serves_twins_made_before():
+    """The constructor checks, and no more; whoever asks first, matches for both."""
     matcher = CountingTable({("a", "x"): 0.6})
     evaluator = OfflineRetrievalEvaluator([["a"]], [["x"]], matcher)
     other = evaluator.with_threshold(0.6)
+    assert matcher.n_pairs == 0
     other.calculate_recall()
     evaluator.calculate_recall()
     assert matcher.n_pairs == 1
-
-
-def test_lists_changed_after_construction_change_nothing():
-    """The containers are the evaluator's own."""
-    actual, predicted = copy.deepcopy(ACTUAL), copy.deepcopy(PREDICTED)
-    evaluator = OfflineRetrievalEvaluator(actual, predicted)
-    actual[0].clear()
-    predicted.pop()
-    assert evaluator.calculate_recall() == {"micro_recall": 0.8, "macro_recall": 0.75}
 
 
 def test_what_the_user_passed_is_never_changed():
@@ -239,18 +192,6 @@ def test_what_the_user_passed_is_never_changed():
     for matcher in ("text", "contains", TableMatcher({("a", "a"): 1.0})):
         OfflineRetrievalEvaluator(actual, predicted, matcher).evaluate([1, None])
     assert (actual, predicted) == before
-
-
-def test_changing_a_result_changes_nothing_in_the_evaluator():
-    """Its tables are its own, whatever a user writes into them."""
-    evaluator = sample_s()
-    before = evaluator.evaluate([1, None]).to_dict()
-    result = evaluator.evaluate([1, None])
-    for table in result.tables.values():
-        for column in table.values():
-            if column.flags.writeable:
-                column[:] = 0
-    assert evaluator.evaluate([1, None]).to_dict() == before
 
 
 def test_threads_get_the_same_numbers():
@@ -286,7 +227,7 @@ def at_thresholds(**options):
 
 def test_the_threshold_is_the_matcher_s_unless_given():
     """0.5 here: rank 2."""
-    assert at_thresholds().threshold == 0.5
+    assert at_thresholds().threshold == at_thresholds(threshold=None).threshold == 0.5
     assert at_thresholds().calculate_mrr() == {"mrr": 0.5}
 
 
@@ -316,58 +257,15 @@ def test_a_similarity_of_0_is_no_match_whatever_the_threshold():
         assert evaluator.calculate_recall()["macro_recall"] == 0.0
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.1, math.nan, math.inf, "0.5", True, [0.5], None])
-def test_a_threshold_that_is_none_is_refused(threshold):
-    """The message names it and shows what came; None is the matcher's own."""
-    if threshold is None:
-        assert at_thresholds(threshold=None).threshold == 0.5
-        return
-    for make in (lambda t: at_thresholds(threshold=t), at_thresholds().with_threshold):
-        wrong_type = not isinstance(threshold, float)
-        with pytest.raises(InvalidType if wrong_type else InvalidInput) as info:
-            make(threshold)
-        assert info.value.argument == "threshold"
-        assert info.value.problem.endswith(f"got {threshold!r}")
-
-
-def test_a_matcher_s_own_threshold_is_checked():
-    """The message says whose it is."""
-
-    class Wrong(TableMatcher):
-        """Has a threshold in per cent."""
-
-        threshold = 50
-
-    with pytest.raises(
-        ValueError, match=r"^matcher.threshold must be a number from 0 to 1, got 50"
-    ):
-        OfflineRetrievalEvaluator([["a"]], [["x"]], Wrong({}))
-
-
-@pytest.mark.parametrize("matcher", ["text", "contains", "id"])
-def test_a_threshold_for_a_matcher_that_decides_without_one_is_refused(matcher):
-    """It would be ignored otherwise."""
-    with pytest.raises(
-        ValueError, match=f"^threshold must be left out for the matcher {matcher}, .* got 0.5"
-    ):
-        sample_s(matcher, threshold=0.5)
-    with pytest.raises(ValueError, match=r"^threshold must be left out"):
-        sample_s(matcher).with_threshold(0.5)
-
-
 # --- options ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("criteria", ["partial", MatchingCriteria.PARTIAL])
 def test_criteria_may_be_a_member_or_its_string(criteria):
-    """Query 2 is a hit at 2 if any of it will do."""
-    assert sample_s(matching_criteria=criteria).calculate_hit_rate(2) == {"hit_rate": 1.0}
-
-
-@pytest.mark.parametrize("method", ["macro", AveragingMethod.MACRO])
-def test_the_averaging_method_may_be_a_member_or_its_string(method):
-    """Both select."""
-    assert list(sample_s(averaging_method=method).calculate_recall()) == ["macro_recall"]
+    """Query 2 is a hit at 2 if any of it will do, calculated or chosen."""
+    evaluator = sample_s(matching_criteria=criteria)
+    assert evaluator.calculate_hit_rate(2) == {"hit_rate": 1.0}
+    assert evaluator.evaluate(2, metrics=["hit_rate"]).averages() == {"hit_rate": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -380,82 +278,6 @@ def test_conventions_may_be_an_object_or_its_printed_form(conventions):
     assert computed["macro_precision"] == 0.4
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"averaging_method": "mean"},
-            "^averaging_method must be one of 'micro', 'macro', 'both', got 'mean'",
-        ),
-        (
-            {"matching_criteria": "any"},
-            "^matching_criteria must be one of 'all', 'partial', got 'any'",
-        ),
-        (
-            {"no_ground_truth": "skpi"},
-            r"^no_ground_truth must be one of 'error', 'skip', 'zero', got 'skpi'; .* 'skip'\?",
-        ),
-        ({"conventions": "tre"}, "^conventions must be one of .*, got 'tre'; did you mean 'trec'"),
-        (
-            {"matcher": "txt"},
-            r"^matcher must be one of 'text', .*, got 'txt'; did you mean 'text'\?",
-        ),
-    ],
-)
-def test_an_unknown_option_is_refused(options, message):
-    """The message names the argument, what is allowed and what came."""
-    with pytest.raises(ValueError, match=message):
-        sample_s(**options)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"no_ground_truth": None},
-        {"grade_key": 3},
-        {"averaging_method": None},
-        {"matching_criteria": 1},
-        {"n_jobs": "x"},
-    ],
-)
-def test_an_option_of_another_type_is_refused(options):
-    """As a wrong type, by the argument's name."""
-    with pytest.raises(InvalidType) as caught:
-        sample_s(**options)
-    assert [caught.value.argument] == list(options)
-
-
-@pytest.mark.parametrize("came", [5, Conventions, {"gain": "linear"}, True])
-def test_conventions_of_another_type_are_refused(came):
-    """Given to the constructor, or to a twin."""
-    for make in (lambda c: sample_s(conventions=c), sample_s().with_conventions):
-        with pytest.raises(
-            TypeError,
-            match=r"^conventions must be Conventions or their printed form, .* got",
-        ):
-            make(came)
-
-
-@pytest.mark.parametrize(
-    ("matcher", "message"),
-    [
-        (None, r"^matcher must be a name \(text, .* got None"),
-        (IdMatcher, "got <class .*IdMatcher'>; did you forget to call it?"),
-        (str.__eq__, "^matcher must be a name"),
-    ],
-)
-def test_a_matcher_of_another_type_is_refused(matcher, message):
-    """The class instead of an instance is the usual mistake."""
-    with pytest.raises(TypeError, match=message):
-        sample_s(matcher)
-
-
-def test_options_other_than_the_matcher_are_given_by_name():
-    """A threshold in the fourth place is easily something else."""
-    with pytest.raises(TypeError, match="positional"):
-        OfflineRetrievalEvaluator(ACTUAL, PREDICTED, "text", 0.5)
-
-
 def test_labels_can_be_read():
     """A copy of them."""
     evaluator = sample_s(queries=["x", "y"])
@@ -464,42 +286,12 @@ def test_labels_can_be_read():
     assert sample_s().queries == [0, 1]
 
 
-def test_a_label_for_each_query_is_wanted():
-    """The message gives both counts."""
-    with pytest.raises(ValueError, match="queries must have one label per query, got 1 for 2"):
-        sample_s(queries=["x"])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("threshold", 0.9),
-        ("matching_criteria", "partial"),
-        ("conventions", "trec"),
-        ("averaging_method", "micro"),
-        ("no_ground_truth", "zero"),
-        ("matcher", "contains"),
-    ],
-)
-def test_an_assignment_is_refused_or_takes_effect(name, value):
+@pytest.mark.parametrize("name", sorted({*PLAN_OPTIONS} & {*dir(OfflineRetrievalEvaluator)}))
+def test_options_of_an_evaluator_cannot_be_assigned(name):
     """Numbers must never stand under a signature that is not theirs."""
-
-    def make(**options):
-        matcher = TableMatcher({("a", "x"): 0.6, ("b", "x"): 0.95})
-        return OfflineRetrievalEvaluator(
-            [["a", "b"]], [["x", "y"]], **({"matcher": matcher} | options)
-        )
-
-    evaluator = make()
-    evaluator.evaluate(5)
-    try:
-        setattr(evaluator, name, value)
-    except AttributeError:
-        return
-    with no_advice():
-        expected = make(**{name: value})
-        assert evaluator.evaluate(5).to_dict() == expected.evaluate(5).to_dict()
-        assert evaluator.evaluate(5).signature == expected.evaluate(5).signature
+    evaluator = sample_s()
+    with pytest.raises(AttributeError):
+        setattr(evaluator, name, getattr(evaluator, name))
 
 
 # --- metrics of one's choice -----------------------------------------------------------------
@@ -544,74 +336,14 @@ def test_a_metric_of_one_s_own_needs_none_of_our_files():
     assert result.per_query(1)["success"].tolist() == [1.0, 0.0]
 
 
-def test_the_chosen_hit_rate_follows_the_criteria():
-    """As ``calculate_hit_rate`` does."""
-    evaluator = sample_s(matching_criteria="partial")
-    assert evaluator.evaluate(2, metrics=["hit_rate"]).averages() == {"hit_rate": 1.0}
+@pytest.mark.parametrize("metrics", ["recall", ["recall", METRICS["recall"]]])
+def test_one_name_stands_for_one_metric(metrics):
+    """A string is not a list of letters, and what is given twice is computed once."""
+    assert sample_s().evaluate(1, metrics=metrics) == sample_s().evaluate(1, metrics=["recall"])
 
 
-def test_an_unknown_metric_is_refused():
-    """The message lists those known, and the nearest one."""
-    with pytest.raises(
-        ValueError, match=r"^metrics must be one of 'hit_rate'.*, got 'ndgc'; did you mean 'ndcg'\?"
-    ):
-        sample_s().evaluate(1, metrics=["ndgc"])
-
-
-def test_one_name_stands_for_one_metric():
-    """A string is not a list of letters."""
-    assert sample_s().evaluate(1, metrics="recall") == sample_s().evaluate(1, metrics=["recall"])
-    with pytest.raises(InvalidInput, match=r"^metrics.*'recal'"):
-        sample_s().evaluate(1, metrics="recal")
-
-
-def test_a_function_where_a_metric_is_due_is_refused():
-    """The message says what a metric is, not that a function has no name."""
-    with pytest.raises(TypeError, match=r"^metrics.*Metric"):
-        sample_s().evaluate(1, metrics=[success])
-
-
-def test_no_metrics_are_refused():
-    """As no cutoffs are."""
-    with pytest.raises(ValueError, match=r"^metrics"):
-        sample_s().evaluate(1, metrics=[])
-
-
-@pytest.mark.parametrize(
-    "mine",
-    [
-        Metric("relevant", success, "mine"),  # a count that micro averages are made of
-        Metric("precision_base", success, "mine"),
-        Metric("recall", success, "mine"),  # a column that is taken
-        Metric("mine", success, "macro_recall"),  # a mean that is taken
-        Metric("mine", success, "found_rate"),
-    ],
-)
-def test_a_metric_of_one_s_own_cannot_take_a_name_that_is_taken(mine):
-    """It would replace a number in silence."""
-    with pytest.raises(ValueError, match=r"^metrics"):
-        sample_s().evaluate(3, metrics=["precision", "recall", "rank", mine])
-
-
-@pytest.mark.parametrize(
-    ("names", "keys"), [(("mine", "mine"), ("a", "b")), (("one", "other"), ("a", "a"))]
-)
-def test_two_metrics_of_one_s_own_cannot_share_a_name(names, keys):
-    """Neither the column nor the mean: one would replace the other in silence."""
-    one = Metric(names[0], success, keys[0])
-    other = Metric(names[1], METRICS["ndcg"].compute, keys[1])
-    with pytest.raises(ValueError, match=r"^metrics"):
-        sample_s().evaluate(1, metrics=[one, other])
-
-
-def test_a_metric_given_twice_is_computed_once():
-    """By name and as it is: they are the same."""
-    averages = sample_s().evaluate(1, metrics=["ndcg", "ndcg", METRICS["ndcg"]]).averages()
-    assert list(averages) == ["ndcg"]
-
-
-def test_a_metric_of_one_s_own_cannot_change_what_others_see():
-    """Counts are shared between metrics, so writing to them is refused or has no effect."""
+def test_tables_and_counts_cannot_be_written_to():
+    """Counts are shared between metrics and results; what can be written to is a copy."""
 
     def careless(relevance, k, conventions):
         counts = relevance.covered_within(k)
@@ -620,51 +352,36 @@ def test_a_metric_of_one_s_own_cannot_change_what_others_see():
         return counts.astype(float)
 
     evaluator = sample_s()
-    before = evaluator.calculate_recall(3)
-    evaluator.evaluate(3, metrics=[Metric("careless", careless, "careless")])
-    assert evaluator.calculate_recall(3) == before
-
-
-@pytest.mark.parametrize(
-    "returned", [np.zeros(3), np.zeros((2, 1)), 0.5, None, ["a", "b"]], ids=repr
-)
-def test_a_metric_that_returns_something_else_is_named(returned):
-    """One number per query is wanted; the message names the metric."""
-    mine = Metric("mine", lambda relevance, k, conventions: returned, "mine")
-    with pytest.raises((TypeError, ValueError), match="mine"):
-        sample_s().evaluate(1, metrics=[mine]).to_dict()
+    before = evaluator.evaluate([3, None]).to_dict()
+    result = evaluator.evaluate([3, None], metrics=[Metric("careless", careless, "careless")])
+    for column in (one for table in result.tables.values() for one in table.values()):
+        if column.flags.writeable:
+            column[:] = 0
+    assert evaluator.evaluate([3, None]).to_dict() == before
 
 
 # --- cutoffs ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [1, 5, 2**53, np.int64(5), np.uint8(5)])
-def test_a_cutoff_is_a_whole_number_of_at_least_1(k):
-    """Those of numpy become Python's."""
-    assert check_cutoff(k) == k
-    assert type(check_cutoff(k)) is int
-
-
-@pytest.mark.parametrize("k", [None, "all"])
-def test_no_cutoff_is_all_retrieved_documents(k):
-    """In both spellings."""
-    assert check_cutoff(k) is None
-
-
 @pytest.mark.parametrize(
-    "k", [0, -1, 1.0, 0.5, math.nan, True, False, np.True_, "5", "", b"5", [5], (), {}, 1j]
+    ("k", "expected"),
+    [
+        (1, (1,)),
+        (2**53, (2**53,)),
+        (np.int64(5), (5,)),
+        (np.uint8(5), (5,)),
+        (None, (None,)),
+        ("all", (None,)),
+        ((5, None, 1), (5, None, 1)),
+        (np.array([1, 5]), (1, 5)),
+        (iter(["all", 5]), (None, 5)),
+    ],
 )
-def test_anything_else_is_refused_as_a_cutoff(k):
-    """The message names k, what is allowed, and what came."""
-    with pytest.raises(InvalidInput, match="k must be a whole number of at least 1, ") as info:
-        check_cutoff(k)
-    assert str(info.value).endswith(f", got {k!r}.")
-
-
-def test_an_absurd_cutoff_is_refused_in_one_line():
-    """Beyond what a float counts exactly; the number itself is cut short."""
-    with pytest.raises(InvalidInput, match=r"^k must be a whole number.*, got 10{59}…$"):
-        check_cutoff(10**60)
+def test_cutoffs_are_whole_numbers_or_all_in_the_order_given(k, expected):
+    """One, or any iterable of them; a text is no iterable of letters, and numpy's are Python's."""
+    found = check_cutoffs(k)
+    assert found == expected
+    assert {type(one) for one in found} <= {int, type(None)}
 
 
 @every_calculation
@@ -686,73 +403,16 @@ def test_the_largest_cutoff_of_many_queries_overflows_nothing():
     }
 
 
-@pytest.mark.parametrize("k", [np.array([1, 2]), np.array([])])
-def test_an_array_where_one_cutoff_is_due_is_refused_by_name(k):
-    """Not by numpy's remark on truth values."""
-    with pytest.raises(ValueError, match=r"^k must be a whole number"):
-        sample_s().calculate_recall(k)
-
-
-@pytest.mark.parametrize("k", [[1, 5], (1, 5), np.array([1, 5]), range(1, 6, 4), iter([1, 5])])
-def test_several_cutoffs_may_be_any_iterable(k):
-    """In the order given."""
-    assert check_cutoffs(k) == (1, 5)
-
-
-def test_cutoffs_keep_their_order():
-    """None stands for all."""
+def test_a_result_keeps_the_order_of_cutoffs():
+    """None stands for all; 1, 3, 5 and 10 are evaluated unless others are given."""
     assert sample_s().evaluate([5, None, 1]).k == (5, None, 1)
-
-
-@pytest.mark.parametrize(("k", "expected"), [(5, (5,)), (None, (None,)), ("all", (None,))])
-def test_one_cutoff_is_several_of_one(k, expected):
-    """A text is not an iterable of letters."""
-    assert check_cutoffs(k) == expected
-
-
-@pytest.mark.parametrize("k", [[], (), np.array([], np.int64)])
-def test_no_cutoffs_are_refused(k):
-    """The message says what is missing."""
-    with pytest.raises(ValueError, match=r"^k must name at least one cutoff, got an empty list"):
-        check_cutoffs(k)
-
-
-@pytest.mark.parametrize("k", [[1, 5, 1], [None, "all"]])
-def test_a_cutoff_named_twice_is_refused(k):
-    """The message shows the list."""
-    with pytest.raises(ValueError, match=r"^k must not name a cutoff twice, got ") as info:
-        check_cutoffs(k)
-    assert str(info.value).endswith(f"got {k!r}.")
-
-
-def test_a_cutoff_named_twice_by_an_iterator_is_shown_all_the_same():
-    """It has been used up by then, which is no reason to show an empty list."""
-    with pytest.raises(ValueError, match=r"twice, got \[1, 1\]"):
-        check_cutoffs(iter([1, 1]))
-
-
-def test_one_wrong_cutoff_among_several_is_refused():
-    """By its own value."""
-    with pytest.raises(ValueError, match=r"^k must be a whole number .*, got 0\.$"):
-        check_cutoffs([1, 0])
+    assert sample_s().evaluate().k == (1, 3, 5, 10)
 
 
 @given(st.one_of(st.none(), st.integers(1, 2**53)))
 def test_the_spelling_of_a_cutoff_reads_back(k):
     """The spelling after the @ sign loses nothing."""
     assert unspelled(spelled(k)) == k
-
-
-def test_the_spelling_of_a_cutoff_is_what_is_typed():
-    """``ndcg@10``, ``mrr@all``."""
-    assert (spelled(10), spelled(None)) == ("10", "all")
-
-
-@pytest.mark.parametrize("text", ["", "0", "-1", "1.0", "１", "²", "All", "9" * 30])
-def test_a_misspelled_cutoff_is_refused(text):
-    """Digits of other scripts are not guessed at."""
-    with pytest.raises(ValueError, match=r"^k must be a whole number of at least 1"):
-        unspelled(text)
 
 
 @pytest.mark.parametrize(
@@ -762,28 +422,6 @@ def test_a_misspelled_cutoff_is_refused(text):
 def test_a_metric_at_a_cutoff_reads_back(text, expected):
     """The last @ separates."""
     assert parse_metric(text) == expected
-
-
-def test_every_spelling_of_a_result_reads_back():
-    """Keys and cutoffs."""
-    result = sample_s().evaluate([1, None])
-    expected = [(key, k) for k in (1, None) for key in result.averages(k)]
-    assert [parse_metric(text) for text in result.to_dict()] == expected
-
-
-@pytest.mark.parametrize("text", ["ndcg", "", "@10", None, 5])
-def test_a_metric_without_a_cutoff_is_refused(text):
-    """The message names the argument, shows how it is spelled, and what came."""
-    with pytest.raises(InvalidInput, match="spelled with its cutoff, such as 'ndcg@10'") as info:
-        parse_metric(text, "floors")
-    assert info.value.argument == "floors"
-
-
-@pytest.mark.parametrize("text", ["ndcg@", "ndcg@0", "ndcg@ten", "ndcg@1.0"])
-def test_a_metric_at_something_else_than_a_cutoff_is_refused(text):
-    """The message shows the whole spelling."""
-    with pytest.raises(ValueError, match=rf"^metric: '{text}': the cutoff must be a whole number"):
-        parse_metric(text)
 
 
 # --- grades ----------------------------------------------------------------------------------
@@ -806,13 +444,6 @@ def test_a_document_of_grade_0_is_not_relevant():
     assert evaluator.calculate_precision()["macro_precision"] == 0.5
     assert evaluator.calculate_recall()["macro_recall"] == 1.0
     assert evaluator.calculate_mrr() == {"mrr": 0.5}
-
-
-def test_a_wrong_grade_is_refused_by_the_constructor():
-    """With its position."""
-    actual = [["a", Document("b", metadata={"grade": -1})]]
-    with pytest.raises(ValueError, match=r"actual_docs\[0\]\[1\]: a grade must be .*, got -1"):
-        OfflineRetrievalEvaluator(actual, [["a"]], grade_key="grade")
 
 
 # --- explaining conventions ------------------------------------------------------------------
@@ -841,45 +472,31 @@ def test_conventions_are_explained_on_sample_s():
 
 
 def test_one_s_own_conventions_are_explained_beside_the_presets():
-    """In a column of their own."""
+    """In a column of their own, unless they are a preset."""
     table = sample_s(conventions=Conventions(precision_at="k")).explain_conventions(5)
     assert table.loc["macro_precision", "yours"] == pytest.approx(2 / 5, abs=1e-15)
     assert table.loc["macro_precision", "yours differs by"] == "precision_at=k"
-
-
-def test_a_preset_in_use_has_no_second_column():
-    """It is there already."""
     assert "yours" not in sample_s(conventions="krag").explain_conventions(5)
 
 
-def test_explaining_leaves_the_evaluator_as_it_was():
-    """Its own conventions stay."""
-    evaluator = sample_s(conventions="krag")
-    before = evaluator.evaluate().to_dict()
-    evaluator.explain_conventions(3)
-    assert evaluator.conventions == Conventions.krag()
-    assert evaluator.evaluate().to_dict() == before
-
-
-def test_a_field_that_matters_only_beside_another_is_named():
-    """At 2: a of [a] and a, b of [a, b], all found; by default every F1 is 1.
-
-    Under trec precision is 1/2 and 1, recall 1 and 1: the mean of F1 is (2/3 + 1)/2 = 5/6, where
-    the F1 of means would be 2 · 3/4 · 1 / (7/4) = 6/7. So both fields have a part in 5/6.
-    """
-    evaluator = OfflineRetrievalEvaluator([["a"], ["a", "b"]], [["a"], ["a", "b"]])
-    table = evaluator.explain_conventions(2)
-    assert table.loc["macro_f1", "default"] == 1.0
-    assert table.loc["macro_f1", "trec"] == pytest.approx(5 / 6, abs=1e-15)
-    differs_by = table.loc["macro_f1", "trec differs by"]
-    assert differs_by == "precision_at=k, macro_f1=mean_of_f1"
-
-
-def test_a_difference_of_rounding_is_no_disagreement():
-    """One query: the mean of one F1 is the F1 of its means, 2 · 2/3 · 1 / (5/3) = 4/5."""
-    table = OfflineRetrievalEvaluator([["a"]], [["a", "a", "x"]]).explain_conventions()
-    assert table.loc["macro_f1", "trec"] == pytest.approx(4 / 5, abs=1e-15)
-    assert table.loc["macro_f1", "trec differs by"] == ""
+@pytest.mark.parametrize(
+    ("actual", "predicted", "k", "values", "differs_by"),
+    [
+        # All found; by default every F1 is 1. Under trec precision is 1/2 and 1, recall 1 and 1:
+        # the mean of F1 is (2/3 + 1)/2 = 5/6, where the F1 of means would be 2 · 3/4 · 1 / (7/4)
+        # = 6/7. So both fields have a part in 5/6.
+        ([["a"], ["a", "b"]], [["a"], ["a", "b"]], 2, [1.0, 5 / 6],
+         "precision_at=k, macro_f1=mean_of_f1"),
+        # A difference of rounding is none: the mean of one F1 is the F1 of its means,
+        # 2 · 2/3 · 1 / (5/3) = 4/5.
+        ([["a"]], [["a", "a", "x"]], None, [4 / 5, 4 / 5], ""),
+    ],
+)  # fmt: skip
+def test_fields_are_named_that_matter_only_together(actual, predicted, k, values, differs_by):
+    """Macro F1, by default and under trec."""
+    row = OfflineRetrievalEvaluator(actual, predicted).explain_conventions(k).loc["macro_f1"]
+    assert row[["default", "trec"]].tolist() == pytest.approx(values, abs=1e-15)
+    assert row["trec differs by"] == differs_by
 
 
 @settings(max_examples=20, deadline=None)
@@ -899,13 +516,15 @@ def test_the_explanation_names_a_field_wherever_numbers_differ(drawn):
 
 
 def test_twins_with_other_conventions_are_new_evaluators():
-    """The first keeps its own; the twin of the twin has only the last."""
+    """The first keeps its own, whatever is explained; the twin of the twin has only the last."""
     evaluator = sample_s()
     krag = evaluator.with_conventions("krag")
+    before = krag.evaluate().to_dict()
+    krag.explain_conventions(3)
     assert evaluator.conventions == Conventions()
     assert krag.conventions == Conventions.krag()
     assert krag.with_conventions(Conventions.trec()).conventions == Conventions.trec()
-    assert replace(krag.conventions, ideal="ground_truth") == evaluator.conventions
+    assert krag.evaluate().to_dict() == before
 
 
 def test_an_evaluator_prints_as_what_it_holds():

@@ -14,8 +14,9 @@ import fuzz_targets
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from krag_eval import Conventions
+from krag_eval import Conventions, EvaluationResult
 from krag_eval.cli import main
+from krag_eval.results.saved import _checksum
 from krag_eval.scoring.metrics import METRICS
 
 bounded = settings(
@@ -66,30 +67,20 @@ def test_readers(kind, data):
     fuzz_targets.reader(kind, data)
 
 
-@bounded
-@given(texts)
-def test_conventions(text):
-    """Read back, or refused."""
-    fuzz_targets.conventions(text)
-
-
-@bounded
-@given(texts)
-def test_metric_names(text):
-    """One spelling, or refused."""
-    fuzz_targets.metric_name(text)
-
-
-@bounded
-@given(texts)
-def test_floors(text):
-    """Checked, or refused."""
-    fuzz_targets.floor(text)
-
-
-@pytest.mark.parametrize(
+every_text = pytest.mark.parametrize(
     "target", [fuzz_targets.conventions, fuzz_targets.metric_name, fuzz_targets.floor]
 )
+
+
+@every_text
+@bounded
+@given(text=texts)
+def test_texts(target, text):
+    """Read back, in the one spelling, checked, or refused."""
+    target(text)
+
+
+@every_text
 @pytest.mark.parametrize("text", ["x" * 10**6, "@" * 10**5, "mrr@" + "9" * 10**5, "a=" * 10**5])
 def test_refusals_of_long_texts_are_short(target, text):
     """A message shows the beginning of what came."""
@@ -106,14 +97,11 @@ def test_cutoffs(value):
 
 def places_in(content, path=()):
     """Return the way to every value in nested lists and dicts."""
-    found = [path] if path else []
+    if not isinstance(content, dict | list):
+        return [path]
     inner = content.items() if isinstance(content, dict) else enumerate(content)
-    for key, value in inner:
-        if isinstance(value, dict | list):
-            found += places_in(value, (*path, key))
-        else:
-            found.append((*path, key))
-    return found
+    found = [one for key, value in inner for one in places_in(value, (*path, key))]
+    return [path, *found] if path else found
 
 
 with folder() as made:
@@ -121,9 +109,8 @@ with folder() as made:
     IN_PARTS = fuzz_targets.saved_example_in_parts(made)
 
 
-@st.composite
 def tampered(draw, example):
-    """A saved result in which values were replaced, removed, repeated or moved."""
+    """Return a saved result in which values were replaced, removed, repeated or moved."""
     content, places = copy.deepcopy(example), places_in(example)
     for place in draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)):
         holder = content
@@ -136,7 +123,7 @@ def tampered(draw, example):
         if not isinstance(holder, dict | list):
             continue  # a text, since an earlier change: it cannot be changed in place
         change = draw(st.sampled_from(["replace", "remove", "repeat", "borrow"]))
-        if change == "remove" and isinstance(holder, dict | list):
+        if change == "remove":
             del holder[place[-1]]
         elif change == "repeat" and isinstance(value, list):
             holder[place[-1]] = value * 2
@@ -150,20 +137,13 @@ def tampered(draw, example):
     return content
 
 
+@pytest.mark.parametrize("example", [SAVED, IN_PARTS], ids=["whole", "rows beside it"])
 @bounded
-@given(tampered(SAVED))
-def test_saved_results_that_somebody_changed(content):
-    """Even where the checksum was made to fit: whole, or refused."""
+@given(data=st.data())
+def test_saved_results_that_somebody_changed(example, data):
+    """Even where the checksum was made to fit: whole, or refused; also without its rows."""
     with folder() as made:
-        fuzz_targets.saved_content(content, made)
-
-
-@bounded
-@given(tampered(IN_PARTS))
-def test_saved_results_in_parts_that_somebody_changed(content):
-    """The same for results whose rows are in a file beside them, here without that file."""
-    with folder() as made:
-        fuzz_targets.saved_content(content, made)
+        fuzz_targets.saved_content(tampered(data.draw, example), made)
 
 
 @bounded
@@ -193,20 +173,11 @@ def test_numbers_that_would_take_all_memory_are_refused(name, value, tmp_path):
     content = copy.deepcopy(SAVED)
     content["evidence"][name] = value
     content["evidence"] |= {"grade": None, "alternatives": None, "similarity": None}
+    del content["checksum"]
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(content | {"checksum": _checksum(content)}), "utf-8")
     with pytest.raises(ValueError, match="the saved result is damaged"):
-        refused(content, tmp_path)
-
-
-def refused(content, made):
-    """Read a tampered file, as the target does, and let its refusal through."""
-    from krag_eval import EvaluationResult
-    from krag_eval.results.saved import _checksum
-
-    content = {name: value for name, value in content.items() if name != "checksum"}
-    content["checksum"] = _checksum(content)
-    path = made / "saved.json"
-    path.write_text(json.dumps(content), "utf-8")
-    EvaluationResult.from_json(path)
+        EvaluationResult.from_json(path)
 
 
 COMMANDS = {

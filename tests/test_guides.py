@@ -16,9 +16,10 @@ from krag_eval.matching.tokenizers import TOKENIZER_NAMES
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = [DOCS / "own-matcher.md", DOCS / "ko" / "own-matcher.md"]
+each_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
 
 
-def shown(guide: Path, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
+def shown(guide, name, inputs):
     """Run the guide's code block that defines ``name``; return what it defined."""
     blocks = re.findall(
         r"^```python\n(.*?)^```", guide.read_text("utf-8"), re.DOTALL | re.MULTILINE
@@ -29,13 +30,13 @@ def shown(guide: Path, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
     return scope
 
 
-def pages(source: str, first: int, last: int) -> Document:
+def pages(source, first, last):
     metadata = {"source": source, "first_page": first, "last_page": last}
     return Document(f"{source} {first}-{last}", metadata=metadata)
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
-def test_page_range_matcher(guide: Path) -> None:
+@each_guide
+def test_page_range_matcher(guide):
     """A chunk that spans two of the four golden pages is half of them, and a match at 0.5."""
     inputs = {
         "actual": [[pages("a.pdf", 3, 6)]],
@@ -48,31 +49,24 @@ def test_page_range_matcher(guide: Path) -> None:
     assert evaluator.with_threshold(0.25).calculate_mrr() == {"mrr": 1 / 2}
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
-def test_codes_matcher(guide: Path) -> None:
-    """All codes of the ground truth must be in the chunk."""
-    matcher = shown(guide, "CodesMatcher", {})["CodesMatcher"]()
-    actual = [["Filters AB-1203 and AB-1204 fit the pump."]]
-    predicted = [["Filter AB-1203 fits.", "Order AB-1204 or AB-1203."]]
-    evaluator = OfflineRetrievalEvaluator(actual, predicted, matcher=matcher)
-    assert evaluator.calculate_mrr() == {"mrr": 1 / 2}
-
-
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
-def test_codes_matcher_joins_another(guide: Path) -> None:
-    """The passage with another code is covered well enough, and refused for its code."""
+@each_guide
+def test_codes_matcher(guide):
+    """All codes of the ground truth must be in the chunk, also where another matcher joins it."""
     codes = shown(guide, "CodesMatcher", {})["CodesMatcher"]()
     truth = "Each applicant may order up to one AB-1203 for a period of four weeks"
     changed = truth.replace("1203", "1204")
-    predicted = [[changed, truth]]
     # Without the figure 8 + 6 of 15 words stand in runs of at least five: 0.93.
     assert CoverageMatcher().similarity(truth, changed) == pytest.approx(14 / 15)
-    both = OfflineRetrievalEvaluator([[truth]], predicted, matcher=CoverageMatcher() & codes)
-    assert both.calculate_mrr() == {"mrr": 1 / 2}
+    for matcher, actual, predicted in (
+        (codes, "Filters AB-1203 and AB-1204 fit.", ["AB-1203 fits.", "Order AB-1204 or AB-1203."]),
+        (CoverageMatcher() & codes, truth, [changed, truth]),
+    ):
+        evaluator = OfflineRetrievalEvaluator([[actual]], [predicted], matcher=matcher)
+        assert evaluator.calculate_mrr() == {"mrr": 1 / 2}
 
 
 @pytest.mark.parametrize("folder", [DOCS, DOCS / "ko"], ids=["en", "ko"])
-def test_the_guides_name_every_matcher_and_tokenizer(folder: Path) -> None:
+def test_the_guides_name_every_matcher_and_tokenizer(folder):
     """So that readers can find every one."""
     text = "".join((folder / f"{page}.md").read_text("utf-8") for page in ("matchers", "texts"))
     assert [name for name in (*MATCHER_NAMES, *TOKENIZER_NAMES) if f'"{name}"' not in text] == []
@@ -88,7 +82,7 @@ def test_the_guides_name_every_matcher_and_tokenizer(folder: Path) -> None:
         ("performance", ["Several processes: `n_jobs`", "Long texts and many copies"]),
     ],
 )
-def test_sections_with_a_page_of_their_own_keep_their_place(page: str, headings: list[str]) -> None:
+def test_sections_with_a_page_of_their_own_keep_their_place(page, headings):
     """Links that people saved lead there, and on from there to the page."""
     sections = (DOCS / f"{page}.md").read_text("utf-8").split("\n## ")
     for heading in headings:
@@ -97,14 +91,14 @@ def test_sections_with_a_page_of_their_own_keep_their_place(page: str, headings:
 
 
 @pytest.mark.parametrize(("page", "language"), [("", "en"), ("ko", "ko")])
-def test_the_table_of_chunk_sizes_is_what_the_command_prints(page: str, language: str) -> None:
+def test_the_table_of_chunk_sizes_is_what_the_command_prints(page, language):
     """Every number, and which are in bold; ``python -m benchmarks.chunk_sizes --markdown``."""
     text = (DOCS / page / "chunk-sizes.md").read_text("utf-8")
     assert f"\n\n{chunk_sizes.markdown(language)}\n\n" in text
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
-def test_words_say_what_places_in_the_text_say(language: str) -> None:
+def test_words_say_what_places_in_the_text_say(language):
     """Token recall of each question, where chunks and excerpts have known places in a handbook."""
     agreed = chunk_sizes.agreement(language).values()
     assert len(agreed) == 6
@@ -112,7 +106,7 @@ def test_words_say_what_places_in_the_text_say(language: str) -> None:
     assert max(error for _, error in agreed) <= 0.015
 
 
-def test_the_table_of_changed_coverage_is_what_is_measured() -> None:
+def test_the_table_of_changed_coverage_is_what_is_measured():
     """Passage, chunk, similarity under the tokenizer of 0.1.0 and under the default."""
     page = (DOCS / "changed-numbers.md").read_text("utf-8")
     rows = re.findall(r"^\| (.+) \| `(.+)` \| (\d\.\d\d) \| (\d\.\d\d) \|$", page, re.MULTILINE)
@@ -127,6 +121,6 @@ def test_the_table_of_changed_coverage_is_what_is_measured() -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
-def test_a_readme_is_read_in_two_screens(name: str) -> None:
+def test_a_readme_is_read_in_two_screens(name):
     """Under 900 words, what is code included."""
     assert len(Path(__file__).parents[1].joinpath(name).read_text("utf-8").split()) < 900

@@ -21,6 +21,15 @@ evaluator = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]])
 evaluator.calculate_recall(k=1)
 evaluator.evaluate(k=[1, 2]).to_dict()
 """
+HELP = """
+import sys
+sys.argv = ["krag-eval", "--help"]
+from krag_eval.__main__ import main
+try:
+    main()
+except SystemExit:
+    sys.stdout.write("\\n")
+"""
 
 
 def loaded_by(code):
@@ -36,51 +45,30 @@ def loaded_by(code):
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def test_importing_the_package_loads_nothing_heavy():
-    """Not even numpy."""
-    loaded = loaded_by("import krag_eval")
-    assert "krag_eval" in loaded
-    assert not loaded & {*HEAVY, "numpy"}
-
-
-def test_help_loads_nothing_heavy():
-    """The list of commands is there before numpy would be."""
-    loaded = loaded_by("""
-import sys
-sys.argv = ["krag-eval", "--help"]
-from krag_eval.__main__ import main
-try:
-    main()
-except SystemExit:
-    sys.stdout.write("\\n")
-""")
-    assert "click" in loaded
-    assert not loaded & {*HEAVY, "numpy", "rich", "pyarrow", "jinja2"}
-
-
-def test_evaluating_plain_strings_loads_nothing_heavy():
-    """A user who brings no LangChain document and asks for no table does not wait for either."""
-    loaded = loaded_by(PLAIN_STRINGS)
-    assert "numpy" in loaded
-    assert not loaded & set(HEAVY)
-
-
 @pytest.mark.parametrize(
-    ("code", "package"),
+    ("code", "needed", "not_needed"),
     [
-        (PLAIN_STRINGS + "evaluator.evaluate(k=1).metrics", "pandas"),
-        ("from langchain_core.documents import Document", "langchain_core"),
+        ("import krag_eval", "krag_eval", {*HEAVY, "numpy"}),
+        # The list of commands is there before numpy would be.
+        (HELP, "click", {*HEAVY, "numpy", "rich", "pyarrow", "jinja2"}),
+        # Who brings no LangChain document and asks for no table does not wait for either.
+        (PLAIN_STRINGS, "numpy", HEAVY),
+        # A matcher that compares exactly does not load ROUGE.
+        (
+            "from krag_eval.matching.base import resolve_matcher; resolve_matcher('id')",
+            "numpy",
+            HEAVY,
+        ),
+        # What is heavy loads when asked for, so the above does look at what it says.
+        (PLAIN_STRINGS + "evaluator.evaluate(k=1).metrics", "pandas", ()),
+        ("from langchain_core.documents import Document", "langchain_core", ()),
     ],
 )
-def test_heavy_packages_load_when_asked_for(code, package):
-    """So the tests above do look at what they say."""
-    assert package in loaded_by(code)
-
-
-def test_a_matcher_loads_only_what_it_needs():
-    """Naming one that compares exactly does not load ROUGE."""
-    code = "from krag_eval.matching.base import resolve_matcher; resolve_matcher('id')"
-    assert not loaded_by(code) & set(HEAVY)
+def test_only_what_is_needed_loads(code, needed, not_needed):
+    """In a fresh process."""
+    loaded = loaded_by(code)
+    assert needed in loaded
+    assert not loaded & {*not_needed}
 
 
 def stubbed():
@@ -102,18 +90,14 @@ def test_every_public_name_resolves(name, home):
 
 
 def test_the_public_names_are_those_of_the_stub():
-    """And the version, each once."""
+    """And the version, each once; completion and a star import know what was not loaded yet."""
+    names = {}
+    exec("from krag_eval import *", names)  # the only place a star import can be written here
     assert sorted(krag_eval.__all__) == sorted([*stubbed(), "__version__"])
-
-
-def test_names_are_cached_after_the_first_use():
-    """The second look costs a dictionary."""
-    assert krag_eval.Conventions is vars(krag_eval)["Conventions"]
-
-
-def test_completion_shows_the_public_names():
-    """``dir`` knows what has not been loaded yet."""
     assert {*krag_eval.__all__} - {"__version__"} <= {*dir(krag_eval)}
+    assert set(krag_eval.__all__) <= set(names)
+    assert krag_eval.Conventions is vars(krag_eval)["Conventions"]  # the second look is a dict's
+    assert all(map(str.isdigit, krag_eval.__version__.split(".")[:2]))
 
 
 @pytest.mark.parametrize("room", ["compat", "datasets", "errors", "plotting", "report"])
@@ -134,18 +118,6 @@ def test_an_unknown_name_cannot_be_imported():
     """As from any module."""
     with pytest.raises(ImportError, match="cannot import name 'Evaluator' from 'krag_eval'"):
         from krag_eval import Evaluator  # noqa: F401  (importing it is the test)
-
-
-def test_everything_can_be_imported_at_once():
-    """A star import gives what is public."""
-    names = {}
-    exec("from krag_eval import *", names)  # the only place a star import can be written here
-    assert set(krag_eval.__all__) <= set(names)
-
-
-def test_the_version_is_a_version():
-    """Three numbers."""
-    assert len([int(part) for part in krag_eval.__version__.split(".")[:3]]) == 3
 
 
 def test_type_information_ships_with_the_package():

@@ -17,7 +17,7 @@ ONE = [["가"]]
 CP949 = "질문,정답\n언제,\"['가']\"\n".encode("cp949")
 
 
-def result(matcher: str = "text"):
+def result(matcher="text"):
     return Evaluator(ONE, ONE, matcher=matcher).evaluate(k=1)
 
 
@@ -45,7 +45,7 @@ CAUSES: list[Callable[[], object]] = [
 ]
 
 
-def said(cause: Callable[[], object]) -> list[str]:
+def said(cause):
     """Return what is raised and what is warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -57,9 +57,7 @@ def said(cause: Callable[[], object]) -> list[str]:
 
 
 @pytest.mark.parametrize(("shown", "cause"), list(zip(SHOWN, CAUSES, strict=True)))
-def test_messages_are_printed_as_the_page_shows_them(
-    shown: str, cause: Callable[[], object]
-) -> None:
+def test_messages_are_printed_as_the_page_shows_them(shown, cause):
     """Of which `…` stands for what depends on the data."""
     pattern = ".+".join(re.escape(part) for part in shown.removesuffix("…").split("…"))
     assert any(re.match(pattern, message, re.DOTALL) for message in said(cause)), said(cause)

@@ -14,27 +14,23 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.mark.parametrize("change", korean_spaces.HELD)
-def test_the_default_decides_right_whatever_happened_to_spaces(change: str) -> None:
+def test_the_default_decides_right_whatever_happened_to_spaces(change):
     """Right are the windows that hold four fifths of an excerpt by its place in the text."""
     assert korean_spaces.decided("coverage", change)["f1"] >= 0.95
 
 
-def test_another_number_is_often_another_passage() -> None:
+def test_another_number_is_often_another_passage():
     """Of a hundred passages with one digit changed at most 65 match; with numbers, 20."""
     assert korean_spaces.accepted(CoverageMatcher(), "one digit changed") <= 0.65
     assert korean_spaces.accepted(CoverageMatcher(numbers=True), "one digit changed") <= 0.2
 
 
 @pytest.mark.parametrize(("page", "language"), [("texts.md", "en"), ("ko/texts.md", "ko")])
-def test_the_tables_are_those_of_the_file(page: str, language: str) -> None:
+def test_the_tables_are_those_of_the_file(page, language):
+    """And the file says what the default does; the other matchers take longer."""
     found = json.loads(korean_spaces.FILE.read_text("utf-8"))
     text = (DOCS / page).read_text("utf-8")
     assert f"\n\n{korean_spaces.markdown(found, language)}\n\n" in text
-
-
-def test_the_file_says_what_the_default_does() -> None:
-    """Every line of it; the other matchers take longer."""
-    found = json.loads(korean_spaces.FILE.read_text("utf-8"))
     for change in korean_spaces.CHANGES:
         assert korean_spaces.decided("coverage", change) == found["decided"][change]["coverage"]
 
@@ -46,7 +42,7 @@ def test_the_file_says_what_the_default_does() -> None:
         "① 2024년 예산은 3억원이다. ② 2025년 예산은 5억원이다",
     ],
 )
-def test_lost_spaces_make_no_other_numbers(passage: str) -> None:
+def test_lost_spaces_make_no_other_numbers(passage):
     """Points of a date and circles around the numbers of paragraphs stay what they are."""
     chunk = "앞의 글. " + passage.replace(" ", "") + " 뒤의 글."
     assert CoverageMatcher(numbers=True).similarity(passage, chunk) == 1.0

@@ -7,7 +7,6 @@ same. ``docs/architecture.md`` shows the picture.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -51,7 +50,7 @@ BACK = {
 DOORS = {"", "__main__", "partitions"}
 
 
-def name_of(path: Path) -> str:
+def name_of(path):
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -62,7 +61,7 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 NAMED = {f"krag_eval.{name}": name for name in MODULES if name}
 
 
-def imported(module: str) -> Iterator[str]:
+def imported(module):
     """Yield the modules of the package that a module imports."""
     for node in ast.walk(ast.parse(MODULES[module].read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("krag_eval"):
@@ -83,25 +82,25 @@ ARROWS = {
 }
 
 
-def floor_of(module: str) -> int:
+def floor_of(module):
     room = module.partition(".")[0]
     found = [floor for floor, rooms in enumerate(FLOORS) if room in rooms]
     assert found, f"{module} is on no floor; place it on purpose"
     return found[0]
 
 
-def test_every_module_is_on_a_floor() -> None:
+def test_every_module_is_on_a_floor():
     """A new room is placed on purpose."""
     assert {floor_of(module) for module in MODULES.keys() - DOORS} == set(range(len(FLOORS)))
 
 
-def test_arrows_go_down_but_for_the_methods_of_convenience() -> None:
+def test_arrows_go_down_but_for_the_methods_of_convenience():
     """What lies below does not know what is made of it."""
     up = {(one, other) for one, other in ARROWS if floor_of(other) > floor_of(one)}
     assert up == CONVENIENCE
 
 
-def test_no_circle_of_modules_but_through_those_methods() -> None:
+def test_no_circle_of_modules_but_through_those_methods():
     """Without the methods of convenience, every module can be read after those it imports."""
     graph: dict[str, set[str]] = {module: set() for module in MODULES}
     for one, other in ARROWS - CONVENIENCE - BACK:

@@ -5,28 +5,13 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from typing import Any
 
 import pytest
 
-from krag_eval import KragEvalWarning, Matcher, OfflineRetrievalEvaluator, compare
-from krag_eval.errors import (
-    InvalidInput,
-    InvalidType,
-    boolean,
-    clipped,
-    muted,
-    number,
-    one_of,
-    text,
-    told_apart,
-    unknown,
-    warn,
-    whole,
-)
+from krag_eval import KragEvalWarning, Matcher, OfflineRetrievalEvaluator, compare, errors
 
 
-def test_a_warning_points_at_the_user_s_line() -> None:
+def test_a_warning_points_at_the_user_s_line():
     """Filters by module, and the line shown, are the caller's."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -34,7 +19,7 @@ def test_a_warning_points_at_the_user_s_line() -> None:
     assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_the_same_warning_is_shown_for_every_evaluator() -> None:
+def test_the_same_warning_is_shown_for_every_evaluator():
     """Python's default would show it for the first of a loop and hide a silent 0 for the rest."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -43,27 +28,27 @@ def test_the_same_warning_is_shown_for_every_evaluator() -> None:
     assert [warning.category for warning in caught] == [KragEvalWarning] * 3
 
 
-def test_muting_keeps_to_its_own_thread() -> None:
+def test_muting_keeps_to_its_own_thread():
     """Another thread's warnings are shown all the same, and ours again afterwards."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with muted():
-            warn("from here")
-            other = threading.Thread(target=warn, args=("from there",))
+        with errors.muted():
+            errors.warn("from here")
+            other = threading.Thread(target=errors.warn, args=("from there",))
             other.start()
             other.join()
-        warn("again from here")
+        errors.warn("again from here")
     assert [str(one.message) for one in caught] == ["from there", "again from here"]
 
 
-def test_an_unknown_name_far_from_all_gets_no_suggestion() -> None:
+def test_an_unknown_name_far_from_all_gets_no_suggestion():
     """A guess that helps nobody is left out."""
-    assert str(unknown("matcher", "zzz", ("text", "id"))) == (
+    assert str(errors.unknown("matcher", "zzz", ("text", "id"))) == (
         "matcher must be one of 'text', 'id', got 'zzz'."
     )
 
 
-def test_a_misspelled_metric_leads_to_both_of_its_averages() -> None:
+def test_a_misspelled_metric_leads_to_both_of_its_averages():
     """In capitals it is no name; of so many names, those that are like it are told."""
     rows = [[f"passage {i}"] for i in range(3)]
     result = OfflineRetrievalEvaluator(rows, rows).evaluate(3)
@@ -74,7 +59,7 @@ def test_a_misspelled_metric_leads_to_both_of_its_averages() -> None:
         compare({"a": result, "b": result}, metric="Recall@3")
 
 
-def test_an_allowed_name_is_listed_once() -> None:
+def test_an_allowed_name_is_listed_once():
     """A metric may be named by its column and by its key, which are often the same."""
     with pytest.raises(ValueError, match="must be one of") as caught:
         OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(3, metrics=["nope"])
@@ -96,12 +81,12 @@ def test_an_allowed_name_is_listed_once() -> None:
         (0.3, 0.3, ".4f", ("0.3000", "0.3")),
     ],
 )
-def test_a_number_is_written_on_its_side_of_a_bound(value, bound, form, written) -> None:
+def test_a_number_is_written_on_its_side_of_a_bound(value, bound, form, written):
     """With as few digits as do it."""
-    assert told_apart(value, bound, form) == written
+    assert errors.told_apart(value, bound, form) == written
 
 
-def test_a_similarity_just_below_the_threshold_does_not_look_like_it() -> None:
+def test_a_similarity_just_below_the_threshold_does_not_look_like_it():
     """0.1 + 0.2 is a little more than 0.3, in the warning and in the explanation."""
     matcher = Matcher.from_function(lambda actual, predicted: 0.3, name="near")
     evaluator = OfflineRetrievalEvaluator([["a"]], [["b"]], matcher, threshold=0.1 + 0.2)
@@ -112,24 +97,24 @@ def test_a_similarity_just_below_the_threshold_does_not_look_like_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "right", "wrong_value", "wrong_type"),
+    ("check", "allowed", "right", "wrong_value", "wrong_type"),
     [
-        (lambda value: whole("a", value, 1, 9), (1, 9), (0, 10), (True, 1.0, "1", None)),
-        (lambda value: number("a", value, 0, 1), (0, 0.5, 1), (-0.1, 2, math.nan), (True, "1", 1j)),
-        (lambda value: number("a", value, 0), (0, 1e300), (-1, math.inf), (None, [1])),
-        (lambda value: one_of("a", value, ("x", "y")), ("x", "y"), ("X", ""), (None, 1, ["x"])),
-        (lambda value: boolean("a", value), (True, False), (), ("no", 1, None)),
-        (lambda value: text("a", value), ("x", " "), ("",), (None, 1, b"x")),
+        (errors.whole, (1, 9), (1, 9), (0, 10), (True, 1.0, "1", None)),
+        (errors.number, (0, 1), (0, 0.5, 1), (-0.1, 2, math.nan), (True, "1", 1j)),
+        (errors.number, (0,), (0, 1e300), (-1, math.inf), (None, [1])),
+        (errors.one_of, (("x", "y"),), ("x", "y"), ("X", ""), (None, 1, ["x"])),
+        (errors.boolean, (), (True, False), (), ("no", 1, None)),
+        (errors.text, (), ("x", " "), ("",), (None, 1, b"x")),
     ],
 )
 def test_a_wrong_type_and_a_wrong_value_are_told_apart(
-    check: Any, right: tuple[Any, ...], wrong_value: tuple[Any, ...], wrong_type: tuple[Any, ...]
-) -> None:
+    check, allowed, right, wrong_value, wrong_type
+):
     """Whatever the condition; the error names the argument and what came."""
-    assert tuple(map(check, right)) == right
-    for values, kind in ((wrong_value, InvalidInput), (wrong_type, InvalidType)):
+    assert tuple(check("a", value, *allowed) for value in right) == right
+    for values, kind in ((wrong_value, errors.InvalidInput), (wrong_type, errors.InvalidType)):
         for value in values:
             with pytest.raises(kind) as info:
-                check(value)
+                check("a", value, *allowed)
             assert info.value.argument == "a"
-            assert clipped(value) in str(info.value) or "empty text" in str(info.value)
+            assert errors.clipped(value) in str(info.value) or "empty text" in str(info.value)

@@ -71,10 +71,9 @@ def assert_same(first, second):
         assert all(map(same, first[name], second[name])), (name, first[name], second[name])
 
 
-def assert_no_worse(before, after):
-    """Check that no metric of a single query got worse: shares do not fall, ranks do not rise."""
-    for name in ALL:
-        (old,), (new,) = before[name], after[name]
+def assert_no_worse(before, after, k):
+    """Check that no metric of a query got worse: shares do not fall, ranks do not rise."""
+    for name, (old, new) in all_values([before, after], k).items():
         if name in RANKS:
             assert math.isnan(old) or new <= old, name
         else:
@@ -86,19 +85,10 @@ def same(first, second):
     return first == second or (math.isnan(first) and math.isnan(second))
 
 
-def test_every_registered_metric_is_in_exactly_one_group():
+def test_every_registered_metric_is_in_exactly_one_group_and_has_a_plain_definition():
     """A metric that declares no range, or another one, would escape the laws."""
-    assert set(ALL) == SHARES | RANKS
+    assert set(ALL) == SHARES | RANKS == set(reference.METRICS)
     assert GROWING_WITH_K <= SHARES
-
-
-def test_every_registered_metric_has_a_plain_definition():
-    """Nothing is registered that the reference implementation does not check."""
-    assert set(reference.METRICS) == set(ALL)
-
-
-def test_metrics_are_registered_under_their_own_names():
-    """The registry's key is the metric's name, and no two means share a key."""
     assert [metric.name for metric in METRICS.values()] == list(METRICS)
     assert len({metric.key for metric in METRICS.values()}) == len(METRICS)
 
@@ -243,20 +233,10 @@ def test_1_is_reached_when_documents_cover_several_items(query, k):
 
 
 @every_share
-def test_nothing_relevant_is_worth_0(name):
-    """Documents came back, and none matches: 0."""
+def test_nothing_relevant_retrieved_or_wanted_is_worth_0(name):
+    """Not undefined; whether it counts is decided by whoever averages."""
     assert values(name, [Query([Item({}), Item({1: 0.3})], 3)]) == [0.0]
-
-
-@every_share
-def test_nothing_retrieved_is_worth_0(name):
-    """No document came back: 0, not undefined."""
     assert values(name, [Query([Item({})], 0)], 5) == [0.0]
-
-
-@every_share
-def test_no_ground_truth_is_worth_0(name):
-    """Without items a metric is 0; whether it counts is decided by whoever averages."""
     assert values(name, [Query([], 3), Query([], 0)]) == [0.0, 0.0]
 
 
@@ -296,8 +276,7 @@ def test_exchanging_a_relevant_document_with_an_irrelevant_one_above_never_lower
     better = list(grades)
     better[above], better[below] = better[below], better[above]
     for k in (1, 2, 3, 5, None):
-        before = all_values([ranking(grades, missed)], k)
-        assert_no_worse(before, all_values([ranking(better, missed)], k))
+        assert_no_worse(ranking(grades, missed), ranking(better, missed), k)
 
 
 @some_examples
@@ -312,8 +291,7 @@ def test_pulling_a_relevant_document_up_never_lowers(drawn, data):
     pulled = data.draw(st.sampled_from(below))
     better = [*grades[:above], grades[pulled], *grades[above:pulled], *grades[pulled + 1 :]]
     for k in (1, 2, 3, 5, None):
-        before = all_values([ranking(grades, missed)], k)
-        assert_no_worse(before, all_values([ranking(better, missed)], k))
+        assert_no_worse(ranking(grades, missed), ranking(better, missed), k)
 
 
 # --- documents that cover several items ------------------------------------------------------
@@ -356,6 +334,8 @@ D = [1.0, 1 / math.log2(3), 0.5, 1 / math.log2(5), 1 / math.log2(6)]
         (([1.0, 2.0], [3.0]), 0, None, (3 + 7 * D[1] + D[2]) / (7 + 3 * D[1] + D[2])),
         # Within 1 the 3 is not found, so the 1 is at place 2.
         (([1.0, 2.0], [3.0]), 0, 1, (3 + D[1]) / 7),
+        # A grade of 0.5 gains 2**0.5 - 1; at rank 2, after an item of grade 1 that is missing.
+        ((0, [0.5]), 1, None, (2**0.5 - 1) * D[1] / (1 + (2**0.5 - 1) * D[1])),
     ],
 )  # fmt: skip
 def test_items_of_one_document_queue_for_places(documents, missed, k, expected):
@@ -364,21 +344,28 @@ def test_items_of_one_document_queue_for_places(documents, missed, k, expected):
     assert found == pytest.approx([expected], abs=1e-12)
 
 
-def test_other_conventions_keep_ranks():
-    """Items found together gain together where the ideal is made of what was retrieved."""
-    query = listing(1, 1, 3)
-    old = (1 + D[1] + 3 * D[2]) / (3 + D[1] + D[2])  # the numbers of 0.1.0
-    for ideal in ("retrieved", "alternatives"):
-        conventions = Conventions(ideal=ideal)
-        assert values("ndcg", [query], None, conventions) == pytest.approx([old], abs=1e-12)
-
-
-def test_by_similarity_an_item_gains_by_its_own():
-    """Items of .5 and 1 at rank 1, one of .8 at rank 2: at the places 3, 1 and 2; ideal of 1s."""
-    query = Query([Item({1: 0.5}), Item({1: 1.0}), Item({2: 0.8})], 2)
-    conventions = Conventions(graded_by="similarity", gain="linear")
-    expected = (1 + 0.8 * D[1] + 0.5 * D[2]) / sum(D[:3])
-    assert values("ndcg", [query], None, conventions) == pytest.approx([expected], abs=1e-12)
+@pytest.mark.parametrize(
+    ("query", "conventions", "expected"),
+    [
+        # Items found together gain together where the ideal is made of what was retrieved: the
+        # numbers of 0.1.0.
+        (listing(1, 1, 3), "ideal=retrieved", (1 + D[1] + 3 * D[2]) / (3 + D[1] + D[2])),
+        (listing(1, 1, 3), "ideal=alternatives", (1 + D[1] + 3 * D[2]) / (3 + D[1] + D[2])),
+        # Items of .5 and 1 at rank 1, one of .8 at rank 2: at the places 3, 1 and 2; ideal of 1s.
+        (
+            Query([Item({1: 0.5}), Item({1: 1.0}), Item({2: 0.8})], 2),
+            "graded_by=similarity,gain=linear",
+            (1 + 0.8 * D[1] + 0.5 * D[2]) / sum(D[:3]),
+        ),
+        # Grades that differ in their last digits, not quite in order: the two sums round apart.
+        (listing([0.1], [0.10000000000000003], [0.10000000000000002]), "gain=linear", 1.0),
+    ],
+)
+def test_ndcg_under_other_conventions(query, conventions, expected):
+    """Worked out by hand; rounding lifts nothing above 1."""
+    (found,) = values("ndcg", [query], None, Conventions.parse(conventions))
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert found <= 1.0
 
 
 @many_examples
@@ -388,13 +375,11 @@ def test_finding_an_item_earlier_never_lowers_ndcg(query, linear, data):
     assume(query.n_retrieved)
     number = data.draw(st.integers(0, len(query.items) - 1))
     rank = data.draw(st.integers(1, query.n_retrieved))
-    item = query.items[number]
     items = list(query.items)
-    items[number] = replace(item, similarity={**item.similarity, rank: 1.0})
+    items[number] = replace(items[number], similarity={**items[number].similarity, rank: 1.0})
     conventions = Conventions(gain="linear" if linear else "exponential")
     for k in (1, 2, 3, 5, None):
-        before = values("ndcg", [query], k, conventions)[0]
-        after = values("ndcg", [replace(query, items=items)], k, conventions)[0]
+        before, after = values("ndcg", [query, replace(query, items=items)], k, conventions)
         assert after >= before - 1e-12, k
 
 
@@ -430,10 +415,10 @@ def test_a_cutoff_beyond_the_list_changes_nothing(queries, k):
 @given(queries=lists_of_queries)
 def test_recall_and_hit_rate_never_fall_as_k_grows(queries):
     """What is found within k is found within k + 1."""
-    for k in range(1, 8):
-        smaller, larger = all_values(queries, k), all_values(queries, k + 1)
-        for name in GROWING_WITH_K:
-            assert all(map(float.__le__, smaller[name], larger[name])), (name, k)
+    relevance = relevance_of(queries)
+    for name in GROWING_WITH_K:
+        at = [ALL[name].values(relevance, k, DEFAULT) for k in range(1, 9)]
+        assert all((fewer <= more).all() for fewer, more in itertools.pairwise(at)), name
 
 
 # --- queries are independent -----------------------------------------------------------------
@@ -470,13 +455,6 @@ def test_computing_changes_nothing_for_the_next_one(name):
 # --- the threshold ---------------------------------------------------------------------------
 
 
-def test_a_similarity_at_the_threshold_is_a_match():
-    """0.5 at a threshold of 0.5 is a match, the next float below is not."""
-    below = math.nextafter(0.5, 0)
-    queries = [Query([Item({1: 0.5})], 1), Query([Item({1: below})], 1)]
-    assert values("recall", queries) == [1.0, 0.0]
-
-
 @some_examples
 @given(queries=lists_of_queries)
 def test_a_lower_threshold_never_uncovers_an_item(queries):
@@ -492,14 +470,6 @@ def test_a_lower_threshold_never_uncovers_an_item(queries):
 # --- grades ----------------------------------------------------------------------------------
 
 
-def test_an_item_of_grade_0_is_no_ground_truth():
-    """It counts neither as an item nor as found: one of one item is covered, at rank 2."""
-    query = Query([Item({1: 1.0}, grade=0.0), Item({2: 1.0}, grade=2.0)], 2)
-    assert values("recall", [query]) == [1.0]
-    assert values("precision", [query]) == [0.5]
-    assert values("rank", [query]) == [2.0]
-
-
 def test_grades_matter_to_ndcg_alone():
     """Grades 3 and 1 at ranks 2 and 1: everything but nDCG is as with grades of 1."""
     graded = Query([Item({2: 1.0}, 3.0), Item({1: 1.0}, 1.0)], 3)
@@ -510,39 +480,6 @@ def test_grades_matter_to_ndcg_alone():
     expected = (1 + 7 / math.log2(3)) / (7 + 1 / math.log2(3))
     assert values("ndcg", [graded]) == pytest.approx([expected], abs=1e-12)
     assert values("ndcg", [plain]) == [1.0]
-
-
-def test_fractional_grades_are_kept():
-    """A grade of 0.5 gains 2**0.5 - 1; at rank 2, after an item of grade 1 that is missing."""
-    query = Query([Item({2: 1.0}, 0.5), Item({}, 1.0)], 2)
-    half = 2**0.5 - 1
-    expected = (half / math.log2(3)) / (1 + half / math.log2(3))
-    assert values("ndcg", [query]) == pytest.approx([expected], abs=1e-12)
-
-
-def test_rounding_lifts_nothing_above_1():
-    """Grades that differ in their last digits, not quite in order: the two sums round apart."""
-    grades = (0.1, 0.10000000000000003, 0.10000000000000002)
-    query = Query([Item({rank: 1.0}, grade) for rank, grade in enumerate(grades, 1)], 3)
-    assert values("ndcg", [query], None, Conventions(gain="linear")) == [1.0]
-
-
-@pytest.mark.parametrize(("gain", "largest"), [("exponential", 1000.0), ("linear", 2.0**1000)])
-def test_gains_that_cannot_be_added_up_are_refused(gain, largest):
-    """Beyond 2**1000 sums leave the range of floats; the message says what came and is allowed."""
-    above = math.nextafter(largest, math.inf)
-    queries = [Query([Item({1: 1.0}, above), Item({1: 1.0}, 1.0)], 1)]
-    with pytest.raises(ValueError, match="grades must be at most") as caught:
-        values("ndcg", queries, None, Conventions(gain=gain))
-    assert gain in str(caught.value)
-
-
-def test_an_exponential_gain_that_is_too_large_may_be_linear():
-    """A grade of 1001, which the message of the exponential gain says to take as it is."""
-    queries = [Query([Item({1: 1.0}, 1001.0)], 1)]
-    with pytest.raises(ValueError, match='conventions="gain=linear"'):
-        values("ndcg", queries)
-    assert values("ndcg", queries, None, Conventions(gain="linear")) == [1.0]
 
 
 @pytest.mark.parametrize(("gain", "largest"), [("exponential", 1000.0), ("linear", 2.0**1000)])

@@ -55,43 +55,42 @@ def assert_agree(ours, theirs, measure):
 
 def evaluated(qrels, ranked, **options):
     """Return the result over ids at all cutoffs."""
-    evaluator = OfflineRetrievalEvaluator(
-        [list(relevant) for relevant in qrels.values()],
-        list(ranked.values()),
-        matcher="id",
-        queries=list(qrels),
-        **options,
+    actual = [
+        [{"page_content": "", "id": d, "metadata": {"rel": g}} for d, g in grades.items()]
+        for grades in qrels.values()
+    ]
+    options = {"matcher": "id", "queries": list(qrels), **options}
+    return OfflineRetrievalEvaluator(actual, list(ranked.values()), **options).evaluate(
+        [*CUTOFFS, None]
     )
-    return evaluator.evaluate([*CUTOFFS, None])
+
+
+AT_K = {
+    "recall": "recall", "average_precision": "map_cut", "ndcg": "ndcg_cut", "hit_rate": "success",
+}  # fmt: skip
+OF_ALL = {
+    "reciprocal_rank": "recip_rank", "average_precision": "map", "ndcg": "ndcg",
+    "recall": "set_recall", "precision": "set_P", "f1": "set_F",
+}  # fmt: skip
 
 
 @SEEDS
-def test_metrics_without_a_dispute_agree_by_default(seed):
-    """Recall, reciprocal rank, average precision, nDCG (binary) and success, per query."""
+@pytest.mark.parametrize("conventions", ["default", "trec"])
+def test_metrics_per_query_agree(seed, conventions):
+    """By default all but precision at k, where a list of three documents is divided by 10 at 10.
+
+    Without a cutoff, all that came back is what both divide by.
+    """
     qrels, ranked = random_run(seed)
+    assert min(map(len, ranked.values())) < 3
     theirs = by_trec_eval(qrels, ranked)
-    result = evaluated(qrels, ranked, matching_criteria="partial")
-    table = result.per_query(None)
-    assert_agree(table["reciprocal_rank"].to_dict(), theirs, "recip_rank")
-    assert_agree(table["average_precision"].to_dict(), theirs, "map")
-    assert_agree(table["ndcg"].to_dict(), theirs, "ndcg")
-    assert_agree(table["recall"].to_dict(), theirs, "set_recall")
+    result = evaluated(qrels, ranked, matching_criteria="partial", conventions=conventions)
+    for column, measure in OF_ALL.items():
+        assert_agree(result.per_query(None)[column].to_dict(), theirs, measure)
+    at_k = AT_K if conventions == "default" else {**AT_K, "precision": "P"}
     for k in CUTOFFS:
-        table = result.per_query(k)
-        assert_agree(table["recall"].to_dict(), theirs, f"recall_{k}")
-        assert_agree(table["average_precision"].to_dict(), theirs, f"map_cut_{k}")
-        assert_agree(table["ndcg"].to_dict(), theirs, f"ndcg_cut_{k}")
-        assert_agree(table["hit_rate"].to_dict(), theirs, f"success_{k}")
-
-
-@SEEDS
-def test_precision_without_a_cutoff_agrees_by_default(seed):
-    """All that came back is what both divide by."""
-    qrels, ranked = random_run(seed)
-    table = evaluated(qrels, ranked).per_query(None)
-    theirs = by_trec_eval(qrels, ranked)
-    assert_agree(table["precision"].to_dict(), theirs, "set_P")
-    assert_agree(table["f1"].to_dict(), theirs, "set_F")
+        for column, measure in at_k.items():
+            assert_agree(result.per_query(k)[column].to_dict(), theirs, f"{measure}_{k}")
 
 
 @SEEDS
@@ -104,17 +103,6 @@ def test_precision_agrees_by_default_where_lists_are_long_enough(seed):
         long = {query for query, documents in ranked.items() if len(documents) >= k}
         ours = {q: p for q, p in result.per_query(k)["precision"].items() if q in long}
         assert_agree(ours, {query: theirs[query] for query in long}, f"P_{k}")
-
-
-@SEEDS
-def test_precision_agrees_under_trec_conventions_for_shorter_lists_too(seed):
-    """A list of three documents is divided by 10 at 10."""
-    qrels, ranked = random_run(seed)
-    assert min(map(len, ranked.values())) < 3
-    theirs = by_trec_eval(qrels, ranked)
-    result = evaluated(qrels, ranked, conventions=Conventions.trec())
-    for k in CUTOFFS:
-        assert_agree(result.per_query(k)["precision"].to_dict(), theirs, f"P_{k}")
 
 
 @SEEDS
@@ -142,67 +130,31 @@ def test_graded_ndcg_agrees_with_linear_gain(seed):
     qrels = {query: grades for query, grades in qrels.items() if any(grades.values())}
     ranked = {query: ranked[query] for query in qrels}
     theirs = by_trec_eval(qrels, ranked)
-    relevance = relevance_of(
-        [
-            Query(
-                [
-                    Item(
-                        {ranked[query].index(d) + 1: 1.0} if d in ranked[query] else {},
-                        float(grade),
-                    )
-                    for d, grade in grades.items()
-                ],
-                len(ranked[query]),
-            )
-            for query, grades in qrels.items()
+    items = {
+        query: [
+            Item({ranked[query].index(d) + 1: 1.0} if d in ranked[query] else {}, float(grade))
+            for d, grade in grades.items()
         ]
-    )
-
-    def ours(name, k):
-        values = METRICS[name].compute(relevance, k, Conventions.trec()).tolist()
-        return dict(zip(qrels, values, strict=True))
-
-    assert_agree(ours("ndcg", None), theirs, "ndcg")
-    assert_agree(ours("average_precision", None), theirs, "map")
-    assert_agree(ours("reciprocal_rank", None), theirs, "recip_rank")
-    for k in CUTOFFS:
-        assert_agree(ours("ndcg", k), theirs, f"ndcg_cut_{k}")
-        assert_agree(ours("precision", k), theirs, f"P_{k}")
-        assert_agree(ours("recall", k), theirs, f"recall_{k}")
+        for query, grades in qrels.items()
+    }
+    relevance = relevance_of([Query(one, len(ranked[query])) for query, one in items.items()])
+    measures = {
+        (column, None): OF_ALL[column]
+        for column in ("ndcg", "average_precision", "reciprocal_rank")
+    }
+    for column, measure in (("ndcg", "ndcg_cut"), ("precision", "P"), ("recall", "recall")):
+        measures |= {(column, k): f"{measure}_{k}" for k in CUTOFFS}
+    for (column, k), measure in measures.items():
+        values = METRICS[column].compute(relevance, k, Conventions.trec()).tolist()
+        assert_agree(dict(zip(qrels, values, strict=True)), theirs, measure)
 
 
 def test_graded_ndcg_agrees_from_metadata():
-    """The same grades, read by ``grade_key`` from documents."""
+    """The same grades, read by ``grade_key`` from documents; by default, gain is another."""
     qrels, ranked = random_run(7, grades=(1, 2, 3))
     theirs = by_trec_eval(qrels, ranked)
-    result = OfflineRetrievalEvaluator(
-        [
-            [{"page_content": "", "id": d, "metadata": {"rel": g}} for d, g in grades.items()]
-            for grades in qrels.values()
-        ],
-        list(ranked.values()),
-        matcher="id",
-        queries=list(qrels),
-        conventions="trec",
-        grade_key="rel",
-    ).evaluate([5, None])
+    result = evaluated(qrels, ranked, conventions="trec", grade_key="rel")
     assert_agree(result.per_query(5)["ndcg"].to_dict(), theirs, "ndcg_cut_5")
     assert_agree(result.per_query(None)["ndcg"].to_dict(), theirs, "ndcg")
-
-
-def test_exponential_gain_is_not_trec_eval_s():
-    """So agreement above is not by accident: the default differs on graded lists."""
-    qrels, ranked = random_run(0, grades=(1, 2, 3))
-    theirs = by_trec_eval(qrels, ranked)
-    result = OfflineRetrievalEvaluator(
-        [
-            [{"page_content": "", "id": d, "metadata": {"rel": g}} for d, g in grades.items()]
-            for grades in qrels.values()
-        ],
-        list(ranked.values()),
-        matcher="id",
-        queries=list(qrels),
-        grade_key="rel",
-    ).evaluate(None)
-    ours = result.per_query()["ndcg"]
+    ours = evaluated(qrels, ranked, grade_key="rel").per_query(None)["ndcg"]
     assert max(abs(ours[query] - values["ndcg"]) for query, values in theirs.items()) > 0.01

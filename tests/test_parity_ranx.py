@@ -15,7 +15,7 @@ import sys
 
 import pytest
 
-from krag_eval.datasets import Dataset, read_trec
+from krag_eval.datasets import read_trec
 
 K = 5
 #: ranx's metric -> our column and cutoff, under the conventions of trec_eval, which ranx shares.
@@ -32,8 +32,6 @@ METRICS = {
 }
 GRADES = {"binary": (1,), "graded": (1, 2, 3)}
 
-Judgements = dict[str, dict[str, int]]
-Scores = dict[str, dict[str, float]]
 
 PROGRAM = """
 import json, sys
@@ -50,7 +48,7 @@ json.dump(found, sys.stdout)
 """
 
 
-def judged_and_retrieved(grades: tuple[int, ...]) -> tuple[Judgements, Dataset]:
+def judged_and_retrieved(grades):
     """Return positive judgements of 40 topics, and a run with many ties read over them."""
     source = random.Random(len(grades))
     corpus = [f"d{number}" for number in range(30)]
@@ -63,46 +61,43 @@ def judged_and_retrieved(grades: tuple[int, ...]) -> tuple[Judgements, Dataset]:
     return judged, read_trec(judged, retrieved)
 
 
-def as_distinct_scores(dataset: Dataset) -> Scores:
-    """Return scores that fall with the rank."""
-    return {
-        str(topic): {str(document): 1.0 / rank for rank, document in enumerate(documents, 1)}
-        for topic, documents in zip(dataset.queries, dataset.predicted, strict=True)
-    }
-
-
 @pytest.fixture(scope="module")
-def cases() -> dict[str, tuple[Judgements, Dataset]]:
+def cases():
     """Return binary and graded judgements, each with a run."""
     return {name: judged_and_retrieved(grades) for name, grades in GRADES.items()}
 
 
 @pytest.fixture(scope="module")
-def theirs(cases: dict[str, tuple[Judgements, Dataset]]) -> dict[str, dict[str, Scores]]:
+def theirs(cases):
     """Return ranx's values by case, metric and topic."""
     question = {
-        name: (judged, as_distinct_scores(dataset)) for name, (judged, dataset) in cases.items()
+        name: (
+            judged,
+            {
+                str(topic): {str(one): 1.0 / rank for rank, one in enumerate(documents, 1)}
+                for topic, documents in zip(dataset.queries, dataset.predicted, strict=True)
+            },
+        )
+        for name, (judged, dataset) in cases.items()
     }
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM, *METRICS],
-        input=json.dumps(question),
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+    return json.loads(
+        subprocess.check_output(
+            [sys.executable, "-W", "ignore", "-c", PROGRAM, *METRICS],
+            input=json.dumps(question),
+            env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+            text=True,
+        )
     )
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
 
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("name", GRADES)
 def test_agreement_per_topic(
-    cases: dict[str, tuple[Judgements, Dataset]],
-    theirs: dict[str, dict[str, Scores]],
-    name: str,
-    metric: str,
-) -> None:
+    cases,
+    theirs,
+    name,
+    metric,
+):
     """Precision, recall, success, MAP, MRR, nDCG (linear gain) and F1, with and without cutoff."""
     column, k = METRICS[metric]
     result = cases[name][1].evaluator().evaluate([k])

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import math
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -27,7 +24,6 @@ from krag_eval import (
     evaluate_retriever,
 )
 from krag_eval.distributed.worker import PARTIAL, Fields, Task, unpacked
-from krag_eval.errors import Refusal
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.scoring.cutoffs import unspelled
@@ -41,108 +37,95 @@ pytestmark = [
 ]
 
 
-def letters(text: str) -> int:
+def letters(text):
     """Measure a text as a function of one's own."""
     return sum(map(str.isalpha, text))
 
 
-# Those that ask what was looked at or for aspects have tests of their own.
 METRIC_NAMES = [
     *(name for name, one in METRICS.items() if not (one.needs_judged or one.needs_aspects)),
     "rbp(p=0.5)",
 ]
-WITHIN: dict[str, Any] = {"k": [1, 3, None, "9w"], "budget": [4, 25], "length": letters}
-OPTIONS: dict[str, Any] = {
+ASKED = {"k": [1, 3, None, "9w"], "budget": [4, 25], "length": letters, "metrics": METRIC_NAMES}
+OPTIONS = {
     "matcher": CoverageMatcher(0.6, 2, "whitespace", union=True),
     "no_ground_truth": "skip",
     "grade_key": "grade",
 }
 
 
-def lines() -> list[dict[str, Any]]:
+def lines():
     """Return queries with alternatives, grades, repeats, short and blank texts, empty lists."""
 
-    def document(text: list[str], grade: float) -> dict[str, Any]:
+    def document(text, grade):
         return {"page_content": " ".join(text), "metadata": {"grade": grade}}
 
-    made: list[dict[str, Any]] = []
-    for query in (query for seed in range(12) for query in random_case(seed).queries):
-        actual = [
-            {"any_of": [document(text, grade) for text in item]}
-            for item, grade in zip(query.items, query.grades, strict=True)
-        ]
-        predicted = [" ".join(document) for document in query.documents]
-        made.append({"question": f"Q{len(made)}", "actual": actual, "predicted": predicted})
-    return made
+    queries = [query for seed in range(12) for query in random_case(seed).queries]
+    return [
+        {
+            "question": f"Q{number}",
+            "actual": [
+                {"any_of": [document(text, grade) for text in item]}
+                for item, grade in zip(query.items, query.grades, strict=True)
+            ],
+            "predicted": [" ".join(document) for document in query.documents],
+        }
+        for number, query in enumerate(queries)
+    ]
 
 
 LINES = lines()
+QUESTIONS = [line["question"] for line in LINES]
+ACTUAL = [[AnyOf(item["any_of"]) for item in line["actual"]] for line in LINES]
+PREDICTED = [line["predicted"] for line in LINES]
+ANSWERS = dict(zip(QUESTIONS, PREDICTED, strict=True))
 
 
-def items(line: dict[str, Any]) -> list[Any]:
-    """Return the ground truth as an evaluator takes it."""
-    return [AnyOf(item["any_of"]) for item in line["actual"]]
-
-
-def evaluator(**options: Any) -> OfflineRetrievalEvaluator:
+def evaluator(**options):
     """Return the evaluator of all queries in memory."""
-    return OfflineRetrievalEvaluator(
-        [items(line) for line in LINES],
-        [line["predicted"] for line in LINES],
-        queries=[line["question"] for line in LINES],
-        **{**OPTIONS, **options},
-    )
+    options = {"queries": QUESTIONS, **OPTIONS, **options}
+    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, **options)
 
 
 @pytest.fixture(scope="module")
-def expected() -> EvaluationResult:
+def expected():
     """Return the result in memory, in one process."""
-    return evaluator().evaluate(**WITHIN, metrics=METRIC_NAMES)
+    return evaluator().evaluate(**ASKED)
 
 
-def test_the_sample_has_all_there_is_to_it(expected: EvaluationResult) -> None:
+def test_the_sample_has_all_there_is_to_it(expected):
     """What the definition makes of such queries is compared in test_pieces.py."""
-    whole = expected.tables[None]
-    assert sum(not line["predicted"] for line in LINES) > 0
-    assert sum(not line["actual"] for line in LINES) > 0
-    assert {"found", "found in pieces", "missed", "beyond cutoff"} <= {
+    assert [] in PREDICTED
+    assert [] in ACTUAL
+    outcomes = {
         item.outcome
         for label in expected.labels
         for k in (3, None)
         for item in expected.explain(label, k=k).items
     }
-    assert (whole["redundancy"] > 0).any()
-    evidence = expected.evidence
-    assert evidence is not None
-    assert evidence.relevance.n_repeats > 0
+    assert outcomes >= {"found", "found in pieces", "missed", "beyond cutoff"}
+    assert (expected.tables[None]["redundancy"] > 0).any()
+    assert expected.evidence.relevance.n_repeats > 0
 
 
 # --- ways to evaluate ------------------------------------------------------------------------
 
 
-def from_a_file(folder: Path, kind: str = "jsonl", rows: str = "csv") -> EvaluationResult:
+def from_a_file(folder, kind="jsonl", rows="csv"):
     """Evaluate three queries after the other, and read their rows back."""
-    path = folder / f"queries.{kind}"
+    path, rows = folder / f"queries.{kind}", folder / f"rows.{rows}"
     if kind == "parquet":
         pd.DataFrame(LINES).to_parquet(path)
-    elif not path.exists():
+    elif not path.exists():  # a run that is resumed has the same file
         path.write_text("\n".join(map(json.dumps, LINES)), "utf-8")
-    return evaluate_file(
-        path,
-        per_query=folder / f"rows.{rows}",
-        **WITHIN,
-        **OPTIONS,
-        metrics=METRIC_NAMES,
-        chunk_size=3,
-        progress=False,
-    )
+    return evaluate_file(path, per_query=rows, **ASKED, **OPTIONS, chunk_size=3, progress=False)
 
 
-def resumed(folder: Path) -> EvaluationResult:
+def resumed(folder):
     """Stop when some chunks are kept, and go on."""
     add = RunState.add
 
-    def stopping(self: RunState, rows: Any, progress: Any) -> None:
+    def stopping(self, rows, progress):
         if progress.n_parts > 4:
             raise KeyboardInterrupt
         add(self, rows, progress)
@@ -154,54 +137,47 @@ def resumed(folder: Path) -> EvaluationResult:
     return from_a_file(folder)
 
 
-def in_parts(folder: Path) -> EvaluationResult:
+def in_parts(folder):
     """Evaluate queries one by one, the last first, and some together."""
-    plan = PartitionPlan.of(**WITHIN, **OPTIONS, metrics=METRIC_NAMES)
-    cuts = [*range(len(LINES) - 1, 8, -1), 3, 0]
-    parts = [
-        plan.evaluate([items(line) for line in part], [line["predicted"] for line in part])
-        for part in (LINES[at : at + (1 if at > 8 else 6 if at else 3)] for at in cuts)
-    ]
+    plan = PartitionPlan.of(**ASKED, **OPTIONS)
+    cuts = [slice(at, at + 1) for at in range(len(LINES) - 1, 8, -1)]
+    parts = [plan.evaluate(ACTUAL[at], PREDICTED[at]) for at in (*cuts, slice(3, 9), slice(3))]
     return plan.result(pickle.loads(pickle.dumps(part.partial)) for part in parts)
 
 
-def by_a_worker(folder: Path) -> EvaluationResult:
+def by_a_worker(folder):
     """Evaluate frames as the engines do, whatever the engine."""
-    plan = PartitionPlan.of(**WITHIN, **OPTIONS, metrics=METRIC_NAMES)
+    plan = PartitionPlan.of(**ASKED, **OPTIONS)
     task = Task.of(plan, Fields("question", "actual", "predicted"), pickle.dumps)
     table = pd.DataFrame(LINES)
     frames = pd.concat(task.rows([table[20:], table[7:20], table[:7]]), ignore_index=True)
     return plan.result(map(unpacked, frames[PARTIAL].dropna()))
 
 
-def by_asking(folder: Path) -> EvaluationResult:
+def by_asking(folder):
     """Ask a retriever."""
-    answers = {line["question"]: line["predicted"] for line in LINES}
-    dataset = [{"question": line["question"], "actual": items(line)} for line in LINES]
-    return evaluate_retriever(
-        answers.__getitem__, dataset, **WITHIN, **OPTIONS, metrics=METRIC_NAMES, progress=False
-    )
+    pairs = zip(QUESTIONS, ACTUAL, strict=True)
+    dataset = [{"question": question, "actual": actual} for question, actual in pairs]
+    return evaluate_retriever(ANSWERS.__getitem__, dataset, **ASKED, **OPTIONS, progress=False)
 
 
-def by_recording(folder: Path) -> EvaluationResult:
+def by_recording(folder):
     """Record what a retriever is asked."""
-    answers = {line["question"]: line["predicted"] for line in LINES}
     recorder = RetrievalRecorder()
-    retriever = recorder.wrap(answers.__getitem__)
-    for question in answers:
+    retriever = recorder.wrap(ANSWERS.__getitem__)
+    for question in QUESTIONS:
         retriever.invoke(question)
-    ground_truth = {line["question"]: items(line) for line in LINES}
-    return recorder.evaluate(ground_truth, **WITHIN, **OPTIONS, metrics=METRIC_NAMES)
+    return recorder.evaluate(dict(zip(QUESTIONS, ACTUAL, strict=True)), **ASKED, **OPTIONS)
 
 
-def saved(folder: Path, *, texts: bool = True) -> EvaluationResult:
+def saved(folder, *, texts=True):
     """Save the result and read it back."""
-    evaluator().evaluate(**WITHIN, metrics=METRIC_NAMES).to_json(folder / "a.json", texts=texts)
+    evaluator().evaluate(**ASKED).to_json(folder / "a.json", texts=texts)
     return EvaluationResult.from_json(folder / "a.json")
 
 
-WAYS: dict[str, Callable[[Path], EvaluationResult]] = {
-    "processes": lambda _: evaluator(n_jobs=2).evaluate(**WITHIN, metrics=METRIC_NAMES),
+WAYS = {
+    "processes": lambda _: evaluator(n_jobs=2).evaluate(**ASKED),
     "jsonl": from_a_file,
     "jsonl, parquet rows": partial(from_a_file, rows="parquet"),
     "parquet": partial(from_a_file, kind="parquet"),
@@ -216,7 +192,7 @@ WAYS: dict[str, Callable[[Path], EvaluationResult]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_it_gives_the_same_digits(way: str, expected: EvaluationResult, tmp_path: Path) -> None:
+def test_it_gives_the_same_digits(way, expected, tmp_path):
     """All averages and the signature; every value of every query where rows are kept."""
     result = WAYS[way](tmp_path)
     assert result.to_dict() == pytest.approx(expected.to_dict(), rel=0, abs=0, nan_ok=True)
@@ -237,23 +213,22 @@ def test_it_gives_the_same_digits(way: str, expected: EvaluationResult, tmp_path
 
 
 @pytest.mark.parametrize("texts", [True, False], ids=["texts", "no texts"])
-def test_a_saved_result_explains_pieces(
-    texts: bool, expected: EvaluationResult, tmp_path: Path
-) -> None:
+def test_a_saved_result_explains_pieces(texts, expected, tmp_path):
     """Which documents hold an item together, and what other thresholds would make of it."""
     result = saved(tmp_path, texts=texts)
+
+    def told(of, label, k):
+        """Return what is known without texts."""
+        found = of.explain(label, k=k)
+        items = [replace(one, alternatives=None, about=(), near=None) for one in found.items]
+        return items, [replace(one, text=None) for one in found.documents]
+
     for label in expected.labels:
         for k in expected.k:
-            ours, theirs = result.explain(label, k=k), expected.explain(label, k=k)
-            without = {"alternatives": None, "about": (), "near": None}  # what texts tell
-            assert [replace(one, **without) for one in ours.items] == [
-                replace(one, **without) for one in theirs.items
-            ]
-            assert [replace(one, text=None) for one in ours.documents] == [
-                replace(one, text=None) for one in theirs.documents
-            ]
+            assert told(result, label, k) == told(expected, label, k)
             if texts:
-                assert ours.to_html() == theirs.to_html()
+                pages = [one.explain(label, k=k).to_html() for one in (result, expected)]
+                assert pages[0] == pages[1]
     names = ["macro_recall@3", "ndcg@9w", "token_iou@3", "redundancy@all", "macro_precision@25t"]
     thresholds = [0.0, 0.3, 0.6, 0.9, 1.0]
     ours, theirs = (one.metrics_at_thresholds(names, thresholds) for one in (result, expected))
@@ -261,30 +236,24 @@ def test_a_saved_result_explains_pieces(
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9, 1.0])
-def test_another_threshold_is_an_evaluation_at_it(
-    threshold: float, expected: EvaluationResult
-) -> None:
+def test_another_threshold_is_an_evaluation_at_it(threshold, expected):
     """From what a result keeps, and from the matches of an evaluator."""
-    again = evaluator(threshold=threshold).evaluate(**WITHIN, metrics=METRIC_NAMES)
-    shared = evaluator().with_threshold(threshold).evaluate(**WITHIN, metrics=METRIC_NAMES)
-    assert shared == again
-    averages = again.to_dict()
-    names = [name for name in averages if not name.startswith("rejection_rate")]
-    (row,) = expected.metrics_at_thresholds(names, [threshold]).to_dict("records")
-    assert row == pytest.approx({name: averages[name] for name in names}, rel=0, nan_ok=True)
+    again = evaluator(threshold=threshold).evaluate(**ASKED)
+    assert evaluator().with_threshold(threshold).evaluate(**ASKED) == again
+    averages = {name: value for name, value in again.to_dict().items() if "rejection" not in name}
+    (row,) = expected.metrics_at_thresholds(list(averages), [threshold]).to_dict("records")
+    assert row == pytest.approx(averages, rel=0, nan_ok=True)
 
 
-def test_langsmith_scores_and_averages_them(expected: EvaluationResult) -> None:
+def test_langsmith_scores_and_averages_them(expected):
     """Each example by itself, as all of them together."""
-    options = {**OPTIONS, "metrics": METRIC_NAMES}
-    per_query, summary = retrieval_evaluators(**WITHIN, **options)
-    outputs = [{"documents": line["predicted"]} for line in LINES]
+    per_query, summary = retrieval_evaluators(**ASKED, **OPTIONS)
+    outputs = [{"documents": documents} for documents in PREDICTED]
     references = [{"documents": line["actual"]} for line in LINES]
     for place, (output, reference) in enumerate(zip(outputs, references, strict=True)):
         if len(set(map(str.strip, output["documents"]))) == 1:
             continue  # no example of blank texts alone says how much of them fits
-        scores = per_query(inputs={}, outputs=output, reference_outputs=reference)
-        for score in scores:
+        for score in per_query(inputs={}, outputs=output, reference_outputs=reference):
             name, _, k = score["key"].rpartition("@")
             wanted = float(expected.tables[unspelled(k)][name][place])
             defined = expected.counted[place] and not math.isnan(wanted)
@@ -298,20 +267,19 @@ def test_langsmith_scores_and_averages_them(expected: EvaluationResult) -> None:
 # --- what is said of it ----------------------------------------------------------------------
 
 
-def test_every_relevant_document_is_credited(expected: EvaluationResult) -> None:
+def test_every_relevant_document_is_credited(expected):
     """As many documents earn something as precision counts, and as many items are found."""
     for place, label in enumerate(expected.labels):
         for k in expected.k:
-            explanation = expected.explain(label, k=k)
-            credited = [
-                one.credit not in ("not relevant", "beyond cutoff") for one in explanation.documents
-            ]
-            assert sum(credited) == expected.tables[k]["relevant"][place], (label, k)
-            found = [one.outcome in ("found", "found in pieces") for one in explanation.items]
-            assert sum(found) == expected.tables[k]["covered"][place], (label, k)
+            told, table = expected.explain(label, k=k), expected.tables[k]
+            credits = [one.credit for one in told.documents]
+            credited = [one for one in credits if one not in ("not relevant", "beyond cutoff")]
+            assert len(credited) == table["relevant"][place], (label, k)
+            found = [one for one in told.items if one.outcome in ("found", "found in pieces")]
+            assert len(found) == table["covered"][place], (label, k)
 
 
-def test_what_comes_before_a_document_that_is_enough_alone_is_a_piece() -> None:
+def test_what_comes_before_a_document_that_is_enough_alone_is_a_piece():
     """Of ten words abc are there, then all ten: rank 2 completes, and both are relevant."""
     result = OfflineRetrievalEvaluator(
         [["a b c d e f g h i j"]],
@@ -328,7 +296,7 @@ def test_what_comes_before_a_document_that_is_enough_alone_is_a_piece() -> None:
     assert (item.outcome, item.first_rank, item.pieces) == ("found", 2, ())
 
 
-def test_langsmith_says_which_pieces_hold_an_item() -> None:
+def test_langsmith_says_which_pieces_hold_an_item():
     """Five of six words; of another six three, two at rank 1 and one more at rank 3."""
     (score,) = retrieval_evaluators(
         3, CoverageMatcher(0.8, 1, union=True), metrics=["recall"]
@@ -344,27 +312,19 @@ def test_langsmith_says_which_pieces_hold_an_item() -> None:
 
 # --- conventions and averages ----------------------------------------------------------------
 
-PRESETS = [Conventions(), Conventions.trec(), Conventions.krag(), Conventions.autorag()]
 SINGLE = [
-    Conventions(**{name: value})
-    for name, kind in get_type_hints(Conventions).items()
-    for value in get_args(kind)
-    if get_origin(kind) is Literal
+    Conventions(**{name: one}) for name, all_ in Conventions.allowed().items() for one in all_
 ]
-ALL_CONVENTIONS = list(dict.fromkeys([*PRESETS, *SINGLE]))
+ALL_CONVENTIONS = list(dict.fromkeys([*Conventions.presets().values(), *SINGLE]))
 
 
 @pytest.mark.parametrize("conventions", ALL_CONVENTIONS, ids=str)
-def test_conventions_keep_their_bounds_and_cutoffs(
-    conventions: Conventions, expected: EvaluationResult
-) -> None:
+def test_conventions_keep_their_bounds_and_cutoffs(conventions):
     """Shares stay within 1 where credit is given once; a metric at k sees the first k alone."""
-    result = evaluator().with_conventions(conventions).evaluate(**WITHIN, metrics=METRIC_NAMES)
-    assert result == evaluator(conventions=conventions).evaluate(**WITHIN, metrics=METRIC_NAMES)
-    alone = OPTIONS["matcher"].threshold, OPTIONS["matcher"].min_run, "whitespace"
-    one_chunk = evaluator(matcher=CoverageMatcher(*alone), conventions=conventions).evaluate(
-        **WITHIN, metrics=METRIC_NAMES
-    )
+    result = evaluator().with_conventions(conventions).evaluate(**ASKED)
+    assert result == evaluator(conventions=conventions).evaluate(**ASKED)
+    chunk = CoverageMatcher(0.6, 2, "whitespace")
+    one_chunk = evaluator(matcher=chunk, conventions=conventions).evaluate(**ASKED)
     for k in result.k:
         table = result.tables[k]
         for name in result.keys:
@@ -372,31 +332,22 @@ def test_conventions_keep_their_bounds_and_cutoffs(
             top = 1 if conventions.credit == "once" and name != "rank" else np.inf
             assert ((values >= 0) & (values <= top)).all(), (name, k)
         assert (table["covered"] >= one_chunk.tables[k]["covered"]).all(), k
+    options = {**OPTIONS, "conventions": conventions}
     for k in (1, 3):
-        cut = [line["predicted"][:k] for line in LINES]
-        seen = OfflineRetrievalEvaluator(
-            list(map(items, LINES)), cut, **OPTIONS, conventions=conventions
-        ).evaluate(k, metrics=METRIC_NAMES)
+        cut = OfflineRetrievalEvaluator(ACTUAL, [one[:k] for one in PREDICTED], **options)
+        seen = cut.evaluate(k, metrics=METRIC_NAMES).tables[k]
         for name in result.keys:
-            assert np.array_equal(result.tables[k][name], seen.tables[k][name], equal_nan=True)
+            assert np.array_equal(result.tables[k][name], seen[name], equal_nan=True)
 
 
-def test_union_is_not_compared_with_one_chunk(expected: EvaluationResult) -> None:
-    """As any other setting of a matcher."""
-    one_chunk = evaluator(matcher=CoverageMatcher(0.6, 2, "whitespace")).evaluate(**WITHIN)
-    with pytest.raises(Refusal) as refused:
-        compare({"together": expected, "alone": one_chunk}, "macro_recall@3")
-    assert refused.value.argument == "results"
-
-
-def held(*lists: list[str]) -> EvaluationResult:
+def held(*lists):
     """Return a result of queries whose ground truth is a-f."""
     return OfflineRetrievalEvaluator(
         [["a b c d e f"]] * len(lists), list(lists), matcher=CoverageMatcher(min_run=2)
     ).evaluate(2)
 
 
-def test_intervals_and_comparisons_of_words() -> None:
+def test_intervals_and_comparisons_of_words():
     """Sums over sums, and means over the queries where there is a value.
 
     Of the first query half of the words come back, of the second all, twice; of the third none.
@@ -422,7 +373,7 @@ def test_intervals_and_comparisons_of_words() -> None:
     assert differences == pytest.approx([9 / 12 - 9 / 18, 0 - 1 / 4])
 
 
-def test_a_gate_on_what_is_undefined_fails() -> None:
+def test_a_gate_on_what_is_undefined_fails():
     """Nothing came back of the ground truth, so that nothing can be redundant: no success."""
     result = held(["y z"], [])
     assert math.isnan(result.averages()["redundancy"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 import pytest
 import reference
@@ -47,55 +49,47 @@ def settled(similarity, same_as=None, grade=None, n_alternatives=None):
 # --- hits and credit -------------------------------------------------------------------------
 
 
-def test_hits_are_the_pairs_at_or_above_the_threshold():
-    """By item, then rank, with the similarities that made them hits."""
-    relevance = relevance_of(THREE)
-    assert relevance.hit_item.tolist() == [0, 0, 1]
-    assert relevance.hit_rank.tolist() == [2, 3, 2]
-    assert relevance.hit_similarity.tolist() == [0.8, 1.0, 0.5]
-    assert relevance.hit_number.tolist() == [1, 2, 1]
-
-
-def test_an_item_is_credited_at_its_first_rank_however_similar_later_ones_are():
-    """Item 0 is credited at rank 2 with 0.8, not at rank 3 with 1."""
-    relevance = relevance_of(THREE)
-    assert relevance.covered.tolist() == [0, 1]
-    assert relevance.covered_query.tolist() == [0, 0]
-    assert relevance.first_rank.tolist() == [2, 2]
-    assert relevance.first_similarity.tolist() == [0.8, 0.5]
-
-
-def test_a_document_that_matches_several_items_is_relevant_once():
-    """Rank 2 matches both items, rank 3 matches one that was credited before."""
-    relevance = relevance_of(THREE)
-    assert relevance.relevant.query.tolist() == [0, 0]
-    assert relevance.relevant.rank.tolist() == [2, 3]
-    assert relevance.relevant_until_first.tolist() == [1, 1]
-    assert relevance.credited.rank.tolist() == [2]
-
-
-def test_documents_with_any_similarity_are_kept_too():
-    """Including the one below the threshold."""
-    scored = relevance_of(THREE).scored
-    assert (scored.query.tolist(), scored.rank.tolist()) == ([0, 0, 2], [2, 3, 1])
-
-
-def test_counts_are_per_query():
-    """Every query has a count, those without documents as well."""
-    relevance = relevance_of(THREE)
-    assert relevance.n_queries == 3
-    assert relevance.n_items.tolist() == [3, 1, 1]
-    assert relevance.relevant_within(None).tolist() == [2, 0, 0]
-    assert relevance.covered_within(None).tolist() == [2, 0, 0]
-    assert relevance.retrieved_within(None).tolist() == [4, 0, 2]
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        # Hits are the pairs at or above the threshold, by item, then rank.
+        ("hit_item", [0, 0, 1]),
+        ("hit_rank", [2, 3, 2]),
+        ("hit_similarity", [0.8, 1.0, 0.5]),
+        ("hit_number", [1, 2, 1]),
+        # Item 0 is credited at rank 2 with 0.8, not at rank 3 with 1.
+        ("covered", [0, 1]),
+        ("covered_query", [0, 0]),
+        ("first_rank", [2, 2]),
+        ("first_similarity", [0.8, 0.5]),
+        # Rank 2 matches both items, rank 3 matches one that was credited before.
+        ("relevant.query", [0, 0]),
+        ("relevant.rank", [2, 3]),
+        ("relevant_until_first", [1, 1]),
+        ("credited.rank", [2]),
+        # Documents with any similarity, also below the threshold.
+        ("scored.query", [0, 0, 2]),
+        ("scored.rank", [2, 3, 1]),
+        # Every query has a count, those without documents as well.
+        ("n_items", [3, 1, 1]),
+        ("n_retrieved", [4, 0, 2]),
+    ],
+)
+def test_hits_and_credit_of_three_queries(what, expected):
+    """Worked out from the table of similarities."""
+    assert attrgetter(what)(relevance_of(THREE)).tolist() == expected
 
 
 def test_counts_are_within_the_cutoff():
     """At 1 nothing, at 2 one document that covers two items, at 3 another document."""
     relevance = relevance_of(THREE)
-    assert [relevance.retrieved_within(k)[0] for k in (1, 2, 3, 9)] == [1, 2, 3, 4]
-    assert [relevance.relevant_within(k)[0] for k in (1, 2, 3, 9)] == [0, 1, 2, 2]
-    assert [relevance.covered_within(k)[0] for k in (1, 2, 3, 9)] == [0, 2, 2, 2]
+    for count, expected in (
+        (relevance.retrieved_within, [1, 2, 3, 4, 4]),
+        (relevance.relevant_within, [0, 1, 2, 2, 2]),
+        (relevance.covered_within, [0, 2, 2, 2, 2]),
+    ):
+        assert [count(k)[0] for k in (1, 2, 3, 9, None)] == expected
+        assert [count(k)[1] for k in (1, None)] == [0, 0]
 
 
 @some_examples
@@ -163,7 +157,7 @@ def test_items_of_grade_0_are_dropped_with_their_pairs():
 
 
 def test_grades_and_alternatives_stay_with_their_items():
-    """When an item before them is dropped."""
+    """When an item before them is dropped; without any, all are 1."""
     relevance = settled(
         [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
         same_as=[0, 0, 2],
@@ -172,20 +166,8 @@ def test_grades_and_alternatives_stay_with_their_items():
     )
     assert relevance.grade.tolist() == [1.0, 3.0]
     assert relevance.n_alternatives.tolist() == [1, 2]
-
-
-def test_grades_are_1_and_alternatives_one_unless_given():
-    """Every item counts the same."""
-    relevance = settled([[1.0, 0.0], [0.0, 1.0]])
-    assert relevance.grade.tolist() == [1.0, 1.0]
-    assert relevance.n_alternatives.tolist() == [1, 1]
-
-
-def test_items_that_say_the_same_with_two_grades_are_refused():
-    """The message names the query and both grades."""
-    with pytest.raises(ValueError, match=r"the grades 1 and 2\.5") as caught:
-        settled([[1.0, 0.0], [1.0, 0.0]], same_as=[0, 0], grade=[1, 2.5])
-    assert (caught.value.argument, caught.value.query) == ("actual_docs", 0)
+    plain = settled([[1.0, 0.0], [0.0, 1.0]])
+    assert (plain.grade.tolist(), plain.n_alternatives.tolist()) == ([1.0, 1.0], [1, 1])
 
 
 def test_repeats_are_counted_in_a_warning():

@@ -118,8 +118,9 @@ def check_cutoffs(k: Any) -> tuple[Cutoff, ...]:
 def in_order(cutoffs: Iterable[Cutoff]) -> list[Cutoff]:
     """Return cutoffs as they are listed: k from shallow to deep, then budgets by unit and amount.
 
-    >>> [spelled(k) for k in in_order([Budget(500, "w"), None, 5, Budget(80, "w"), 1])]
-    ['1', '5', 'all', '80w', '500w']
+    >>> mixed = [Budget(500, "w"), None, 5, Budget(80, "c"), Budget(80, "w"), 1]
+    >>> [spelled(k) for k in in_order(mixed)]
+    ['1', '5', 'all', '80w', '500w', '80c']
     """
     return sorted(cutoffs, key=_place)
 
@@ -127,8 +128,10 @@ def in_order(cutoffs: Iterable[Cutoff]) -> list[Cutoff]:
 def deepest(cutoffs: Iterable[Cutoff]) -> Cutoff:
     """Return the cutoff that sees the most documents: the deepest k; a budget only without any k.
 
-    >>> deepest([1, 10, Budget(1000, "w")]), deepest([Budget(80, "w"), Budget(500, "w")])
-    (10, Budget(amount=500, unit='w'))
+    >>> deepest([1, 10, Budget(1000, "w")]), deepest([None, 10])
+    (10, None)
+    >>> deepest([Budget(80, "w"), Budget(500, "w")])
+    Budget(amount=500, unit='w')
     """
     ordered = in_order(cutoffs)
     by_rank = [k for k in ordered if not isinstance(k, Budget)]

@@ -1,9 +1,13 @@
-"""A package that brings a format: questions and answers, ``When?=At nine.|At ten.``, one a line."""
+"""A package that brings a format and a metric.
+
+The format has a question and its answers on a line, ``When?=At nine.|At ten.``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from krag_eval import Metric
 from krag_eval.datasets import File, Format
 from krag_eval.errors import Place
 
@@ -18,4 +22,10 @@ def rows(file: File) -> Iterator[tuple[Place, dict[str, object]]]:
             yield Place(file.name, number), row
 
 
+def shortness(relevance, k, conventions):
+    """Return more for a shorter list."""
+    return 1 / (1 + relevance.n_retrieved)
+
+
 PAIRS = Format("pairs", (".pairs",), rows)
+SHORTNESS = Metric("shortness", shortness, "mean_shortness", range=(0.0, 1.0))
