@@ -1,14 +1,11 @@
 """``--lang`` and KRAG_EVAL_LANG: every command in Korean, with the numbers it has in English."""
 
-from __future__ import annotations
-
-import json
 import os
 import re
 from pathlib import Path
 
 import pytest
-from cli_runs import run
+from cli_runs import run, written
 
 from krag_eval._language import LANGUAGES, SPOKEN
 from krag_eval._text import width_of
@@ -20,50 +17,55 @@ CHUNKS = [
     "주말에는 열람실을 열지 않고 반납함만 씁니다.",
     "회원증을 만들려면 신분증을 가져오세요.",
 ]
+LISTS = {"a": [[0], [3, 1], [0], []], "b": [[0], [1], [2], []]}
+CUTTING = """
+def all_of(text): return [text]
+def first(chunks, n=4): return lambda question: chunks[:n]
+"""
+SWEEP = """
+corpus = "chunks.jsonl"
+questions = "a.jsonl"
+k = 2
+budget = 20
+folder = "kept"
+splitters = {all = "cutting:all_of"}
+retrievers = {four = "cutting:first", one = {call = "cutting:first", n = 1}}
+"""
 
 
 @pytest.fixture(autouse=True)
-def _no_language(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_language(monkeypatch):
     """Leave the language to the tests, whatever the one who runs them speaks."""
     monkeypatch.delenv("KRAG_EVAL_LANG", raising=False)
 
 
-def numbers(text: str) -> list[str]:
+def numbers(text):
     """Return the numbers in a text, wherever a language puts them."""
     return sorted(re.findall(r"\d+(?:\.\d+)?", text))
 
 
+def in_both(line):
+    """Return what a command prints in English and in Korean."""
+    return [run(f"--lang {one} {line}").stdout for one in LANGUAGES]
+
+
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder, the current one, with a file for every command."""
-    monkeypatch.chdir(tmp_path)
-    lists = {"a": [[CHUNKS[0]], [CHUNKS[3], CHUNKS[1]], [CHUNKS[0]], []],
-             "b": [[CHUNKS[0]], [CHUNKS[1]], [CHUNKS[2]], []]}  # fmt: skip
-    for name, predicted in lists.items():
-        rows = (
-            {"question": f"Question {i}", "actual": [CHUNKS[i]], "predicted": some}
-            for i, some in enumerate(predicted)
-        )
-        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-        (tmp_path / f"{name}.jsonl").write_text(lines, "utf-8")
-    (tmp_path / "chunks.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in CHUNKS))
-    pairs = [(CHUNKS[0], CHUNKS[0], True), (CHUNKS[0], CHUNKS[1], False)]
-    rows = (dict(zip(("actual", "predicted", "relevant"), pair, strict=True)) for pair in pairs)
-    (tmp_path / "pairs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    (tmp_path / "cutting.py").write_text(
-        "def all_of(text):\n    return [text]\n\n"
-        "def first(chunks, n=4):\n    return lambda question: chunks[:n]\n"
-    )
-    (tmp_path / "sweep.toml").write_text(
-        'corpus = "chunks.jsonl"\nquestions = "a.jsonl"\nk = 2\nbudget = 20\nfolder = "kept"\n'
-        'splitters = {all = "cutting:all_of"}\n'
-        'retrievers = {four = "cutting:first", one = {call = "cutting:first", n = 1}}\n'
-    )
-    (tmp_path / "q.qrels").write_text("q1 0 d1 1\n")
-    (tmp_path / "r.run").write_text("q1 Q0 d1 1 0.5 tag\n")
-    for name in lists:
-        run("evaluate", f"{name}.jsonl", "-k", "2", "--json", f"{name}.json", "--texts")
-    return tmp_path
+def _files():
+    """Write a file for every command."""
+    for name, lists in LISTS.items():
+        written(f"{name}.jsonl", [
+            {"question": f"Question {i}", "actual": [CHUNKS[i]], "predicted": [CHUNKS[n] for n in one]}
+            for i, one in enumerate(lists)
+        ])  # fmt: skip
+        run(f"evaluate {name}.jsonl -k 2 --json {name}.json --texts")
+    written("chunks.jsonl", CHUNKS)
+    written("pairs.jsonl", [
+        {"actual": CHUNKS[0], "predicted": CHUNKS[n], "relevant": n == 0} for n in (0, 1)
+    ])  # fmt: skip
+    texts = {"cutting.py": CUTTING, "sweep.toml": SWEEP, "q.qrels": "q1 0 d1 1\n",
+             "r.run": "q1 Q0 d1 1 0.5 tag\n"}  # fmt: skip
+    for name, text in texts.items():
+        Path(name).write_text(text, "utf-8")
 
 
 #: What is typed, and what stands in the answer in Korean.
@@ -90,16 +92,49 @@ def test_every_command_is_here():
     assert {one.split()[0] for one in COMMANDS} == {*main.commands}
 
 
-@pytest.mark.usefixtures("files")
+@pytest.mark.usefixtures("_files")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_speak_korean(command, monkeypatch):
+    """Told before or behind their name, or by the variable; with the same numbers in any form."""
+    name, _, options = command.partition(" ")
+    if name == "sweep":  # what is kept is said from the second time on
+        run(command)
+    english = run(command)
+    answers = [run(f"--lang ko {command}"), run(f"{name} --lang ko {options}")]
+    with monkeypatch.context() as patch:
+        patch.setenv("KRAG_EVAL_LANG", "ko")
+        answers.append(run(command))
+        assert run(f"--lang en {command}").stdout == english.stdout
+    assert {(one.exit_code, one.stdout) for one in answers} == {
+        (english.exit_code, answers[0].stdout)
+    }
+    assert COMMANDS[command] in answers[0].stdout
+    assert COMMANDS[command] not in english.stdout
+    assert numbers(answers[0].stdout) == numbers(english.stdout)
+    assert run(f"--lang ko {name} --lang en {options}").stdout == english.stdout
+    if not any(one.name == "format" for one in main.commands[name].params):
+        return
+    first, second = in_both(f"{command} --format markdown")
+    # The columns of trec are tools and runs; those that machines read stay as they are.
+    assert (first != second) is (name != "trec")
+    first, second = (
+        numbers("\n".join(re.findall(r"^\| (?!latency).*", told, re.MULTILINE)))
+        for told in (first, second)
+    )
+    assert first == second
+    one_table = command.removesuffix(" --by items")  # CSV has no room for slices
+    first, second = in_both(f"{one_table} --format csv")
+    assert first.splitlines()[0] == second.splitlines()[0]
+
+
 @pytest.mark.parametrize("command", ["evaluate", "misses"])
-def test_what_is_said_beside_the_answer_is_korean(command: str):
+def test_what_is_said_beside_the_answer_is_korean(command):
     """How the file was understood, and what deserves a second look; with the same numbers."""
-    row = {"user_input": "언제?", "reference_contexts": [CHUNKS[0]],
-           "retrieved_contexts": [CHUNKS[1]], "scores": [1]}  # fmt: skip
-    Path("ragas.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    row = {"user_input": "언제?", "reference_contexts": CHUNKS[:1],
+           "retrieved_contexts": CHUNKS[1:2], "scores": [1]}  # fmt: skip
+    written("ragas.jsonl", [row])
     english, korean = (
-        run(command, "ragas.jsonl", "-k", "1", "--lang", one).stderr.splitlines()
-        for one in LANGUAGES
+        run(f"{command} ragas.jsonl -k 1 --lang {one}").stderr.splitlines() for one in LANGUAGES
     )
     assert len(english) == len(korean) >= 3
     assert numbers(" ".join(english)) == numbers(" ".join(korean))
@@ -108,99 +143,44 @@ def test_what_is_said_beside_the_answer_is_korean(command: str):
     assert any(line.startswith("경고: ") for line in korean)
 
 
-#: The commands that print a table in Markdown.
-TABLES = [
-    command
-    for command in COMMANDS
-    if any(one.name == "format" for one in main.commands[command.split()[0]].params)
-]
-
-
-@pytest.mark.usefixtures("files")
-@pytest.mark.parametrize("command", TABLES)
-def test_markdown_is_korean(command: str):
-    """With the same numbers; the columns that machines read stay as they are."""
-    english, korean = (
-        run("--lang", one, *command.split(), "--format", "markdown").stdout for one in LANGUAGES
-    )
-    # The columns of trec are tools and runs.
-    assert (korean != english) is not command.startswith("trec")
-    tables = ([one for one in told.splitlines() if one.startswith("| ") and "latency" not in one]
-              for told in (english, korean))  # fmt: skip
-    first, second = (numbers("\n".join(one)) for one in tables)
-    assert first == second
-    one_table = command.removesuffix(" --by items").split()  # CSV has no room for slices
-    first, second = (run("--lang", one, *one_table, "--format", "csv").stdout for one in LANGUAGES)
-    assert first.splitlines()[0] == second.splitlines()[0]
-
-
-@pytest.mark.usefixtures("files")
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_speak_korean(command: str, monkeypatch: pytest.MonkeyPatch):
-    """As they are told before or behind their name, or by the variable; with the same numbers."""
-    name, *arguments = command.split()
-    run(name, *arguments)  # what is kept is said from the second time on
-    english = run(name, *arguments)
-    answers = [run("--lang", "ko", name, *arguments), run(name, "--lang", "ko", *arguments)]
-    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
-    answers.append(run(name, *arguments))
-    for answer in answers:
-        assert answer.exit_code == english.exit_code
-        assert COMMANDS[command] in answer.stdout
-        assert answer.stdout == answers[0].stdout
-        assert COMMANDS[command] not in english.stdout
-        assert numbers(answer.stdout) == numbers(english.stdout)
-    assert run("--lang", "en", name, *arguments).stdout == english.stdout
-    assert run("--lang", "ko", name, "--lang", "en", *arguments).stdout == english.stdout
-
-
-@pytest.mark.usefixtures("files")
-def test_pages_and_data(monkeypatch: pytest.MonkeyPatch):
+def test_pages_and_data():
     """A page has its own option, whose default is ``--lang``; keys are those of English."""
-    run("--lang", "ko", "evaluate", "a.jsonl", "-k", "2", "--report", "page.html")
-    assert '<html lang="ko"' in Path("page.html").read_text("utf-8")
-    run("--lang", "ko", "report", "a.jsonl", "-k", "2", "-o", "page.html", "--language", "en")
-    assert '<html lang="en"' in Path("page.html").read_text("utf-8")
-    several = [
-        run("--lang", one, "evaluate", "a.jsonl", "-k", "2", "--format", "json", "--csv", f"{one}")
-        for one in LANGUAGES
-    ]
-    assert several[0].stdout == several[1].stdout
-    assert Path("en").read_text("utf-8") == Path("ko").read_text("utf-8")
+    call = "evaluate sample.jsonl -k 2"
+    for line, language in (
+        (f"{call} --report page.html", "ko"),
+        ("report sample.jsonl -k 2 -o page.html --language en", "en"),
+    ):
+        run(f"--lang ko {line}")
+        assert f'<html lang="{language}"' in Path("page.html").read_text("utf-8")
+    for data in ("--format json", "--csv -"):
+        assert len({*in_both(f"{call} {data}")}) == 1
 
 
 @pytest.mark.parametrize("command", ["", *main.commands])
-def test_help_is_korean(command: str, monkeypatch: pytest.MonkeyPatch):
+def test_help_is_korean(command, monkeypatch):
     """In whatever order it is asked for, and in 80 columns."""
-    typed = command.split()
-    english = run(*typed, "--help").stdout
-    answers = [
-        run(*typed, *order).stdout
-        for order in (("--lang", "ko", "--help"), ("--help", "--lang", "ko"), ("-h", "--lang=ko"))
-    ]
+    english = run(f"{command} --help").stdout
+    orders = ("--lang ko --help", "--help --lang ko", "-h --lang=ko")
+    answers = {run(f"{command} {one}").stdout for one in orders}
     monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
-    assert answers == [run(*typed, "--help").stdout] * 3
-    assert run(*typed, "--lang", "en", "--help").stdout == english
-    assert max(map(width_of, answers[0].splitlines())) <= 80
+    assert answers == {run(f"{command} --help").stdout}
+    assert run(f"{command} --lang en --help").stdout == english
+    (korean,) = answers
+    assert max(map(width_of, korean.splitlines())) <= 80
     words = re.compile(r"^[A-Z][a-z]+:|\b(the|is|of)\b|\[(default|required)", re.MULTILINE)
     assert words.search(english)
-    assert not words.search(answers[0])
+    assert not words.search(korean)
 
 
-def test_refusals_are_in_english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_refusals_are_in_english(monkeypatch):
     """An error is looked up, and asked about, in English; so is a language that there is not."""
-    missing = str(tmp_path / "missing.jsonl")
-    assert run("--lang", "ko", "evaluate", missing).stderr == run("evaluate", missing).stderr
+    for line in ("evaluate missing.jsonl", "gate", "evaluate a b", "diagnose a.jsonl"):
+        assert run(f"--lang ko {line}").stderr == run(line).stderr
     monkeypatch.setenv("KRAG_EVAL_LANG", "kr")
     refused = run("demo")
     assert refused.exit_code == 2
     assert refused.stderr.startswith("krag-eval: error: KRAG_EVAL_LANG must be one of 'en', 'ko'")
-    assert run("demo", "--lang", "ko").exit_code == 0
-    assert run("misses", "--lang", "ko", "a.jsonl", "-k", "0").exit_code == 2
     assert run("--help").stderr == refused.stderr
-    monkeypatch.delenv("KRAG_EVAL_LANG")
-    for called in (["gate"], ["evaluate", "a", "b"], ["diagnose", "a.jsonl"]):
-        assert run("--lang", "ko", *called).stderr == run(*called).stderr
-    monkeypatch.setenv("KRAG_EVAL_LANG", "kr")
-    assert SPOKEN.get() is None
-    assert os.environ["KRAG_EVAL_LANG"] == "kr"
+    assert run("demo --lang ko").exit_code == 0
+    assert run("misses --lang ko a.jsonl -k 0").exit_code == 2
+    assert (SPOKEN.get(), os.environ["KRAG_EVAL_LANG"]) == (None, "kr")
