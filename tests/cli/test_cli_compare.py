@@ -45,14 +45,6 @@ def _files(sample):
         written(f"{name}.jsonl", lines(n))
 
 
-def test_it_is_the_page_of_python():
-    """Its tables in the width of the terminal, and its sentences."""
-    output = run("compare a.jsonl b.jsonl --metric ndcg@10 --metric mrr@5").output
-    page = page_of(compare(evaluated("a", "b"), ["ndcg@10", "mrr@5"]))
-    assert page.tables[0].text(100) in output
-    assert " ".join(page.sentences[0].split()) in " ".join(output.split())
-
-
 def test_the_queries_that_changed_most():
     """Three of them, with both values; none of equal systems."""
     output = run("compare a.jsonl b.jsonl").output

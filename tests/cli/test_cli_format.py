@@ -1,38 +1,10 @@
 """``--format``: what is printed, for another program, and nothing else on standard output."""
 
-import csv
 import json
 
 from cli_runs import content, rows_in, run, written
 
-from krag_eval.datasets import read_jsonl
-
 CALL = "evaluate sample.jsonl -k 2"
-
-
-def test_json_is_to_dict_with_the_signature():
-    """It is what Python has, to the last digit."""
-    result = read_jsonl("sample.jsonl").evaluator().evaluate(2)
-    assert content(CALL) == {
-        "n_queries": 2,
-        "n_counted": 2,
-        "metrics": result.to_dict(),
-        "signature": result.signature,
-    }
-
-
-def test_csv_has_a_row_per_average_and_cutoff():
-    """docs/metrics.md works out MRR@2 of the sample, 0.75, and macro recall@1, 1/6."""
-    header, *rows = csv.reader(run(f"{CALL} -k 1 --format csv").stdout.splitlines())
-    assert header == ["metric", "k", "value"]
-    values = {(name, k): float(value) for name, k, value in rows}
-    assert (values["mrr", "2"], values["macro_recall", "1"]) == (0.75, 1 / 6)
-
-
-def test_metric_chooses_rows():
-    """Markdown has those of the table."""
-    printed = run(f"{CALL} --metric mrr@2,ndcg@2 --format markdown").stdout
-    assert printed == "| metric | @2 |\n| --- | ---: |\n| mrr | 0.7500 |\n| ndcg | 0.6934 |\n"
 
 
 def test_intervals_and_slices():

@@ -54,7 +54,7 @@ def _files():
     """Write a file for every command."""
     for name, lists in LISTS.items():
         written(f"{name}.jsonl", [
-            {"question": f"Question {i}", "actual": [CHUNKS[i]], "predicted": [CHUNKS[n] for n in one]}
+            {"question": f"Q {i}", "actual": [CHUNKS[i]], "predicted": [CHUNKS[n] for n in one]}
             for i, one in enumerate(lists)
         ])  # fmt: skip
         run(f"evaluate {name}.jsonl -k 2 --json {name}.json --texts")

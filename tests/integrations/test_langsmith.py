@@ -190,7 +190,7 @@ def test_documents_may_come_in_any_form(came, wanted):
     ("outputs", "reference", "options"),
     [
         # LangChain's dumps keeps ids within "kwargs".
-        ([json.loads(dumps(Document("one", id="7")))], [Document("two", id="7")], {"matcher": "id"}),
+        ([json.loads(dumps(DESCRIBED))], [Document("two", id="7")], {"matcher": "id"}),
         # Interchangeable documents are one item: either is all there is to find.
         (["x", "At nine."], [{"any_of": ["From 9.", {"page_content": "At nine."}]}], {}),
         # Usual keys are recognised beside an answer and other fields.
@@ -221,7 +221,7 @@ FAILED = "the run failed or returned nothing, which counts as nothing retrieved;
         # An empty list is a run that found nothing, not a failure.
         ({"documents": []}, ["a"], {}, 0, "found 0 of 1 within 0; missed 'a'"),
         # Of 12 letters one is wrong: the similarity is 1 - 1/12.
-        (RETRIEVED["missed"], WANTED["missed"], {"matcher": FuzzyMatcher(threshold=0.95), "k": 2}, 0,
+        (RETRIEVED["missed"], WANTED["missed"], {"matcher": FuzzyMatcher(threshold=0.95)}, 0,
          "found 0 of 1 within 2; missed 'Open from 9.' (nearest at rank 2, 0.92 of 0.95)"),
         (["x", "a", "b"], ["a", "b"], {"k": 2}, 0.5,
          "found 1 of 2 within 2 (rank 2); missed 'b' (found at rank 3)"),
