@@ -177,7 +177,8 @@ GOOD = "evaluate good.jsonl"
 CASES = [
     *(f"evaluate '{name}'" for name in FILES),
     *(f"evaluate {name} --chunk-size 1" for name in FILES if "/" not in name),
-    *(f"evaluate {name} --per-query a.csv" for name in ("good.jsonl", "test-set.csv", "saved.json")),
+    *(f"evaluate {name} --per-query a.csv"
+      for name in ("good.jsonl", "test-set.csv", "saved.json")),
     *(f"evaluate '{name}'" for name in ("folder", "mixed", "deep", "", ".", "saved.json")),
     *(f"{GOOD} -m '{name}'" for name in (
         "id", "metadata", "coverage(min_run=x)", "coverage(tokenizer=x)", "text(x=1)",
@@ -204,7 +205,8 @@ CASES = [
     "compare good.jsonl saved.json --averaging micro --metric recall@1",
     *(f"gate {name} --baseline saved.json --metric mrr@1"
       for name in ("bare.json", "parted.json", "other.json")),
-    *(f"gate saved.json --baseline saved.json --metric mrr@1 --max-drop {n}" for n in ("nan", "inf")),
+    *(f"gate saved.json --baseline saved.json --metric mrr@1 --max-drop {one}"
+      for one in ("nan", "inf")),
     *(f"gate {name} --fail-under mrr@1=1" for name in ("micro.json", "damaged.json", "good.jsonl")),
     "gate micro.json --fail-under recall@1=0.5", "gate parted.json --baseline saved.json",
     *(f"trec {files}" for files in (
