@@ -2,7 +2,7 @@
 
 import json
 
-from cli_runs import content, rows_in, run, written
+from cli_runs import content, run, written
 
 CALL = "evaluate sample.jsonl -k 2"
 
@@ -13,8 +13,8 @@ def test_intervals_and_slices():
     low, high = found["intervals"]["mrr@2"]
     assert low <= 0.75 <= high
     assert {row["n"] for row in found["slices"]["items"]} == {1}
-    rows = rows_in(run(f"{CALL} --intervals --format csv").stdout)
-    assert {row["metric"]: float(row["low"]) for row in rows if row["low"]}["mrr"] == low
+    lines = run(f"{CALL} --metric mrr@2 --intervals --format csv").stdout.splitlines()
+    assert lines == ["metric,k,value,low,high", f"mrr,2,0.75,{low},{high}"]
 
 
 def test_what_is_undefined_is_null():

@@ -168,15 +168,6 @@ def test_all_of_the_signature_when_asked_for():
     assert " ".join(run(call).stdout.split()).endswith(whole)
 
 
-def test_columns_that_do_not_fit_are_continued():
-    """After the names again: of columns of 6 or 7, 2 apart, 11 fit beside the name, then 9."""
-    header = ["name", *(f"v{i}" for i in range(20))]
-    printed = Table.of_cells(header, [["a", *(f"{i}.0000" for i in range(20))]]).text(100)
-    assert printed.count("name") == 2
-    assert re.findall(r"\d+\.0000", printed) == [f"{i}.0000" for i in range(20)]
-    assert max(map(len, printed.splitlines())) <= 100
-
-
 def test_a_long_name_is_continued_below():
     """Rather than cut."""
     name = "".join(f"{i:03d}" for i in range(60))
