@@ -89,14 +89,6 @@ def test_warnings_name_the_system_or_the_comparison():
     assert warning.startswith("warning: The intervals rest on 5 queries.")
 
 
-def test_many_open_with_a_leaderboard():
-    """The best is first and starred, with the intervals of each result."""
-    output = run("compare a.jsonl b.jsonl c.jsonl").output
-    board = page_of(compare(evaluated("a", "b", "c"))).tables[0]
-    assert [row[1] for row in board.cells[1:]] == ["0.7500*", "0.5250", "0.5000"]
-    assert board.text(100) in output
-
-
 @pytest.mark.parametrize("named", ["b", "b.jsonl"])
 def test_a_baseline(named):
     """Two pairs of three, with the numbers of Python, by name or file."""

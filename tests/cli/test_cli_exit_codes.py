@@ -154,6 +154,7 @@ def test_a_crash_is_no_verdict(monkeypatch, error, said):
     monkeypatch.setattr("krag_eval.results.saved.read", read)
     done = invoked(*GATE, "mrr@2=0.1")
     assert (done.exit_code, done.stdout, said in done.stderr) == (2, "", True)
+    assert bool(done.stderr) == bool(said)
 
 
 @each_program

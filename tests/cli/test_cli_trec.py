@@ -72,28 +72,6 @@ def test_every_measure_is_trec_evals(name, option, how):
     assert option.removeprefix("--").replace("-", "_").replace(" ", "=") in output
 
 
-def test_counts_and_names_stand_beside_ours():
-    """Topics, retrieved, relevant and both; which of our keys a measure is."""
-    rows = table(f"{CALL} -k 5")
-    assert rows["num_ret"] == ["sum", "of", "retrieved", "9"]
-    assert rows["num_rel"] == ["sum", "of", "ground_truth", "9"]
-    assert rows["num_rel_ret"] == ["sum", "of", "covered", "7"]
-    assert rows["trec_eval"] == ["krag_eval", "spread.run"]
-    assert {name: cells[0] for name, cells in rows.items() if "@" in cells[0]} == {
-        "map": "map@all",
-        "recip_rank": "mrr@all",
-        "set_P": "macro_precision@all",
-        "set_recall": "macro_recall@all",
-        "set_F": "macro_f1@all",
-        "ndcg": "ndcg@all",
-        "P_5": "macro_precision@5",
-        "recall_5": "macro_recall@5",
-        "success_5": "hit_rate@5",
-        "map_cut_5": "map@5",
-        "ndcg_cut_5": "ndcg@5",
-    }
-
-
 def test_default_cutoffs():
     """5, 10 and 100; what needs no cutoff is shown in any case, and "all" asks for no more."""
     assert "P_100" in table(CALL)

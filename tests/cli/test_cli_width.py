@@ -157,15 +157,17 @@ def test_what_coverage_finds_stands_below_the_zeros():
     assert lines[-1].endswith("With --matcher coverage: recall@2 1.00.")
 
 
-def test_all_of_the_signature_when_asked_for():
+def test_all_of_the_signature_when_asked_for(wide, monkeypatch):
     """Or where somebody keeps what is printed."""
     call = "evaluate sample.jsonl -k 2 --no-ground-truth skip -m contains"
-    *_, short, _ = in_a_terminal(240, call)
-    *_, whole, _ = in_a_terminal(240, f"{call} --verbose")
+    with monkeypatch.context() as patch:
+        patch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+        *_, short = wide(240, call)
+        *_, whole = wide(240, f"{call} --verbose")
     assert short == "signature: matcher=contains | no_ground_truth=skip | …"
     evaluator = read_jsonl("sample.jsonl").evaluator(matcher="contains", no_ground_truth="skip")
     assert whole == f"signature: {evaluator.evaluate(2).signature}"
-    assert " ".join(run(call).stdout.split()).endswith(whole)
+    assert wide(240, call)[-1] == whole
 
 
 def test_a_long_name_is_continued_below():
