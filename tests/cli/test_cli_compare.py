@@ -236,5 +236,8 @@ def test_a_plan_is_printed_saved_and_drawn():
 
 @pytest.mark.usefixtures("saved")
 def test_of_one_pilot_the_correlation_is_assumed():
-    """It may be typed."""
+    """It may be typed, and the design effect is that of the one result."""
     assert "0.8, which is assumed" in words("plan old.json --detect 0.05 --correlation 0.8")
+    found = content("plan old.json --metric recall@1 --detect 0.05 --clusters source")
+    # All five queries of each of 30 sources do alike.
+    assert found["design_effect"] == DESIGN_EFFECT

@@ -148,7 +148,7 @@ def test_what_github_and_gitlab_show():
         ("krag-eval gate: failed", "critical"),
         ("krag-eval gate: inconclusive", "minor"),
     ]
-    assert {one["location"]["path"] for one in found} == {"new.json"}
+    assert [one["location"] for one in found] == [{"path": "new.json", "lines": {"begin": 1}}] * 2
     assert len({one["fingerprint"] for one in found}) == 2
 
 
