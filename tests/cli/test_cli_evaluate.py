@@ -206,6 +206,7 @@ def test_a_missing_extra_is_no_bug(monkeypatch):
         (KeyboardInterrupt(), "", 130),
         (KeyboardInterrupt(), "3 of 4 are kept", 130),
         (MemoryError(), "out of memory", 2),
+        (SystemExit(0), "", 0),  # as after the completion of a word
     ],
 )
 def test_what_ends_a_command_has_its_code(monkeypatch, error, note, code):
