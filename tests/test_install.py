@@ -9,6 +9,7 @@ import shlex
 import tomllib
 from importlib.metadata import PackageNotFoundError, PathDistribution
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -21,10 +22,10 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def install(tmp_path, monkeypatch):
     """Return a function that makes up what pip keeps of an installation."""
 
-    def made_up(urls: tuple[str, ...] = (), origin: dict | None = None) -> None:
+    def made_up(urls=(), origin=None):
         folder = tmp_path / "krag_eval-1.0.dist-info"
         folder.mkdir()
         lines = ["Metadata-Version: 2.1", "Name: krag-eval", "Version: 1.0"]
@@ -52,9 +53,7 @@ def test_by_the_address_of_the_repository_once_there_is_one(install, label: str)
 
 
 @pytest.mark.parametrize(("editable", "flags"), [(False, []), (True, ["-e"])])
-def test_by_the_folder_it_was_installed_from(
-    install, tmp_path: Path, editable: bool, flags: list[str]
-) -> None:
+def test_by_the_folder_it_was_installed_from(install, tmp_path, editable, flags):
     """A folder with spaces and Hangul, as direct_url.json (PEP 610) escapes it."""
     folder = tmp_path / "내 clone"
     folder.mkdir()
@@ -69,23 +68,17 @@ def test_by_the_folder_it_was_installed_from(
         None,
         {"url": "file:///wheels/krag_eval-1.0-py3-none-any.whl", "archive_info": {}},
         {"url": "file:///no/longer/there", "dir_info": {}},
+        PackageNotFoundError("krag-eval"),
     ],
 )
-def test_by_the_clone_where_nothing_says_which(install, origin: dict | None) -> None:
-    """A wheel says nothing of the clone, and a folder that is gone installs nothing."""
-    install(("Homepage, https://example.org",), origin)
+def test_by_the_clone_where_nothing_says_which(install, monkeypatch, origin):
+    """A wheel says nothing of it, a folder may be gone, or the clone be only on the path."""
+    if isinstance(origin, Exception):
+        monkeypatch.setattr(importlib.metadata, "distribution", Mock(side_effect=origin))
+    else:
+        install(("Homepage, https://example.org",), origin)
     assert install_line() == 'pip install "<path of the clone>"'
     assert install_line("ray") == 'pip install "<path of the clone>[ray]"'
-
-
-def test_by_the_clone_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when the clone is only on the path."""
-
-    def missing(name: str) -> None:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "distribution", missing)
-    assert install_line("parquet") == 'pip install "<path of the clone>[parquet]"'
 
 
 # Every line that is shown to anybody

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._language import _
@@ -71,10 +70,8 @@ def calibrate(
             "matcher": found.matcher,
         },
         lambda: near,
-        {
-            "csv": (partial(output.write_csv, found.curve), _("the decision at every threshold")),
-            "plot": (partial(output.write_plot, found.plot), _("the decision by threshold")),
-        },
+        csv=(lambda: found.curve, _("the decision at every threshold")),
+        plot=(found.plot, _("the decision by threshold")),
     )
 
 

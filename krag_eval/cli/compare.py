@@ -13,7 +13,7 @@ from krag_eval._language import _
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.errors import DatasetError, InvalidInput, Refusal, one_of, warn
+from krag_eval.errors import InvalidInput, Refusal, one_of, warn
 from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import deepest, spelled
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.datasets import Dataset
-    from krag_eval.documents import AnyOf, DocumentLike
     from krag_eval.results.history import HistoryReport
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.comparison import Comparison
@@ -77,7 +75,10 @@ def compare(
     saved = {name: reading.saved_result(file) for name, file in read.items()}
     asked, metrics = _asked(options.Evaluation.of(typed), metric, named, saved)
     output.check_not_read(outputs, [str(one.rows.path) for one in saved.values() if one.rows.path])
-    results = _evaluated({**named, **saved}, asked)
+    results = {}
+    for name, file in named.items():
+        with warnings_as(name=printable(name)):
+            results[name] = saved.get(name) or reading.evaluated_file(file, asked)[1]
     found = compared(results, metrics, baseline=baseline, on=on, clusters=clusters)
     page = page_of(found)
 
@@ -101,12 +102,10 @@ def compare(
             "signature": f"{found.signature} | n_resamples={found.n_resamples}",
         },
         lambda: found.table,
-        {
-            "markdown": (partial(output.write_text, page.markdown()), _("the table, in Markdown")),
-            "latex": (partial(output.write_text, page.latex()), _("the table, in LaTeX")),
-            "plot": (partial(output.write_plot, draw), _("the differences with their intervals")),
-            "report": (partial(found.report, language=outputs.language), _("an HTML report")),
-        },
+        markdown=(partial(output.write_text, page.markdown()), _("the table, in Markdown")),
+        latex=(partial(output.write_text, page.latex()), _("the table, in LaTeX")),
+        plot=(draw, _("the differences with their intervals")),
+        report=found.report,
     )
 
 
@@ -162,52 +161,6 @@ def _asked(
         expected = asked.plan().nothing().summary
         checked_metrics(dict.fromkeys(to_be_evaluated, expected), metric)
     return asked, metric
-
-
-def _evaluated(
-    named: Mapping[str, str | EvaluationResult], asked: options.Evaluation
-) -> dict[str, EvaluationResult]:
-    """Evaluate the files among results."""
-    results, datasets = {}, []
-    for name, one in named.items():
-        if not isinstance(one, str):
-            results[name] = one
-            continue
-        with warnings_as(name=printable(name)):
-            dataset, results[name] = reading.evaluated_file(one, asked)
-        datasets.append(dataset)
-    _check_same_ground_truth(datasets)
-    return results
-
-
-def _check_same_ground_truth(datasets: Sequence[Dataset]) -> None:
-    """Refuse files that ask the same questions and want other documents.
-
-    The comparison refuses them too, but it knows queries alone; this names the lines.
-
-    Raises:
-        DatasetError: Naming the two lines that differ first.
-    """
-    for other in datasets[1:]:
-        first = datasets[0]
-        if first.queries != other.queries:
-            continue  # the comparison pairs them by their labels, or refuses them
-        for query, (ours, theirs) in enumerate(zip(first.actual, other.actual, strict=True)):
-            if ours != theirs and _wanted(ours) != _wanted(theirs):
-                raise DatasetError(
-                    "",
-                    f"the ground truth differs from {reading.place_of(first, query)}",
-                    "compare files about the same data",
-                    place=reading.place_of(other, query),
-                )
-
-
-def _wanted(items: Sequence[DocumentLike | AnyOf]) -> list[list[tuple[str, str]]]:
-    """Return the texts and ids of a query's ground truth, whatever their order."""
-    from krag_eval.documents import AnyOf, id_of, text_of
-
-    alternatives = [item.alternatives if isinstance(item, AnyOf) else (item,) for item in items]
-    return sorted(sorted((text_of(one), id_of(one) or "") for one in some) for some in alternatives)
 
 
 #: What a gate holds a result to, beside floors.
@@ -289,8 +242,10 @@ def gate(
                 "note": report.note,
             },
             lambda: rows,
-            github=lambda: _annotations(report),
-            gitlab=lambda: output.json_of(_findings(report, new)),
+            {
+                "github": lambda: _annotations(report),
+                "gitlab": lambda: output.json_of(_findings(report, new)),
+            },
         )
     return output.pronounce(report)
 
@@ -418,7 +373,7 @@ def plan(
         lambda: page_of(found),
         lambda: numbers,
         lambda: pd.DataFrame([row]),
-        {"plot": (partial(output.write_plot, found.plot), _("what can be shown"))},
+        plot=(found.plot, _("what can be shown")),
     )
 
 

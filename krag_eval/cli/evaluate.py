@@ -23,9 +23,7 @@ from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
-    from krag_eval.datasets.audit import Audit
     from krag_eval.results.result import EvaluationResult
 
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
@@ -168,12 +166,20 @@ def evaluate(
     Parquet, directories and files of more than 256 MB are evaluated in chunks, with memory for one
     chunk at a time and the same numbers; of a JSON array, all is held.
     """
+    from krag_eval.statistics.gates import checked_floors, parse_floor
+
     if tag and outputs.format == "csv":
         problem = ": a table of averages has no room for slices"
         raise InvalidInput("format", problem, "choose json or markdown, or leave out --by")
     if texts and "json" not in outputs:
         raise InvalidInput("texts", "is about --json, and none was asked for", "add --json OUT")
-    asked = _asked(options.Evaluation.of(typed), metric, floors)
+    asked = options.Evaluation.of(typed)
+    asked = asked.only(metric) if metric else asked
+    asked = asked.computing("floors", [parse_floor(one)[0] for one in floors])
+    # What no file allows is refused before a long one is read.
+    plan = asked.plan()
+    skips = plan.plan.no_ground_truth == "skip"
+    checked_floors(floors, plan.nothing().summary, rejection_rate=skips)
     wanted = {
         "intervals": intervals,
         "tag": tag,
@@ -192,12 +198,6 @@ def evaluate(
         dataset, result = reading.evaluated_file(file, asked)
         source = dataset.source
     last = result.k[-1]
-
-    def draw(ax: Axes) -> None:
-        from krag_eval.plotting import metric_bars
-
-        metric_bars(result, last, ax=ax)
-
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
     verdict = result.check(floors) if floors else None
     sliced = [result.by(one, metrics=asked.averages) for one in dict.fromkeys(tag)]
@@ -226,42 +226,14 @@ def evaluate(
             "signature": result.signature,
         },
         lambda: _rows(values, bounds),
-        {
-            # Written while the queries were evaluated.
-            "per_query": (lambda target: None, _("one row per query")),
-            "json": (
-                partial(output.write_json, result, texts=texts, gate=verdict),
-                _("the result"),
-            ),
-            "csv": (
-                lambda target: output.write_csv(output.rows_of(result), target),
-                _("one row per query and cutoff"),
-            ),
-            "plot": (
-                partial(output.write_plot, draw),
-                _("the metrics @{}").format(spelled(last)),
-            ),
-            "report": (
-                lambda target: result.report(target, language=outputs.language, by=tag),
-                _("an HTML report"),
-            ),
-        },
+        # Written while the queries were evaluated.
+        per_query=(lambda target: None, _("one row per query")),
+        json=(partial(output.write_json, result, texts=texts, gate=verdict), _("the result")),
+        csv=(partial(output.rows_of, result), _("one row per query and cutoff")),
+        plot=(partial(result.plot, last), _("the metrics @{}").format(spelled(last))),
+        report=partial(result.report, by=tag),
     )
     return None if verdict is None else output.pronounce(verdict)
-
-
-def _asked(
-    asked: options.Evaluation, metric: Sequence[str], floors: Sequence[str]
-) -> options.Evaluation:
-    """Refuse metrics, settings and floors that no file allows; return what to compute."""
-    from krag_eval.statistics.gates import checked_floors, parse_floor
-
-    asked = asked.only(metric) if metric else asked
-    asked = asked.computing("floors", [parse_floor(one)[0] for one in floors])
-    plan = asked.plan()
-    skips = plan.plan.no_ground_truth == "skip"
-    checked_floors(floors, plan.nothing().summary, rejection_rate=skips)
-    return asked
 
 
 def _page(
@@ -346,22 +318,25 @@ def audit(
     """
     import pandas as pd
 
-    from krag_eval.datasets.audit import as_text, checked_names
+    from krag_eval.datasets.audit import as_text, audit, checked_names
 
     if fail_on:
         checked_names(fail_on, () if index else ("an index",))
     fields = {"question": question_field, "actual": actual_field, **options.given(cells)}
-    dataset, found = reading.audited_file(
-        file, index, {name: one for name, one in fields.items() if one}, settings
-    )
+    dataset = reading.loaded(file, {name: one for name, one in fields.items() if one})
+    chunks = None if index is None else reading.chunks_of(index)
+    with reading.placed(dataset):
+        found = audit(dataset, chunks, **settings)
     # What could not be looked for is refused before anything is printed.
     report = found.check(fail_on) if fail_on else None
     # What was not looked for is unknown.
     counts: dict[str, int | None] = {name: len(one.rows) for name, one in found.findings.items()}
     counts |= dict.fromkeys(found.unchecked)
+    page = page_of(found)
+    looked_at, *sentences = page.sentences
     output.emit(
         outputs,
-        lambda: _page_of_audit(found, dataset.source),
+        lambda: replace(page, sentences=[f"{dataset.source}: {looked_at}", *sentences]),
         lambda: {
             "looked_at": dict(found.counts),
             "findings": counts,
@@ -369,23 +344,11 @@ def audit(
             "tiers": {name: dict(tiers) for name, tiers in found.shares.items()},
         },
         lambda: pd.DataFrame({"finding": [*counts], "rows": [*counts.values()]}, dtype=object),
-        {
-            "json": (lambda target: output.write_text(as_text(found), target), _("the audit")),
-            "csv": (
-                # Where a finding is about a query, the cell of the item is empty.
-                partial(output.write_csv, found.table),
-                _("one row per place that was found"),
-            ),
-        },
+        json=(lambda target: output.write_text(as_text(found), target), _("the audit")),
+        # Where a finding is about a query, the cell of the item is empty.
+        csv=(lambda: found.table, _("one row per place that was found")),
     )
     return None if report is None else output.pronounce(report)
-
-
-def _page_of_audit(found: Audit, source: str) -> Page:
-    """Show what was found, and what was not, then the first places."""
-    page = page_of(found)
-    looked_at, *sentences = page.sentences
-    return replace(page, sentences=[f"{source}: {looked_at}", *sentences])
 
 
 # Matchers that the demonstration shows, from strict to lenient.

@@ -77,14 +77,9 @@ def diagnose(
             "signature": result.signature,
         },
         lambda: rows,
-        {
-            "json": (lambda target: output.write_text(as_text(found), target), _("the diagnosis")),
-            "csv": (partial(output.write_csv, found.table), _("one row per ground-truth item")),
-            "report": (
-                partial(result.report, k=shown_at, language=outputs.language, diagnosis=found),
-                _("an HTML report"),
-            ),
-        },
+        json=(lambda target: output.write_text(as_text(found), target), _("the diagnosis")),
+        csv=(lambda: found.table, _("one row per ground-truth item")),
+        report=partial(result.report, k=shown_at, diagnosis=found),
     )
 
 
@@ -309,5 +304,5 @@ def history(
         lambda: replace(page_of(found), signature=output.signed(found.runs[-1].result.signature)),
         found.to_dict,
         lambda: found.table.assign(made=made),
-        {"plot": (partial(output.write_plot, found.plot), _("the metrics from run to run"))},
+        plot=(found.plot, _("the metrics from run to run")),
     )

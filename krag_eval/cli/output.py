@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
@@ -46,8 +47,6 @@ class StandardOutput:
 
 
 Target: TypeAlias = "Path | StandardOutput"
-#: What writes the output of an option, and what it is.
-Files: TypeAlias = Mapping[str, tuple[Callable[[Any], Any], str]]
 
 
 class Outputs(dict[str, Target]):
@@ -166,8 +165,9 @@ def emit(
     page: Callable[[], Page],
     content: Callable[[], Mapping[str, Any]],
     rows: Callable[[], pd.DataFrame],
-    files: Files = MappingProxyType({}),
-    **more: Callable[[], str],
+    formats: Mapping[str, Callable[[], str]] = MappingProxyType({}),
+    report: Callable[..., object] | None = None,
+    **files: tuple[Callable[..., Any], str],
 ) -> None:
     """Print what was found in the form that was asked for, then write its files.
 
@@ -176,19 +176,23 @@ def emit(
         page: What people read, as lines or as Markdown.
         content: What JSON holds.
         rows: What CSV holds.
-        files: What else may be written, by option.
-        **more: The text of further formats.
+        formats: The text of further formats.
+        report: Writes an HTML report in a language.
+        **files: What else may be written, by option: what returns the rows of CSV or draws a plot,
+            else what writes a file; and what it is called.
     """
     texts = {
         "json": lambda: json_of(content()),
         "csv": lambda: csv_of(rows()),
         "markdown": lambda: page().markdown(),
-        **more,
+        **formats,
     }
     if outputs.format == "table":
         show(page())
     else:
         write_text(texts[outputs.format](), outputs["format"])
+    if report is not None:
+        files["report"] = partial(report, language=outputs.language), _("an HTML report")
     write_files(outputs, files)
 
 
@@ -198,12 +202,12 @@ def show(page: Page) -> None:
         click.echo(told)
 
 
-def write_files(outputs: Outputs, files: Files) -> None:
+def write_files(outputs: Outputs, files: Mapping[str, tuple[Callable[..., Any], str]]) -> None:
     """Write every file asked for, and say so; each appears complete or not at all."""
-    for option, (write, what) in files.items():
-        if option in outputs:
-            target = outputs[option]
-            write(target)
+    for option, (made, what) in files.items():
+        if target := outputs.get(option):
+            write = _WRITERS.get(option)
+            made(target) if write is None else write(made, target)
             if isinstance(target, Path):
                 click.echo(_("wrote {} ({})").format(printable(str(target)), what))
 
@@ -230,11 +234,6 @@ def csv_of(rows: pd.DataFrame) -> str:
 
     known = _known(rows)
     return "".join(csv_lines({name: known[name] for name in known.columns}))
-
-
-def write_csv(rows: pd.DataFrame, target: Target) -> None:
-    """Write a table of rows."""
-    write_text(csv_of(rows), target)
 
 
 def _known(rows: pd.DataFrame) -> pd.DataFrame:
@@ -283,12 +282,18 @@ def rows_of(result: EvaluationResult) -> pd.DataFrame:
     return rows.reset_index()
 
 
-def write_plot(draw: Callable[[Axes], object], path: Path) -> None:
-    """Write a plot."""
+def _write_plot(draw: Callable[[Axes], object], path: Path) -> None:
     from krag_eval.plotting import save_plot
 
     with replacing(path) as temporary:
         save_plot(temporary, draw)
+
+
+# How a file is written that is not a text or a page.
+_WRITERS: Mapping[str, Callable[..., None]] = {
+    "csv": lambda rows, target: write_text(csv_of(rows()), target),
+    "plot": _write_plot,
+}
 
 
 # The columns that everything fits into where it is not printed to a terminal, and at the least.

@@ -18,7 +18,6 @@ from krag_eval.errors import DatasetError, Place, Refusal
 if TYPE_CHECKING:
     from krag_eval.cli.options import Evaluation
     from krag_eval.datasets import Dataset
-    from krag_eval.datasets.audit import Audit
     from krag_eval.documents import DocumentLike
     from krag_eval.results.result import EvaluationResult
 
@@ -48,38 +47,16 @@ def evaluated_file(
     else:
         # A name that is the option's own default may be another in a table.
         roles = {name.removesuffix("_field"): field for name, field in fields.items()}
-        dataset = _loaded(file, {role: name for role, name in roles.items() if name != role})
+        dataset = loaded(file, {role: name for role, name in roles.items() if name != role})
     if otherwise:
         options = {**otherwise, **dataset.defaults, **options}
-    with _placed(dataset):
+    with placed(dataset):
         result = dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
     return dataset, result
 
 
-def audited_file(
-    file: str, index: str | None, fields: Mapping[str, Any], settings: Mapping[str, Any]
-) -> tuple[Dataset, Audit]:
-    """Read questions and their ground truth, ``-`` for standard input, and audit them.
-
-    Args:
-        file: Its name.
-        index: The name of the file of chunks; ``-`` for standard input.
-        fields: The columns that were named, ``question`` and ``actual``.
-        settings: The options of the audit.
-
-    Raises:
-        DatasetError: If a file cannot be used; an error about a query names its line.
-    """
-    from krag_eval.datasets.audit import audit
-
-    dataset = _loaded(file, fields)
-    chunks = None if index is None else chunks_of(index)
-    with _placed(dataset):
-        return dataset, audit(dataset, chunks, **settings)
-
-
 @contextmanager
-def _placed(dataset: Dataset) -> Iterator[None]:
+def placed(dataset: Dataset) -> Iterator[None]:
     """Name the lines of a file that are refused, and say at the end how its columns were read."""
     from krag_eval.datasets.vocabularies import N_SAID
 
@@ -123,7 +100,8 @@ def is_saved(file: str) -> bool:
     return Path(file).suffix == ".json"
 
 
-def _loaded(file: str, named: Mapping[str, Any]) -> Dataset:
+def loaded(file: str, named: Mapping[str, Any]) -> Dataset:
+    """Read a file whole, ``-`` for JSON lines from standard input, with columns that are named."""
     from krag_eval.datasets import load_dataset
 
     return load_dataset(source_of(file), format="jsonl" if _is_lines(file) else None, **named)

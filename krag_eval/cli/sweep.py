@@ -106,17 +106,9 @@ def sweep(
             "differences": [] if compared is None else output.records_of(compared.table),
         },
         lambda: table,
-        {
-            "csv": (partial(output.write_csv, table), _("the table of cells")),
-            "plot": (
-                partial(output.write_plot, lambda ax: pareto_points(found, ax=ax)),
-                _("quality against context"),
-            ),
-            "report": (
-                partial(write_report, found, language=outputs.language),
-                _("an HTML report"),
-            ),
-        },
+        csv=(lambda: table, _("the table of cells")),
+        plot=(lambda ax: pareto_points(found, ax=ax), _("quality against context")),
+        report=partial(write_report, found),
     )
 
 

@@ -16,6 +16,8 @@ from krag_eval.presenting import Page, Table
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from krag_eval.datasets.trec import Numbers
     from krag_eval.results.result import EvaluationResult
 
@@ -128,10 +130,8 @@ def trec(
             "signature": signatures,
         },
         lambda: rows,
-        {
-            "json": (partial(output.write_json, several[0]), _("the result")),
-            "csv": (partial(_write_csv, results), _("one row per run, query and cutoff")),
-        },
+        json=(partial(output.write_json, several[0]), _("the result")),
+        csv=(partial(_rows_of, results), _("one row per run, query and cutoff")),
     )
 
 
@@ -160,11 +160,11 @@ def _evaluated(
     return replace(result, settings={**result.settings, **said})
 
 
-def _write_csv(results: Mapping[str, EvaluationResult], target: output.Target) -> None:
+def _rows_of(results: Mapping[str, EvaluationResult]) -> pd.DataFrame:
     import pandas as pd
 
     rows = pd.concat([output.rows_of(result).assign(run=run) for run, result in results.items()])
-    output.write_csv(rows[["run", *(name for name in rows.columns if name != "run")]], target)
+    return rows[["run", *(name for name in rows.columns if name != "run")]]
 
 
 def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:

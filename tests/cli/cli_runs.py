@@ -1,13 +1,19 @@
 """Running the command, in this process or as a program, and reading what it prints."""
 
+import csv
+import io
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
 
@@ -41,8 +47,13 @@ class Run:
 
 
 def invoked(*arguments: object, stdin: str | bytes | None = None) -> Run:
-    """Run the command in this process, however it ends."""
-    result = CliRunner(**_APART).invoke(main, [str(one) for one in arguments], input=stdin)
+    """Run the command in this process, however it ends.
+
+    One text is a whole line, as it is typed.
+    """
+    line = arguments[0] if len(arguments) == 1 else None
+    typed = shlex.split(line) if isinstance(line, str) else [str(one) for one in arguments]
+    result = CliRunner(**_APART).invoke(main, typed, input=stdin)
     output = result.stdout + result.stderr if _APART else result.output
     return Run(result.exit_code, result.stdout, result.stderr, output, result.exception)
 
@@ -76,6 +87,24 @@ def shell(*arguments: object, **options: object) -> subprocess.CompletedProcess[
     return done  # type: ignore[no-any-return]
 
 
+def content(line: str) -> dict[str, Any]:
+    """Return the JSON that a command prints."""
+    found: dict[str, Any] = json.loads(run(f"{line} --format json").stdout)
+    return found
+
+
+def rows_in(text: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def written(name: str | Path, rows: Iterable[object]) -> Path:
+    """Write JSON lines."""
+    path = Path(name)
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in rows), "utf-8")
+    return path
+
+
 def refusal(*arguments: object) -> str:
     """Return the one line with which the command refuses, after ``krag-eval: error:``."""
     result = run(*arguments)
@@ -83,6 +112,11 @@ def refusal(*arguments: object) -> str:
     assert result.output.count("\n") == 1
     assert result.output.startswith("krag-eval: error: ")
     return result.output.removeprefix("krag-eval: error: ").rstrip()
+
+
+def table(line: str) -> dict[str, list[str]]:
+    """Return the rows of the table that a command prints."""
+    return printed(run(line).stdout)
 
 
 def printed(output: str) -> dict[str, list[str]]:

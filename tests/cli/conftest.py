@@ -6,9 +6,10 @@ import pytest
 from cli_runs import SAMPLE
 
 
-@pytest.fixture
-def sample(tmp_path: Path) -> Path:
-    """Write the sample of two queries."""
+@pytest.fixture(autouse=True)
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a folder with the sample of two queries."""
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "sample.jsonl"
     path.write_text(SAMPLE, "utf-8")
     return path

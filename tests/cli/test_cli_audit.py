@@ -1,13 +1,10 @@
 """``krag-eval audit``: what is wrong with the ground truth in a file, and a verdict about it."""
 
-from __future__ import annotations
-
-import csv
 import json
 from pathlib import Path
 
 import pytest
-from cli_runs import printed, refusal, run
+from cli_runs import printed, refusal, rows_in, run, table, written
 
 from krag_eval import Audit, audit
 
@@ -19,136 +16,83 @@ ROWS = [
 CHUNKS = ["At nine.", "Never on Mondays.", "In Main Street.", {"text": "In Main Street."}]
 
 
-@pytest.fixture
-def qa(tmp_path: Path) -> Path:
-    return written(tmp_path / "qa.jsonl", ROWS)
-
-
-@pytest.fixture
-def chunks(tmp_path: Path) -> Path:
-    return written(tmp_path / "chunks.jsonl", CHUNKS)
-
-
-def written(path: Path, lines: list[object]) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
-    return path
-
-
-def test_findings_are_counted_and_shown(qa: Path, chunks: Path) -> None:
-    """With the places; without a verdict the command ends with 0."""
-    result = run("audit", qa, "--index", chunks)
-    assert result.exit_code == 0
-    rows = printed(result.output)
-    assert rows["dangling"] == ["1"]
-    assert rows["twins"] == ["1"]
-    assert rows["short"] == ["4"]
-    assert "0" not in [cells[0] for cells in rows.values()]
-    (rest,) = (line for line in result.output.splitlines() if line.startswith("Nothing else: "))
-    assert "no_words" in rest
-    assert "query 1, item 2: Nowhere at all. (the chunks hold 0 of 3 words)" in result.output
-    assert "and 1 more" in result.output
+@pytest.fixture(autouse=True)
+def _files(sample):
+    written("qa.jsonl", ROWS)
+    written("chunks.jsonl", CHUNKS)
 
 
 @pytest.mark.parametrize(
     ("fail_on", "code"),
     [
-        (["dangling,twins"], 1),
-        (["longer_than_chunks", "twins"], 1),
-        (["longer_than_chunks"], 0),
-        (["no_words, quoted"], 0),
+        ("dangling,twins", 1),
+        ("longer_than_chunks --fail-on twins", 1),
+        ("longer_than_chunks", 0),
+        ("'no_words, quoted'", 0),
     ],
 )
-def test_the_verdict(qa: Path, chunks: Path, fail_on: list[str], code: int) -> None:
-    """1 where something of the kind was found."""
-    options = [part for name in fail_on for part in ("--fail-on", name)]
-    result = run("audit", qa, "--index", chunks, *options)
-    assert result.exit_code == code
-    assert ("failed: " in result.stderr) == bool(code)
+def test_the_verdict(fail_on, code):
+    """The exit code is 1 where something of a kind that was named is found."""
+    result = run(f"audit qa.jsonl --index chunks.jsonl --fail-on {fail_on}")
+    assert (result.exit_code, "failed: " in result.stderr) == (code, bool(code))
 
 
-def test_without_an_index(qa: Path) -> None:
-    """What needs one is not checked; asking for it is refused before the file is read."""
-    output = run("audit", qa).output
+def test_without_an_index():
+    """What needs the chunks is named as not checked."""
+    output = run("audit qa.jsonl").output
     assert "dangling" not in printed(output)
     assert "Not checked without an index: dangling" in output
-    assert "--index CHUNKS" in refusal("audit", qa.parent / "missing.jsonl", "--fail-on", "twins")
 
 
-def test_outputs(qa: Path, chunks: Path, tmp_path: Path) -> None:
-    """The same as from Python."""
-    saved, table = tmp_path / "audit.json", tmp_path / "rows.csv"
-    run("audit", qa, "--index", chunks, "--json", saved, "--csv", table)
+def test_outputs():
+    """Files hold what Python finds; '-' is standard output."""
+    run("audit qa.jsonl --index chunks.jsonl --json audit.json --csv rows.csv")
     expected = audit(ROWS, [*CHUNKS[:3], CHUNKS[2]])
-    assert Audit.from_json(saved) == expected
-    with table.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    assert Audit.from_json("audit.json") == expected
+    rows = rows_in(Path("rows.csv").read_text("utf-8"))
     assert [row["finding"] for row in rows] == list(expected.table["finding"])
     assert rows[0]["text"] == "Nowhere at all."
-    streamed = run("audit", qa, "--index", chunks, "--json", "-")
-    assert json.loads(streamed.stdout) == json.loads(saved.read_text("utf-8"))
+    streamed = run("audit qa.jsonl --index chunks.jsonl --json -").stdout
+    assert json.loads(streamed) == json.loads(Path("audit.json").read_text("utf-8"))
 
 
-def test_csv_leaves_the_item_of_a_question_empty(tmp_path: Path) -> None:
-    """And no question is a formula."""
-    rows = [{"question": "=1+1", "actual": ["a"]}, {"question": "=1+1", "actual": ["b"]}]
-    output = run("audit", written(tmp_path / "qa.jsonl", rows), "--csv", "-").stdout
-    read = [row for row in csv.DictReader(output.splitlines())
-            if row["finding"] == "indistinguishable"]  # fmt: skip
-    assert [(row["position"], row["item"], row["text"]) for row in read] == [
-        ("0", "", "'=1+1"),
-        ("1", "", "'=1+1"),
-    ]
+def test_csv_leaves_the_item_of_a_question_empty():
+    """A finding about a whole query has no item, and no question is a formula."""
+    written("qa.jsonl", [{"question": "=1+1", "actual": [one]} for one in "ab"])
+    rows = rows_in(run("audit qa.jsonl --csv -").stdout)
+    found = [row for row in rows if row["finding"] == "indistinguishable"]
+    assert [(row["position"], row["item"], row["text"]) for row in found] == [
+        ("0", "", "'=1+1"), ("1", "", "'=1+1"),
+    ]  # fmt: skip
 
 
-def test_columns_of_other_names_and_other_files(chunks: Path, tmp_path: Path) -> None:
-    """Known ones are recognised, others named; standard input is JSON lines."""
-    ragas = [{"user_input": row["question"], "reference_contexts": row["actual"]} for row in ROWS]
-    own = [{"q": row["question"], "gold": row["actual"]} for row in ROWS]
-    known = run("audit", written(tmp_path / "ragas.jsonl", ragas), "--index", chunks)
+def test_columns_of_other_names_and_other_files():
+    """Known names are recognised, others can be given; standard input is JSON lines."""
+    for name, fields in (
+        ("ragas", ("user_input", "reference_contexts")),
+        ("own", ("q", "gold")),
+    ):
+        written(f"{name}.jsonl", [dict(zip(fields, row.values(), strict=True)) for row in ROWS])
+    known = run("audit ragas.jsonl --index chunks.jsonl")
     assert "by RAGAS's column names" in known.stderr
-    named = run("audit", written(tmp_path / "own.jsonl", own), "--index", chunks,
-                "--question-field", "q", "--actual-field", "gold")  # fmt: skip
-    text = "".join(json.dumps(row) + "\n" for row in ROWS)
-    piped = run("audit", "-", "--index", chunks, stdin=text)
-    for result in (known, named, piped):
+    own = run("audit own.jsonl --index chunks.jsonl --question-field q --actual-field gold")
+    piped = run("audit - --index chunks.jsonl", stdin=Path("qa.jsonl").read_text("utf-8"))
+    for result in (known, own, piped):
         assert printed(result.output)["dangling"] == ["1"]
-    assert "--actual-field NAME" in refusal("audit", tmp_path / "own.jsonl")
+    assert "--actual-field NAME" in refusal("audit own.jsonl")
 
 
-def test_options_are_those_of_python(chunks: Path, tmp_path: Path) -> None:
-    """Ids, k and the length of a run."""
-    rows = [{"question": "When?", "actual": ["a", "b"]}]
-    ids = written(tmp_path / "ids.jsonl", rows)
-    index = written(tmp_path / "index.jsonl", [{"id": "a", "text": "x"}])
-    assert printed(run("audit", ids, "--index", index, "--ids").output)["dangling"] == ["1"]
-    assert printed(run("audit", ids, "-k", 1).output)["more_items_than_k"] == ["1"]
-    assert "short" not in printed(run("audit", ids, "--min-run", 1).output)
-    assert run("audit", ids, "--index", chunks, "--texts").exit_code == 0
+def test_options_are_those_of_python():
+    """Ids, k and the length of a run reach the audit."""
+    written("ids.jsonl", [{"question": "When?", "actual": ["a", "b"]}])
+    written("index.jsonl", [{"id": "a", "text": "x"}])
+    assert table("audit ids.jsonl --index index.jsonl --ids")["dangling"] == ["1"]
+    assert table("audit ids.jsonl -k 1")["more_items_than_k"] == ["1"]
+    assert "short" not in table("audit ids.jsonl --min-run 1")
+    assert run("audit ids.jsonl --index chunks.jsonl --texts").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--fail-on", "twinz"], "--fail-on"),
-        (["-k", "0"], "-k"),
-        (["--min-run", "0"], "--min-run"),
-        (["--tokenizer", "nothing"], "--tokenizer"),
-        (["--index", "missing.jsonl"], "missing.jsonl"),
-        (["--ids"], "--texts"),
-    ],
-)
-def test_what_cannot_be_audited_is_refused(tmp_path: Path, options: list[str], named: str) -> None:
-    """With 2, and one line that names the option or the file."""
-    rows = [{"question": "When?", "actual": [{"page_content": "a"}]}]
-    assert named in refusal("audit", written(tmp_path / "qa.jsonl", rows), *options)
-
-
-def test_standard_input_is_read_once() -> None:
-    """Questions or chunks, not both."""
-    assert "--index" in refusal("audit", "-", "--index", "-")
-
-
-def test_outputs_are_not_what_is_read(qa: Path, chunks: Path) -> None:
-    """Neither the questions nor the chunks are overwritten."""
-    for read in (qa, chunks):
-        assert "--csv" in refusal("audit", qa, "--index", chunks, "--csv", read)
+def test_ids_that_there_are_not_are_refused():
+    """Documents without ids are looked up by their texts."""
+    written("qa.jsonl", [{"question": "When?", "actual": [{"page_content": "a"}]}])
+    assert "--texts" in refusal("audit qa.jsonl --ids")

@@ -1,9 +1,6 @@
 """Exit codes of real processes with real pipes: 1 means a broken condition and nothing else."""
 
-from __future__ import annotations
-
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -12,238 +9,205 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from cli_runs import ENVIRONMENT, run
+from cli_runs import ENVIRONMENT, invoked, run
 
 ROOT = Path(__file__).parents[2]
 # As pip writes the script that is on the path, from what pyproject.toml says.
 _MODULE, _, _FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
     "scripts"
 ]["krag-eval"].partition(":")
-SCRIPT = f"import sys; from {_MODULE} import {_FUNCTION}; sys.exit({_FUNCTION}())"
-PROGRAMS = {"krag-eval": ["-c", SCRIPT], "python -m": ["-m", "krag_eval"]}
-each_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+SCRIPT = ["-c", f"import sys; from {_MODULE} import {_FUNCTION}; sys.exit({_FUNCTION}())"]
+MODULE = ["-m", "krag_eval"]
+ASCII = ENVIRONMENT | {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+GATE = ["gate", "result.json", "--fail-under"]
+each_program = pytest.mark.parametrize("program", [SCRIPT, MODULE], ids=["krag-eval", "python -m"])
 on_posix = pytest.mark.skipif(os.name == "nt", reason="pipes and signals of POSIX")
 
-# What happens within a command is put there by a module that Python loads when it starts.
-CRASHES = {
-    "MemoryError": "raise MemoryError",
-    "RecursionError": "def f(): f()\n    f()",
-    "OSError": "raise OSError(5, 'Input/output error')",
-    "BrokenPipeError": "raise BrokenPipeError(32, 'Broken pipe')",
-    "EOFError": "raise EOFError",
-    "RuntimeError": "raise RuntimeError('a mistake')",
-    "SystemExit": "raise SystemExit(1)",
-    "AssertionError": "assert False",
-}
+
+@pytest.fixture(autouse=True)
+def _result(sample):
+    """Save the sample's result; its mrr@2 is 0.75."""
+    run("evaluate sample.jsonl -k 2 --json result.json")
 
 
-def started(program: list[str], *arguments: object, **options: object) -> subprocess.Popen[bytes]:
+def started(program, *arguments, **options):
     """Start the command as a program of its own."""
     command = [sys.executable, *program, *map(str, arguments)]
-    return subprocess.Popen(command, **{"env": ENVIRONMENT, **options})  # type: ignore[call-overload]
+    return subprocess.Popen(command, **{"env": ENVIRONMENT, "stderr": subprocess.PIPE, **options})
 
 
-def code_into_a_closed_pipe(program: list[str], *arguments: object, errors: bool = False) -> int:
+def beside(name, code):
+    """Let Python load a module that stands in the current folder before all others."""
+    Path(f"{name}.py").write_text(code)
+    return ENVIRONMENT | {"PYTHONPATH": f"{Path.cwd()}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}"}
+
+
+def code_into_a_closed_pipe(program, *arguments, errors=False, **options):
     """Return the exit code of ``krag-eval … | true``: nobody reads, from the beginning on."""
     read, write = os.pipe()
     os.close(read)
     stderr = write if errors else subprocess.PIPE
-    with started(program, *arguments, stdout=write, stderr=stderr) as running:
+    with started(program, *arguments, stdout=write, stderr=stderr, **options) as running:
         os.close(write)
         _, said = running.communicate(timeout=60)
-    assert errors or b"Traceback" not in said
-    assert errors or b"Exception ignored" not in said
+    assert errors or not any(one in said for one in (b"Traceback", b"Exception ignored"))
     return running.returncode
 
 
-def with_crash(folder: Path, crash: str) -> dict[str, str]:
-    """Return an environment in which a result cannot be read without that crash."""
-    (folder / "sitecustomize.py").write_text(
-        f"from krag_eval.results import saved\ndef read(*_):\n    {crash}\nsaved.read = read\n"
-    )
-    return ENVIRONMENT | {"PYTHONPATH": f"{folder}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}"}
-
-
-@pytest.fixture
-def result(sample: Path, tmp_path: Path) -> Path:
-    """Save the sample's result; its mrr@2 is 0.75."""
-    path = tmp_path / "result.json"
-    run("evaluate", sample, "-k", 2, "--json", path)
-    return path
+@on_posix
+@pytest.mark.parametrize(
+    ("program", "floor", "errors", "code"),
+    [
+        (SCRIPT, 0.75, False, 0),
+        (SCRIPT, 0.76, True, 1),
+        (MODULE, 0.75, True, 0),
+        (MODULE, 0.76, False, 1),
+    ],
+)
+def test_a_gate_keeps_its_verdict(program, floor, errors, code):
+    """Whatever of its output is read, also of ``2>&1``."""
+    assert code_into_a_closed_pipe(program, *GATE, f"mrr@2={floor}", errors=errors) == code
 
 
 @on_posix
-class TestClosedPipes:
-    """``| head -0`` and ``| true``."""
-
-    @each_program
-    @pytest.mark.parametrize("errors", [False, True])
-    @pytest.mark.parametrize(("floor", "code"), [(0.75, 0), (0.76, 1)])
-    def test_a_gate_keeps_its_verdict(
-        self, result: Path, program: list[str], floor: float, code: int, errors: bool
-    ) -> None:
-        """Whatever of its output is read, also of ``2>&1``."""
-        arguments = ("gate", result, "--fail-under", f"mrr@2={floor}")
-        assert code_into_a_closed_pipe(program, *arguments, errors=errors) == code
-
-    @pytest.mark.parametrize(("floor", "code"), [(0.75, 0), (0.76, 1)])
-    def test_an_evaluation_keeps_its_verdict_and_writes_its_files(
-        self, sample: Path, tmp_path: Path, floor: float, code: int
-    ) -> None:
-        """The table is printed before they are written."""
-        out = tmp_path / "out.json"
-        arguments = ("evaluate", sample, "-k", 2, "--fail-under", f"mrr@2={floor}", "--json", out)
-        assert code_into_a_closed_pipe(PROGRAMS["python -m"], *arguments) == code
-        assert out.exists()
-
-    @each_program
-    @pytest.mark.parametrize("arguments", [["demo"], ["evaluate", "{}"], ["gate", "--help"]])
-    def test_without_a_verdict(
-        self, sample: Path, program: list[str], arguments: list[str]
-    ) -> None:
-        """As a program that the signal ends."""
-        given = [one.format(sample) for one in arguments]
-        assert code_into_a_closed_pipe(program, *given) == 141
-
-    def test_a_refusal_stays_one(self, tmp_path: Path) -> None:
-        """Also where nobody reads it."""
-        arguments = ("gate", tmp_path / "none.json", "--fail-under", "mrr@2=0.5")
-        for errors in (False, True):
-            assert code_into_a_closed_pipe(["-m", "krag_eval"], *arguments, errors=errors) == 2
-
-    def test_the_first_line_is_enough(self, result: Path) -> None:
-        """``| head -1``: the reader goes once it has one line."""
-        arguments = ("gate", result, *("--fail-under", "mrr@2=0.1") * 5, "--fail-under", "mrr@2=1")
-        with started(
-            PROGRAMS["python -m"], *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as running:
-            assert running.stdout is not None
-            assert running.stdout.readline().startswith(b"passed")
-            running.stdout.close()
-            assert running.wait(60) == 1
-
-    @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])
-    @pytest.mark.parametrize("arguments", [[], ["--format", "json"]], ids=["table", "json"])
-    def test_a_stream_that_was_closed_before(
-        self, sample: Path, tmp_path: Path, closed: str, arguments: list[str]
-    ) -> None:
-        """``>&-``: there is no standard output at all; what asks for it is refused."""
-        out = tmp_path / "out.json"
-        command = [sys.executable, "-m", "krag_eval", "evaluate", str(sample), "-k", "2"]
-        line = f"{shlex.join([*command, '--json', str(out), *arguments])} {closed}"
-        done = subprocess.run(line, shell=True, env=ENVIRONMENT, capture_output=True, check=False)
-        needed = bool(arguments) and closed.startswith(">&-")
-        assert done.returncode == (2 if needed else 0)
-        assert out.exists() is not needed
-        assert b"Traceback" not in done.stderr
-
-    def test_in_ascii(self) -> None:
-        """Where click would write around us."""
-        ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
-        read, write = os.pipe()
-        os.close(read)
-        with started(
-            PROGRAMS["python -m"],
-            "demo",
-            stdout=write,
-            stderr=subprocess.PIPE,
-            env=ENVIRONMENT | ascii_only,
-        ) as running:
-            os.close(write)
-            assert running.communicate(timeout=60)[1] == b""
-        assert running.returncode == 141
-
-    @pytest.mark.parametrize(("floor", "code"), [(0.75, 0), (0.76, 1)])
-    def test_streams_that_were_never_open(self, result: Path, floor: float, code: int) -> None:
-        """``>&- 2>&-``."""
-        command = [sys.executable, "-m", "krag_eval", "gate", str(result)]
-        command += ["--fail-under", f"mrr@2={floor}"]
-        shell = ["sh", "-c", '"$@" >&- 2>&-', "sh", *command]
-        assert subprocess.run(shell, env=ENVIRONMENT, timeout=60, check=False).returncode == code
+@pytest.mark.parametrize(("floor", "code"), [(0.75, 0), (0.76, 1)])
+def test_an_evaluation_keeps_its_verdict_and_writes_its_files(floor, code):
+    """The table is printed before they are written."""
+    call = ["evaluate", "sample.jsonl", "--fail-under", f"mrr@5={floor}", "--json", "out.json"]
+    assert code_into_a_closed_pipe(MODULE, *call) == code
+    assert Path("out.json").exists()
 
 
-class TestCrashes:
-    """What goes wrong without being refused."""
+@on_posix
+@pytest.mark.parametrize(
+    ("program", "arguments", "env"),
+    [
+        (SCRIPT, ["demo"], ENVIRONMENT),
+        (MODULE, ["evaluate", "sample.jsonl"], ENVIRONMENT),
+        (SCRIPT, ["gate", "--help"], ENVIRONMENT),
+        (MODULE, ["demo"], ASCII),  # where click would write around us
+    ],
+)
+def test_without_a_verdict(program, arguments, env):
+    """It ends as a program that the signal ends."""
+    assert code_into_a_closed_pipe(program, *arguments, env=env) == 141
 
-    @each_program
-    @pytest.mark.parametrize("crash", CRASHES)
-    def test_ends_with_2(
-        self, result: Path, tmp_path: Path, program: list[str], crash: str
-    ) -> None:
-        """A crash is no verdict, whatever it is."""
-        with started(
-            program,
-            *("gate", result, "--fail-under", "mrr@2=0.1"),
-            env=with_crash(tmp_path, CRASHES[crash]),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as running:
-            printed, said = running.communicate(timeout=60)
-        assert (running.returncode, printed) == (2, b"")
-        named = {"MemoryError": b"out of memory", "OSError": b"Input/output", "SystemExit": b""}
-        assert named.get(crash, crash.encode()) in said or b"Broken pipe" in said
 
-    @each_program
-    def test_a_package_that_cannot_be_loaded(
-        self, result: Path, tmp_path: Path, program: list[str]
-    ) -> None:
-        """As after a broken installation."""
-        (tmp_path / "click.py").write_text("raise ImportError('damaged')")
-        path = f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}"
-        with started(
-            program,
-            *("gate", result, "--fail-under", "mrr@2=0.1"),
-            env=ENVIRONMENT | {"PYTHONPATH": path},
-            stderr=subprocess.PIPE,
-        ) as running:
-            said = running.communicate(timeout=60)[1]
-        assert running.returncode == 2
-        assert b"damaged" in said
+@on_posix
+@pytest.mark.parametrize("errors", [False, True])
+def test_a_refusal_stays_one(errors):
+    """Also where nobody reads it."""
+    call = ["gate", "none.json", "--fail-under", "mrr@2=0.5"]
+    assert code_into_a_closed_pipe(MODULE, *call, errors=errors) == 2
 
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-    @pytest.mark.parametrize("floor", [0.1, 0.9])
-    def test_a_full_disk_behind_standard_output(self, result: Path, floor: float) -> None:
-        """Said by name; what is left to be flushed at the end changes nothing."""
-        with (
-            open("/dev/full", "wb") as full,
-            started(
-                PROGRAMS["python -m"],
-                *("evaluate", "-", "-k", 2, "--fail-under", f"mrr@2={floor}"),
-                stdin=subprocess.PIPE,
-                stdout=full,
-                stderr=subprocess.PIPE,
-            ) as running,
-        ):
-            sample = b'{"actual": ["a"], "predicted": ["b", "a"]}'
-            said = running.communicate(sample, timeout=60)[1].decode()
-        assert running.returncode == 2
-        assert said == "krag-eval: error: standard output: No space left on device\n"
 
-    @on_posix
-    @each_program
-    def test_ctrl_c(self, tmp_path: Path, program: list[str]) -> None:
-        """130, as for every program; here while it waits for a pipe."""
-        (tmp_path / "sitecustomize.py").write_text(
-            "import krag_eval.cli, krag_eval.datasets\n"
-            "def read(*_, **__):\n"
-            "    import pathlib, time\n"
-            f"    pathlib.Path({str(tmp_path / 'reading')!r}).touch()\n"
-            "    time.sleep(60)\n"
-            "krag_eval.datasets.read_jsonl = read\n"
-        )
-        path = f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}"
-        with started(
-            program,
-            *("evaluate", "-", "--fail-under", "mrr@5=0.5"),
-            env=ENVIRONMENT | {"PYTHONPATH": path},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as running:
-            while not (tmp_path / "reading").exists():
-                assert running.poll() is None
-                time.sleep(0.01)
-            running.send_signal(signal.SIGINT)
-            _, said = running.communicate(timeout=60)
-        assert running.returncode == 130
-        assert b"Traceback" not in said
+@on_posix
+def test_the_first_line_is_enough():
+    """``| head -1``: the reader goes once it has one line."""
+    floors = ["mrr@2=0.1", *["--fail-under", "mrr@2=0.1"] * 4, "--fail-under", "mrr@2=1"]
+    with started(MODULE, *GATE, *floors, stdout=subprocess.PIPE) as running:
+        assert running.stdout.readline().startswith(b"passed")
+        running.stdout.close()
+        assert running.wait(60) == 1
+
+
+@on_posix
+@pytest.mark.parametrize(
+    ("closed", "options"),
+    [(">&-", ""), ("2>&-", ""), (">&- 2>&-", ""), ("<&-", ""), (">&-", "--format json")],
+)
+def test_a_stream_that_was_closed_before(closed, options):
+    """``>&-``: there is no standard output at all; what asks for it is refused."""
+    call = f"{sys.executable} -m krag_eval evaluate sample.jsonl --json out.json {options} {closed}"
+    done = subprocess.run(call, shell=True, env=ENVIRONMENT, capture_output=True, check=False)
+    assert done.returncode == (2 if options else 0)
+    assert Path("out.json").exists() is not bool(options)
+    assert b"Traceback" not in done.stderr
+
+
+@on_posix
+def test_a_verdict_without_any_stream():
+    """``>&- 2>&-`` leaves the exit code."""
+    call = f"{sys.executable} -m krag_eval {' '.join(GATE)} mrr@2=0.76 >&- 2>&-"
+    assert subprocess.run(call, shell=True, env=ENVIRONMENT, check=False).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "out of memory"),
+        (RecursionError(), "RecursionError"),
+        (OSError(5, "Input/output error"), "Input/output"),
+        (BrokenPipeError(32, "Broken pipe"), "Broken pipe"),
+        (EOFError(), "EOFError"),
+        (RuntimeError("a mistake"), "RuntimeError"),
+        (SystemExit(1), ""),
+        (AssertionError(), "AssertionError"),
+    ],
+)
+def test_a_crash_is_no_verdict(monkeypatch, error, said):
+    """It ends with 2, whatever it is."""
+
+    def read(*_):
+        raise error
+
+    monkeypatch.setattr("krag_eval.results.saved.read", read)
+    done = invoked(*GATE, "mrr@2=0.1")
+    assert (done.exit_code, done.stdout, said in done.stderr) == (2, "", True)
+    assert bool(done.stderr) == bool(said)
+
+
+@each_program
+def test_a_package_that_cannot_be_loaded(program):
+    """As after a broken installation."""
+    env = beside("click", "raise ImportError('damaged')")
+    with started(program, *GATE, "mrr@2=0.1", env=env) as running:
+        said = running.communicate(timeout=60)[1]
+    assert (running.returncode, b"damaged" in said) == (2, True)
+
+
+@each_program
+def test_a_crash_of_the_program(program):
+    """A traceback on standard error, and 2."""
+    code = "from krag_eval.results import saved\ndef read(*_): 1 / 0\nsaved.read = read\n"
+    env = beside("sitecustomize", code)
+    with started(program, *GATE, "mrr@2=0.1", env=env, stdout=subprocess.PIPE) as running:
+        printed, said = running.communicate(timeout=60)
+    assert (running.returncode, printed, b"ZeroDivisionError" in said) == (2, b"", True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("floor", [0.1, 0.9])
+def test_a_full_disk_behind_standard_output(floor):
+    """Said by name; what is left to be flushed at the end changes nothing."""
+    call = ["evaluate", "-", "-k", 2, "--fail-under", f"mrr@2={floor}"]
+    with (
+        open("/dev/full", "wb") as full,
+        started(MODULE, *call, stdin=subprocess.PIPE, stdout=full) as running,
+    ):
+        said = running.communicate(b'{"actual": ["a"], "predicted": ["b", "a"]}', timeout=60)[1]
+    assert running.returncode == 2
+    assert said.decode() == "krag-eval: error: standard output: No space left on device\n"
+
+
+@on_posix
+@each_program
+def test_ctrl_c(program):
+    """130, as for every program; here while it waits for a pipe."""
+    code = """
+import krag_eval.cli, krag_eval.datasets
+def read(*_, **__):
+    import pathlib, time
+    pathlib.Path("reading").touch()
+    time.sleep(60)
+krag_eval.datasets.read_jsonl = read
+"""
+    env, pipe = beside("sitecustomize", code), subprocess.PIPE
+    call = ["evaluate", "-", "--fail-under", "mrr@5=0.5"]
+    with started(program, *call, env=env, stdin=pipe, stdout=pipe) as running:
+        while not Path("reading").exists():
+            assert running.poll() is None
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert (running.returncode, b"Traceback" in said) == (130, False)

@@ -1,8 +1,5 @@
 """``krag-eval sweep``: a file that names functions in, the table of Python out."""
 
-import csv
-import io
-import json
 import os
 import signal
 import subprocess
@@ -11,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli_runs import ENVIRONMENT, refusal, run
+from cli_runs import ENVIRONMENT, content, refusal, rows_in, run, written
 
 from krag_eval import sweep
 
@@ -37,8 +34,9 @@ def questions():
 def corpus():
     return [f"Rule {i} is about numbers. Rule {i} ends here." for i in range(40)]
 """
-CORPUS = [f"Rule {i} is about numbers. Rule {i} ends here." for i in range(40)]
-ROWS = [{"question": str(i), "actual": [f"Rule {i} is about numbers."]} for i in range(40)]
+SCOPE = {}
+exec(MODULE, SCOPE)
+CORPUS, ROWS = SCOPE["corpus"](), SCOPE["questions"]()
 SWEEP = """
 corpus = ["one.txt", "rest.jsonl"]
 questions = "questions.jsonl"
@@ -46,37 +44,59 @@ k = 1
 metric = "recall@1"
 n_resamples = 200
 [splitters]
-whole = "{module}:whole"
-sentences = {{call = "{module}:sentences", ending = "."}}
+whole = "rag:whole"
+sentences = {call = "rag:sentences", ending = "."}
 [retrievers]
-all = "{module}:make"
-half = {{call = "{module}:make", first = 20}}
+all = "rag:make"
+half = {call = "rag:make", first = 20}
 """
+CALL = "sweep sweep.toml"
+# Of two splitters with two retrievers.
+RECALLS = [1, 0.5, 1, 0.5]
 pytestmark = pytest.mark.filterwarnings("ignore:.*No list is longer than")
 
 
-@pytest.fixture
-def file(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """Write a sweep with a module of its own, since modules stay imported."""
-    module = f"rag_{abs(hash(request.node.nodeid))}"
-    (tmp_path / f"{module}.py").write_text(MODULE, "utf-8")
-    (tmp_path / "one.txt").write_text(CORPUS[0], "utf-8")
-    (tmp_path / "rest.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in CORPUS[1:]))
-    (tmp_path / "questions.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in ROWS))
-    path = tmp_path / "sweep.toml"
-    path.write_text(SWEEP.format(module=module), "utf-8")
-    return path
+@pytest.fixture(autouse=True)
+def _files(sample):
+    module("")
+    Path("one.txt").write_text(CORPUS[0], "utf-8")
+    written("rest.jsonl", CORPUS[1:])
+    written("questions.jsonl", ROWS)
+    changed()
 
 
+def module(more, *changes):
+    """Write the module beside the file, with something in place of another or behind it."""
+    text = MODULE.replace(*changes) if changes else MODULE
+    Path("rag.py").write_text(f"{text}\n{more}", "utf-8")
+
+
+def changed(*changes, before=""):
+    """Write the file with something in place of another, or before all."""
+    text = before + SWEEP
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert old in text
+        text = text.replace(old, new, 1)
+    Path("sweep.toml").write_text(text, "utf-8")
+
+
+def calling(call):
+    """Let the corpus be made by a call."""
+    changed('["one.txt", "rest.jsonl"]', f'{{call = "{call}"}}')
+
+
+def recalls(found):
+    return [cell["macro_recall@1"] for cell in found["cells"]]
+
+
+@pytest.fixture(scope="module")
 def expected():
     """Return the sweep as Python makes it, with functions of its own."""
-    scope: dict = {}
-    exec(MODULE, scope)
     return sweep(
         CORPUS,
         ROWS,
-        {"whole": scope["whole"], "sentences": scope["sentences"]},
-        {"all": scope["make"], "half": lambda chunks: scope["make"](chunks, first=20)},
+        {"whole": SCOPE["whole"], "sentences": SCOPE["sentences"]},
+        {"all": SCOPE["make"], "half": lambda chunks: SCOPE["make"](chunks, first=20)},
         k=1,
         metric="recall@1",
         n_resamples=200,
@@ -84,157 +104,119 @@ def expected():
     )
 
 
-def test_the_numbers_of_python(file: Path) -> None:
+def test_the_numbers_of_python(expected):
     """All of the table but the times, the choice, and the differences."""
-    content = json.loads(run("sweep", file, "--format", "json").stdout)
-    found = expected()
-    assert (content["metric"], content["baseline"]) == ("macro_recall@1", "whole + all")
-    table = found.table.drop(columns=["latency_p50", "pareto", "same_as"])
-    for row, (name, numbers) in zip(content["cells"], table.iterrows(), strict=True):
+    found = content(CALL)
+    assert (found["metric"], found["baseline"]) == ("macro_recall@1", "whole + all")
+    table = expected.table.drop(columns=["latency_p50", "pareto", "same_as"])
+    for row, (name, numbers) in zip(found["cells"], table.iterrows(), strict=True):
         assert row["cell"] == name
         assert {key: row[key] for key in numbers.index} == numbers.to_dict()
-    assert content["choice"]["cell"] == found.choice.name
-    assert content["choice"]["overrated"] == found.choice.overrated
-    assert [row["difference"] for row in content["differences"]] == [
-        one.difference for one in found.comparison.differences
+    assert found["choice"]["cell"] == expected.choice.name
+    assert found["choice"]["overrated"] == expected.choice.overrated
+    assert [row["difference"] for row in found["differences"]] == [
+        one.difference for one in expected.comparison.differences
     ]
+    # A column per cell is printed, those on the front marked, with the summary.
+    printed = run(CALL).stdout
+    assert "all*" in printed
+    assert "".join(expected.summary().splitlines()[0].split()) in "".join(printed.split())
 
 
-@pytest.mark.parametrize("language", ["en", "ko"])
-def test_what_is_printed(file: Path, language: str) -> None:
-    """A column per cell, those on the front marked, and the summary in the language."""
-    result = run("--lang", language, "sweep", file)
-    assert result.exit_code == 0
-    assert "all*" in result.stdout
-    assert "macro_recall@1" in result.stdout
-    told = expected().summary(language)
-    assert "".join(told.splitlines()[0].split()) in "".join(result.stdout.split())
-
-
-def test_outputs_and_the_folder(file: Path, tmp_path: Path) -> None:
+def test_outputs_and_the_folder(expected):
     """A row per cell; a picture, a page; what was asked is kept where the option says."""
-    kept, plot, page = (tmp_path / name for name in ("kept", "pareto.svg", "page.html"))
-    options = ("--folder", kept, "--csv", "-", "--plot", plot, "--report", page)
-    first = run("sweep", file, *options)
-    rows = list(csv.DictReader(io.StringIO(first.stdout)))
-    assert [row["cell"] for row in rows] == expected().table.index.tolist()
-    assert [float(row["macro_recall@1"]) for row in rows] == [1, 0.5, 1, 0.5]
-    assert plot.read_bytes().startswith(b"<?xml")
-    assert "sentences + half" in page.read_text("utf-8")
-    assert len(list(kept.glob("*/answers.jsonl"))) == 4
-    assert run("sweep", file, *options).stdout == first.stdout  # latencies too: nothing was asked
+    call = f"{CALL} --folder kept --csv - --plot pareto.svg --report page.html"
+    first = run(call)
+    rows = rows_in(first.stdout)
+    assert [row["cell"] for row in rows] == expected.table.index.tolist()
+    assert [float(row["macro_recall@1"]) for row in rows] == RECALLS
+    assert Path("pareto.svg").read_bytes().startswith(b"<?xml")
+    assert "sentences + half" in Path("page.html").read_text("utf-8")
+    assert len(list(Path("kept").glob("*/answers.jsonl"))) == 4
+    # Latencies too: nothing is asked again.
+    assert run(f"{CALL} --folder kept --csv -").stdout == first.stdout
 
 
-def test_an_edited_argument_is_asked_anew(file: Path, tmp_path: Path) -> None:
+def test_an_edited_argument_is_asked_anew():
     """In the same folder, under the same name; what is reused is said."""
-    options = ("--folder", tmp_path / "kept", "--format", "json")
-    recalls = []
+    told = []
     for first in (20, 30, 30):
-        text = file.read_text("utf-8").replace("first = 20", f"first = {first}")
-        file.write_text(text, "utf-8")
-        done = run("sweep", file, *options)
-        found = json.loads(done.stdout)
-        recalls.append([found["reused"], found["asked"], found["cells"][1]["macro_recall@1"]])
-    assert recalls == [[0, 160, 0.5], [80, 80, 0.25], [160, 0, 0.25]]
-    assert "160 answers of" in done.stderr
-    assert "160 answers of" in run("sweep", file, *options[:2]).stdout
+        changed("first = 20", f"first = {first}")
+        found = content(f"{CALL} --folder kept")
+        told.append([found["reused"], found["asked"], recalls(found)[1]])
+    assert told == [[0, 160, 0.5], [80, 80, 0.25], [160, 0, 0.25]]
+    assert "160 answers of" in run(f"{CALL} --folder kept --format json").stderr
+    assert "160 answers of" in run(f"{CALL} --folder kept").stdout
 
 
-def test_an_edited_function_is_asked_anew(file: Path, tmp_path: Path) -> None:
+def test_an_edited_function_is_asked_anew():
     """Not for a comment; the same for one that it calls."""
-    (module,) = file.parent.glob("rag_*.py")
-    code = module.read_text("utf-8")
-    helped = code.replace("number >= first", "late_enough(number, first)")
-    helper = "def late_enough(number, first):\n    return number >= first\n"
-    versions = [code, "# A comment\n" + code, helped + helper, helped + helper.replace(">=", ">")]
+    change = ("number >= first", "late_enough(number, first)")
+    helper = "def late_enough(number, first):\n    return number {} first\n"
     asked = []
-    for version in versions:
-        module.write_text(version, "utf-8")
-        sys.modules.pop(module.stem, None)
-        options = ("--folder", tmp_path / "kept", "--format", "json")
-        asked.append(json.loads(run("sweep", file, *options).stdout)["asked"])
+    for version in (
+        ("",),
+        ("# A comment",),
+        (helper.format(">="), *change),
+        (helper.format(">"), *change),
+    ):
+        module(*version)
+        os.utime("rag.py", (len(asked), len(asked)))  # Python looks at the time of a file
+        asked.append(content(f"{CALL} --folder kept")["asked"])
     assert asked == [160, 0, 160, 160]
 
 
-def test_the_report_of_one_cell(file: Path, tmp_path: Path) -> None:
-    """Is that of its result: there is nothing it could be compared with."""
-    lines = file.read_text("utf-8").splitlines()
-    kept = [one for one in lines if not one.startswith(("sentences", "half"))]
-    file.write_text("\n".join(kept), "utf-8")
-    page = tmp_path / "page.html"
-    done = run("sweep", file, "--report", page, "--plot", tmp_path / "pareto.svg")
-    assert done.exit_code == 0
-    assert "1 cell over 40 questions." in done.stdout
-    assert "matcher=coverage" in page.read_text("utf-8")
+def test_the_report_of_one_cell():
+    """It is that of its result: there is nothing it could be compared with."""
+    changed("sentences =", "# ", "half =", "# ")
+    output = run(f"{CALL} --report page.html --plot pareto.svg").stdout
+    assert "1 cell over 40 questions." in output
+    assert "matcher=coverage" in Path("page.html").read_text("utf-8")
 
 
-def test_a_folder_in_the_file_is_seen_from_it(file: Path) -> None:
-    """Like all paths there."""
-    file.write_text('folder = "kept"\n' + file.read_text("utf-8"), "utf-8")
-    assert run("sweep", file).exit_code == 0
-    assert len(list((file.parent / "kept").glob("*/answers.jsonl"))) == 4
+def test_a_folder_is_seen_from_where_it_is_named(monkeypatch):
+    """In the file from there; typed from here, whatever the file says."""
+    changed(before='folder = "in-the-file"\n')
+    Path("here").mkdir()
+    monkeypatch.chdir("here")
+    assert run("sweep ../sweep.toml --folder kept").exit_code == 0
+    assert not Path("../in-the-file").exists()
+    assert run("sweep ../sweep.toml").exit_code == 0
+    for folder in ("kept", "../in-the-file"):
+        assert len(list(Path(folder).glob("*/answers.jsonl"))) == 4
 
 
-def test_a_folder_that_is_typed_is_seen_from_here(
-    file: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Like all paths there, whatever the file says."""
-    file.write_text('folder = "in-the-file"\n' + file.read_text("utf-8"), "utf-8")
-    here = tmp_path_factory.mktemp("here")
-    monkeypatch.chdir(here)
-    assert run("sweep", file, "--folder", "kept").exit_code == 0
-    assert len(list((here / "kept").glob("*/answers.jsonl"))) == 4
-    assert not (file.parent / "kept").exists()
-    assert not (file.parent / "in-the-file").exists()
-
-
-def test_no_budgets(file: Path) -> None:
-    """TOML has no word for nothing, so it is false."""
-    file.write_text("budget = false\n" + file.read_text("utf-8"), "utf-8")
-    (first, *_) = json.loads(run("sweep", file, "--format", "json").stdout)["cells"]
-    assert "macro_recall@1" in first
-    assert not [name for name in first if name.endswith("w")]
-
-
-def test_a_baseline_as_a_pair(file: Path) -> None:
-    """TOML has arrays where Python has tuples."""
-    file.write_text('baseline = ["sentences", "half"]\n' + file.read_text("utf-8"), "utf-8")
-    found = json.loads(run("sweep", file, "--format", "json").stdout)
+def test_what_toml_spells_otherwise():
+    """It has no word for nothing, so budgets are false; and arrays where Python has tuples."""
+    changed(before='budget = false\nbaseline = ["sentences", "half"]\n')
+    found = content(CALL)
     assert found["baseline"] == "sentences + half"
+    assert "macro_recall@1" in found["cells"][0]
+    assert not [name for name in found["cells"][0] if name.endswith("w")]
 
 
-def test_a_retriever_that_is_offline_is_told_with_its_cell(file: Path) -> None:
+def test_a_retriever_that_is_offline_is_told_with_its_cell():
     """Its words are those of the network, and say nothing of where."""
-    (module,) = file.parent.glob("rag_*.py")
-    offline = """
-def offline(chunks):
-    def found(question):
-        raise ConnectionError("refused")
-    return found
-"""
-    module.write_text(module.read_text("utf-8") + offline, "utf-8")
-    text = file.read_text("utf-8")
-    file.write_text(
-        text.replace(f'\nall = "{module.stem}:make"', f'\nall = "{module.stem}:offline"')
-    )
-    done = run("sweep", file)
-    assert done.exit_code == 2
+    module("def offline(chunks):\n"
+           "    def found(question): raise ConnectionError('refused')\n"
+           "    return found\n")  # fmt: skip
+    changed('\nall = "rag:make"', '\nall = "rag:offline"')
+    done = run(CALL)
     first, *notes = done.stderr.splitlines()
-    assert first == "krag-eval: error: refused"
+    assert (done.exit_code, first) == (2, "krag-eval: error: refused")
     assert [("'0'" in note, "whole + all" in note) for note in notes] == [
-        (True, False), (False, True)
+        (True, False), (False, True),
     ]  # fmt: skip
 
 
-def test_corpus_and_questions_by_functions(file: Path) -> None:
-    """For what no file holds as it is."""
-    module = next(file.parent.glob("rag_*.py")).stem
-    text = file.read_text("utf-8")
-    text = text.replace('["one.txt", "rest.jsonl"]', f'{{call = "{module}:corpus"}}')
-    text = text.replace('"questions.jsonl"', f'{{call = "{module}:questions"}}')
-    file.write_text(text, "utf-8")
-    content = json.loads(run("sweep", file, "--format", "json").stdout)
-    assert [row["macro_recall@1"] for row in content["cells"]] == [1, 0.5, 1, 0.5]
+@pytest.mark.parametrize(
+    "questions",
+    ['{call = "rag:questions"}', '{call = "krag_eval:load_dataset", source = "questions.jsonl"}'],
+)
+def test_corpus_and_questions_by_functions(questions):
+    """For what no file holds as it is; public functions of ours need no leave."""
+    changed('["one.txt", "rest.jsonl"]', '{call = "rag:corpus"}', '"questions.jsonl"', questions)
+    assert recalls(content(CALL)) == RECALLS
 
 
 @pytest.mark.parametrize(
@@ -253,27 +235,33 @@ def test_corpus_and_questions_by_functions(file: Path) -> None:
         ("whole = ", "whole = 3 # ", "splitters.whole"),
         ('corpus = ["one.txt", "rest.jsonl"]', "corpus = 3", "corpus"),
         ('"questions.jsonl"', "{actual = 3}", "questions"),
+        ("recall@1", "recall@9", "recall@9"),  # what Python refuses, in its words
     ],
 )
-def test_refusals_name_the_file(file: Path, old: str, new: str, told: str) -> None:
+def test_refusals_name_the_file(old, new, told):
     """And what is wrong in it."""
-    text = file.read_text("utf-8")
-    assert old in text
-    file.write_text(text.replace(old, new, 1), "utf-8")
-    message = refusal("sweep", file)
-    assert str(file) in message or told.startswith("--")
+    changed(old, new)
+    message = refusal(CALL)
     assert told in message
+    assert "sweep.toml" in message or told in ("--folder", "recall@9")
 
 
 # What says that it was called.
 RUN = "def f(*given, **named):\n    open('{}', 'w').close()\n    return ['text']\n"
-
-
-def calling(file: Path, call: str) -> Path:
-    """Let the corpus be made by a call."""
-    text = file.read_text("utf-8")
-    file.write_text(text.replace('["one.txt", "rest.jsonl"]', f'{{call = "{call}"}}'), "utf-8")
-    return file
+HOSTILE = """
+import functools, os, pathlib, subprocess as shell
+from subprocess import Popen, getoutput
+class Held: pass
+made = Held()
+made.run = getoutput
+_hidden = f
+here = pathlib.Path({!r})
+touch = here.touch
+renamed = functools.partial(touch)
+twice = functools.partial(renamed)
+class Own(type(here)): pass
+own = Own(here).touch
+"""
 
 
 @pytest.mark.parametrize(
@@ -309,56 +297,42 @@ def calling(file: Path, call: str) -> Path:
         "__main__:f",
     ],
 )
-def test_a_file_names_functions_of_files_beside_it_alone(
-    file: Path, call: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_names_functions_of_files_beside_it_alone(call):
     """Data alone runs nothing: neither the function nor a module that is not allowed."""
-    folder = file.parent / "here"
-    folder.mkdir()
-    there, ran = file.rename(folder / "sweep.toml"), file.parent / "run"
-    monkeypatch.chdir(file.parent)
+    ran = Path.cwd() / "run"
+    calling(call)
+    Path("here").mkdir()
+    Path("sweep.toml").rename("here/sweep.toml")
     code = RUN.format(ran) + f"open('{ran}', 'w').close()\n"
     for name in ("pack/__init__", "pack/inner", "folder/inner", "json", "click", "../above"):
-        path = folder / f"{name}.py"
+        path = Path(f"here/{name}.py")
         path.parent.mkdir(exist_ok=True)
         path.write_text(code, "utf-8")
-    (folder / "linked.py").symlink_to(file.parent / "above.py")
-    (folder / "rag.py").write_text(
-        "import os, subprocess as shell\nfrom subprocess import Popen, getoutput\n"
-        "class Held: pass\nmade = Held()\nmade.run = getoutput\n"
-        f"{RUN.format(ran)}_hidden = f\n"
-        f"import functools, pathlib\nhere = pathlib.Path({str(ran)!r})\ntouch = here.touch\n"
-        "renamed = functools.partial(touch)\ntwice = functools.partial(renamed)\n"
-        "class Own(type(here)): pass\nown = Own(here).touch\n",
-        "utf-8",
-    )
-    assert "corpus" in refusal("sweep", calling(there, call))
+    Path("here/linked.py").symlink_to(Path("above.py").resolve())
+    Path("here/rag.py").write_text(RUN.format(ran) + HOSTILE.format(str(ran)), "utf-8")
+    assert "corpus" in refusal("sweep here/sweep.toml")
     assert not ran.exists()
-    assert not (file.parent / "run.csv").exists()
+    assert not Path("run.csv").exists()
 
 
-def test_functions_of_other_modules_are_allowed_by_name(file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("call", ["allowed_pack:texts", "allowed_pack.inner:texts"])
+def test_functions_of_other_modules_are_allowed_by_name(call):
     """A package, and what is in it; not what it imports."""
-    pack = tmp_path / "allowed_pack"
-    pack.mkdir()
-    (pack / "__init__.py").write_text("import os\nfrom .inner import texts\n", "utf-8")
-    (pack / "inner.py").write_text(f"def texts():\n    return {CORPUS!r}\n", "utf-8")
-    whole = file.read_text("utf-8")
-    for call in ("allowed_pack:texts", "allowed_pack.inner:texts"):
-        file.write_text(whole, "utf-8")
-        assert "--allow-module" in refusal("sweep", calling(file, call))
-        assert run("sweep", file, "--allow-module", "allowed_pack").exit_code == 0
-    file.write_text(whole, "utf-8")
-    calling(file, "allowed_pack:os.getcwd")
-    assert "os" in refusal("sweep", file, "--allow-module", "allowed_pack")
-    assert str(tmp_path) not in sys.path
+    Path("allowed_pack").mkdir()
+    Path("allowed_pack/__init__.py").write_text("import os\nfrom .inner import texts\n", "utf-8")
+    Path("allowed_pack/inner.py").write_text(f"def texts():\n    return {CORPUS!r}\n", "utf-8")
+    calling(call)
+    assert "--allow-module" in refusal(CALL)
+    assert run(f"{CALL} --allow-module allowed_pack").exit_code == 0
+    calling("allowed_pack:os.getcwd")
+    assert "os" in refusal(f"{CALL} --allow-module allowed_pack")
+    assert str(Path.cwd()) not in sys.path
 
 
 @pytest.mark.parametrize("call", ["kept", "bound", "Corpus", "made", "method"])
-def test_what_a_file_makes_of_its_functions_is_its_own(file: Path, call: str) -> None:
+def test_what_a_file_makes_of_its_functions_is_its_own(call):
     """Wrapped, bound, its classes and their objects."""
-    module = next(file.parent.glob("rag_*.py"))
-    more = """
+    module("""
 import functools
 kept, bound = functools.lru_cache(corpus), functools.partial(corpus)
 class Corpus(list):
@@ -366,60 +340,36 @@ class Corpus(list):
     def __call__(self): return self
 made = Corpus()
 method = made.__call__
-"""
-    module.write_text(MODULE + more, "utf-8")
-    assert run("sweep", calling(file, f"{module.stem}:{call}")).exit_code == 0
+""")
+    calling(f"rag:{call}")
+    assert run(CALL).exit_code == 0
 
 
 @pytest.mark.parametrize("returned", ["None", "3", "'text'", "{'a': 1}"])
-def test_a_corpus_that_is_no_list_of_texts_names_the_file(file: Path, returned: str) -> None:
-    module = next(file.parent.glob("rag_*.py"))
-    module.write_text(f"{MODULE}\ndef other(): return {returned}\n", "utf-8")
-    message = refusal("sweep", calling(file, f"{module.stem}:other"))
-    assert str(file) in message
-    assert "corpus" in message
-
-
-def test_public_functions_of_ours(file: Path) -> None:
-    """Need no leave."""
-    text = file.read_text("utf-8").replace(
-        '"questions.jsonl"',
-        f"{{call = 'krag_eval:load_dataset', source = '{file.parent}/questions.jsonl'}}",
-    )
-    file.write_text(text, "utf-8")
-    assert run("sweep", file).exit_code == 0
-
-
-def test_processes_find_the_file_beside(file: Path) -> None:
-    """As this one does."""
-    command = [sys.executable, "-m", "krag_eval", "sweep", str(file), "--format", "json"]
-    one, two = (
-        subprocess.run([*command, *jobs], env=ENVIRONMENT, capture_output=True, check=True)
-        for jobs in ([], ["--jobs", "2"])
-    )
-    values = [[cell["macro_recall@1"] for cell in json.loads(done.stdout)["cells"]]
-              for done in (one, two)]  # fmt: skip
-    assert values == [[1, 0.5, 1, 0.5]] * 2
+def test_a_corpus_that_is_no_list_of_texts_names_the_file(returned):
+    """What its function returns is refused by the file that names it."""
+    module(f"def other(): return {returned}")
+    calling("rag:other")
+    assert refusal(CALL).startswith("sweep.toml: corpus must ")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has another way of interrupting a process")
 @pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]])
-def test_an_interrupt_tells_what_is_kept(file: Path, tmp_path: Path, jobs: list[str]) -> None:
-    """By whichever process asked: here the last 20 of 40 questions have no answer."""
-    module = next(file.parent.glob("rag_*.py"))
-    waiting = "        if number >= 20: import time; time.sleep(600)\n        return"
-    module.write_text(MODULE.replace("        return [one for one in chunks", f"{waiting} [one for "
-                                     "one in chunks"), "utf-8")  # fmt: skip
-    kept = tmp_path / "kept"
-    command = [sys.executable, "-m", "krag_eval", "sweep", str(file), "--folder", str(kept)]
-    process = subprocess.Popen([*command, *jobs], env=ENVIRONMENT, stdout=subprocess.PIPE,
+def test_an_interrupt_tells_what_is_kept(jobs):
+    """By whichever process asked, all of which find the file; the last 20 of 40 questions wait."""
+    wait = "        if number >= 20: import time; time.sleep(600)\n"
+    module(
+        "", "        return [one for one in chunks", f"{wait}        return [one for one in chunks"
+    )
+    command = [sys.executable, "-m", "krag_eval", *CALL.split(), "--folder", "kept", *jobs]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)  # fmt: skip
-
-    def n_written() -> list[int]:
-        return [one.read_bytes().count(b"\n") for one in kept.glob("*/answers.jsonl")]
-
     try:
-        while sum(n >= 21 for n in n_written()) < (2 if jobs else 1):
+        while True:
+            answers = [*Path("kept").glob("*/answers.jsonl")]
+            n_ready = sum(one.read_bytes().count(b"\n") >= 21 for one in answers)
+            if n_ready == (2 if jobs else 1):
+                break
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
@@ -427,18 +377,6 @@ def test_an_interrupt_tells_what_is_kept(file: Path, tmp_path: Path, jobs: list[
     finally:
         process.kill()
     assert process.returncode == 130
-    folders = [one.parent.name for one in kept.glob("*/answers.jsonl")]
     told = "".join(said.split())
-    assert told.count("20of40answersarekept") == len(folders)
-    assert all(one in told for one in folders)
-
-
-def test_what_python_refuses_is_refused(file: Path) -> None:
-    """With its words, and exit code 2."""
-    file.write_text(file.read_text("utf-8").replace("recall@1", "recall@9"), "utf-8")
-    assert "recall@9" in refusal("sweep", file)
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
-    """Named."""
-    assert "none.toml" in refusal("sweep", tmp_path / "none.toml")
+    assert told.count("20of40answersarekept") == len(answers)
+    assert all(one.parent.name in told for one in answers)

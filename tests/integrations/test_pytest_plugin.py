@@ -1,94 +1,109 @@
 """The pytest plugin, in runs of pytest of their own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib
+import warnings
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from krag_eval import OfflineRetrievalEvaluator, evaluate_file
+from krag_eval import History, OfflineRetrievalEvaluator, evaluate_file
 from krag_eval.integrations.pytest import KragGate
 
 pytest_plugins = ("pytester",)
 
 PLUGIN = "krag_eval.integrations.pytest"
 ROOT = Path(__file__).parents[2]
+RESULT = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1)
 # Of two questions, the first loses one of two documents and the second everything: the macro
 # recall is (1/2 + 0) / 2 = 0.25. The first relevant document is at ranks 1 and never: MRR 0.5.
 SAMPLE = """
-from krag_eval import OfflineRetrievalEvaluator
+import pytest
+from krag_eval import EvaluationResult, History, OfflineRetrievalEvaluator
 
 evaluator = OfflineRetrievalEvaluator(
     [["a", "b"], ["c"]], [["a", "x"], ["y"]], queries=["When?", "Where?"]
 )
 result = evaluator.evaluate(2)
+
+# Of 40 questions the results find all, or those from a number on.
+def finds(first):
+    actual = [[f"p {i}"] for i in range(40)]
+    lists = [truth if i >= first else ["?"] for i, truth in enumerate(actual)]
+    return OfflineRetrievalEvaluator(actual, lists).evaluate(1)
 """
 
 
+@pytest.fixture(scope="module")
+def _loaded(tmp_path_factory):
+    """Load what gates load, as a run within this process can load no numpy of its own."""
+    folder = tmp_path_factory.mktemp("loaded")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = OfflineRetrievalEvaluator([["a"]], [["b"]]).evaluate(1)
+        result.to_json(folder / "a.json")
+        result.check(baseline=result, metric="mrr@1")
+        result.confidence_intervals()
+        result.misses(1)
+        repr(History.of(folder).check(RESULT, metric="mrr@1"))
+
+
 @pytest.fixture
-def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+def run(_loaded, pytester, monkeypatch):
     """Return a function that runs tests on the sample, with this plugin and no other."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("KRAG_EVAL_LANG", raising=False)
 
-    def ran(tests: str, *options: str) -> pytest.RunResult:
+    def ran(tests, *options, **outcomes):
         pytester.makepyfile(SAMPLE + tests)
-        return pytester.runpytest_subprocess("-p", PLUGIN, *options)
+        found = pytester.runpytest_inprocess("-p", PLUGIN, *options)
+        found.assert_outcomes(**outcomes)
+        return found
 
     return ran
 
 
-def test_a_result_that_is_good_enough(run) -> None:
+def test_a_result_that_is_good_enough(run):
     """The test passes, and the summary has a line for each condition."""
-    found = run("""
+    tests = """
 def test_retrieval(krag_gate):
     report = krag_gate(result, {"recall@2": 0.25, "mrr@2": 0.5})
     assert [gate.metric for gate in report.gates] == ["macro_recall@2", "mrr@2"]
-""")
-    found.assert_outcomes(passed=1)
-    found.stdout.fnmatch_lines([
+"""
+    run(tests, passed=1).stdout.fnmatch_lines([
         "*= retrieval gates =*",
         "passed: *macro_recall@2 is 0.2500*test_retrieval]",
         "passed: *mrr@2 is 0.5000*test_retrieval]",
     ])  # fmt: skip
 
 
-def test_a_language_that_there_is_not(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_language_that_there_is_not(run, monkeypatch):
     """The gate says so in a line, and the summary, in English, what was checked."""
     monkeypatch.setenv("KRAG_EVAL_LANG", "xx")
-    found = run("""
-rows = [["a"]] * 40
-result = OfflineRetrievalEvaluator(rows, [["a", "b"]] * 40, queries=[*range(40)]).evaluate(2)
-
+    tests = """
 def test_mistaken(krag_gate):
-    krag_gate(result, {"mrr@2": 1.0})
+    krag_gate(finds(0), {"mrr@1": 1.0})
 
 def test_without_a_baseline(krag_gate):
-    krag_gate(result, baseline="none.json", metric="mrr@2")
+    krag_gate(finds(0), baseline="none.json", metric="mrr@1")
 
 def test_mended(krag_gate, monkeypatch):
     monkeypatch.delenv("KRAG_EVAL_LANG")
-    krag_gate(result, {"mrr@2": 1.0})
-""")
-    found.assert_outcomes(passed=1, failed=2)
-    found.stdout.fnmatch_lines(["KRAG_EVAL_LANG must be*", "no baseline: *", "passed: *mrr@2*"])
-    found.stdout.no_fnmatch_line("*Traceback*")
-    found.stdout.no_fnmatch_line("*raise *")
+    krag_gate(finds(0), {"mrr@1": 1.0})
+"""
+    found = run(tests, "-W", "ignore", passed=1, failed=2)
+    found.stdout.fnmatch_lines(["KRAG_EVAL_LANG must be*", "no baseline: *", "passed: *mrr@1*"])
+    for line in ("*Traceback*", "*raise *"):
+        found.stdout.no_fnmatch_line(line)
     assert "Traceback" not in found.stderr.str()
 
 
-def test_a_result_in_korean(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_in_korean(run, monkeypatch):
     """As KRAG_EVAL_LANG says: 0.25 of recall, and both queries lost something."""
     monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
-    found = run("""
-def test_retrieval(krag_gate):
-    krag_gate(result, {"recall@2": 0.5})
-""")
-    found.assert_outcomes(failed=1)
-    found.stdout.fnmatch_lines([
+    tests = 'def test_retrieval(krag_gate): krag_gate(result, {"recall@2": 0.5})'
+    run(tests, failed=1).stdout.fnmatch_lines([
         "검색 품질이 기준에 못 미칩니다: macro_recall@2",
         "  실패: macro_recall@2 = 0.2500, 하한선 0.5보다 낮습니다",
         "macro_recall@2의 95% 신뢰구간: *(질문 2개)",
@@ -99,14 +114,18 @@ def test_retrieval(krag_gate):
     ])  # fmt: skip
 
 
-def test_a_result_that_falls_short(run) -> None:
-    """The failure has metric, value, floor, interval and worst queries, and no traceback."""
-    found = run("""
+@pytest.mark.parametrize("options", [(), ("-W", "error")])
+def test_a_result_that_falls_short(run, options):
+    """With metric, value, floor, interval and worst queries, and no traceback.
+
+    Intervals of few queries come with a warning, which is not what failed.
+    """
+    tests = """
 def test_retrieval(krag_gate):
     krag_gate(result, ["recall@2=0.8", "mrr@2=0.5"])
     raise RuntimeError("not reached")
-""")
-    found.assert_outcomes(failed=1)
+"""
+    found = run(tests, *options, failed=1)
     found.stdout.fnmatch_lines([
         "*failed: *macro_recall@2 is 0.2500*0.8*",
         "*passed: *mrr@2*",
@@ -121,29 +140,24 @@ def test_retrieval(krag_gate):
     found.stdout.no_fnmatch_line("*Error*")
 
 
-def test_a_baseline_and_its_file(run, pytester: pytest.Pytester) -> None:
-    """Both are compared with the result; against itself nothing drops."""
-    found = run("""
+def test_a_baseline_and_its_file(run):
+    """Both are compared with the result; where there is none, it is told how to make one."""
+    tests = """
 def test_retrieval(krag_gate, tmp_path):
     result.to_json(tmp_path / "old.json")
     for baseline in (result, tmp_path / "old.json", str(tmp_path / "old.json")):
         assert krag_gate(result, baseline=baseline, metric="ndcg@2", max_drop=0.1)
-""")
-    found.assert_outcomes(passed=1)
-    assert found.stdout.str().count("passed: ndcg@2 went from") == 3
 
-
-def test_a_baseline_that_is_not_there(run, pytester: pytest.Pytester) -> None:
-    """Or cannot be read: the test fails with how to make one, and without a traceback."""
-    pytester.path.joinpath("damaged.json").write_text("{", "utf-8")
-    found = run("""
 def test_missing(krag_gate):
     krag_gate(result, baseline="base line.json", metric="ndcg@2")
 
 def test_damaged(krag_gate):
+    with open("damaged.json", "w") as file:
+        file.write("{")
     krag_gate(result, baseline="damaged.json", metric="ndcg@2")
-""")
-    found.assert_outcomes(failed=2)
+"""
+    found = run(tests, "-W", "ignore", passed=1, failed=2)
+    assert found.stdout.str().count("passed: ndcg@2 went from") == 3
     found.stdout.fnmatch_lines([
         "no baseline: base line.json: *",
         "*result.to_json('base line.json')",
@@ -153,34 +167,9 @@ def test_damaged(krag_gate):
     found.stdout.no_fnmatch_line("*Error*")
 
 
-# Of 40 questions the results find all, or those from a number on.
-MANY = """
-from pathlib import Path
-from krag_eval import EvaluationResult, History
-
-actual = [[f"p {i}"] for i in range(40)]
-def finds(first, last=40):
-    lists = [truth if first <= i < last else ["?"] for i, truth in enumerate(actual)]
-    return OfflineRetrievalEvaluator(actual, lists).evaluate(1)
-
-"""
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_an_undefined_average_has_no_interval() -> None:
-    """Nothing was found: it is told that, and no bounds that are none."""
-    result = OfflineRetrievalEvaluator([["a"]] * 40, [["x"]] * 40).evaluate(5)
-    with pytest.raises(pytest.fail.Exception) as caught:
-        KragGate(lambda line: None)(result, {"mean_rank@5": 2, "mrr@5": 0.5})
-    assert "interval of mrr@5" in str(caught.value)
-    assert "nan" not in str(caught.value)
-
-
-def test_a_history(run, pytester: pytest.Pytester) -> None:
+def test_a_history(run):
     """The mean of three runs is 0.75; where there is none, it is told."""
-    found = run(
-        MANY
-        + """
+    tests = """
 def test_retrieval(krag_gate, tmp_path):
     for n in (0, 10, 20):
         finds(n).to_json(tmp_path / f"{n}.json")
@@ -189,23 +178,16 @@ def test_retrieval(krag_gate, tmp_path):
     assert krag_gate(finds(10), history=History.of(tmp_path), metric="recall@1", last=3)
     krag_gate(finds(30), history=str(tmp_path), metric="recall@1", save="new.json")
 
-
 def test_what_was_saved():
     assert EvaluationResult.from_json("new.json").gate == "failed"
-
 
 def test_missing(krag_gate):
     krag_gate(result, history="none", metric="mrr@2")
 
-
 def test_empty(krag_gate, tmp_path):
     krag_gate(result, history=tmp_path, metric="mrr@2")
-""",
-        "-W",
-        "ignore",
-    )
-    found.assert_outcomes(failed=3, passed=1)
-    found.stdout.fnmatch_lines([
+"""
+    run(tests, "-W", "ignore", failed=3, passed=1).stdout.fnmatch_lines([
         "*failed: *went from 0.7500 to 0.2500*0 is allowed*",
         "*no baseline: *none*",
         "*result.to_json('none?first.json')",
@@ -215,21 +197,16 @@ def test_empty(krag_gate, tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("-W", "error")])
-def test_what_is_inconclusive_is_a_warning(run, options) -> None:
+def test_what_is_inconclusive_is_a_warning(run, options):
     """The test passes, also where warnings are errors, and fails if the gate is strict."""
-    found = run(
-        MANY
-        + """
+    tests = """
 def test_retrieval(krag_gate):
     assert krag_gate(finds(1), {"mrr@1": 0.1}, baseline=finds(0), metric="recall@1")
 
 def test_strict(krag_gate):
     krag_gate(finds(1), baseline=finds(0), metric="recall@1", strict=True)
-""",
-        *options,
-    )
-    found.assert_outcomes(passed=1, failed=1, warnings=1)
-    found.stdout.fnmatch_lines([
+"""
+    run(tests, *options, passed=1, failed=1, warnings=1).stdout.fnmatch_lines([
         "*warnings summary*",
         "*KragEvalWarning: inconclusive gate: macro_recall@1 went from 1.0000 to 0.9750*",
         "*retrieval gates*",
@@ -238,11 +215,9 @@ def test_strict(krag_gate):
     ])  # fmt: skip
 
 
-def test_each_gate_is_told_once_whatever_became_of_the_test(run) -> None:
+def test_each_gate_is_told_once_whatever_became_of_the_test(run):
     """Tests that are expected to fail, fail later, or are torn down badly, too."""
-    found = run("""
-import pytest
-
+    tests = """
 @pytest.fixture
 def untidy():
     yield
@@ -258,74 +233,66 @@ def test_later(krag_gate):
 
 def test_untidy(untidy, krag_gate):
     krag_gate(result, {"recall@2": 0.2})
-""")
-    found.assert_outcomes(xfailed=1, failed=1, passed=1, errors=1)
+"""
+    found = run(tests, xfailed=1, failed=1, passed=1, errors=1)
     told = found.stdout.str().partition("retrieval gates")[2]
     for test in ("test_expected", "test_later", "test_untidy"):
         assert told.count(f"::{test}]") == 1
 
 
-def test_no_gate_no_section(run) -> None:
+def test_no_gate_no_section(run):
     """A suite that does not use it sees nothing of it."""
-    found = run("def test_nothing(): pass")
-    found.assert_outcomes(passed=1)
-    found.stdout.no_fnmatch_line("*retrieval gates*")
+    run("def test_nothing(): pass", passed=1).stdout.no_fnmatch_line("*retrieval gates*")
 
 
-def test_warnings_as_errors_do_not_hide_a_failure(run) -> None:
-    """Intervals of few queries come with a warning, which is not what failed."""
-    found = run("""
-def test_retrieval(krag_gate):
-    krag_gate(result, {"recall@2": 0.8})
-""", "-W", "error")  # fmt: skip
-    found.assert_outcomes(failed=1)
-    found.stdout.fnmatch_lines(["*interval of macro_recall@2*"])
+def failure_of(result, *asked, record=print, **how):
+    """Return the failure with which a gate ends a test."""
+    with pytest.raises(pytest.fail.Exception) as caught:
+        KragGate(record)(result, *asked, **how)
+    return caught.value
 
 
-def test_without_rows_the_conditions_are_told(tmp_path: Path) -> None:
-    """A run in parts may keep sums alone; there is no interval then, and no worst query."""
-    file = tmp_path / "run.jsonl"
+@pytest.mark.filterwarnings("ignore")
+def test_what_has_no_interval_has_none(tmp_path):
+    """Nothing was found, or a run in parts kept sums alone: there are no bounds to tell."""
+    result = OfflineRetrievalEvaluator([["a"]] * 40, [["x"]] * 40).evaluate(5)
+    told = str(failure_of(result, {"mean_rank@5": 2, "mrr@5": 0.5}))
+    assert ("interval of mrr@5" in told, "nan" in told) == (True, False)
+    file, lines = tmp_path / "run.jsonl", []
     file.write_text('{"question": "When?", "actual": ["a", "b"], "predicted": ["a", "x"]}\n')
-    result = evaluate_file(file, 2)
-    lines: list[str] = []
-    with pytest.raises(pytest.fail.Exception) as info:
-        KragGate(lines.append)(result, {"recall@2": 0.8})
-    assert len(lines) == 1
-    assert lines[0].startswith("failed")
-    assert "interval" not in str(info.value)
+    told = failure_of(evaluate_file(file, 2), {"recall@2": 0.8}, record=lines.append)
+    assert [line.partition(":")[0] for line in lines] == ["failed"]
+    assert "interval" not in str(told)
 
 
-def test_what_is_refused() -> None:
-    """What is no result, and what ``check`` refuses; nothing is recorded of it."""
-    lines: list[str] = []
-    gate = KragGate(lines.append)
-    with pytest.raises(pytest.fail.Exception) as info:
-        gate({"recall@5": 0.9}, {"recall@5": 0.8})  # type: ignore[arg-type]
-    assert "result" in str(info.value)
-    result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1)
-    refused: list[dict[str, Any]] = [
+@pytest.mark.parametrize(
+    "asked",
+    [
         {"floors": {"recall@1": 80}},
         {},
-        {"recall": 0.8},
+        {"floors": {"recall": 0.8}},
         {"baseline": "nowhere.json", "metric": "recall@1"},
-        {"baseline": result, "history": "runs", "metric": "recall@1"},
+        {"baseline": RESULT, "history": "runs", "metric": "recall@1"},
         {"history": "runs", "metric": "recall@1", "treshold": 1},
-        {"baseline": result, "last": 3, "metric": "recall@1"},
-    ]
-    for asked in refused:
-        with pytest.raises(pytest.fail.Exception) as info:
-            gate(result, **asked)
-        assert (info.value.pytrace, info.value.__context__) == (False, None)
-    assert lines == []
+        {"baseline": RESULT, "treshold": 1, "metric": "recall@1"},
+        {"baseline": RESULT, "last": 3, "metric": "recall@1"},
+        {"result": {"recall@5": 0.9}, "floors": {"recall@5": 0.8}},
+    ],
+)
+def test_what_is_refused(asked):
+    """What is no result, and what ``check`` refuses; nothing is recorded of it."""
+    lines = []
+    failure = failure_of(**{"result": RESULT, **asked}, record=lines.append)
+    assert (failure.pytrace, failure.__context__, lines) == (False, None, [])
 
 
-def test_pytest_finds_it_by_itself() -> None:
+def test_pytest_finds_it_by_itself():
     """The entry point names this module."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {"krag_eval": PLUGIN}
 
 
-def test_it_loads_with_every_run_and_weighs_nothing() -> None:
+def test_it_loads_with_every_run_and_weighs_nothing():
     """Beside pytest itself, it loads none of the packages that evaluate."""
     code = f"""
 import sys, pytest
