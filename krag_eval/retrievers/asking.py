@@ -11,7 +11,7 @@ import math
 import os
 import threading
 from collections import deque
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
@@ -422,20 +422,6 @@ class HaystackLike(Protocol):
 Answer: TypeAlias = "Sequence[DocumentLike | NodeLike | HaystackLike] | Mapping[str, Any]"
 
 
-class AsksByText(Protocol):
-    """A function from question to documents, sync or async."""
-
-    def __call__(self, question: str, /) -> Answer | Awaitable[Answer]:
-        """Return the documents."""
-
-
-class AsksByDict(Protocol):
-    """A function for ``input_key``: from a dict with the question to documents."""
-
-    def __call__(self, inputs: dict[str, Any], /) -> Answer | Awaitable[Answer]:
-        """Return the documents."""
-
-
 class AsksWithConfig(Protocol):
     """A function that also takes the config LangChain runs it with."""
 
@@ -444,7 +430,10 @@ class AsksWithConfig(Protocol):
 
 
 #: A retriever, a chain, or a function from question to documents.
-RetrieverLike: TypeAlias = "Runnable[Any, Any] | AsksByText | AsksByDict | AsksWithConfig"
+RetrieverLike: TypeAlias = (
+    "Runnable[Any, Any] | Callable[[str], Answer | Awaitable[Answer]] | AsksWithConfig"
+    " | Callable[[dict[str, Any]], Answer | Awaitable[Answer]]"
+)
 
 
 @dataclass(frozen=True)
