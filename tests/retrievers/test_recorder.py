@@ -369,10 +369,10 @@ def test_a_wrapped_function_is_recorded(way, passed):
 
 
 def test_a_wrapped_function_is_called_as_before():
-    """With the same answer, recorded."""
+    """With the same answer, recorded; with other arguments as well."""
     recorder = RetrievalRecorder()
-    search = recorder.wrap(finds, name="search")
-    assert [search(one) for one in QUESTIONS] == [finds(one) for one in QUESTIONS]
+    search = recorder.wrap(lambda asked, n: finds(asked)[:n], name="search")
+    assert [search(one, n=1) for one in QUESTIONS] == [finds(one) for one in QUESTIONS]
     assert ranks(recorder.evaluate(BY_QUESTION, 1)) == ALL
 
 

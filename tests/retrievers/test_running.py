@@ -7,6 +7,7 @@ import pickle
 import threading
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -82,6 +83,10 @@ async def finds_passage(asked):
     return [passage(number_in(asked))]
 
 
+def deeper(asked, k):
+    return [passage(number_in(asked) + i) for i in range(k)]
+
+
 class Finder:
     def __call__(self, asked):
         return [passage(number_in(asked))]
@@ -106,8 +111,14 @@ IN_INPUT = {"documents": RunnableLambda(lambda given: given["input"]) | Numbered
         (STORE.similarity_search, {}),
         (Finder(), {}),
         (AsyncFinder(), {}),
+        # Further arguments with defaults are no matter; LangChain hands over its config.
+        (partial(deeper, k=1), {}),
+        (lambda *arguments: deeper(*arguments, 1), {}),
+        (lambda asked, k=1: deeper(asked, k), {}),
+        (lambda asked, config: deeper(asked, 1 + len(config["metadata"])), {}),
     ],
-    ids=["dict out", "dict in", "async function", "bound method", "object", "async object"],
+    ids=["dict out", "dict in", "async function", "bound method", "object", "async object",
+         "partial", "any arguments", "default", "config"],
 )  # fmt: skip
 def test_what_may_be_asked(retriever, options):
     """Chains as they take and return dicts, and whatever can be called, by both doors."""

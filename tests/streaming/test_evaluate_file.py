@@ -161,21 +161,6 @@ def test_a_saved_data_set_is_evaluated_as_it_says(tmp_path, files, rows, ending)
     assert "matcher=text" in evaluate_file(path, matcher="text").signature
 
 
-def test_results_with_rows_in_files_can_be_compared(tmp_path, files):
-    """Pair by pair, with the numbers of a comparison in memory."""
-    lines = queries(40)
-    paths = {"a": files(lines, name="a")}
-    for line in lines[:20]:
-        line["predicted"].reverse()
-    paths["b"] = files(lines, name="b")
-    streamed = {name: evaluate_file(path, 3, per_query=tmp_path / "out" / f"{name}.csv", **OPTIONS)
-                for name, path in paths.items()}  # fmt: skip
-    in_memory = {name: in_one_piece(path, 3) for name, path in paths.items()}
-    sampling = {"metric": ["ndcg@3", "mrr@3"], "n_resamples": 200}
-    ours, theirs = (compare(results, **sampling) for results in (streamed, in_memory))
-    assert_frame_equal(ours.table, theirs.table)
-
-
 @pytest.mark.parametrize("output", ["rows.csv", "rows.parquet"])
 def test_rows_in_files_know_what_the_ground_truth_was(tmp_path, files, output):
     """So that a run over other ground truth is refused, also when it was saved meanwhile.
@@ -336,15 +321,6 @@ def test_f1_alone_can_be_read_back(files, rows, conventions):
     expected = in_one_piece(path, 3, **options)
     assert_frame_equal(result.per_query(), expected.per_query())
     assert_frame_equal(*(one.confidence_intervals(n_resamples=100) for one in (result, expected)))
-
-
-@pytest.mark.parametrize("output", [None, "rows.csv"])
-def test_an_explanation_is_refused_with_what_it_needs(tmp_path, files, output):
-    """Rows in a file would not help, so they are not what is asked for."""
-    rows = None if output is None else tmp_path / "out" / output
-    result = evaluate_file(files(4), per_query=rows, **OPTIONS)
-    with pytest.raises(ValueError, match=r"holds no evidence .* with OfflineRetrievalEvaluator"):
-        result.explain(0)
 
 
 # --- what is said once -----------------------------------------------------------------------

@@ -25,6 +25,8 @@ from krag_eval import (
 )
 from krag_eval.datasets import Dataset
 from krag_eval.distributed.worker import Fields, document_lists
+from krag_eval.plotting import pareto_points
+from krag_eval.report import write_report
 
 ROWS = [{"question": f"q{i}", "actual": ["a"]} for i in range(3)]
 BY_QUESTION = {row["question"]: row["actual"] for row in ROWS}
@@ -104,9 +106,6 @@ CALLS: dict[str, Callable[[], Any]] = {
     **each(
         one,
         {"k": 0},
-        {"matcher": "rougel"},
-        {"metrics": ["recal"]},
-        {"threshold": 2, "matcher": "rougeL"},
         {"n_jobs": 0},
         {"no_such": 1},
         {"on_error": "ignore"},
@@ -174,9 +173,6 @@ CALLS: dict[str, Callable[[], Any]] = {
         {"baseline": "c"},
         {"clusters": "source"},
         {"clusters": "source", "tags": {"source": ["a"] * 3}},
-        {"n_resamples": 0},
-        {"matcher": "rougel"},
-        {"on_error": "skip"},
         {"checkpoint": "run.jsonl"},
         {"checkpoint": {"c": "x"}},
         {"checkpoint": {"a": "x", "b": "./x"}},
@@ -209,6 +205,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "messages: a tool first": lambda: records_from_messages(
         [ToolMessage("x", tool_call_id="1", artifact=[Document("a")])]
     ),
+    "picture: a list": lambda: pareto_points([1]),
+    "report: cells": lambda: write_report((1,), "page.html"),
     **each(
         swept,
         {"corpus": "text"},
@@ -269,7 +267,6 @@ CALLS: dict[str, Callable[[], Any]] = {
         {"chunk_size": 0},
         {"progress": "yes"},
         {"n_jobs": 0},
-        {"matcher": "rouge"},
         {"k": 0},
         {"queries": []},
         {"question_field": "q"},
