@@ -180,6 +180,7 @@ CALLS: dict[str, Callable[[], Any]] = {
         {"checkpoint_key": {"c": "May"}},
         {"checkpoint_key": {"a": "May"}},
         {"checkpoint": {"a": "x"}, "checkpoint_key": {"a": 1}},
+        {"retrievers": []},
         {"retrievers": {"a": None}},
         {"retrievers": {1: None, "b": None}},
         {"retrievers": {"a": None, "b": None}},
