@@ -25,6 +25,7 @@ from krag_eval import (
 )
 from krag_eval.errors import InvalidInput
 from krag_eval.evaluator import Partial, PartitionPlan
+from krag_eval.results.saved import _checksum
 
 WORDS = st.sampled_from(["red", "blue", "red blue", "blue green red", "green", ""])
 GRADED = st.builds(lambda t, g: Document(t, metadata={"grade": g}), st.just("red"), st.just(2))
@@ -92,17 +93,18 @@ def test_parts_give_the_numbers_of_the_whole(queries, options, cuts, random):
     assert np.concatenate([part.rows["query"] for part in parts]).tolist() == labels
 
 
-def test_by_hand():
+def in_one(plan, *parts):
+    """Evaluate parts, each given by its lists, and put them together."""
+    return plan.result([plan.evaluate(*part).partial for part in parts])
+
+
+@pytest.mark.parametrize("cuts", [[], [1], [1, 2], [0, 1, 3]])
+def test_by_hand(cuts):
     """Recall 1/2, 1 and 1; reciprocal ranks 1, 1 and 1/2; micro recall 3 of 4."""
     queries = [(["a", "b"], ["a", "x"], "u"), (["c"], ["c"], "v"), (["d"], ["y", "d"], "w")]
     plan = PartitionPlan.of(2, metrics=["recall", "mrr"])
-    for cuts in ([], [1], [1, 2], [0, 1, 3]):
-        result = plan.result(part.partial for part in in_parts(plan, queries, cuts))
-        assert result.to_dict() == {
-            "micro_recall@2": 3 / 4,
-            "macro_recall@2": 2.5 / 3,
-            "mrr@2": 2.5 / 3,
-        }
+    found = plan.result(part.partial for part in in_parts(plan, queries, cuts)).to_dict()
+    assert found == {"micro_recall@2": 3 / 4, "macro_recall@2": 2.5 / 3, "mrr@2": 2.5 / 3}
 
 
 def test_a_plan_and_what_it_returns_can_be_pickled():
@@ -119,10 +121,9 @@ def test_rows_have_the_same_columns_and_types_whatever_they_hold(queries):
     """An empty part, labels or none, numbers for labels: engines want one schema."""
     plan = PartitionPlan.of([1, None], metrics=["hit_rate", LONGEST])
     full = plan.evaluate([["a"], ["b"]], [["a"], []], queries)
+    types = [(name, np.dtype(kind)) for name, kind in plan.row_types.items()]
     for part in (full, plan.evaluate([], [])):
-        assert list(part.rows) == list(plan.row_types)
-        for name, kind in plan.row_types.items():
-            assert part.rows[name].dtype == np.dtype(kind)
+        assert [(name, column.dtype) for name, column in part.rows.items()] == types
     expected = [None, None] if queries is None else [q if q is None else str(q) for q in queries]
     assert full.rows["query"].tolist() == expected
 
@@ -152,11 +153,10 @@ def test_the_columns_by_name():
 
 
 def test_a_part_may_hold_no_query_that_counts():
-    """Only a whole without any is refused."""
+    """Only a whole without any is refused, and one without a query."""
     plan = PartitionPlan.of(1, metrics=["recall"], no_ground_truth="skip")
-    empty = plan.evaluate([[], []], [["x"], []]).partial
-    full = plan.evaluate([["a"]], [["a"]]).partial
-    result = plan.result([empty, full])
+    empty = [[], []], [["x"], []]
+    result = in_one(plan, empty, ([["a"]], [["a"]]))
     assert (result.n_queries, result.n_counted) == (3, 1)
     assert result.to_dict() == {
         "micro_recall@1": 1.0,
@@ -165,58 +165,52 @@ def test_a_part_may_hold_no_query_that_counts():
     }
     assert "no_ground_truth=skip(2)" in result.signature
     with pytest.raises(ValueError, match="no query has any ground truth"):
-        plan.result([empty, empty])
-
-
-def test_no_query_at_all_is_refused():
-    """As the evaluator refuses it."""
-    plan = PartitionPlan.of(1)
+        in_one(plan, empty, empty)
     with pytest.raises(ValueError, match="needs at least one query"):
-        plan.result([plan.nothing(), plan.evaluate([], []).partial])
+        in_one(plan, ([], []))
 
 
 def test_a_query_without_ground_truth_is_refused_at_once():
     """There is no use in waiting for the other parts."""
-    with pytest.raises(ValueError, match=r"no ground truth for 1 of 2 queries of this part \('v'"):
+    with pytest.raises(ValueError, match=r"no ground truth for 1 of 2 queries of this part \('v"):
         PartitionPlan.of(1).evaluate([["a"], []], [["a"], ["a"]], ["u", "v"])
 
 
-def test_nothing_matched_is_said_of_the_whole_alone():
-    """A part in which nothing matched is no news; the best similarity is that of all parts."""
-    plan = PartitionPlan.of(1, matcher="rouge1", threshold=0.9)
-    parts = [
-        plan.evaluate([["red fox"]], [["red"]]).partial,  # F-measure 2/3
-        plan.evaluate([["red fox"]], [["blue"]]).partial,
-    ]
-    with pytest.warns(KragEvalWarning, match=r"at all in 2 queries: the highest .* is 0\.667"):
-        plan.result(parts)
-    plan.result([*parts, plan.evaluate([["red"]], [["red"]]).partial])
+GRADED_A = Document("a", metadata={"grade": 2})
+
+
+@pytest.mark.parametrize(
+    ("options", "odd", "usual", "message"),
+    [
+        # The best similarity is that of all parts, an F-measure of 2/3.
+        ({"matcher": "rouge1", "threshold": 0.9},
+         [([["red fox"]], [["red"]]), ([["red fox"]], [["blue"]])], ([["red"]], [["red"]]),
+         r"at all in 2 queries: the highest .* is 0\.667"),
+        ({"grade_key": "grade"}, [([["a"]], [["a"]])], ([[GRADED_A]], [["a"]]),
+         "no ground-truth document has this key"),
+        ({}, [([["a"]], [[]])] * 2, ([["b"]], [["b"]]), "for any of 2 queries"),
+    ],
+    ids=["nothing matched", "no grade", "nothing retrieved"],
+)  # fmt: skip
+def test_what_is_odd_in_the_whole_alone_is_said_of_the_whole_alone(options, odd, usual, message):
+    """A part in which nothing matched, without a grade or with empty lists alone, is no news."""
+    plan = PartitionPlan.of(1, **options)
+    in_one(plan, *odd, usual)
+    with pytest.warns(KragEvalWarning, match=message):
+        in_one(plan, *odd)
 
 
 def test_what_was_counted_is_said_once():
     """Repeats and blank texts, added up over the parts."""
-    plan = PartitionPlan.of(1)
-    one = plan.evaluate([["a", "a"]], [["a", ""]]).partial
-    two = plan.evaluate([["b", "b", "b"]], [["b"]]).partial
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        plan.result([one, two])
+        in_one(PartitionPlan.of(1), ([["a", "a"]], [["a", ""]]), ([["b", "b", "b"]], [["b"]]))
     said = sorted(str(warning.message) for warning in caught)
     assert [text.partition(" text")[0] for text in said] == [
         "0 ground-truth and 1 predicted documents have empty or blank",
         "3 ground-truth documents repeat another document of the same query (as the matcher sees "
         "them); each is counted as one item.",
     ]
-
-
-def test_a_grade_key_is_missed_in_the_whole_alone():
-    """Parts without a graded document are no news."""
-    plan = PartitionPlan.of(1, grade_key="grade")
-    plain = plan.evaluate([["a"]], [["a"]]).partial
-    graded = plan.evaluate([[Document("a", metadata={"grade": 2})]], [["a"]]).partial
-    plan.result([plain, graded])
-    with pytest.warns(KragEvalWarning, match="no ground-truth document has this key"):
-        plan.result([plain])
 
 
 @pytest.mark.parametrize(
@@ -230,20 +224,17 @@ def test_a_grade_key_is_missed_in_the_whole_alone():
 )
 def test_parts_of_different_runs_are_refused(options, named):
     """The message names what differs."""
-    plan = PartitionPlan.of(1)
     other = PartitionPlan.of(**{"k": 1, **options})
     with pytest.raises(ValueError, match=named):
-        plan.result([other.evaluate([["a"]], [["a"]]).partial])
+        PartitionPlan.of(1).result([other.evaluate([["a"]], [["a"]]).partial])
 
 
 # --- a result without rows -------------------------------------------------------------------
 
 
-def merged():
+def merged(found="x"):
     """Return a result of two parts that holds no rows."""
-    plan = PartitionPlan.of([1, 2])
-    parts = (plan.evaluate([["a", "b"]], [["a", "x"]]), plan.evaluate([["c"]], [["y", "c"]]))
-    return plan.result(part.partial for part in parts)
+    return in_one(PartitionPlan.of([1, 2]), ([["a", "b"]], [["a", found]]), ([["c"]], [["y", "c"]]))
 
 
 def whole():
@@ -252,7 +243,7 @@ def whole():
 
 
 def test_averages_need_no_rows():
-    """Tables, names, gates, print."""
+    """Tables, names, gates, print; a result is equal to another by its sums, to none with rows."""
     ours, theirs = merged(), whole()
     assert ours.metrics.equals(theirs.metrics)
     assert ours.to_dict() == theirs.to_dict()
@@ -260,15 +251,18 @@ def test_averages_need_no_rows():
     assert ours.check({"mrr@2": 0.75}).passed
     assert (repr(ours), ours._repr_html_()) == (repr(theirs), theirs._repr_html_())
     assert (ours.k, ours.n_queries, ours.n_counted) == ((1, 2), 2, 2)
+    assert ours == merged() != merged("b")
+    assert ours != theirs
+    assert theirs != ours
 
 
 @pytest.mark.parametrize(
     "ask",
     [
         lambda result: result.per_query(1),
-        lambda result: result.misses(),
-        lambda result: result.statuses(),
-        lambda result: result.confidence_intervals(),
+        EvaluationResult.misses,
+        EvaluationResult.statuses,
+        EvaluationResult.confidence_intervals,
         lambda result: result.labels,
     ],
 )
@@ -283,19 +277,6 @@ def test_what_needs_evidence_is_refused_with_the_remedy():
     with pytest.raises(InvalidInput, match="no evidence") as caught:
         merged().metrics_at_thresholds()
     assert "OfflineRetrievalEvaluator" in caught.value.fix
-
-
-def test_results_without_rows_are_equal_by_their_sums():
-    """And no result with rows equals one without."""
-    other = PartitionPlan.of([1, 2])
-    changed = other.result(
-        part.partial
-        for part in (other.evaluate([["a", "b"]], [["a", "b"]]), other.evaluate([["c"]], [["c"]]))
-    )
-    assert merged() == merged()
-    assert merged() != changed
-    assert merged() != whole()
-    assert whole() != merged()
 
 
 def test_it_can_be_saved(tmp_path):
@@ -323,23 +304,11 @@ def test_it_can_be_saved(tmp_path):
 )
 def test_a_saved_summary_that_was_changed_is_refused(tmp_path, spoil):
     """Also by somebody who knows how to work out the checksum."""
-    from krag_eval.results.saved import _checksum
-
     path = tmp_path / "result.json"
     merged().to_json(path)
     content = json.loads(path.read_text("utf-8"))
     spoil(content)
     del content["checksum"]
-    content["checksum"] = _checksum(content)
-    path.write_text(json.dumps(content), "utf-8")
+    path.write_text(json.dumps({**content, "checksum": _checksum(content)}), "utf-8")
     with pytest.raises(ValueError, match="damaged"):
         EvaluationResult.from_json(path)
-
-
-def test_that_nothing_was_retrieved_is_said_of_the_whole_alone():
-    """One part with empty lists alone is nothing to be told of."""
-    plan = PartitionPlan.of(1)
-    empty = plan.evaluate([["a"]], [[]]).partial
-    plan.result([empty, plan.evaluate([["b"]], [["b"]]).partial])
-    with pytest.warns(KragEvalWarning, match="for any of 2 queries"):
-        plan.result([empty, empty])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -122,7 +122,7 @@ def evaluate_agent(
     >>> evaluate_agent(agent, dataset, k=1, calls="all", metrics=["mrr"]).to_dict()
     {'mrr@1': 1.0}
     """
-    call = AgentCall.of_agent(agent, calls, retriever, recorder, input_key)
+    call = AgentCall(Searching(agent, calls, retriever, recorder, input_key))
     evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
     return Run(call, evaluation, Asking(on_error, max_concurrency, timeout, config, progress,
                                         checkpoint, checkpoint_key), "asking")  # fmt: skip
@@ -139,10 +139,11 @@ _TOOL = N_(
 )
 
 
+@dataclass(eq=False)
 class Searching(Runnable[str, "list[DocumentLike]"]):
-    """Asks an agent a question, and returns what its searches found.
+    """Asks an agent a question, and returns what its searches found; checked.
 
-    Args:
+    Attributes:
         agent: The agent.
         calls: Which searches count.
         retriever: Whose searches count; those of all that no other retriever called if ``None``.
@@ -150,32 +151,43 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         input_key: The key under which the agent takes the question.
     """
 
-    def __init__(
-        self,
-        agent: Runnable[Any, Any],
-        calls: str,
-        retriever: str | None,
-        recorder: RetrievalRecorder | None,
-        input_key: str,
-    ) -> None:
-        self._agent = agent
-        self._calls = calls
-        self._retriever = retriever
-        self._recorder = recorder
-        self._input_key = input_key
+    agent: Runnable[Any, Any]
+    calls: str
+    retriever: str | None
+    recorder: RetrievalRecorder | None
+    input_key: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.agent, Runnable):
+            compiled = hasattr(self.agent, "compile")
+            fix = "pass what its compile method returns" if compiled else _BY_RETRIEVER
+            be = "be a Runnable that takes messages"
+            raise errors.must("agent", be, self.agent, fix, InvalidType)
+        if isinstance(self.agent, BaseRetriever):
+            be = "take messages, and not a question"
+            raise errors.must("agent", be, self.agent, _BY_RETRIEVER, InvalidType)
+        if self.calls == "each":
+            instead = Advice("pass {}, and call its evaluate with it", recorder=...)
+            raise InvalidInput("calls", ': "each" has a row per call, not per question', instead)
+        errors.one_of("calls", self.calls, ("union", "all", "first", "last"))
+        if self.retriever is not None:
+            errors.text("retriever", self.retriever, "the name of a retriever")
+        errors.text("input_key", self.input_key, "the name of a key")
+        if not isinstance(self.recorder, RetrievalRecorder | None):
+            raise errors.must("recorder", "be a RetrievalRecorder", self.recorder, kind=InvalidType)
+        self.name = self.agent.get_name()
         self._searched: list[bool] = []
         self._asked: list[tuple[str, Question]] = []
         self._under_way: dict[int, tuple[str, RetrievalRecorder]] = {}
         self._at_once = False
-        self.name = agent.get_name()
 
     def invoke(
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[DocumentLike]:
         """Ask it, and return the documents found; raise what it or its search raised."""
-        watching = self._watching(input)
+        watching, config = self._watching(input, config)
         try:
-            self._agent.invoke(self._given(input), _watched(config, watching), **kwargs)
+            self.agent.invoke(self._given(input), config, **kwargs)
         finally:
             question = self._kept(input, watching)
         return self._found(question, input)
@@ -184,49 +196,53 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[DocumentLike]:
         """Do as :meth:`invoke`, asynchronously."""
-        watching = self._watching(input)
+        watching, config = self._watching(input, config)
         try:
-            await self._agent.ainvoke(self._given(input), _watched(config, watching), **kwargs)
+            await self.agent.ainvoke(self._given(input), config, **kwargs)
         finally:
             question = self._kept(input, watching)
         return self._found(question, input)
 
-    def hand_over(self, texts: Sequence[str]) -> None:
-        """Give the recorder what was asked, in the order of these; from now on, at once."""
-        for given_up in [*self._under_way.values()]:  # as it took too long
-            self._kept(*given_up)
-        place = {text: i for i, text in enumerate(texts)}
-        asked = sorted(self._asked, key=lambda one: place[one[0]])
-        self._asked, self._at_once = [], True
-        for _text, question in asked:
-            question.strand, question.after_others = strand(), True
-            if self._recorder is not None:
-                self._recorder._adopt(question)
+    @contextmanager
+    def asked(self, texts: Sequence[str]) -> Iterator[None]:
+        """Give the recorder what was asked, in the order of these; afterwards at once.
 
-    def warn_of_unsearched(self) -> None:
-        """Warn, once, of the questions for which it did not search."""
-        n = self._searched.count(False)
-        if not n:
-            return
-        told = _(
-            "The agent did not search by {retriever} for {n} of {questions} questions; they count "
-            "as nothing retrieved"
-        )
-        retriever = _("any retriever") if self._retriever is None else repr(self._retriever)
-        problem = told.format(n=n, questions=len(self._searched), retriever=retriever)
-        seen = _("A search is seen if it asks a LangChain retriever, or is {tool}")
-        warn(problem, seen.format(tool=_(_TOOL)))
-        self._searched.clear()
+        Warn of the questions for which the agent did not search.
+        """
+        try:
+            yield
+        finally:
+            for given_up in [*self._under_way.values()]:  # as it took too long
+                self._kept(*given_up)
+            place = {text: i for i, text in enumerate(texts)}
+            asked = sorted(self._asked, key=lambda one: place[one[0]])
+            self._asked, self._at_once = [], True
+            for _text, question in asked:
+                question.strand, question.after_others = strand(), True
+                if self.recorder is not None:
+                    self.recorder._adopt(question)
+        if n := self._searched.count(False):
+            told = _(
+                "The agent did not search by {retriever} for {n} of {questions} questions; they "
+                "count as nothing retrieved"
+            )
+            retriever = _("any retriever") if self.retriever is None else repr(self.retriever)
+            problem = told.format(n=n, questions=len(self._searched), retriever=retriever)
+            seen = _("A search is seen if it asks a LangChain retriever, or is {tool}")
+            warn(problem, seen.format(tool=_(_TOOL)))
+            self._searched.clear()
 
     def _given(self, question: str) -> dict[str, Any]:
-        if self._input_key != MESSAGES:
-            return {self._input_key: question}
+        if self.input_key != MESSAGES:
+            return {self.input_key: question}
         return {MESSAGES: [{"role": "user", "content": question}]}
 
-    def _watching(self, text: str) -> RetrievalRecorder:
+    def _watching(
+        self, text: str, config: RunnableConfig | None
+    ) -> tuple[RetrievalRecorder, RunnableConfig]:
         watching = RetrievalRecorder()
         self._under_way[id(watching)] = text, watching
-        return watching
+        return watching, merge_configs(config, {"callbacks": [watching]})
 
     def _kept(self, text: str, watching: RetrievalRecorder) -> Question:
         """Return all that was seen as one question, and keep it."""
@@ -240,26 +256,22 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
             return question
         if not self._at_once:
             self._asked.append((text, question))
-        elif self._recorder is not None:
-            self._recorder._adopt(question)
+        elif self.recorder is not None:
+            self.recorder._adopt(question)
         return question
 
     def _found(self, question: Question, text: str) -> list[DocumentLike]:
         (question,) = recording.settled([question])
-        name = self._retriever
+        name = self.retriever
         if name is None and question.searches:
             name = recording.chosen_name([question], None)
-        seen = recording.seen_of(question, name, text, self._calls)
+        seen = recording.seen_of(question, name, text, self.calls)
         self._searched.append(seen is not None)
         if seen is None:
             return []
         if seen.documents is None:
             raise seen.error or RuntimeError("it never returned")
         return seen.documents
-
-
-def _watched(config: RunnableConfig | None, recorder: RetrievalRecorder) -> RunnableConfig:
-    return merge_configs(config, {"callbacks": [recorder]})
 
 
 _BY_RETRIEVER = "a retriever, or a function from question to documents, is for evaluate_retriever"
@@ -270,56 +282,16 @@ class AgentCall(Call):
     """How an agent is asked, and which of its searches count."""
 
     runnable: Searching
-    calls: str = "union"
-    retriever: str | None = None
 
-    @classmethod
-    def of_agent(
-        cls,
-        agent: object,
-        calls: str,
-        retriever: str | None,
-        recorder: RetrievalRecorder | None,
-        input_key: str,
-    ) -> AgentCall:
-        """Check an agent, and what counts of it."""
-        if not isinstance(agent, Runnable):
-            compiled = hasattr(agent, "compile")
-            fix = "pass what its compile method returns" if compiled else _BY_RETRIEVER
-            be = "be a Runnable that takes messages"
-            raise errors.must("agent", be, agent, fix, InvalidType)
-        if isinstance(agent, BaseRetriever):
-            be = "take messages, and not a question"
-            raise errors.must("agent", be, agent, _BY_RETRIEVER, InvalidType)
-        if calls == "each":
-            instead = Advice("pass {}, and call its evaluate with it", recorder=...)
-            raise InvalidInput("calls", ': "each" has a row per call, not per question', instead)
-        errors.one_of("calls", calls, ("union", "all", "first", "last"))
-        if retriever is not None:
-            errors.text("retriever", retriever, "the name of a retriever")
-        errors.text("input_key", input_key, "the name of a key")
-        if not isinstance(recorder, RetrievalRecorder | None):
-            raise errors.must("recorder", "be a RetrievalRecorder", recorder, kind=InvalidType)
-        searching = Searching(agent, calls, retriever, recorder, input_key)
-        return cls(searching, input_key, None, calls, retriever)
-
-    def input(self, question: str) -> Any:
-        """Return the question as it is; what asks the agent makes a conversation of it."""
-        return question
-
-    @contextmanager
-    def asked(self, texts: Sequence[str]) -> Iterator[None]:
-        """Hand over what was seen, and warn of what was not, once all questions were asked."""
-        try:
-            yield
-        finally:
-            self.runnable.hand_over(texts)
-        self.runnable.warn_of_unsearched()
+    def asked(self, texts: Sequence[str]) -> AbstractContextManager[None]:
+        """Return what is around asking it these questions."""
+        return self.runnable.asked(texts)
 
     @property
     def settings(self) -> dict[str, Any]:
         """What its answers depend on beside the agent and the question."""
-        return {"input_key": self.input_key, "calls": self.calls, "evaluated": self.retriever}
+        agent = self.runnable
+        return {"input_key": agent.input_key, "calls": agent.calls, "evaluated": agent.retriever}
 
 
 def records_from_messages(*conversations: Sequence[Any]) -> RetrievalRecorder:

@@ -11,11 +11,11 @@ import math
 import os
 import threading
 from collections import deque
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
@@ -235,6 +235,7 @@ class _Turn:
     at: tuple[int, float] = (-1, math.inf)
 
 
+@dataclass(eq=False)
 class Round:
     """Asks questions, so many at a time.
 
@@ -242,7 +243,7 @@ class Round:
     it takes the time around that one call, whatever else is running. After as many calls as are
     made at a time have never returned, nothing more is asked.
 
-    Args:
+    Attributes:
         call: How the retriever is asked.
         texts: The question of each query.
         answers: Where answers go.
@@ -250,18 +251,13 @@ class Round:
         configs: The config for each position to ask for.
     """
 
-    def __init__(
-        self,
-        call: Call,
-        texts: list[str],
-        answers: Answers,
-        timeout: float | None,
-        configs: Mapping[int, RunnableConfig],
-    ) -> None:
-        self._call = call
-        self._texts = texts
-        self._answers = answers
-        self._timeout = timeout
+    call: Call
+    texts: list[str]
+    answers: Answers
+    timeout: float | None
+    configs: InitVar[Mapping[int, RunnableConfig]]
+
+    def __post_init__(self, configs: Mapping[int, RunnableConfig]) -> None:
         self._context = copy_context()
         self._left = deque(configs.items())
         self._n_at_once = self._left[0][1].get("max_concurrency") or timeouts.n_threads()
@@ -273,7 +269,7 @@ class Round:
         try:
             self._hire(self._n_workers, threads, working)
             while working:
-                late_at = min(turn.at[1] for turn in working.values()) + (self._timeout or math.inf)
+                late_at = min(turn.at[1] for turn in working.values()) + (self.timeout or math.inf)
                 seconds = min(late_at - perf_counter(), timeouts.BETWEEN_LOOKS)
                 for one in wait(working, max(0.0, seconds), FIRST_COMPLETED).done:
                     del working[one]
@@ -297,21 +293,21 @@ class Round:
         while (next_one := self._next()) is not None:
             turn.at = next_one[0], perf_counter()
             found = self._context.copy().run(self._asked, *next_one)
-            if not self._answers.settle(next_one[0], *found):
+            if not self.answers.settle(next_one[0], *found):
                 return
 
     def _replace_late(self, threads: timeouts.Threads, working: dict[Future[None], _Turn]) -> None:
         """Record calls that took too long as failures, and let other threads go on."""
-        n_late, timeout = 0, self._timeout or math.inf
+        n_late, timeout = 0, self.timeout or math.inf
         for one, turn in [*working.items()]:
             position, since = turn.at
             is_late = perf_counter() - since >= timeout
-            if is_late and self._answers.settle(position, timeouts.no_answer(timeout), timeout):
+            if is_late and self.answers.settle(position, timeouts.no_answer(timeout), timeout):
                 n_late += 1
                 one.cancel()
                 del working[one]
                 self._stop_if_lost(threads.n_lost)
-        if not self._answers.stopped:
+        if not self.answers.stopped:
             self._hire(min(n_late, len(self._left)), threads, working)
 
     async def soon(self) -> None:
@@ -336,22 +332,22 @@ class Round:
             start = perf_counter()
             try:
                 call = self._asked_soon(*next_one)
-                found = await timeouts.within(self._timeout, call, behind.tasks)
+                found = await timeouts.within(self.timeout, call, behind.tasks)
             except TimeoutError as error:
-                self._answers.settle(next_one[0], error, perf_counter() - start)
+                self.answers.settle(next_one[0], error, perf_counter() - start)
                 self._stop_if_lost(behind.n_lost)
             except BaseException:
                 self.stop()
                 raise
             else:
-                self._answers.settle(next_one[0], *found)
+                self.answers.settle(next_one[0], *found)
 
     def in_loop(self) -> None:
         """Ask in an event loop of another thread."""
         try:
-            timeouts.in_loop(self._timeout, self.soon, self.stop)
+            timeouts.in_loop(self.timeout, self.soon, self.stop)
         except TimeoutError:  # one call holds up the loop, and so all of them
-            self._answers.n_lost = self._n_workers
+            self.answers.n_lost = self._n_workers
 
     def stop(self) -> None:
         """Begin nothing new."""
@@ -359,38 +355,38 @@ class Round:
 
     def _next(self) -> tuple[int, RunnableConfig] | None:
         with suppress(IndexError):
-            return None if self._answers.stopped else self._left.popleft()
+            return None if self.answers.stopped else self._left.popleft()
         return None
 
     def _stop_if_lost(self, n_lost: int) -> None:
         if n_lost >= self._n_at_once:
             self.stop()
-            self._answers.n_lost = n_lost
+            self.answers.n_lost = n_lost
 
     def _asked(
         self, position: int, config: RunnableConfig
     ) -> tuple[list[DocumentLike] | Exception, float]:
         """Ask one question; return its answer, or how it failed, and the seconds that took."""
-        question = self._call.input(self._texts[position])
+        question = self.call.input(self.texts[position])
         start = perf_counter()
         try:
-            answer = self._call.runnable.invoke(question, config)
+            answer = self.call.runnable.invoke(question, config)
             seconds = perf_counter() - start
-            return self._call.documents(answer), seconds
+            return self.call.documents(answer), seconds
         except Exception as error:
             return error, perf_counter() - start
 
     async def _asked_soon(
         self, position: int, config: RunnableConfig
     ) -> tuple[list[DocumentLike] | Exception, float]:
-        question = self._call.input(self._texts[position])
+        question = self.call.input(self.texts[position])
         start = perf_counter()
         try:
-            answer = await self._call.runnable.ainvoke(question, config)
+            answer = await self.call.runnable.ainvoke(question, config)
             if inspect.isawaitable(answer):  # of a plain function that calls an async one
                 answer = await answer
             seconds = perf_counter() - start
-            return self._call.documents(answer), seconds
+            return self.call.documents(answer), seconds
         except Exception as error:
             return error, perf_counter() - start
 
@@ -426,20 +422,6 @@ class HaystackLike(Protocol):
 Answer: TypeAlias = "Sequence[DocumentLike | NodeLike | HaystackLike] | Mapping[str, Any]"
 
 
-class AsksByText(Protocol):
-    """A function from question to documents, sync or async."""
-
-    def __call__(self, question: str, /) -> Answer | Awaitable[Answer]:
-        """Return the documents."""
-
-
-class AsksByDict(Protocol):
-    """A function for ``input_key``: from a dict with the question to documents."""
-
-    def __call__(self, inputs: dict[str, Any], /) -> Answer | Awaitable[Answer]:
-        """Return the documents."""
-
-
 class AsksWithConfig(Protocol):
     """A function that also takes the config LangChain runs it with."""
 
@@ -448,7 +430,10 @@ class AsksWithConfig(Protocol):
 
 
 #: A retriever, a chain, or a function from question to documents.
-RetrieverLike: TypeAlias = "Runnable[Any, Any] | AsksByText | AsksByDict | AsksWithConfig"
+RetrieverLike: TypeAlias = (
+    "Runnable[Any, Any] | Callable[[str], Answer | Awaitable[Answer]] | AsksWithConfig"
+    " | Callable[[dict[str, Any]], Answer | Awaitable[Answer]]"
+)
 
 
 @dataclass(frozen=True)

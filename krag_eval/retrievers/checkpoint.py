@@ -145,7 +145,9 @@ class Checkpoint(Journal):
             text = line.decode("utf-8", "surrogatepass")
             content = json.loads(text, object_hook=_read_value)
             position, seconds = content["query"], content["seconds"]
-            documents = _read_documents(content["documents"])
+            documents: list[DocumentLike] = [
+                one if isinstance(one, str) else Document(**one) for one in content["documents"]
+            ]
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             first_line = str(error).partition("\n")[0]
             raise _damaged(place, f"{type(error).__name__}: {first_line[:200]}") from error
@@ -258,12 +260,3 @@ def _marked_kind(value: Any) -> Any:
 def _read_value(content: dict[str, Any]) -> Any:
     """Undo :func:`_marked_kind`."""
     return _READ[content[_TAG]](content["value"]) if _TAG in content else content
-
-
-def _read_documents(content: Sequence[Any]) -> list[DocumentLike]:
-    """Return the documents of a line, whose marked values have been read.
-
-    Raises:
-        TypeError, ValueError, KeyError: If it holds something else.
-    """
-    return [one if isinstance(one, str) else Document(**one) for one in content]

@@ -459,8 +459,10 @@ class Evaluation:
         """What is compared if nothing else is asked for: nDCG at the deepest cutoff."""
         return f"ndcg@{spelled(deepest(self.plan.cutoffs))}"
 
-    def check_clusters(self, tag: str) -> None:
+    def check_clusters(self, tag: str | None) -> None:
         """Refuse a tag that does not divide the questions; warnings come with the comparison."""
+        if tag is None:
+            return
         kept = {name: self.options[name] for name in ("tags", "no_ground_truth")
                 if name in self.options}  # fmt: skip
         # Which queries count depends on there being ground truth, not on what it says.
@@ -604,8 +606,7 @@ class Runs:
         check_sampling(*(comparing[name] for name in ("level", "n_resamples", "seed")))
         if comparing["baseline"] is not None:
             errors.one_of("baseline", comparing["baseline"], list(calls))
-        if comparing["clusters"] is not None:
-            evaluation.check_clusters(comparing["clusters"])
+        evaluation.check_clusters(comparing["clusters"])
         self._comparing = comparing
         self._metric = evaluation.deepest_ndcg if metric is None else metric
         checked_metrics(dict.fromkeys(calls, evaluation.plan.nothing().summary), self._metric)

@@ -336,15 +336,8 @@ class RetrievalRecorder(BaseCallbackHandler):
 
     # What LangChain calls.
 
-    @property
-    def ignore_llm(self) -> bool:
-        """Models do not retrieve."""
-        return True
-
-    @property
-    def ignore_chat_model(self) -> bool:
-        """Models do not retrieve."""
-        return True
+    # Models do not retrieve.
+    ignore_llm = ignore_chat_model = True
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **details: Any) -> None:
         """Note whose part a run is."""
@@ -358,10 +351,6 @@ class RetrievalRecorder(BaseCallbackHandler):
                 self._questions[run_id].take(details["inputs"])
             if run_id in self._runs:
                 self._runs[run_id].question.note_order(outputs)
-        self._end(run_id)
-
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
-        """Note that a run is over."""
         self._end(run_id)
 
     def on_tool_start(
@@ -382,10 +371,6 @@ class RetrievalRecorder(BaseCallbackHandler):
                 self._runs[run_id].call_id = getattr(output, "tool_call_id", "")
         self._end(run_id, documents_found(getattr(output, "artifact", None)))
 
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
-        """Note that a tool failed."""
-        self._end(run_id, error=error)
-
     def on_retriever_start(
         self, serialized: Any, query: str, *, run_id: UUID, **details: Any
     ) -> None:
@@ -401,8 +386,10 @@ class RetrievalRecorder(BaseCallbackHandler):
         self._end(run_id, list(documents))
 
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
-        """Keep what a retriever raised."""
+        """Keep what a retriever, a tool or a chain raised."""
         self._end(run_id, error=error)
+
+    on_chain_error = on_tool_error = on_retriever_error
 
     def _start(
         self,

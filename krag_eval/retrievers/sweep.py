@@ -41,7 +41,7 @@ from krag_eval.retrievers.checkpoint import n_kept, note_of
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run, called
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Cutoffs, Length, deepest, spelled
 from krag_eval.scoring.metrics import METRICS
-from krag_eval.statistics.comparison import Comparison, checked_metrics, compare, part_of
+from krag_eval.statistics.comparison import Comparison, checked_metric, compare, part_of
 from krag_eval.statistics.intervals import Clusters, check_sampling
 
 if TYPE_CHECKING:
@@ -191,8 +191,7 @@ def sweep(
         evaluation = Evaluation.of(
             questions, k, matcher, metrics, options, budget=budget, length=length
         )
-    if clusters is not None:
-        evaluation.check_clusters(clusters)
+    evaluation.check_clusters(clusters)
     grid = _grid(splitters, retrievers)
     compared = _checked_metric(evaluation, metric)
     if isinstance(baseline, tuple | list) and len(baseline) == 2:
@@ -396,8 +395,7 @@ class Sweep(Shown):
         none, where there is one.
         """
         result = self.cells[0].result
-        ((key, _),) = checked_metrics({"": result}, self.metric).values()
-        return f"{key}@{spelled(deepest(result.k))}"
+        return f"{_parsed(self.metric, result)[0]}@{spelled(deepest(result.k))}"
 
     @cached_property
     def qualities(self) -> dict[str, float]:
@@ -466,8 +464,7 @@ def _known_of(names: Iterable[str], scores: Mapping[str, float]) -> Iterator[str
 
 
 def _parsed(metric: str, result: EvaluationResult) -> tuple[str, Cutoff]:
-    (found,) = checked_metrics({"": result}, metric).values()
-    return found
+    return checked_metric({"": result}, metric, "metric")
 
 
 # What is swept, checked.
@@ -525,13 +522,8 @@ def _checked_metric(evaluation: Evaluation, metric: str | None) -> str:
         known = summary.averages(k)
         key = next((one for one in _TOLD if one in known), None) or next(iter(known))
         return f"{key}@{spelled(k)}"
-    (name,) = checked_metrics({"every cell": summary}, [metric])
-    return name
-
-
-def _nobody(question: str) -> list[DocumentLike]:
-    """Stand for a retriever that was not made, as nothing is left to ask it."""
-    return []
+    key, k = checked_metric({"every cell": summary}, metric, "metric")
+    return f"{key}@{spelled(k)}"
 
 
 @dataclass(frozen=True)
@@ -551,10 +543,7 @@ class _Chunks:
     @property
     def documents(self) -> list[Document]:
         """The chunks, for one retriever: what it writes into their metadata stays with it."""
-        return [
-            Document(page_content=text_of(one), metadata={**metadata_of(one)}, id=id_of(one))
-            for one in self.index.documents
-        ]
+        return [_copied(one) for one in self.index.documents]
 
 
 def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Document]:
@@ -572,12 +561,12 @@ def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Doc
         raise InvalidType(where, f"must be a list of chunks, got {clipped(pieces)}")
     inherited = metadata_of(document)
     chunks = map(as_document, documents.check_chunks(pieces, where))  # a text has no id here
-    return [
-        Document(
-            page_content=text_of(one), metadata={**inherited, **metadata_of(one)}, id=id_of(one)
-        )
-        for one in chunks
-    ]
+    return [_copied(one, inherited) for one in chunks]
+
+
+def _copied(one: DocumentLike, inherited: Mapping[str, Any] | None = None) -> Document:
+    metadata = {**(inherited or {}), **metadata_of(one)}
+    return Document(page_content=text_of(one), metadata=metadata, id=id_of(one))
 
 
 def _digest(content: object) -> str:
@@ -658,7 +647,7 @@ def _cell(setup: _Setup, place: _Place) -> SweepCell:
 
 def _asked(setup: _Setup, place: _Place, asking: Asking, n_kept: int = 0) -> EvaluationResult:
     """Ask what is not known; a retriever is made only if something is left to ask."""
-    retriever: Any = _nobody
+    retriever: RetrieverLike = lambda question: []  # noqa: E731
     if n_kept < len(setup.evaluation.questions):
         retriever = setup.retrievers[place[1]](setup.chunks[place[0]].documents)
     name = _name_of(*place)

@@ -20,7 +20,6 @@ from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,8 +224,15 @@ def _all_chunks(
                 tags.settle()
             part = _evaluated(plan, chunk.queries, tags, first)
             unnamed = [one.place for one in chunk.queries if one.label is None]
-            if not done.n_parts and len(unnamed) == len(chunk.queries):
-                _check_question_field(fields, unnamed[0])
+            nobody = not done.n_parts and len(unnamed) == len(chunk.queries)
+            if nobody and fields.question != "question":
+                raise unnamed[0].error(
+                    f'no field "{fields.question}" here or in any query of the first chunk',
+                    Advice(
+                        "name the one with the question by {}, or leave that out",
+                        question_field=...,
+                    ),
+                )
             positions = np.arange(done.n_queries, done.n_queries + len(chunk.queries))
             done = Progress(
                 done.partial + part.partial,
@@ -280,14 +286,6 @@ def _evaluated(
         if error.query is None:
             refused.problem += f" (they are among the {len(queries)} queries from here on)"
         raise refused from error
-
-
-def _check_question_field(fields: Fields, place: Place) -> None:
-    if fields.question != "question":
-        raise place.error(
-            f'no field "{fields.question}" here or in any query of the first chunk',
-            Advice("name the one with the question by {}, or leave that out", question_field=...),
-        )
 
 
 # The files, from one end to the other
@@ -475,8 +473,9 @@ class QueryFiles:
 
 def _only_kind(folder: str, paths: Sequence[Path]) -> Format:
     """Return the format of the files of a directory, which must be of one."""
-    kinds = {path.name: format_of(path, looked_into=False) for path in paths}
-    strange = [path.name for path in paths if kinds[path.name] is None or path.is_dir()]
+    kinds = {path.name: None if path.is_dir() else format_of(path, looked_into=False)
+             for path in paths}  # fmt: skip
+    strange = [name for name, kind in kinds.items() if kind is None]
     if strange:
         problem = f"holds {strange[0]}; expected files named *.jsonl, *.jsonl.gz or *.parquet alone"
         raise Place(folder).error(problem, "move others away")
@@ -548,16 +547,9 @@ class Progress:
         Raises:
             KeyError, TypeError, ValueError: If the content is something else.
         """
-        file, records = map(int, content["cursor"])
-        return cls(
-            Partial.from_json(content["partial"]),
-            Cursor(file, records),
-            int(content["n_parts"]),
-            int(content["n_unnamed"]),
-            str(content["first_unnamed"]),
-            tuple(map(str, content.get("tags", ()))),
-            dict(content.get("left_out", {})),
-        )
+        partial, cursor = Partial.from_json(content["partial"]), Cursor(*content["cursor"])
+        tags = tuple(content.get("tags", ()))
+        return cls(**{**content, "partial": partial, "cursor": cursor, "tags": tags})
 
 
 def folder_of_progress(output: Path) -> Path:
@@ -596,12 +588,7 @@ class RunState:
     def __enter__(self) -> RunState:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if not (self.folder / _PROGRESS).exists():
             self._delete()  # nothing to resume from
         elif error is not None:

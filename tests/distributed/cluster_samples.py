@@ -8,20 +8,8 @@ from typing import Any
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
 
-WORDS = [
-    "opening",
-    "hours",
-    "of",
-    "the",
-    "library",
-    "books",
-    "loans",
-    "fees",
-    "rooms",
-    "printing",
-    "access",
-    "cards",
-]
+WORDS = ["opening", "hours", "of", "the", "library", "books", "loans", "fees", "rooms", "printing",
+         "access", "cards"]  # fmt: skip
 
 
 def sample(n_queries: int = 60, seed: int = 3) -> list[dict[str, Any]]:
@@ -49,6 +37,21 @@ def within() -> dict[str, Any]:
         return -(-len(text.split()) // 2)
 
     return {"k": [3, "40w"], "budget": [12, 30], "length": half}
+
+
+def check_run(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Check a run of the sample by coverage against a local one: averages, signature and rows."""
+    expected = local(sample(), matcher="coverage")
+    assert result.to_dict() == expected.to_dict()
+    assert result.signature == expected.signature
+    assert len(rows) == len(expected.labels)
+    of = {row["query"]: row for row in rows}
+    for k in (1, 3, 10):
+        table = expected.per_query(k)
+        for name in ("recall", "ndcg", "average_precision", "covered"):
+            assert [of[label][f"{name}@{k}"] for label in expected.labels] == table[name].tolist()
+    digests = [of[label]["ground_truth_digest"] for label in expected.labels]
+    assert digests == list(expected.rows.digests)
 
 
 def check_budgets(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -68,12 +68,3 @@ def test_what_cannot_be_pickled_is_refused_before_anything_runs():
 
     with pytest.raises(TypeError, match=r"the matcher Local and the metrics .* not be pickled"):
         task_of(PartitionPlan.of(5, matcher=Local()))
-
-
-def test_columns_are_checked_on_the_driver():
-    """Naming the argument, the columns there are, and how to do without questions."""
-    given = {"question_field": "q", "actual_field": "actual", "predicted_field": "predicted"}
-    with pytest.raises(ValueError, match=r"question_field must be a column .*question_field=None"):
-        Fields.checked(["actual", "predicted"], **given)
-    with pytest.raises(ValueError, match=r"actual_field must be a column of the table \(a, b\)"):
-        Fields.checked(["a", "b"], **{**given, "question_field": None})

@@ -7,7 +7,16 @@ import logging
 import pyarrow as pa
 import pytest
 import ray
-from engine_samples import SEEN, check_budgets, check_seen, local, sample, with_seen, within
+from cluster_samples import (
+    SEEN,
+    check_budgets,
+    check_run,
+    check_seen,
+    local,
+    sample,
+    with_seen,
+    within,
+)
 
 from krag_eval import CoverageMatcher
 from krag_eval.distributed import evaluate_ray
@@ -32,15 +41,7 @@ def test_ray_gives_the_digits_of_a_local_run(blocks, batch_size):
     """Whatever the blocks and batches; every row too."""
     dataset = ray.data.from_items(ROWS, override_num_blocks=blocks)
     run = evaluate_ray(dataset, k=[1, 3, 10], matcher="coverage", batch_size=batch_size)
-    expected = local(ROWS, matcher="coverage")
-    assert run.result.to_dict() == expected.to_dict()
-    assert run.result.signature == expected.signature
-    rows = {row["query"]: row for row in run.per_query.take_all()}
-    assert len(rows) == len(ROWS)
-    for k in (1, 3, 10):
-        table = expected.per_query(k)
-        for name in ("ndcg", "recall", "covered"):
-            assert [rows[label][f"{name}@{k}"] for label in expected.labels] == table[name].tolist()
+    check_run(run.result, run.per_query.take_all())
 
 
 def test_budgets_are_those_of_a_local_run():

@@ -7,7 +7,16 @@ import subprocess
 import sys
 
 import pytest
-from engine_samples import SEEN, check_budgets, check_seen, local, sample, with_seen, within
+from cluster_samples import (
+    SEEN,
+    check_budgets,
+    check_run,
+    check_seen,
+    local,
+    sample,
+    with_seen,
+    within,
+)
 from pyspark.sql import SparkSession, types as spark_types
 
 from krag_eval import CoverageMatcher, KiwiTokenizer, RougeMatcher
@@ -42,15 +51,7 @@ def test_spark_gives_the_digits_of_a_local_run(spark, n_partitions):
     """Whatever the partitioning, empty partitions among them; every row too."""
     frame = frame_of(spark).repartition(n_partitions)
     run = evaluate_spark(frame, k=[1, 3, 10], matcher="coverage")
-    expected = local(ROWS, matcher="coverage")
-    assert run.result.to_dict() == expected.to_dict()
-    assert run.result.signature == expected.signature
-    rows = {row["query"]: row for row in run.per_query.collect()}
-    assert len(rows) == len(ROWS)
-    for k in (1, 3, 10):
-        table = expected.per_query(k)
-        for name in ("ndcg", "recall", "covered"):
-            assert [rows[label][f"{name}@{k}"] for label in expected.labels] == table[name].tolist()
+    check_run(run.result, [row.asDict() for row in run.per_query.collect()])
 
 
 def test_budgets_are_those_of_a_local_run(spark):

@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from langchain_core.documents import Document
@@ -13,6 +14,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import Field
+
+from krag_eval import EvaluationResult
 
 N_QUESTIONS = 100
 
@@ -34,6 +37,10 @@ def question(number: int) -> str:
     return f"What stands in passage {number}?"
 
 
+def number_in(asked: str) -> int:
+    return int(asked.split()[-1].rstrip("?"))
+
+
 def passage(number: int) -> str:
     return f"Passage {number} holds fact {number}."
 
@@ -52,7 +59,7 @@ class Numbered(BaseRetriever):
     asked: list[int] = Field(default_factory=list)
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        number = int(query.split()[-1].rstrip("?"))
+        number = number_in(query)
         self.asked.append(number)
         time.sleep(self.seconds)
         if number in self.fails_on:
@@ -68,7 +75,7 @@ class AsyncNumbered(Numbered):
 
     async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
         await asyncio.sleep(self.seconds)
-        number = int(query.split()[-1].rstrip("?"))
+        number = number_in(query)
         self.asked.append(number)
         if number in self.fails_on:
             raise ConnectionError(f"no answer for {number}")
@@ -77,3 +84,32 @@ class AsyncNumbered(Numbered):
 
 def vector_retriever(texts: list[str], k: int = 3) -> BaseRetriever:
     return InMemoryVectorStore.from_texts(texts, WordCounts()).as_retriever(search_kwargs={"k": k})
+
+
+def ranks(result: EvaluationResult) -> list[float]:
+    """Return the reciprocal rank of each query."""
+    return result.per_query()["reciprocal_rank"].tolist()
+
+
+async def _soon(chain: Any, inputs: list[Any], config: Any, *, stream: bool) -> None:
+    for one in inputs:
+        if stream:
+            _ = [part async for part in chain.astream(one, config)]
+        else:
+            await chain.ainvoke(one, config)
+
+
+def asked_in(way: str, chain: Any, inputs: list[Any], config: Any) -> None:
+    """Ask a chain or an agent in one of LangChain's ways, or from threads."""
+    if way in ("invoke", "stream"):
+        for one in inputs:
+            _ = list(chain.stream(one, config)) if way == "stream" else chain.invoke(one, config)
+    elif way == "batch":
+        chain.batch(inputs, config)
+    elif way == "abatch":
+        asyncio.run(chain.abatch(inputs, config))
+    elif way == "threads":
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda one: chain.invoke(one, config), inputs))
+    else:
+        asyncio.run(_soon(chain, inputs, config, stream=way == "astream"))

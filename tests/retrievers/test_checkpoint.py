@@ -19,17 +19,31 @@ from hypothesis import given, settings, strategies as st
 from killing import kill_often
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableParallel
-from retriever_samples import AsyncNumbered, Numbered, passage, question, rows, vector_retriever
+from retriever_samples import (
+    AsyncNumbered,
+    Numbered,
+    passage,
+    question,
+    ranks,
+    rows,
+    vector_retriever,
+)
 
 from krag_eval import KragEvalWarning, aevaluate_retriever, evaluate_retriever
 from krag_eval.errors import DatasetError, InvalidInput, InvalidType
-from krag_eval.retrievers.asking import Call
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "run.jsonl"
+
+
+def kept(path, retriever=None, n=5, k=1, **options):
+    """Evaluate a retriever, with a checkpoint."""
+    return evaluate_retriever(
+        retriever or Numbered(), options.pop("dataset", rows(n)), k, checkpoint=path, **options
+    )
 
 
 def lines(path):
@@ -39,29 +53,29 @@ def lines(path):
 
 
 def test_every_answer_is_a_line(path):
-    """In the order they came; under one header."""
-    result = evaluate_retriever(Numbered(), rows(5), 1, checkpoint=path)
+    """Under one header; a finished run asks nothing, whatever it is evaluated with."""
+    result = kept(path)
     header, answers = lines(path)
     assert header["format"] == "krag_eval.checkpoint"
     assert sorted(answers) == [0, 1, 2, 3, 4]
-    assert answers[3]["documents"][0] == {
-        "page_content": passage(3),
-        "metadata": {"number": 3},
-        "id": None,
-    }
+    found = {"page_content": passage(3), "metadata": {"number": 3}, "id": None}
+    assert answers[3]["documents"][0] == found
     assert [answers[i]["seconds"] for i in range(5)] == result.retrieval.seconds.tolist()
+    retriever, dataset = Numbered(), [{**row, "actual": ["fact"]} for row in rows(5)]
+    assert kept(path, retriever, k=2, dataset=dataset, matcher="contains")["hit_rate@2"] == 1
+    assert retriever.asked == []
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_what_is_in_the_file_is_not_asked_again(path, way):
     """Result and latency are those of the first run."""
-    first = evaluate_retriever(Numbered(), rows(20), 1, checkpoint=path)
+    first = kept(path, n=20)
     content = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(content[:-4]))
     left = {json.loads(line)["query"] for line in content[-4:]}
     retriever = Numbered()
     if way == "sync":
-        second = evaluate_retriever(retriever, rows(20), 1, checkpoint=path)
+        second = kept(path, retriever, n=20)
     else:
         second = asyncio.run(aevaluate_retriever(retriever, rows(20), 1, checkpoint=path))
     assert set(retriever.asked) == left
@@ -70,29 +84,20 @@ def test_what_is_in_the_file_is_not_asked_again(path, way):
     assert (second.retrieval.seconds == first.retrieval.seconds)[same].all()
 
 
-def test_a_finished_run_asks_nothing(path):
-    """Other cutoffs, matchers and ground truth are evaluated from the same answers."""
-    evaluate_retriever(Numbered(), rows(5), 1, checkpoint=path)
-    retriever, dataset = Numbered(), [{**row, "actual": ["fact"]} for row in rows(5)]
-    result = evaluate_retriever(retriever, dataset, 2, "contains", checkpoint=path)
-    assert retriever.asked == []
-    assert result.to_dict()["hit_rate@2"] == 1
-
-
 def test_a_file_torn_anywhere_is_recovered_from(path):
     """Whatever a kill left of it, down to nothing: each query once, the result the same."""
-    whole = evaluate_retriever(Numbered(), rows(3), 1, checkpoint=path)
+    whole = kept(path, n=3)
     content = path.read_bytes()
     for length in range(len(content)):
         path.write_bytes(content[:length])
-        assert evaluate_retriever(Numbered(), rows(3), 1, checkpoint=path) == whole
+        assert kept(path, n=3) == whole
         assert sorted(lines(path)[1]) == [0, 1, 2]
         assert path.read_bytes().count(b"\n") == 4
 
 
 def test_killed_runs_resume():
     """Four kills at random moments; ``killing.py`` does so as often as one likes."""
-    assert kill_often(4, seed=1)[0] >= 1
+    assert kill_often(4, seed=1) >= 1
 
 
 def test_an_interrupt_loses_nothing(path):
@@ -104,7 +109,7 @@ def test_an_interrupt_loses_nothing(path):
         return [passage(0)]
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        evaluate_retriever(interrupted, rows(6), 1, checkpoint=path, max_concurrency=1)
+        kept(path, interrupted, n=6, max_concurrency=1)
     n_kept = len(lines(path)[1])
     assert n_kept >= 4
     assert f"{n_kept} of 6 answers are kept in" in caught.value.__notes__[-1]
@@ -113,23 +118,15 @@ def test_an_interrupt_loses_nothing(path):
 
 def test_failed_queries_are_asked_again(path):
     """They are not in the file, whether the run went on or ended there."""
+    failing = Numbered(fails_on=frozenset({3}))
     with pytest.raises(ConnectionError) as caught:
-        evaluate_retriever(
-            Numbered(fails_on=frozenset({3})),
-            rows(5),
-            1,
-            checkpoint=path,
-            max_concurrency=1,
-            on_error="raise",
-        )
+        kept(path, failing, max_concurrency=1, on_error="raise")
     assert sorted(lines(path)[1]) == [0, 1, 2]
     assert "3 of 5 answers are kept" in "".join(caught.value.__notes__)
     with pytest.warns(KragEvalWarning, match="1 of 5 queries failed"):
-        evaluate_retriever(
-            Numbered(fails_on=frozenset({3})), rows(5), 1, checkpoint=path, on_error="record"
-        )
+        kept(path, failing, on_error="record")
     retriever = Numbered()
-    assert evaluate_retriever(retriever, rows(5), 1, checkpoint=path).to_dict()["hit_rate@1"] == 1
+    assert ranks(kept(path, retriever)) == [1] * 5
     assert retriever.asked == [3]
 
 
@@ -137,57 +134,61 @@ def test_a_retry_goes_into_the_checkpoint(path):
     """So do answers it lost, should the file have been deleted meanwhile."""
     retriever = Numbered(fails_on=frozenset({3}))
     with pytest.warns(KragEvalWarning, match="failed"):
-        result = evaluate_retriever(retriever, rows(5), 1, checkpoint=path, on_error="record")
+        result = kept(path, retriever, on_error="record")
     retriever.fails_on = frozenset()
     path.unlink()
-    assert result.retry_failed().to_dict()["hit_rate@1"] == 1
+    assert ranks(result.retry_failed()) == [1] * 5
     assert sorted(lines(path)[1]) == [0, 1, 2, 3, 4]
 
 
 def test_repeated_questions_are_kept_apart(path):
     """They are known by position."""
-    dataset = [rows(1)[0]] * 3
     with pytest.warns(KragEvalWarning, match="labelled by their positions"):
-        evaluate_retriever(Numbered(), dataset, 1, checkpoint=path)
+        kept(path, dataset=rows(1) * 3)
     assert sorted(lines(path)[1]) == [0, 1, 2]
 
 
 # Made for something else
 
 
+class Timed(Numbered):
+    """A retriever with a setting that changes no answer."""
+
+    timeout: float = 1.0
+
+
 @pytest.mark.parametrize(
-    ("retriever", "dataset", "options", "message"),
+    ("made", "asked", "options", "message", "key_helps"),
     [
-        (Numbered(), rows(4), {}, "questions=5, not 4"),
-        (Numbered(), rows(5)[::-1], {}, "other questions, or the same in another order"),
-        (Numbered(), rows(5), {"output_key": "context"}, "output_key=None, not 'context'"),
-        (Numbered(), rows(5), {"input_key": "query"}, "input_key=None, not 'query'"),
-        (AsyncNumbered(), rows(5), {}, "retriever.name='Numbered', not 'AsyncNumbered'"),
-        (Numbered(repeats=2), rows(5), {}, "retriever.repeats=1, not 2"),
+        (Numbered(), Numbered(), {"n": 4}, "questions=5, not 4", False),
+        (Timed(), Timed(timeout=2.0), {"n": 4}, "questions=5, not 4", False),
+        (Numbered(), Numbered(), {"dataset": rows(5)[::-1]},
+         "other questions, or the same in another order", False),
+        (Numbered(), Numbered(), {"output_key": "docs"}, "output_key=None, not 'docs'", False),
+        (Numbered(), Numbered(), {"input_key": "query"}, "input_key=None, not 'query'", False),
+        (Numbered(), AsyncNumbered(), {}, "retriever.name='Numbered', not 'AsyncNumbered'", False),
+        (Numbered(), Numbered(repeats=2), {}, "retriever.repeats=1, not 2", True),
+        (Timed(), Timed(timeout=60.0), {}, "retriever.timeout=1.0, not 60.0", True),
+        # Among the settings of a vector store.
+        (vector_retriever(["a"]), vector_retriever(["a"], k=5), {}, "search_kwargs.k=3, not 5",
+         True),
     ],
-)
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*matched nothing")
 def test_a_checkpoint_made_for_something_else_is_refused(
-    path, retriever, dataset, options, message
+    path, made, asked, options, message, key_helps
 ):
     """Saying what differs; nothing is asked, and the file stays as it is."""
-    evaluate_retriever(Numbered(), rows(5), 1, checkpoint=path)
+    kept(path, made)
     before = path.read_bytes()
     with pytest.raises(InvalidInput) as caught:
-        evaluate_retriever(retriever, dataset, 1, checkpoint=path, **options)
+        kept(path, asked, **options)
     assert caught.value.argument == "checkpoint"
     assert message in caught.value.problem
     assert "name another file" in str(caught.value.fix)
+    assert ("checkpoint_key" in str(caught.value.fix)) is key_helps
     assert path.read_bytes() == before
-    if hasattr(retriever, "asked"):
-        assert retriever.asked == []
-
-
-def test_another_number_of_documents_is_another_retriever(path):
-    """``search_kwargs`` of a vector store are among its settings."""
-    texts = [passage(0), passage(1)]
-    evaluate_retriever(vector_retriever(texts, k=3), rows(2), 1, checkpoint=path)
-    with pytest.raises(InvalidInput, match=r"search_kwargs\.k=3, not 5"):
-        evaluate_retriever(vector_retriever(texts, k=5), rows(2), 1, checkpoint=path)
+    assert getattr(asked, "asked", []) == []
 
 
 @pytest.mark.parametrize(
@@ -207,9 +208,13 @@ def test_a_file_of_somebody_else_is_left_as_it_is(path, content):
     """Also if it has a single line without an end, as a torn header would."""
     path.write_bytes(content)
     with pytest.raises(InvalidInput) as caught:
-        evaluate_retriever(Numbered(), rows(2), 1, checkpoint=path)
+        kept(path)
     assert (caught.value.argument, caught.value.fix) == ("checkpoint", "name another file")
     assert path.read_bytes() == content
+
+
+def answer(query="1", seconds="0.1", documents="[]"):
+    return f'{{"query":{query},"seconds":{seconds},"documents":{documents}}}'
 
 
 @pytest.mark.parametrize(
@@ -218,24 +223,23 @@ def test_a_file_of_somebody_else_is_left_as_it_is(path, content):
         "nonsense",
         "null",
         "{}",
-        '{"query":9,"seconds":0.1,"documents":[]}',
-        '{"query":true,"seconds":0.1,"documents":[]}',
-        '{"query":1,"seconds":0.1,"documents":[{"page_content":3,"metadata":{},"id":null}]}',
-        '{"query":1,"seconds":-1.0,"documents":[]}',
-        '{"query":1,"seconds":null,"documents":[]}',
-        '{"query":0,"seconds":0.1,"documents":[]}',
-        '{"query":1,"seconds":0.1,"documents":[{"page_content":"","id":null,"metadata":{"a":'
-        '{"~":"eval","value":"1"}}}]}',
+        answer(query="9"),
+        answer(query="true"),
+        answer(query="0"),  # a second time
+        answer(seconds="-1.0"),
+        answer(seconds="null"),
+        answer(documents='[{"page_content":3,"metadata":{},"id":null}]'),
+        answer(documents='[{"page_content":"","metadata":{"a":{"~":"eval","value":"1"}}}]'),
     ],
 )
 def test_a_damaged_line_is_refused_by_its_number(path, line):
     """It is not the end of a killed run; the file stays as it is."""
-    evaluate_retriever(Numbered(), rows(2), 1, checkpoint=path, max_concurrency=1)
+    kept(path, n=2, max_concurrency=1)
     header, first, _ = path.read_text("utf-8").splitlines(keepends=True)
     path.write_text(f"{header}{first}{line}\n", "utf-8")
     before = path.read_bytes()
     with pytest.raises(DatasetError) as caught:
-        evaluate_retriever(Numbered(), rows(2), 1, checkpoint=path)
+        kept(path, n=2)
     assert (caught.value.file, caught.value.line) == (str(path), 3)
     assert "delete the line" in str(caught.value.fix)
     assert path.read_bytes() == before
@@ -243,10 +247,8 @@ def test_a_damaged_line_is_refused_by_its_number(path, line):
 
 HOLDING = """
 import sys
-from krag_eval.retrievers.asking import Call
-from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
-how = {"input_key": None, "output_key": None}
-held = Checkpoint(sys.argv[1], purpose_of(Call.of(print).runnable, how, ["q"]))
+from krag_eval._io import Journal, Purpose
+held = Journal(sys.argv[1], Purpose("checkpoint", "other", 1, {}, ""))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -254,44 +256,16 @@ sys.stdin.read()
 
 def test_two_runs_on_one_file_are_refused(path):
     """Of two processes, and of one."""
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDING, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=Path(__file__).parents[2],
-    )
-    with holder:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    command = [sys.executable, "-c", HOLDING, str(path)]
+    with subprocess.Popen(command, **pipes, cwd=Path(__file__).parents[2]) as holder:
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(OSError, match="is in use by another run; wait for it"):
-            evaluate_retriever(Numbered(), rows(2), 1, checkpoint=path)
+            kept(path)
         holder.stdin.close()
     path.unlink()
-
-    def nested(asked):
-        return evaluate_retriever(Numbered(), rows(1), 1, checkpoint=path)
-
     with pytest.raises(OSError, match="in use by another run"):
-        evaluate_retriever(nested, rows(1), 1, checkpoint=path)
-
-
-@pytest.mark.parametrize(
-    ("checkpoint", "error", "message"),
-    [
-        (7, InvalidType, "checkpoint must be the path of a file"),
-        ("", InvalidInput, "checkpoint must be the path of a file"),
-        ("missing/run.jsonl", FileNotFoundError, "missing"),
-        (".", OSError, "is not a regular file"),
-    ],
-)
-def test_a_path_that_cannot_be_written_is_refused_before_anything_is_asked(
-    checkpoint, error, message, tmp_path, monkeypatch
-):
-    """Not after an hour."""
-    monkeypatch.chdir(tmp_path)
-    retriever = Numbered()
-    with pytest.raises(error, match=message):
-        evaluate_retriever(retriever, rows(2), 1, checkpoint=checkpoint)
-    assert retriever.asked == []
+        kept(path, lambda asked: kept(path, n=1), n=1)
 
 
 # Documents
@@ -316,8 +290,6 @@ METADATA = {
     "~": "a key like our tag",
     "inner": {"deep": {1: "a key that is a number", ("a", 1): 2}},
 }
-
-
 OLD_LINE = (
     '{"query":0,"seconds":0.25,"documents":[{"page_content":"x","metadata":{"page":{"~":"tuple",'
     '"value":[1,2]},"when":{"~":"datetime","value":"2024-02-29T12:30:01.000007+00:00"},"price":'
@@ -325,11 +297,12 @@ OLD_LINE = (
     '"value":"inf"},"inner":{"deep":{"~":"dict","value":[[1,"a key that is a number"],[{"~":'
     '"tuple","value":["a",1]},2]]}}},"id":null}]}'
 )
+KEYS = {"input_key": None, "output_key": None}
 
 
-def through_a_file(path, document):
-    """Return a document as a second run finds it in the checkpoint of the first."""
-    purpose = purpose_of(Call.of(print).runnable, {"input_key": None, "output_key": None}, ["q"])
+def through_a_file(path, metadata):
+    """Return a document's metadata as a second run finds it in the checkpoint of the first."""
+    document, purpose = Document("x", metadata=metadata, id="7"), purpose_of(Numbered(), KEYS, "q")
     path.unlink(missing_ok=True)
     first = Checkpoint(path, purpose)
     first.append(0, [document], 0.5)
@@ -337,30 +310,28 @@ def through_a_file(path, document):
     second = Checkpoint(path, purpose)
     second.close()
     (((read,), seconds),) = second.answers.values()
-    assert seconds == 0.5
-    return read
+    assert (read.page_content, read.id, seconds) == ("x", "7", 0.5)
+    return read.metadata
 
 
 def test_metadata_comes_back_the_same(path):
-    """Of every kind that has a spelling; by value and by type."""
-    read = through_a_file(path, Document("x", metadata=METADATA, id="7"))
-    assert read == Document("x", metadata=METADATA, id="7")
-    assert repr(read.metadata) == repr({**METADATA, "tags": read.metadata["tags"]})
+    """Of every kind that has a spelling, by value and by type; numpy's numbers as Python's."""
+    read = through_a_file(path, METADATA)
+    assert read == METADATA
+    assert repr(read) == repr({**METADATA, "tags": read["tags"]})
+    numbers = {"score": np.float32(0.1), "rank": np.int64(3)}  # as rerankers leave them
+    assert through_a_file(path, numbers) == {"score": float(np.float32(0.1)), "rank": 3}
 
 
 def test_a_line_of_version_0_1_is_read(path):
     """As it was written there, letter by letter."""
-    evaluate_retriever(Numbered(), rows(1), 1, checkpoint=path)
+    kept(path, n=1)
     header = path.read_text("utf-8").splitlines()[0]
     path.write_text(f"{header}\n{OLD_LINE}\n", "utf-8")
-    checkpoint = Checkpoint(
-        path, purpose_of(Numbered(), {"input_key": None, "output_key": None}, [question(0)])
-    )
+    checkpoint = Checkpoint(path, purpose_of(Numbered(), KEYS, [question(0)]))
     checkpoint.close()
-    ((read,), seconds) = checkpoint.answers[0]
-    assert seconds == 0.25
     old = {name: METADATA[name] for name in ("page", "when", "price", "raw", "infinite", "inner")}
-    assert read == Document("x", metadata=old)
+    assert checkpoint.answers == {0: ([Document("x", metadata=old)], 0.25)}
     assert header.startswith(
         '{"format":"krag_eval.checkpoint","format_version":1,"questions":1,"fingerprint":"'
     )
@@ -368,13 +339,6 @@ def test_a_line_of_version_0_1_is_read(path):
         '","input_key":null,"output_key":null,"retriever":{"name":"Numbered","seconds":0.0,'
         '"repeats":1}}'
     )
-
-
-def test_numpy_numbers_come_back_as_numbers_of_the_same_value(path):
-    """Rerankers leave float32 scores in metadata."""
-    document = Document("x", metadata={"score": np.float32(0.1), "rank": np.int64(3)})
-    read = through_a_file(path, document)
-    assert read.metadata == {"score": float(np.float32(0.1)), "rank": 3}
 
 
 VALUES = st.recursive(
@@ -393,8 +357,7 @@ VALUES = st.recursive(
 def test_any_metadata_of_plain_values_comes_back_the_same(metadata):
     """Whatever their nesting."""
     with tempfile.TemporaryDirectory() as folder:
-        read = through_a_file(Path(folder, "run.jsonl"), Document("x", metadata=metadata))
-    assert repr(read.metadata) == repr(metadata)
+        assert repr(through_a_file(Path(folder, "run.jsonl"), metadata)) == repr(metadata)
 
 
 class Owner:
@@ -407,34 +370,25 @@ class Pair(NamedTuple):
     a: int
 
 
-def circle():
-    """Return a list that holds itself."""
-    inner: list = []
-    inner.append(inner)
-    return inner
+CIRCLE: list = []
+CIRCLE.append(CIRCLE)
 
 
+@pytest.mark.parametrize("on_error", ["raise", "record"])
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
         ({"fine": 1, "owner": [Owner()]}, r"metadata holds a .*Owner"),
         ({"pair": {"of": Pair(1)}}, r"metadata holds a .*Pair"),
-        ({"loop": circle()}, "nested too deeply or holds itself"),
+        ({"loop": CIRCLE}, "nested too deeply or holds itself"),
     ],
 )
-def test_metadata_that_would_not_come_back_is_refused(path, metadata, message):
+def test_metadata_that_would_not_come_back_is_refused(path, metadata, message, on_error):
     """It ends the run, whatever on_error says: the query did not fail."""
-    for on_error in ("raise", "record"):
-        with pytest.raises(InvalidType, match=f"document \\[0\\] cannot be kept .*{message}"):
-            evaluate_retriever(
-                lambda q: [Document("x", metadata=metadata)],
-                rows(2),
-                1,
-                on_error=on_error,
-                checkpoint=path,
-            )
-    with_it = evaluate_retriever(lambda q: [Document(passage(0), metadata=metadata)], rows(1), 1)
-    assert with_it.to_dict()["hit_rate@1"] == 1
+    retriever = lambda q: [Document(passage(0), metadata=metadata)]  # noqa: E731
+    with pytest.raises(InvalidType, match=f"document \\[0\\] cannot be kept .*{message}"):
+        kept(path, retriever, n=2, on_error=on_error)
+    assert ranks(evaluate_retriever(retriever, rows(1), 1)) == [1]
 
 
 @pytest.mark.parametrize("text", ["한국어 문서", "half \ud83d", "line\nend\u2028\r\x00"])
@@ -444,90 +398,46 @@ def test_any_text_is_kept(path, text):
     found = [text, {"page_content": text, "id": 3}, Document(text)]
     chain = RunnableParallel(context=lambda asked: found)
     for _ in range(2):
-        result = evaluate_retriever(chain, dataset, 1, output_key="context", checkpoint=path)
-        kept = list(result.evidence.texts.predicted(0))
-        assert kept == [text] * 3
+        result = kept(path, chain, dataset=dataset, output_key="context")
+        assert list(result.evidence.texts.predicted(0)) == [text] * 3
 
 
 # --- checkpoint_key ----------------------------------------------------------------------------
 
 
-class Timed(Numbered):
-    """A retriever with a setting that changes no answer."""
-
-    timeout: float = 1.0
-
-
 def test_settings_do_not_matter_where_a_key_identifies_the_retriever(path):
-    """A mended timeout costs no answer."""
-    first = evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key="index of May")
-    assert lines(path)[0]["checkpoint_key"] == "index of May"
+    """A mended timeout costs no answer, at either door."""
+    first = kept(path, Timed(), checkpoint_key="May")
+    assert lines(path)[0]["checkpoint_key"] == "May"
     retriever = Timed(timeout=60.0)
-    again = evaluate_retriever(
-        retriever, rows(4), 1, checkpoint=path, checkpoint_key="index of May"
-    )
-    assert (retriever.asked, again) == ([], first)
-
-
-@pytest.mark.parametrize("key", ["index of June", None])
-def test_a_checkpoint_of_another_key_is_refused(path, key):
-    """Of none, too; whatever the settings are."""
-    evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key="index of May")
-    retriever, content = Timed(), path.read_bytes()
-    with pytest.raises(ValueError, match="checkpoint_key='index of May'"):
-        evaluate_retriever(retriever, rows(4), 1, checkpoint=path, checkpoint_key=key)
-    assert (retriever.asked, path.read_bytes()) == ([], content)
-
-
-def test_the_refusal_of_other_settings_names_the_key(path):
-    """With it the run goes on, and says on whose word; a retriever of another name is refused."""
-    first = evaluate_retriever(Timed(), rows(4), 1, checkpoint=path)
-    retriever = Timed(timeout=60.0)
-    with pytest.raises(InvalidInput, match=r"timeout=1.0, not 60.0.*checkpoint_key="):
-        evaluate_retriever(retriever, rows(4), 1, checkpoint=path)
-    with pytest.warns(KragEvalWarning, match=r"timeout=1.0, not 60.0.*'index of May'"):
-        again = evaluate_retriever(
-            retriever, rows(4), 1, checkpoint=path, checkpoint_key="index of May"
-        )
-    assert (retriever.asked, again) == ([], first)
-    with pytest.raises(InvalidInput, match="retriever='Timed', not 'Numbered'") as caught:
-        evaluate_retriever(Numbered(), rows(4), 1, checkpoint=path, checkpoint_key="index of May")
-    assert "checkpoint_key" not in str(caught.value)
-
-
-def test_other_questions_are_refused_whatever_the_key(path):
-    """And no key is advised."""
-    evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key="May")
-    with pytest.raises(ValueError, match="questions=4, not 3"):
-        evaluate_retriever(Timed(), rows(3), 1, checkpoint=path, checkpoint_key="May")
-    path.unlink()
-    evaluate_retriever(Timed(), rows(4), 1, checkpoint=path)
-    with pytest.raises(ValueError, match="questions=4, not 3") as caught:
-        evaluate_retriever(Timed(timeout=2.0), rows(3), 1, checkpoint=path)
-    assert "checkpoint_key" not in str(caught.value)
-
-
-def test_a_key_serves_the_async_twin(path):
-    """A file of the one goes on with the other."""
-    evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key="May")
-    retriever = Timed(timeout=60.0)
-    run = aevaluate_retriever(retriever, rows(4), 1, checkpoint=path, checkpoint_key="May")
-    assert asyncio.run(run).to_dict()["hit_rate@1"] == 1
+    soon = aevaluate_retriever(retriever, rows(5), 1, checkpoint=path, checkpoint_key="May")
+    assert kept(path, retriever, checkpoint_key="May") == asyncio.run(soon) == first
     assert retriever.asked == []
 
 
 @pytest.mark.parametrize(
-    ("key", "error"), [(1, InvalidType), ("", InvalidInput), (["May"], InvalidType)]
+    ("options", "message"),
+    [
+        ({"checkpoint_key": "June"}, "checkpoint_key='May'"),
+        ({}, "checkpoint_key='May'"),
+        ({"checkpoint_key": "May", "n": 3}, "questions=5, not 3"),
+    ],
 )
-def test_a_key_is_a_text(path, key, error):
-    with pytest.raises(error) as caught:
-        evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key=key)
-    assert caught.value.argument == "checkpoint_key"
-    assert not path.exists()
+def test_a_checkpoint_of_another_key_is_refused(path, options, message):
+    """Of none, too, whatever the settings are; so are other questions, whatever the key."""
+    kept(path, Timed(), checkpoint_key="May")
+    retriever, content = Timed(), path.read_bytes()
+    with pytest.raises(ValueError, match=message):
+        kept(path, retriever, **options)
+    assert (retriever.asked, path.read_bytes()) == ([], content)
 
 
-def test_a_key_without_a_checkpoint_is_refused():
-    """It would name the retriever nowhere."""
-    with pytest.raises(InvalidInput, match="there is none; pass") as caught:
-        evaluate_retriever(Timed(), rows(4), 1, checkpoint_key="May")
-    assert caught.value.argument == "checkpoint_key"
+def test_a_key_that_is_given_later_is_believed_with_a_warning(path):
+    """It says what differs, and on whose word; a retriever of another name is refused."""
+    first, retriever = kept(path, Timed()), Timed(timeout=60.0)
+    with pytest.warns(KragEvalWarning, match=r"timeout=1.0, not 60.0.*'May'"):
+        assert kept(path, retriever, checkpoint_key="May") == first
+    assert retriever.asked == []
+    with pytest.raises(InvalidInput, match="retriever='Timed', not 'Numbered'") as caught:
+        kept(path, checkpoint_key="May")
+    assert "checkpoint_key" not in str(caught.value)

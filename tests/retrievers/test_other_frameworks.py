@@ -9,103 +9,74 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from retriever_samples import ranks
 
 from krag_eval import aevaluate_retriever, evaluate_retriever, load_dataset
 from krag_eval.errors import InvalidType
 
 TEXTS = ["It opens at nine.", "Books may be kept for four weeks.", "A card costs five euros."]
 RANKED = {"When?": [0, 1], "How long?": [1, 0], "How much?": [1, 2]}
-ROWS = [{"question": one, "actual": [TEXTS[at]]} for at, one in enumerate(RANKED)]
-IDS = [{"question": one, "actual": [f"n{at}"]} for at, one in enumerate(RANKED)]
-MRR = pytest.approx(2.5 / 3)
+BY_TEXT = {one: [TEXTS[at]] for at, one in enumerate(RANKED)}
+BY_ID = {one: [f"n{at}"] for at, one in enumerate(RANKED)}
 
 
 class Node:
     """LlamaIndex's TextNode."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, at):
         self.node_id, self.metadata, self._text = f"n{at}", {"page": at}, TEXTS[at]
 
-    def get_content(self) -> str:
+    def get_content(self):
         return self._text
 
 
 class Retriever:
     """LlamaIndex's BaseRetriever."""
 
-    def retrieve(self, question: str) -> list[Any]:
+    def retrieve(self, question):
         return [SimpleNamespace(node=Node(at), score=0.5) for at in RANKED[question]]
 
-    async def aretrieve(self, question: str) -> list[Any]:
+    async def aretrieve(self, question):
         return self.retrieve(question)
 
 
-class Pipeline:
-    """Haystack's Pipeline, which returns what is last, and what include_outputs_from names."""
-
-    def run(
-        self, data: dict[str, dict[str, str]], include_outputs_from: set[str] | None = None
-    ) -> dict[str, Any]:
-        documents = [SimpleNamespace(id=f"n{at}", content=TEXTS[at], meta={}, score=0.5)
-                     for at in RANKED[data["retriever"]["query"]]]  # fmt: skip
-        named = {"retriever": {"documents": documents}}
-        return {"builder": {}, **(named if include_outputs_from == {"retriever"} else {})}
+def haystack(question):
+    """Return the documents that its Pipeline has in its output."""
+    return [SimpleNamespace(id=f"n{at}", content=TEXTS[at], meta={}, score=0.5)
+            for at in RANKED[question]]  # fmt: skip
 
 
-def haystack(question: str) -> Any:
-    outputs = Pipeline().run({"retriever": {"query": question}}, include_outputs_from={"retriever"})
-    return outputs["retriever"]["documents"]
+def dspy(question):
+    return [TEXTS[at] for at in RANKED[question]]
 
 
-def dspy(question: str) -> Any:
-    return SimpleNamespace(passages=[TEXTS[at] for at in RANKED[question]]).passages
+def store(question):
+    """Return the dicts that the page makes of what Chroma and Qdrant return."""
+    return [{"page_content": TEXTS[at], "id": f"n{at}"} for at in RANKED[question]]
 
 
-def chroma(question: str) -> Any:
-    at = RANKED[question]
-    found = {"documents": [[TEXTS[one] for one in at]], "ids": [[f"n{one}" for one in at]]}
-    pairs = zip(found["documents"][0], found["ids"][0], strict=True)
-    return [{"page_content": text, "id": name} for text, name in pairs]
+@pytest.mark.parametrize("search", [Retriever().retrieve, haystack, dspy, store])
+def test_texts_and_ids(search):
+    """Whatever each returns is compared by its text, and by its id, where it has one."""
+    assert ranks(evaluate_retriever(search, BY_TEXT, k=2)) == [1, 1, 1 / 2]
+    if search is not dspy:
+        assert ranks(evaluate_retriever(search, BY_ID, k=2, matcher="id")) == [1, 1, 1 / 2]
 
 
-def qdrant(question: str) -> Any:
-    points = [SimpleNamespace(id=f"n{at}", payload={"text": TEXTS[at]}) for at in RANKED[question]]
-    return [{"page_content": point.payload["text"], "id": point.id} for point in points]
-
-
-@pytest.mark.parametrize("search", [Retriever().retrieve, haystack, dspy, chroma, qdrant])
-def test_texts(search: Callable[[str], Any]) -> None:
-    """Whatever each returns is compared by its text."""
-    assert evaluate_retriever(search, ROWS, k=2).to_dict()["mrr@2"] == MRR
-
-
-@pytest.mark.parametrize("search", [Retriever().retrieve, haystack, chroma, qdrant])
-def test_ids(search: Callable[[str], Any]) -> None:
-    """And by its id, where it has one."""
-    assert evaluate_retriever(search, IDS, k=2, matcher="id").to_dict()["mrr@2"] == MRR
-
-
-def test_a_retriever_that_cannot_be_called() -> None:
-    """Says which of its methods to pass."""
+def test_the_methods_of_a_retriever_are_passed():
+    """It cannot be called itself, which says so; LlamaIndex's aretrieve is awaited."""
     with pytest.raises(InvalidType) as caught:
-        evaluate_retriever(Retriever(), ROWS)  # type: ignore[arg-type]
+        evaluate_retriever(Retriever(), BY_TEXT)
     assert caught.value.argument == "retriever"
     assert "retrieve method" in str(caught.value.fix)
+    result = asyncio.run(aevaluate_retriever(Retriever().aretrieve, BY_TEXT, k=2))
+    assert ranks(result) == [1, 1, 1 / 2]
 
 
-def test_async() -> None:
-    """LlamaIndex's aretrieve."""
-    result = asyncio.run(aevaluate_retriever(Retriever().aretrieve, ROWS, k=2))
-    assert result.to_dict()["mrr@2"] == MRR
-
-
-def test_llama_indexs_own_questions(tmp_path: Path) -> None:
+def test_llama_indexs_own_questions(tmp_path):
     """What EmbeddingQAFinetuneDataset saves needs no option: its ids are compared."""
     content = {
         "queries": {f"q{at}": one for at, one in enumerate(RANKED)},
@@ -113,7 +84,6 @@ def test_llama_indexs_own_questions(tmp_path: Path) -> None:
         "relevant_docs": {f"q{at}": [f"n{at}"] for at in range(3)},
     }
     (tmp_path / "qa.json").write_text(json.dumps(content, indent=4), "utf-8")
-    dataset = load_dataset(tmp_path / "qa.json")
-    result = evaluate_retriever(Retriever().retrieve, dataset, k=2)
-    assert result.to_dict()["mrr@2"] == MRR
+    result = evaluate_retriever(Retriever().retrieve, load_dataset(tmp_path / "qa.json"), k=2)
+    assert ranks(result) == [1, 1, 1 / 2]
     assert "id" in result.settings["matcher"]

@@ -10,18 +10,13 @@ import pytest
 
 from krag_eval.results.latency import Failure, Latency, RetrievalRun
 
-RUN = RetrievalRun(
-    np.array([0.5, math.nan, 1.5, 12.25]), (Failure(1, "TimeoutError", "too slow", 30.0),)
-)
+FAILED = Failure(1, "TimeoutError", "too slow", 30.0)
+RUN = RetrievalRun(np.array([0.5, math.nan, 1.5, 12.25]), (FAILED,))
 
 
 def test_latency_is_over_what_was_answered():
     """By hand: (0.5 + 1.5 + 12.25) / 3; the middle one; 0.9 of the way from there to the last."""
     assert RUN.latency == (4.75, 1.5, pytest.approx(1.5 + 0.9 * 10.75))
-
-
-def test_latency_of_nothing_is_undefined():
-    """Not 0."""
     assert all(map(math.isnan, RetrievalRun(np.array([math.nan])).latency))
 
 
@@ -42,18 +37,14 @@ def test_it_reads_back_the_same():
 @pytest.mark.parametrize(
     "damage",
     [
-        {"seconds": [0.5]},
-        {"seconds": [0.5, None, -1, 1]},
-        {"seconds": [0.5, None, "nan", 1]},
-        {"seconds": [0.5, None, True, 1]},
-        {"seconds": None},
-        {"failures": [{"position": 4, "type": "", "message": "", "seconds": 0}]},
-        {"failures": [{"position": 0, "type": 1, "message": "", "seconds": 0}]},
-        {"failures": [{"position": 0, "type": "", "message": ""}]},
-        {"failures": [3]},
-        {"failures": None},
+        *({"seconds": one} for one in ([0.5], [0.5, None, -1, 1], [0.5, None, "nan", 1],
+                                       [0.5, None, True, 1], None)),
+        *({"failures": one} for one in (
+            [{"position": 4, "type": "", "message": "", "seconds": 0}],
+            [{"position": 0, "type": 1, "message": "", "seconds": 0}],
+            [{"position": 0, "type": "", "message": ""}], [3], None)),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_refused(damage):
     """By the errors that a damaged file is known by."""
     with pytest.raises((ValueError, TypeError)):

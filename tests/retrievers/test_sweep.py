@@ -12,17 +12,29 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from langchain_core.documents import Document
 from matplotlib.figure import Figure
+from sweep_samples import (
+    ASKED,
+    BOTH,
+    CORPUS,
+    HALF,
+    MADE,
+    QUESTIONS,
+    right,
+    sentences,
+    slow,
+    swept,
+    until,
+    whole,
+)
 
 from krag_eval import (
     CoverageMatcher,
@@ -33,7 +45,7 @@ from krag_eval import (
     load_dataset,
     sweep,
 )
-from krag_eval.errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput
 from krag_eval.plotting import pareto_points
 from krag_eval.presenting.sweep import reused
 from krag_eval.report import write_report
@@ -41,86 +53,32 @@ from krag_eval.report import write_report
 # Toy lists are shorter than the cutoffs.
 pytestmark = pytest.mark.filterwarnings("ignore:.*(Every list has at most|No list is longer than)")
 ROOT = Path(__file__).parents[2]
-CORPUS = [f"Rule {i} is about numbers. Rule {i} ends here and now." for i in range(40)]
-QUESTIONS = [
-    {"question": f"rule {i}?", "actual": [f"Rule {i} is about numbers."], "part": i // 10}
-    for i in range(40)
-]
-ASKED: Counter[str] = Counter()
-MADE: Counter[int] = Counter()
 
 
 @pytest.fixture(autouse=True)
-def _nothing_asked() -> None:
+def _nothing_asked():
     ASKED.clear()
     MADE.clear()
 
 
-def whole(text: str) -> list[str]:
-    return [text]
-
-
-def sentences(text: str) -> list[str]:
-    return re.findall(r"[^.]+\.", text)
-
-
-def number_of(text: str) -> int:
-    return int(re.search(r"\d+", text)[0])
-
-
-def right(chunks: list[Document]):
-    """Make a retriever that finds the chunks of the rule asked for."""
-    MADE[len(chunks)] += 1
-
-    def found(question: str) -> list[Document]:
-        ASKED[question] += 1
-        return [one for one in chunks if number_of(one.page_content) == number_of(question)]
-
-    return found
-
-
-def until(n: int, chunks: list[Document]):
-    """Make a retriever that is right about the first n rules."""
-    ask = right(chunks)
-    return lambda question: ask(question if number_of(question) < n else "rule 0?")
-
-
-class Splitter:
-    """Has the methods of LangChain's TextSplitter."""
-
-    def split_text(self, text: str) -> list[str]:
-        return [text]
-
-    def create_documents(self, texts: list[str]) -> list[Document]:
-        return [Document(page_content=one) for one in texts]
-
-
-def swept(**changes):
-    arguments = {
-        "corpus": CORPUS, "questions": QUESTIONS, "splitters": {"whole": whole},
-        "retrievers": {"right": right}, "k": 1, "budget": None, "progress": False,
-        "n_resamples": 200,
-    }  # fmt: skip
-    return sweep(**{**arguments, **changes})
+def results(found):
+    return [cell.result for cell in found.cells]
 
 
 @pytest.mark.filterwarnings("ignore:.*No query's first document fits")
-def test_a_cell_is_what_evaluating_its_retriever_gives() -> None:
+def test_a_cell_is_what_evaluating_its_retriever_gives():
     """Chunks cut by hand, and a retriever asked on its own."""
-    splitters = {"whole": whole, "sentences": sentences}
-    retrievers = {"all": right, "half": partial(until, 20)}
-    found = swept(splitters=splitters, retrievers=retrievers, k=[1, 2], budget=[5, 10])
+    found = swept(splitters=BOTH, retrievers=HALF, k=[1, 2], budget=[5, 10])
     assert [cell.name for cell in found.cells] == [
         "whole + all", "whole + half", "sentences + all", "sentences + half"
     ]  # fmt: skip
     for cell in found.cells:
-        texts = [one for text in CORPUS for one in splitters[cell.splitter](text)]
-        retriever = retrievers[cell.retriever]([Document(page_content=one) for one in texts])
+        texts = [one for text in CORPUS for one in BOTH[cell.splitter](text)]
+        retriever = HALF[cell.retriever]([Document(page_content=one) for one in texts])
         alone = evaluate_retriever(
             retriever, QUESTIONS, [1, 2], "coverage(union=yes)", budget=[5, 10], progress=False
         )
-        assert cell.result == alone
-        assert cell.n_chunks == len(texts)
+        assert (cell.result, cell.n_chunks) == (alone, len(texts))
     table = found.table
     assert table["macro_recall@1"].tolist() == [1, 0.5, 1, 0.5]
     # Of the whole, the passage's 5 words are 5 of 11; the first sentence is the passage.
@@ -131,7 +89,7 @@ def test_a_cell_is_what_evaluating_its_retriever_gives() -> None:
     assert table["macro_recall@5w"].tolist() == [0, 0, 1, 0.5]
 
 
-def test_the_table_of_chunk_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_chunk_sizes(monkeypatch):
     """Every number of docs/chunk-sizes.md, which benchmarks/chunk_sizes.py computes otherwise."""
     monkeypatch.syspath_prepend(str(ROOT / "notebooks"))
     from small_rag import BM25, chunks
@@ -168,9 +126,9 @@ def test_the_table_of_chunk_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [form.format(one) for one in found.table[column]] == printed[name], name
 
 
-def test_the_same_chunks_are_run_once() -> None:
+def test_the_same_chunks_are_run_once():
     """Two splitters that agree to the letter share a run; the family has it once."""
-    again = {"whole": whole, "sentences": sentences, "unsplit": lambda text: (text,)}
+    again = {**BOTH, "unsplit": lambda text: (text,)}
     found = swept(splitters=again)
     assert set(ASKED.values()) == {2}
     assert found.table["same_as"].tolist() == [None, None, "whole + right"]
@@ -178,55 +136,41 @@ def test_the_same_chunks_are_run_once() -> None:
     assert found.comparison.names == ["whole + right", "sentences + right"]
     # A baseline that was not run itself is the one that was run for it.
     assert swept(splitters=again, baseline="unsplit + right").baseline == "whole + right"
-
-
-def test_chunks_of_other_metadata_are_other_chunks() -> None:
-    """A retriever may look at them."""
+    # A retriever may look at metadata, so that other metadata make other chunks.
     marked = lambda text: [Document(page_content=text, metadata={"page": 1})]  # noqa: E731
     found = swept(splitters={"whole": whole, "marked": marked})
     assert [cell.same_as for cell in found.cells] == [None, None]
 
 
-def test_chunks_inherit_metadata() -> None:
-    """Their own comes first."""
-    seen: list[Document] = []
+def test_chunks_inherit_metadata():
+    """Their own comes first; what a retriever writes into chunks stays with it."""
+    seen = []
 
-    def keep(chunks: list[Document]):
-        seen.extend(chunks)
-        return lambda question: chunks[:1]
-
-    cut = lambda text: [Document(page_content=text, metadata={"page": 2}, id="a")]  # noqa: E731
-    corpus = [Document(page_content=CORPUS[0], metadata={"page": 1, "source": "x"}, id="b")]
-    swept(corpus=corpus, splitters={"cut": cut}, retrievers={"keep": keep})
-    assert seen == [Document(page_content=CORPUS[0], metadata={"page": 2, "source": "x"}, id="a")]
-
-
-def test_what_a_retriever_writes_into_chunks_stays_with_it() -> None:
-    """The next one is made of the chunks as they were cut."""
-    seen: list[Document] = []
-
-    def numbering(chunks: list[Document]):
+    def writing(chunks):
         for number, one in enumerate(chunks):
             one.metadata["number"] = number
             one.page_content = f"Rule {number}"
         return lambda question: []
 
-    def looking(chunks: list[Document]):
+    def looking(chunks):
         seen.extend(chunks)
-        return right(chunks)
+        return lambda question: chunks[:1]
 
+    cut = lambda text: [Document(page_content=text, metadata={"page": 2}, id="a")]  # noqa: E731
+    corpus = [Document(page_content=CORPUS[0], metadata={"page": 1, "source": "x"}, id="b")]
+    retrievers = {"writing": writing, "looking": looking}
     with pytest.warns(KragEvalWarning, match="Nothing was retrieved"):
-        swept(retrievers={"numbering": numbering, "looking": looking})
-    assert seen == [Document(page_content=text) for text in CORPUS]
+        swept(corpus=corpus, splitters={"cut": cut}, retrievers=retrievers)
+    assert seen == [Document(page_content=CORPUS[0], metadata={"page": 2, "source": "x"}, id="a")]
 
 
-def test_async_retrievers_are_swept_wherever_they_are() -> None:
+def test_async_retrievers_are_swept_wherever_they_are():
     """Also where a loop is running, as in a notebook; the answers are those of a plain function."""
 
-    def soon(chunks: list[Document]):
+    def soon(chunks):
         ask = right(chunks)
 
-        async def found(question: str) -> list[Document]:
+        async def found(question):
             await asyncio.sleep(0)
             return ask(question)
 
@@ -235,18 +179,18 @@ def test_async_retrievers_are_swept_wherever_they_are() -> None:
     async def notebook():
         return swept(retrievers={"right": soon})
 
-    expected = swept().cells[0].result
-    assert swept(retrievers={"right": soon}).cells[0].result == expected
-    assert asyncio.run(notebook()).cells[0].result == expected
+    expected = results(swept())
+    assert results(swept(retrievers={"right": soon})) == expected
+    assert results(asyncio.run(notebook())) == expected
 
 
-def test_everything_is_kept(tmp_path: Path) -> None:
+def test_everything_is_kept(tmp_path):
     """The same call makes no retriever and asks nothing; the numbers are the same."""
-    first = swept(folder=tmp_path / "kept", splitters={"whole": whole, "sentences": sentences})
+    first = swept(folder=tmp_path / "kept", splitters=BOTH)
     assert sum(ASKED.values()) == 80
-    again = swept(folder=tmp_path / "kept", splitters={"whole": whole, "sentences": sentences})
+    again = swept(folder=tmp_path / "kept", splitters=BOTH)
     assert (sum(ASKED.values()), sum(MADE.values())) == (80, 2)
-    assert [one.result for one in first.cells] == [one.result for one in again.cells]
+    assert results(first) == results(again)
     assert first.table.equals(again.table)  # latencies too
     saved = sorted((tmp_path / "kept").glob("*/result-*.json"))
     assert len(saved) == 2
@@ -265,13 +209,13 @@ def test_everything_is_kept(tmp_path: Path) -> None:
     ],
     ids=["cutoffs", "threshold", "matcher of one's own", "matcher", "length", "ground truth"],
 )
-def test_another_evaluation_asks_nothing(tmp_path: Path, changes: dict) -> None:
+def test_another_evaluation_asks_nothing(tmp_path, changes):
     """It is made of the answers, and is what it would be without a folder."""
     swept(folder=tmp_path)
     assert sum(ASKED.values()) == 40
     found = swept(folder=tmp_path, **changes)
     assert (sum(ASKED.values()), sum(MADE.values())) == (40, 1)
-    assert found.cells[0].result == swept(**changes).cells[0].result
+    assert results(found) == results(swept(**changes))
 
 
 @pytest.mark.parametrize(
@@ -284,51 +228,27 @@ def test_another_evaluation_asks_nothing(tmp_path: Path, changes: dict) -> None:
     ],
     ids=["retriever", "questions", "corpus", "splitter"],
 )
-def test_other_chunks_questions_and_retrievers_are_asked(tmp_path: Path, changes: dict) -> None:
+def test_other_chunks_questions_and_retrievers_are_asked(tmp_path, changes):
     """Whatever has the same name."""
     swept(folder=tmp_path)
     swept(folder=tmp_path, **changes)
     assert sum(ASKED.values()) == 40 + len(changes.get("questions", QUESTIONS))
 
 
-def deeper(chunks: list[Document], k: int = 1):
+def deeper(chunks, k=1):
     """Make a retriever that finds the rule asked for and those after it."""
     ask = right(chunks)
     return lambda question: ask(question)[:k]
 
 
-class Maker:
-    """Makes a retriever as its settings say."""
-
-    def __init__(self, k: int) -> None:
-        self.k = k
-
-    def __call__(self, chunks: list[Document]):
-        """Make it."""
-        return deeper(chunks, self.k)
-
-
-def closed_over(k: int):
-    return lambda chunks: deeper(chunks, k)
-
-
 @pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (partial(deeper, k=1), partial(deeper, k=5)),
-        (Maker(1), Maker(5)),
-        (Maker(1).__call__, Maker(5).__call__),
-        (*(lambda chunks, k=k: deeper(chunks, k) for k in (1, 5)),),
-        (closed_over(1), closed_over(5)),
-        (lambda chunks: deeper(chunks, 1), lambda chunks: deeper(chunks, 5)),
-        (deeper, right),
-    ],
-    ids=["partial", "object", "method", "default", "closure", "source", "another"],
+    ("before", "after"), [(partial(deeper, k=1), partial(deeper, k=5)), (deeper, right)]
 )
-def test_what_a_retriever_is_made_with_is_part_of_it(
-    tmp_path: Path, before: Callable, after: Callable
-) -> None:
-    """Whatever it is called: its answers are its own, and those of before are not lost."""
+def test_what_a_retriever_is_made_with_is_part_of_it(tmp_path, before, after):
+    """Whatever it is called: its answers are its own, and those of before are not lost.
+
+    What tells functions apart, tests/matching/test_identity.py tests.
+    """
     for maker, n_reused in ((before, 0), (after, 0), (before, 40), (after, 40)):
         found = swept(folder=tmp_path, retrievers={"same": maker})
         assert (found.n_reused, found.n_asked) == (n_reused, 40 - n_reused)
@@ -340,16 +260,17 @@ def test_what_a_retriever_is_made_with_is_part_of_it(
     [(1, "1 answer of 2026-03-04 reused, 39 questions asked."),
      (39, "39 answers of 2026-03-04 reused, 1 question asked.")],
 )  # fmt: skip
-def test_one_is_singular(n_reused: int, told: str) -> None:
+def test_one_is_singular(n_reused, told):
+    """One answer, one question."""
     found = swept()
     day = datetime(2026, 3, 4, 12).astimezone()
     cell = replace(found.cells[0], n_reused=n_reused, answered=day)
     assert reused(replace(found, cells=(cell,))) == [told]
 
 
-def test_what_was_reused_is_said(tmp_path: Path) -> None:
+def test_what_was_reused_is_said(tmp_path):
     """How many answers of which day, and how many questions were asked; on the page, too."""
-    settings = {"folder": tmp_path, "splitters": {"whole": whole, "sentences": sentences}}
+    settings = {"folder": tmp_path, "splitters": BOTH}
     first = swept(**settings)
     assert reused(first) == []
     assert (first.n_reused, first.n_asked, first.cells[0].answered) == (0, 80, None)
@@ -366,11 +287,11 @@ def test_what_was_reused_is_said(tmp_path: Path) -> None:
         assert [cell.answered for cell in again.cells] == [day, day]
     write_report(again, tmp_path / "page.html", language="en")
     assert told in (tmp_path / "page.html").read_text("utf-8")
-    more = swept(**settings | {"retrievers": {"right": right, "half": partial(until, 20)}})
+    more = swept(**settings, retrievers={"right": right, "half": partial(until, 20)})
     assert (more.n_reused, more.n_asked) == (80, 80)
 
 
-def test_what_cannot_be_told_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_told_is_said(tmp_path):
     """Of a function without a source, nobody knows whether it is the same."""
     scope = {"right": right, "__name__": "nowhere"}
     exec("def made(chunks):\n    return right(chunks)\n", scope)
@@ -381,14 +302,14 @@ def test_what_cannot_be_told_is_said(tmp_path: Path) -> None:
     assert (found.n_reused, found.n_asked) == (40, 0)
 
 
-def test_what_failed_is_asked_again(tmp_path: Path) -> None:
+def test_what_failed_is_asked_again(tmp_path):
     """And nothing else."""
-    failed: list[str] = []
+    failed = []
 
-    def failing(chunks: list[Document]):
+    def failing(chunks):
         ask = right(chunks)
 
-        def found(question: str) -> list[Document]:
+        def found(question):
             documents = ask(question)
             if question == "rule 7?" and not failed:
                 failed.append(question)
@@ -399,32 +320,29 @@ def test_what_failed_is_asked_again(tmp_path: Path) -> None:
 
     with pytest.warns(KragEvalWarning, match=r"^whole \+ failing: 1 of 40"):
         first = swept(folder=tmp_path, retrievers={"failing": failing})
-    assert first.cells[0].result.failures["position"].tolist() == [7]
+    assert results(first)[0].failures["position"].tolist() == [7]
     again = swept(folder=tmp_path, retrievers={"failing": failing})
-    assert again.cells[0].result.failures.empty
+    assert results(again)[0].failures.empty
     assert (again.n_reused, again.n_asked) == (39, 1)
     assert {row["question"]: 1 + (i == 7) for i, row in enumerate(QUESTIONS)} == ASKED
 
 
-def test_a_result_that_is_damaged_is_made_again(tmp_path: Path) -> None:
+def test_a_result_that_is_damaged_is_made_again(tmp_path):
     """From the answers, with a warning; nothing is asked."""
     first = swept(folder=tmp_path)
     (kept,) = tmp_path.glob("*/result-*.json")
-    whole_file = kept.read_bytes()
-    kept.write_bytes(whole_file[:-100])
+    kept.write_bytes(kept.read_bytes()[:-100])
     with pytest.warns(KragEvalWarning, match=r"^whole \+ right: .*made again"):
         again = swept(folder=tmp_path)
-    assert again.cells[0].result == first.cells[0].result
+    assert results(again) == results(first) == [EvaluationResult.from_json(kept)]
     assert sum(ASKED.values()) == 40
-    assert EvaluationResult.from_json(kept) == first.cells[0].result
 
 
-def test_processes_change_nothing() -> None:
+def test_processes_change_nothing():
     """But the time: functions of any kind are sent to them."""
-    cuts = {"whole": whole, "sentences": lambda text: sentences(text)}
-    settings = {"splitters": cuts, "retrievers": {"all": right, "half": partial(until, 20)}}
+    settings = {"splitters": {"cut": lambda text: sentences(text)}, "retrievers": HALF}
     alone, together = swept(**settings), swept(**settings, n_jobs=2)
-    assert [one.result for one in alone.cells] == [one.result for one in together.cells]
+    assert results(alone) == results(together)
     times = ["latency_p50", "pareto"]
     assert alone.table.drop(columns=times).equals(together.table.drop(columns=times))
     assert alone.comparison.differences == together.comparison.differences
@@ -434,38 +352,24 @@ def test_processes_change_nothing() -> None:
 KILLED = """
 import sys
 sys.path[:0] = [{tests!r}, {package!r}]
-from test_sweep import sentences, slow, swept, whole
+from sweep_samples import BOTH, slow, swept
 
-swept(folder={folder!r}, splitters={{"whole": whole, "sentences": sentences}},
-      retrievers={{"slow": slow}}, max_concurrency=1)
+swept(folder={folder!r}, splitters=BOTH, retrievers={{"slow": slow}}, max_concurrency=1)
 """
 
 
-def slow(chunks: list[Document]):
-    """Make a retriever that takes its time, and writes down what it is asked."""
-    ask = right(chunks)
-
-    def found(question: str) -> list[Document]:
-        with open(os.environ["KRAG_EVAL_TEST_LOG"], "a", encoding="utf-8") as file:
-            file.write(f"{len(chunks)} {question}\n")
-        time.sleep(0.012)
-        return ask(question)
-
-    return found
-
-
-@pytest.mark.parametrize("kills", [4, 50])
-def test_a_killed_sweep_goes_on(
-    tmp_path: Path, kills: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("kills", [2, 50])
+def test_a_killed_sweep_goes_on(tmp_path, kills, monkeypatch):
     """Every question is asked once, but for the one that a kill found on its way."""
     log, folder, moments, n_killed = tmp_path / "log", tmp_path / "kept", random.Random(18), 0
     monkeypatch.setenv("KRAG_EVAL_TEST_LOG", str(log))
     code = KILLED.format(tests=str(Path(__file__).parent), package=str(ROOT), folder=str(folder))
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    log.touch()
     while n_killed < kills:
-        before = log.stat().st_size if log.exists() else 0
-        process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code])
-        while process.poll() is None and (log.stat().st_size if log.exists() else 0) == before:
+        before = log.stat().st_size
+        process = subprocess.Popen(command)
+        while process.poll() is None and log.stat().st_size == before:
             time.sleep(0.005)
         time.sleep(moments.uniform(0, 0.6 / kills))
         process.kill()
@@ -473,31 +377,29 @@ def test_a_killed_sweep_goes_on(
             break
         n_killed += 1
     assert n_killed >= 1
-    assert subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=False).returncode == 0
+    settings = {"splitters": BOTH, "max_concurrency": 1}
+    swept(folder=folder, retrievers={"slow": slow}, **settings)
     asked = Counter(log.read_text("utf-8").splitlines())
     assert len(asked) == 80
     assert sum(asked.values()) <= 80 + n_killed
-    splitters = {"whole": whole, "sentences": sentences}
-    resumed = swept(folder=folder, splitters=splitters, retrievers={"slow": slow})
+    MADE.clear()
+    resumed = swept(folder=folder, retrievers={"slow": slow}, **settings)
     assert not MADE
     assert (resumed.n_reused, resumed.n_asked) == (80, 0)
-    alone = swept(splitters=splitters, retrievers={"slow": right})
-    assert [one.result for one in resumed.cells] == [one.result for one in alone.cells]
+    assert results(resumed) == results(swept(retrievers={"slow": right}, **settings))
 
 
-def test_the_choice_is_paid_for_on_the_other_half() -> None:
+def test_the_choice_is_paid_for_on_the_other_half():
     """Worked out here from recall query by query, and the documented draw of the halves."""
     retrievers = {str(n): partial(until, n) for n in (10, 25, 30)}
     found = swept(retrievers=retrievers, metric="recall@1", seed=5)
     drawn = np.random.default_rng(5).permutation(40)[:20]
-    by = [i for i in range(40) if i in drawn]
-    others = [i for i in range(40) if i not in drawn]
-    recall = {n: [float(i < n) for i in range(40)] for n in (10, 25, 30)}
-    mean = lambda n, at: sum(recall[n][i] for i in at) / len(at)  # noqa: E731
+    by, others = (np.array([(i in drawn) is half for i in range(40)]) for half in (True, False))
+    recall = {n: np.arange(40) < n for n in (10, 25, 30)}
+    mean = lambda n, at: recall[n][at].mean()  # noqa: E731
     best = max((10, 25, 30), key=lambda n: mean(n, by))
     choice = found.choice
-    assert choice.name == f"whole + {best}"
-    assert choice.metric == "macro_recall@1"
+    assert (choice.name, choice.metric) == (f"whole + {best}", "macro_recall@1")
     assert (choice.value, choice.held_out) == (mean(best, by), mean(best, others))
     assert choice.overrated == pytest.approx(mean(best, by) - mean(best, others))
     shifts = [mean(n, others) - mean(n, by) for n in (10, 25, 30)]
@@ -507,99 +409,96 @@ def test_the_choice_is_paid_for_on_the_other_half() -> None:
     assert f"{choice.held_out:.3f}" in found.summary("ko")
 
 
-def test_halves_keep_together_what_belongs_together() -> None:
+def test_halves_keep_together_what_belongs_together():
     """Four parts of ten rules each: two are chosen by, two are held out."""
-    retrievers = {"all": right, "half": partial(until, 20)}
     with pytest.warns(KragEvalWarning, match="cluster"):
-        choice = swept(retrievers=retrievers, clusters="part").choice
+        choice = swept(retrievers=HALF, clusters="part").choice
     assert (choice.n_chosen_by, choice.n_held_out) == (20, 20)
-    assert choice.name == "whole + all"
-    assert choice.difference is None
+    assert (choice.name, choice.difference) == ("whole + all", None)
 
 
-def test_the_front() -> None:
+def test_the_front():
     """By hand: a longer context that finds no more is dominated; a shorter one that misses not."""
-    found = swept(
-        splitters={"whole": whole, "sentences": sentences},
-        retrievers={"all": right, "half": partial(until, 20)},
-    )
+    found = swept(splitters=BOTH, retrievers=HALF)
     # Quality 1, 0.5, 1, 0.5 for 11, 11, 5 and 5 words.
     assert found.front("context") == ["sentences + all"]
     assert set(found.front("context", "latency")) >= {"sentences + all"}
     assert found.table.loc["sentences + all", "pareto"]
     assert found.quality_metric == "macro_token_recall@1"
-    with pytest.raises(InvalidInput) as caught:
-        found.front("price")
-    assert caught.value.argument == "costs"
+    for ask, argument in ((found.front, "costs"), (partial(pareto_points, found), "cost")):
+        with pytest.raises(InvalidInput) as caught:
+            ask("price")
+        assert caught.value.argument == argument
 
 
-def test_lower_is_better() -> None:
+def test_lower_is_better():
     """Of a metric whose least value is best, the least is chosen and stands on the front."""
     twice = lambda chunks: lambda question: right(chunks)(question) * 2  # noqa: E731
     found = swept(retrievers={"twice": twice, "once": right}, k=2, metric="redundancy@2")
-    assert found.choice.name == "whole + once"
-    assert found.choice.overrated == 0
+    assert (found.choice.name, found.choice.overrated) == ("whole + once", 0)
     assert found.front("context") == ["whole + once"]
 
 
-def test_what_is_compared() -> None:
+@pytest.mark.parametrize(
+    ("options", "metric"),
+    [
+        ({"budget": [20, 50]}, "macro_token_recall@50w"),
+        ({"k": [1, 2]}, "macro_token_recall@2"),
+        ({"matcher": "contains"}, "macro_recall@1"),
+    ],
+)
+def test_what_is_compared(options, metric):
     """Token recall in the largest budget; recall where the matcher knows no words."""
-    assert swept(budget=[20, 50]).metric == "macro_token_recall@50w"
-    assert swept(k=[1, 2]).metric == "macro_token_recall@2"
-    assert swept(matcher="contains").metric == "macro_recall@1"
+    assert swept(**options).metric == metric
+
+
+def test_one_cell_is_compared_with_nothing():
+    """Its summary says so."""
     one = swept()
     assert (one.comparison, one.choice) == (None, None)
     assert one.summary("en").startswith("1 cell over 40 questions.")
     assert "whole + right" in one.summary()
 
 
-def test_recall_by_one_chunk() -> None:
+def test_recall_by_one_chunk():
     """A passage cut in two is held together and not by one; the diagnosis says so."""
     rules = [f"Rule {i} one two three four five six seven eight nine" for i in range(40)]
     halves = lambda text: [" ".join(text.split()[:5]), " ".join(text.split()[5:])]  # noqa: E731
-    questions = [{"question": f"rule {i}?", "actual": [text]} for i, text in enumerate(rules)]
-
-    def both(chunks: list[Document]):
-        return lambda q: chunks[2 * number_of(q) : 2 * number_of(q) + 2]
-
-    found = swept(corpus=rules, questions=questions, splitters={"halves": halves},
-                  retrievers={"both": both}, k=2)  # fmt: skip
-    (cell,) = found.cells
-    assert cell.result["macro_recall@2"] == 1
-    assert cell.recall_by_one == 0
+    questions = [{"question": str(i), "actual": [text]} for i, text in enumerate(rules)]
+    both = lambda chunks: lambda q: chunks[2 * int(q) : 2 * int(q) + 2]  # noqa: E731
+    (cell,) = swept(corpus=rules, questions=questions, splitters={"halves": halves},
+                    retrievers={"both": both}, k=2).cells  # fmt: skip
+    assert (cell.result["macro_recall@2"], cell.recall_by_one) == (1, 0)
     # What was found in pieces is not out of the index's reach (design of the diagnosis).
     assert cell.index_ceiling == 1
 
 
-def test_too_many_pairs_leave_the_ceiling_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a warning that names the cell; the scores are there."""
-    short = partial(EvaluationResult.diagnose, most_pairs=1)
-    monkeypatch.setattr(EvaluationResult, "diagnose", lambda *a, **k: short(*a, **k))
-    with pytest.warns(KragEvalWarning, match=r"^whole \+ right: the index ceiling"):
-        found = swept(matcher="rougeL", threshold=0.6, retrievers={"right": partial(until, 20)})
-    assert math.isnan(found.table["index_ceiling"].iloc[0])
-    assert found.table["macro_recall@1"].iloc[0] == 0.5
-    assert found.table["recall_by_one@1"].iloc[0] == 0.5
+@pytest.mark.parametrize("why", ["too many pairs", "a judge"])
+def test_the_ceiling_is_left_out_where_it_takes_too_long(monkeypatch, why):
+    """With a warning that names the cell; the scores are there.
 
+    A judge is asked about what was retrieved: 20 rules found and 20 times the first, a pair each.
+    """
+    asked = []
 
-def test_a_judge_is_not_asked_about_the_index() -> None:
-    """But about what was retrieved: 20 rules found and 20 times the first one, one pair each."""
-    asked: list[str] = []
-
-    def judge(question: str, actual: str, predicted: str) -> bool:
+    def judge(question, actual, predicted):
         asked.append(question)
         return actual in predicted
 
+    options = {"matcher": JudgeMatcher(judge, version="1")}
+    if why == "too many pairs":
+        short = partial(EvaluationResult.diagnose, most_pairs=1)
+        monkeypatch.setattr(EvaluationResult, "diagnose", lambda *a, **k: short(*a, **k))
+        options = {"matcher": "rougeL", "threshold": 0.6}
     with pytest.warns(KragEvalWarning, match=r"^whole \+ right: the index ceiling"):
-        found = swept(
-            matcher=JudgeMatcher(judge, version="1"), retrievers={"right": partial(until, 20)}
-        )
-    assert len(asked) == 40
-    assert math.isnan(found.table["index_ceiling"].iloc[0])
-    assert found.table["recall_by_one@1"].iloc[0] == 0.5
+        found = swept(retrievers={"right": partial(until, 20)}, **options)
+    table = found.table
+    assert math.isnan(table["index_ceiling"].iloc[0])
+    assert table[["macro_recall@1", "recall_by_one@1"]].values.tolist() == [[0.5, 0.5]]
+    assert len(asked) == (40 if why == "a judge" else 0)
 
 
-def test_the_table_has_what_is_compared() -> None:
+def test_the_table_has_what_is_compared():
     """Micro averages where there are no macro ones, and the metric whatever it is."""
     found = swept(averaging_method="micro", metric="mrr@1", k=[1, 2], budget=20)
     columns = [*found.table.columns]
@@ -609,84 +508,52 @@ def test_the_table_has_what_is_compared() -> None:
     assert "rbp(p=0.5)@1" in swept(metrics=["rbp(p=0.5)"], metric="rbp(p=0.5)@1").table.columns
 
 
+def broken(text):
+    raise KeyError("x")
+
+
+def broken_later(text):
+    yield text
+    raise KeyError("x")
+
+
 @pytest.mark.parametrize(
-    ("changes", "error", "argument"),
+    ("changes", "named"),
     [
-        ({"corpus": "text"}, InvalidType, "corpus"),
-        ({"corpus": []}, InvalidInput, "corpus"),
-        ({"corpus": pd.DataFrame({"text": CORPUS})}, InvalidType, "corpus"),
-        ({"questions": "questions.jsonl"}, InvalidType, "questions"),
-        ({"splitters": [whole]}, InvalidType, "splitters"),
-        ({"splitters": {}}, InvalidInput, "splitters"),
-        ({"splitters": {"a": 200}}, InvalidType, "splitters"),
-        ({"splitters": {"a": Splitter().create_documents}}, InvalidType, "splitters"),
-        ({"splitters": {"none": lambda text: []}}, InvalidInput, "splitters"),
-        ({"splitters": {"a": lambda text: text}}, InvalidType, "splitters['a'](corpus[0])"),
-        ({"retrievers": {"bm25": None}}, InvalidType, "retrievers"),
-        ({"retrievers": {"b + c": right, "c": right}, "splitters": {"a": whole, "a + b": whole}},
-         InvalidInput, "splitters"),
-        ({"baseline": "else"}, InvalidInput, "baseline"),
-        ({"baseline": 3}, InvalidType, "baseline"),
-        ({"metric": "recall@7"}, InvalidInput, "metric"),
-        ({"clusters": "none"}, InvalidInput, "clusters"),
-        ({"folder": 3}, InvalidType, "folder"),
-        ({"n_jobs": 0}, InvalidInput, "n_jobs"),
-        ({"max_concurrency": 0}, InvalidInput, "max_concurrency"),
-        ({"level": 2}, InvalidInput, "level"),
-        ({"treshold": 0.5}, InvalidType, "treshold"),
+        ({"splitters": {"broken": broken}}, "broken"),
+        ({"splitters": {"broken": broken_later}}, "broken"),
+        ({"retrievers": {"broken": broken}}, "whole + broken"),
     ],
-)  # fmt: skip
-def test_refusals(changes: dict, error: type[Exception], argument: str) -> None:
-    """Before anything is asked, naming the argument."""
-    with pytest.raises(error) as caught:
-        swept(**changes)
-    assert caught.value.argument == argument
-    assert not ASKED
-
-
-def test_errors_of_functions_name_the_cell_or_the_splitter() -> None:
+)
+def test_errors_of_functions_name_the_cell_or_the_splitter(changes, named):
     """They are those of the user's code, with a note."""
-
-    def broken(text: str) -> list[str]:
-        raise KeyError("x")
-
-    def broken_later(text: str) -> Iterator[str]:
-        yield text
-        raise KeyError("x")
-
-    for splitter in (broken, broken_later):
-        with pytest.raises(KeyError) as caught:
-            swept(splitters={"broken": splitter})
-        assert "broken" in caught.value.__notes__[0]
     with pytest.raises(KeyError) as caught:
-        swept(retrievers={"broken": broken})
-    assert "whole + broken" in caught.value.__notes__[0]
+        swept(**changes)
+    assert named in caught.value.__notes__[0]
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_something_else_is_refused(tmp_path):
     """It is left as it is."""
     swept(folder=tmp_path)
     (answers,) = tmp_path.glob("*/answers.jsonl")
     (result,) = tmp_path.glob("*/result-*.json")
     result.unlink()
-    answers.write_text(json.dumps({"format": "mine"}) + "\n", "utf-8")
+    mine = json.dumps({"format": "mine"}) + "\n"
+    answers.write_text(mine, "utf-8")
     with pytest.raises(InvalidInput) as caught:
         swept(folder=tmp_path)
     assert caught.value.argument == "folder"
-    assert answers.read_text("utf-8") == '{"format": "mine"}\n'
+    assert answers.read_text("utf-8") == mine
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pair():
     """Return a sweep of two splitters, one of them twice, with and without what is missed."""
-    return swept(
-        splitters={"whole": whole, "sentences": sentences, "unsplit": whole},
-        retrievers={"all": right, "half": partial(until, 20)},
-    )
+    return swept(splitters={**BOTH, "unsplit": whole}, retrievers=HALF)
 
 
 @pytest.mark.parametrize("cost", ["context", "latency"])
-def test_the_picture_has_every_cell_that_was_run(pair, cost: str) -> None:
+def test_the_picture_has_every_cell_that_was_run(pair, cost):
     """Four points, at their cost and quality; the front is named, in the order of the cost."""
     ax = Figure().subplots()
     pareto_points(pair, cost, ax, language="en")
@@ -703,18 +570,8 @@ def test_the_picture_has_every_cell_that_was_run(pair, cost: str) -> None:
         assert ax.get_xlabel() == "Words of context per query"
 
 
-def test_the_picture_refuses_what_it_cannot_draw(pair) -> None:
-    """Something else, and another cost."""
-    with pytest.raises(InvalidType) as caught:
-        pareto_points([pair])
-    assert caught.value.argument == "sweep"
-    with pytest.raises(InvalidInput) as caught:
-        pareto_points(pair, "price")
-    assert caught.value.argument == "cost"
-
-
 @pytest.mark.parametrize("language", ["en", "ko"])
-def test_the_report(pair, tmp_path: Path, language: str) -> None:
+def test_the_report(pair, tmp_path, language):
     """Every cell with its numbers, both pictures, the choice, and the comparison below."""
     path = tmp_path / "sweep.html"
     write_report(pair, path, language=language)
@@ -729,11 +586,3 @@ def test_the_report(pair, tmp_path: Path, language: str) -> None:
     first = path.read_bytes()
     write_report(pair, path, language=language)
     assert path.read_bytes() == first
-
-
-def test_the_report_of_a_single_cell(tmp_path: Path) -> None:
-    """There is nothing to compare, so it is the report of its result."""
-    write_report(swept(), tmp_path / "sweep.html")
-    assert "The queries, hardest first" in (tmp_path / "sweep.html").read_text("utf-8")
-    with pytest.raises(InvalidType):
-        write_report(swept().cells, tmp_path / "sweep.html")

@@ -43,34 +43,3 @@ def test_splitters_of_langchain_and_bm25s(page: str) -> None:
         )  # fmt: skip
         assert cell.n_chunks == len(chunks)
         assert cell.result == alone
-
-
-def test_a_splitter_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a function of the module beside it, which calls the splitter."""
-    from krag_eval.cli import main
-
-    (tmp_path / "cuts.py").write_text(
-        "from langchain_text_splitters import CharacterTextSplitter\n"
-        "splitter = CharacterTextSplitter(separator='\\n', chunk_size=300, chunk_overlap=0)\n"
-        "def lines(text):\n    return splitter.split_text(text)\n",
-        "utf-8",
-    )
-    (tmp_path / "sweep.toml").write_text(
-        f"""
-        corpus = '{DATA / "handbook.txt"}'
-        questions = {{ file = '{DATA / "handbook_questions.jsonl"}', actual = "excerpts" }}
-        n_resamples = 100
-        [splitters]
-        lines = "cuts:lines"
-        [retrievers]
-        bm25 = "small_rag:bm25"
-        """,
-        "utf-8",
-    )
-    monkeypatch.syspath_prepend(str(ROOT / "notebooks"))
-    table = tmp_path / "table.csv"
-    allowed = ["--allow-module", "small_rag"]  # which is somewhere else
-    with pytest.raises(SystemExit) as ended:
-        main(["sweep", str(tmp_path / "sweep.toml"), *allowed, "--csv", str(table)])
-    assert ended.value.code == 0
-    assert table.read_text("utf-8").count("lines + bm25") == 1

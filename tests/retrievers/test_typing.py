@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from krag_eval import RetrievalRecorder, evaluate_retriever
-
-NINE = "At nine."
-ROWS = [{"question": "When?", "actual": [NINE]}]
 USERS_CODE = """
 from functools import partial
 from typing import Any
@@ -78,39 +69,3 @@ def test_what_a_strict_checker_takes_and_refuses(tmp_path: Path) -> None:
     lines = [int(line.split(":")[1]) for line in out.splitlines() if "users.py" in line]
     last = USERS_CODE.count("\n")
     assert [*dict.fromkeys(lines)] == [last - 2, last - 1, last], out
-
-
-def search(query: str, top_k: int) -> list[str]:
-    return [query, NINE][:top_k]
-
-
-def by_keyword(query: str, *, top_k: int) -> list[str]:
-    return search(query, top_k)
-
-
-class Index:
-    def __call__(self, query: str, top_k: int) -> list[str]:
-        return search(query, top_k)
-
-
-@pytest.mark.parametrize(
-    "retriever",
-    [
-        partial(search, top_k=2),
-        lambda *arguments: search(*arguments, 2),
-        lambda query, top_k=2: search(query, top_k),
-        lambda query, config: search(query, 2 * len(config["metadata"]) or 2),
-    ],
-)
-def test_a_retriever_that_can_be_called_is_asked(retriever: Any) -> None:
-    """Further arguments with defaults are no matter; LangChain hands over its config."""
-    result = evaluate_retriever(retriever, ROWS, 2)
-    assert result["mrr@2"] == 0.5
-
-
-def test_a_wrapped_function_may_take_what_its_chain_gives() -> None:
-    """The recorder's wrapper is called by the user, with other arguments as well."""
-    recorder = RetrievalRecorder()
-    wrapped = recorder.wrap(search)
-    assert list(inspect.signature(search).parameters) == ["query", "top_k"]
-    assert wrapped.invoke("When?", top_k=2) == ["When?", NINE]

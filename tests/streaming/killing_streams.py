@@ -9,10 +9,8 @@ nobody killed, and nothing but the output may be left.
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,13 +24,12 @@ from stream_samples import queries, write_jsonl
 from krag_eval import EvaluationResult, evaluate_file
 
 N_QUERIES = 300
-CHUNK = 10
 CUTOFFS = [1, 3]
 OPTIONS = {"matcher": "coverage", "grade_key": "grade"}
 
-RUN = """
+RUN = f"""
 import sys
-sys.path[:0] = [{package!r}]
+sys.path[:0] = [{str(Path(__file__).parents[2])!r}]
 from krag_eval import evaluate_file
 from krag_eval.streaming.files import RunState
 
@@ -42,48 +39,33 @@ class Telling(RunState):
         super().__init__(*arguments, **options)
 
 sys.modules["krag_eval.streaming.files"].RunState = Telling
-evaluate_file({path!r}, {cutoffs}, per_query={output!r}, chunk_size={chunk}, **{options})\\
-    .to_json({saved!r})
+path, output, saved = sys.argv[1:]
+evaluate_file(path, {CUTOFFS}, per_query=output, chunk_size=10, **{OPTIONS}).to_json(saved)
 """
 
 
 def run(path: Path, output: Path, saved: Path, after: float | None) -> tuple[bool, float]:
     """Run in a process; kill it so long after it began. Return whether, and how long it ran."""
-    code = RUN.format(
-        package=str(Path(__file__).parents[2]),
-        path=str(path),
-        cutoffs=CUTOFFS,
-        output=str(output),
-        chunk=CHUNK,
-        options=OPTIONS,
-        saved=str(saved),
-    )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+    command = [sys.executable, "-c", RUN, str(path), str(output), str(saved)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"begun\n"
         begun = time.monotonic()
-        if after is not None:
-            try:
-                process.wait(after)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        try:
+            process.wait(after)
+        except subprocess.TimeoutExpired:
+            process.kill()
         process.wait()
     assert process.returncode in (0, -9), process.returncode
     return process.returncode != 0, time.monotonic() - begun
 
 
-def chunks_kept(output: Path) -> int:
-    """Return how many chunks a killed run had kept."""
-    progress = output.with_name(f"{output.name}.partial") / "progress.json"
-    return json.loads(progress.read_text())["progress"]["n_parts"] if progress.exists() else 0
-
-
 def check(output: Path, saved: Path, expected: EvaluationResult, rows: pd.DataFrame) -> None:
     """Compare what the last run left with what an uninterrupted one gives."""
-    read = pd.read_parquet if output.suffix == ".parquet" else pd.read_csv
-    found = read(output)
+    is_parquet = output.suffix == ".parquet"
+    found = (pd.read_parquet if is_parquet else pd.read_csv)(output)
     assert found["position"].tolist() == list(range(N_QUERIES)), "a query is missing or twice"
-    if output.suffix == ".parquet":
+    if is_parquet:
         assert_frame_equal(found, rows)
     result = EvaluationResult.from_json(saved)
     assert result.summary == expected.summary
@@ -97,34 +79,27 @@ def main(times: int, seed: int | None = None) -> int:
     """Kill runs until so many kills happened; return that number."""
     random_ = random.Random(seed)
     kills = survivors = 0
-    chunks: list[int] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = write_jsonl(folder / "queries.jsonl.gz", queries(N_QUERIES))
-        whole = folder / "whole.parquet"
+        whole, saved = folder / "whole.parquet", folder / "whole.json"
         expected = evaluate_file(path, CUTOFFS, per_query=whole, chunk_size=37, **OPTIONS)
         rows = pd.read_parquet(whole)
-        (folder / "timed").mkdir()
-        timed = folder / "timed"
         # The second run finds everything in the disk's cache.
-        _, seconds = min(run(path, timed / "a.parquet", timed / "a.json", None) for _ in range(2))
+        _, seconds = min(run(path, folder / "timed.parquet", saved, None) for _ in range(2))
         while kills < times:
-            ending = random_.choice(["parquet", "csv"])
-            (folder / f"out{survivors}").mkdir()
-            output = folder / f"out{survivors}" / f"rows.{ending}"
+            output = folder / f"out{survivors}" / f"rows.{random_.choice(['parquet', 'csv'])}"
+            output.parent.mkdir()
             saved = output.with_name("result.json")
             # Killed up to five times, at its beginning, in the middle or at the very end.
             for _ in range(random_.randint(1, 5)):
                 if kills == times or not run(path, output, saved, random_.uniform(0, seconds))[0]:
                     break
                 kills += 1
-                chunks.append(chunks_kept(output))
             run(path, output, saved, None)
             check(output, saved, expected, rows)
             survivors += 1
-    quartiles = ", ".join(f"{one:.0f}" for one in statistics.quantiles([0, *chunks], n=4))
-    kept = f"chunks kept at a kill: quartiles {quartiles} of {N_QUERIES // CHUNK}"
-    print(f"{kills} kills ({kept}); {survivors} runs resumed to the end, each as if never killed.")
+    print(f"{kills} kills; {survivors} runs resumed to the end, each as if never killed.")
     return kills
 
 
