@@ -230,7 +230,7 @@ def test_laying_the_file_out_anew_is_no_damage(saved):
     assert EvaluationResult.from_json(saved) == before
 
 
-MISSING = object()
+MISSING = ...
 
 
 def changed(path, *steps_and_value, checksum=None):

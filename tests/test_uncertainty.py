@@ -105,7 +105,6 @@ MEAN_OF_F1 = {"conventions": Conventions(macro_f1="mean_of_f1")}
         ("map@5", mean, ["average_precision"], {}),
         ("ndcg@5", mean, ["ndcg"], {}),
     ],
-    ids=str,
 )
 def test_averages_have_the_interval_of_scipy(average, statistic, columns, options, method):
     """That of scipy.stats.bootstrap with the same seed, of means and of ratios of sums."""
