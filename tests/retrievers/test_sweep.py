@@ -133,6 +133,7 @@ def test_the_same_chunks_are_run_once():
     assert set(ASKED.values()) == {2}
     assert found.table["same_as"].tolist() == [None, None, "whole + right"]
     assert found.cells[2].result is found.cells[0].result
+    assert "2 were run" in found.to_markdown()
     assert found.comparison.names == ["whole + right", "sentences + right"]
     # A baseline that was not run itself is the one that was run for it.
     assert swept(splitters=again, baseline="unsplit + right").baseline == "whole + right"
