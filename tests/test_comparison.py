@@ -118,6 +118,9 @@ def test_intervals_agree_with_scipy(level):
     of_both = differences[~np.isnan(differences)]
     assert 0 < len(of_both) < 80
     assert rank == by_scipy(mean, of_both)
+    row = only(compare(results, "mean_rank@10", **FEW))
+    assert row.p_t == pytest.approx(stats.ttest_1samp(of_both, 0).pvalue)
+    assert row.effect_size == pytest.approx(of_both.mean() / of_both.std(ddof=1))
 
 
 # One pair by hand.
@@ -290,7 +293,8 @@ def test_finding_more_does_not_excuse_ranking_all_lower(more, tmp_path):
     assert (row.n_both, row.difference, row.p_holm < 0.001) == (60, 9.0, True)
     found = row.better, row.is_of_fewer, row.is_of_more, row.is_shown()
     assert found == ("old", False, True, True)
-    assert "new is worse than old on mean_rank@10" in comparison.summary()
+    told = "new is worse than old on mean_rank@10 by 9.000 (10.000 against 1.000"
+    assert told in comparison.summary()
     comparison.report(tmp_path / "page.html")
     assert "a value for more queries" in (tmp_path / "page.html").read_text("utf-8")
     assert new.check(baseline=old, metric="mean_rank@10").outcome == "failed"

@@ -162,6 +162,7 @@ def test_containers_are_copied_and_documents_shared():
     actual, predicted = [[document]], [["a"]]
     queries = QuerySet.from_lists(actual, predicted)
     actual[0].append("b")
+    predicted[0].append("b")
     predicted.append(["c"])
     assert queries.actual == [[document]]
     assert queries.actual[0][0] is document

@@ -172,7 +172,7 @@ def test_equal_labels_leave_the_judge_unjudged():
 
 
 @few
-@pytest.mark.parametrize(("n", "share"), [(20, 0.95), (50, 0.05)])
+@pytest.mark.parametrize(("n", "share"), [(20, 0.95), (50, 0.05), (50, 0.6)])
 def test_intervals_keep_their_level_near_the_ends(n, share):
     """Where they were .66 at 20 labels; 400 runs of a good and of a lenient judge.
 

@@ -329,11 +329,20 @@ def test_agrees_with_the_definition_at_threshold_0(union):
 
 
 @in_blocks
-def test_shares_are_bounded(seeds):
-    """All metrics but the rank are in [0, 1], whatever overlaps or repeats."""
+def test_shares_are_bounded_and_union_finds_what_one_chunk_finds(seeds):
+    """All metrics but the rank are in [0, 1], whatever overlaps or repeats.
+
+    A document is relevant exactly where an item is covered, and words do not depend on union.
+    """
     for case in cases(seeds, union=True):
         result = evaluated(case)
+        alone = evaluated(replace(case, rules=replace(case.rules, union=False)))
         for k in CUTOFFS:
+            table = result.tables[k]
+            assert ((table["relevant"] > 0) == (table["covered"] > 0)).all(), (case.seed, k)
+            assert (table["recall"] >= alone.tables[k]["recall"]).all(), (case.seed, k)
+            for name in ("token_recall", "token_precision", "token_iou", "redundancy"):
+                assert table[name].tolist() == close(alone.tables[k][name].tolist()), case.seed
             for name in result.keys.keys() - {"rank"}:
                 column = result.tables[k][name].tolist()
                 known = [value for value in column if not math.isnan(value)]

@@ -105,6 +105,18 @@ def test_the_per_query_table_by_hand():
     pd.testing.assert_frame_equal(sample_s().per_query(3), expected, rtol=0, atol=1e-15)
 
 
+def test_the_per_query_table_is_a_copy_by_label_and_criteria():
+    """Partly found is a hit here; counts are those within the cutoff, of Python's whole numbers."""
+    result = sample_s(queries=["what?", "왜?"], matching_criteria="partial")
+    table = result.per_query(3)
+    assert table["hit_rate"].to_dict() == {"what?": 1.0, "왜?": 1.0}
+    table.loc["what?", "recall"] = 0.0
+    assert result.per_query(3).loc["what?", "recall"] == 1.0
+    counts = result.per_query(1)[COLUMNS[:4]]
+    assert counts.to_numpy().tolist() == [[3, 1, 1, 1], [2, 1, 0, 0]]
+    assert all(np.issubdtype(kind, np.integer) for kind in counts.dtypes)
+
+
 # --- signature and representations -----------------------------------------------------------
 
 
@@ -142,6 +154,15 @@ def test_where_one_average_was_asked_for_rows_are_keys():
     """As they are written elsewhere."""
     result = sample_s([1], averaging_method="micro")
     assert ["micro_recall", "0.2000"] in [line.split() for line in repr(result).splitlines()]
+
+
+def test_representations_do_not_depend_on_pandas_options():
+    """A narrow terminal set by the user drops no cutoff and no metric, and rounds nothing."""
+    result = sample_s((1, 2, 3, 4, 5, 6))
+    whole = repr(result), result._repr_html_()
+    few = ("display.max_columns", 2, "display.max_rows", 3, "display.precision", 1)
+    with pd.option_context(*few, "display.width", 20):
+        assert (repr(result), result._repr_html_()) == whole
 
 
 def test_the_notebook_representation_escapes_what_users_named():

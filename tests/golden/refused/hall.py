@@ -161,7 +161,9 @@ _ASPECTS: dict[str, Callable[[], Any]] = {
     "aspects of other ground truth": _other_aspects,
     "one document of two grades": lambda: _graded_twice(1, 2.5),
     "a grade beyond the exponential gain": lambda: _graded_twice(math.nextafter(1000, 1001)),
-    "a grade beyond the linear gain": lambda: _graded_twice(1.01 * 2.0**1000, gain="linear"),
+    "a grade beyond the linear gain": lambda: _graded_twice(
+        math.nextafter(2.0**1000, math.inf), gain="linear"
+    ),
 }  # fmt: skip
 
 _CONVENTIONS: dict[str, Callable[[], Any]] = {
@@ -176,6 +178,8 @@ _CONVENTIONS: dict[str, Callable[[], Any]] = {
 _OPTIONS: dict[str, Callable[[], Any]] = {
     "a threshold that is NaN": lambda: Evaluator(_A, _B, "rouge1", threshold=math.nan),
     "a threshold that is text": lambda: Evaluator(_A, _B, "rouge1", threshold="0.5"),
+    "a threshold that is true": lambda: Evaluator(_A, _B, "rouge1", threshold=True),
+    "a threshold for text": lambda: Evaluator(_A, _B, threshold=0.5),
     "a twin's threshold below 0": lambda: Evaluator(_A, _B, "rouge1").with_threshold(-0.1),
     "a twin's threshold for text": lambda: Evaluator(_A, _B).with_threshold(0.5),
     "a twin's threshold for contains": lambda: Evaluator(_A, _B, "contains").with_threshold(0.5),

@@ -118,7 +118,9 @@ CALLS: dict[str, Callable[[], Any]] = {
     "two grades": lambda: Evaluator([["b"], _GRADED], _A * 2, grade_key="grade").evaluate(1),
     "a data frame": lambda: Evaluator(pd.DataFrame({"actual": _A}), _A),
     "a data set": lambda: Evaluator(Dataset(["q"], _A, _A), _A),
-    "rows of text": lambda: evaluate_retriever(list, [{"question": "When?", "actual": "nine"}]),
+    "rows of text": lambda: evaluate_retriever(
+        lambda question: [question], [{"question": "When?", "actual": "nine"}]
+    ),
     "rejection, all answerable": lambda: Evaluator(
         _A, _A, no_ground_truth="skip"
     ).calculate_rejection_rate(5),
@@ -163,6 +165,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "explained: position of -1": lambda: _explain(position=-1),
     "explained: position of 5": lambda: _explain(position=5),
     "explained: position of 1.0": lambda: _explain(position=1.0),
+    "explained: position of true": lambda: _explain(position=True),
     "explained: metadata by number": lambda: _explain(0, metadata=3),
     "explained: metadata by numbers": lambda: _explain(0, metadata=[3]),
     "explained: metadata by None": lambda: _explain(0, metadata=("source", None)),

@@ -143,8 +143,14 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a text of a floor in percent": lambda: parse_floor("ndcg@10=60%"),
     "a text of two floors": lambda: parse_floor("ndcg@10=0.6=0.7"),
     "a drop below 0": lambda: _against(max_drop=-0.1),
+    "a drop that is NaN": lambda: _against(max_drop=math.nan),
+    "a drop that is true": lambda: _against(max_drop=True),
     "a baseline without a metric": lambda: _check(baseline=_old()),
     "a baseline that is none": lambda: _against(baseline={"mrr@5": 0.8}),
+    "a baseline by its name": lambda: _against(baseline="run.jsonl"),
+    "a baseline of other queries": lambda: _against(
+        baseline=Evaluator([["a"]], [["a"]], queries=["Another?"]).evaluate(5)
+    ),
     "a drop at another cutoff": lambda: _against(metric="mrr@7"),
     "slices of a gate by an unknown tag": lambda: _against(by="corpsu"),
     "slices of a gate by a number": lambda: _against(by=3),
@@ -155,6 +161,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "slices without a baseline": lambda: _check({"mrr@5": 0.1}, by="corpus"),
     "clusters without a baseline": lambda: _check({"mrr@5": 0.1}, clusters="source"),
     # Histories.
+    "a history in a folder that is not there": lambda: History.of("nowhere"),
     "a history in a number": lambda: History.of(5),  # type: ignore[arg-type]
     "a history of no runs": lambda: History.of("runs", last=0),
     "a history of no metrics": lambda: History.of("runs", []),
@@ -168,6 +175,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a history gate of a file": lambda: _against_runs("new.json"),
     # Plans.
     "a plan for a difference of 80": lambda: _plan(detect=80),
+    "a plan for no difference": lambda: _plan(detect=0),
+    "a plan for a difference of NaN": lambda: _plan(detect=math.nan),
     "a plan for a text": lambda: _plan(detect="0.1"),
     "a plan of a power of 1": lambda: _plan(power=1),
     "a plan of a power that is alpha": lambda: _plan(power=0.05),
@@ -189,6 +198,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     # Other thresholds.
     "a threshold below 0": lambda: _old().metrics_at_thresholds("mrr@5", [0.5, -0.1]),
     "a threshold above 1": lambda: _old().metrics_at_thresholds("mrr@5", [0.5, 1.1]),
+    "a threshold that is NaN": lambda: _old().metrics_at_thresholds("mrr@5", [0.5, math.nan]),
     "a threshold that is text": lambda: _old().metrics_at_thresholds("mrr@5", ["0.5"]),
     "no thresholds": lambda: _old().metrics_at_thresholds("mrr@5", []),
     "no metrics at thresholds": lambda: _old().metrics_at_thresholds([]),
