@@ -441,6 +441,7 @@ class TestAudit:
         assert "1 of 2 ground-truth documents is not in the index" in found.summary()
         assert "twins" not in found.summary()
         assert found.summary() in repr(found)
+        assert "<table" in found._repr_html_()
 
     def test_hostile_text_is_shown_and_does_nothing(self):
         """No markup of a text or a label reaches a notebook, no control character a terminal."""

@@ -245,6 +245,7 @@ BEIR = each(
         qrels={"q": {"d": 1}}, run={"q": {"d": 1.0}}, queries=file('{"_id": "p", "text": "?"}')
     ),
     "neither folder nor judgements": lambda: read_beir(run={"q": {"d": 1.0}}),
+    "no file of a run": lambda: read_trec(file(QRELS), "none"),
     "no run to drop from": lambda: read_beir(
         qrels={"q": {"d": 1}}, run=None, ignore_identical_ids=True
     ),
