@@ -191,6 +191,13 @@ class TestLengths:
     def test_which_documents(self, data, options, name, expected):
         assert told(audit(data, **options), name) == expected
 
+    def test_items_are_counted_from_1(self):
+        """And a row about a whole list names none."""
+        found = audit(dataset(["a b c d", "a b c d e", "—", ""]), k=2)
+        assert places(found, "short") == [(0, 1)]
+        assert places(found, "no_words") == [(0, 3), (0, 4)]
+        assert places(found, "more_items_than_k") == [(0, None)]
+
     @pytest.mark.parametrize(
         ("text", "tokenizer", "min_run", "read"),
         [
@@ -434,6 +441,7 @@ class TestAudit:
         assert "1 of 2 ground-truth documents is not in the index" in found.summary()
         assert "twins" not in found.summary()
         assert found.summary() in repr(found)
+        assert "<table" in found._repr_html_()
 
     def test_hostile_text_is_shown_and_does_nothing(self):
         """No markup of a text or a label reaches a notebook, no control character a terminal."""

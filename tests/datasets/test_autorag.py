@@ -117,6 +117,10 @@ class TestRetrieved:
         qa = self.QA if retrieved is not None else self.QA.assign(retrieved_ids=[["c"], ["b", "a"]])
         assert read_autorag(qa, retrieved=retrieved).predicted == [["c"], ["b", "a"]]
 
+    def test_numbers_are_ids_by_their_texts(self):
+        dataset = read_autorag(self.QA, retrieved={"q1": [1], "q2": ["b"]})
+        assert dataset.predicted == [["1"], ["b"]]
+
     def test_contents_are_texts(self):
         """What the retriever returned goes before what the corpus says."""
         table = pd.DataFrame({"retrieved_ids": [["a"], []], "retrieved_contents": [["A!"], []]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections import defaultdict
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -541,6 +542,14 @@ class Hiding(Overlap):
         raise AssertionError
 
 
+@dataclass
+class Plain(Overlap):
+    """A dataclass, whose fields are attributes as well."""
+
+    prompt: str
+    top: int = 3
+
+
 class Slotted(Overlap):
     """Has slots, and, as its base has none, a dict too."""
 
@@ -579,6 +588,8 @@ class Prefixed(ExactTextMatcher):
         (Slotted("p"), "Slotted(prompt=p)"),
         (Telling("p", object()), "Telling(prompt=p)"),
         (Prefixed("a"), "text(prefix=a,settings unknown)"),  # of **options, no trace
+        (type("Same", (ExactTextMatcher,), {})(case_sensitive=False), "text(case_sensitive=no)"),
+        (Plain("p"), "Plain(prompt=p,top=3)"),
     ],
 )
 def test_settings_are_found_where_a_class_keeps_them(matcher, signature):

@@ -227,8 +227,8 @@ def test_with_numbers_it_decides_as_with_a_matcher_of_numbers(lists):
     assert decided[0] == decided[1]
 
 
-def test_several_processes_find_the_same_numbers():
-    matcher = CoverageMatcher(numbers=True) | NumbersMatcher()
+@pytest.mark.parametrize("matcher", [CoverageMatcher(numbers=True), NumbersMatcher()])
+def test_several_processes_find_the_same_numbers(matcher):
     actual = [[f"In {year} we paid {year - 1000} euros"] for year in range(2000, 2020)]
     predicted = [[f"In {year} we paid 1,004 euros", *truth] for year, truth in enumerate(actual)]
     alone = per_query(matcher, actual, predicted)

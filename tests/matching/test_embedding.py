@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -107,7 +109,8 @@ def test_a_failed_run_does_not_pay_twice():
     assert table.batches == [["east"]]
     assert scores == pytest.approx(np.array([[24 / 25, 3 / 5]]), abs=1e-15)
     full = EmbeddingMatcher(Table(answers=0), 0.7, cache={"a": [3, 4], "b": np.array([4.0, 3.0])})
-    assert full.similarity("a", "b") == pytest.approx(24 / 25)
+    for one in (full, copy.deepcopy(full), pickle.loads(pickle.dumps(full))):
+        assert one.similarity("a", "b") == pytest.approx(24 / 25)  # a copy has the cache, too
 
 
 def test_what_is_no_direction_is_not_cached():

@@ -571,14 +571,18 @@ class Batched:
     def __call__(self, text):
         raise AssertionError("one text at a time although there is a batch")
 
+    batches = 0
+
     def tokenize_all(self, texts):
+        self.batches += 1
         return iter([["<s>", *text.split()] for text in texts])
 
 
 def test_a_batch_is_asked_once():
     """All texts in one call, and blank texts stay without a token."""
-    told = [["<s>", "a", "b"], [], ["<s>", "c"]]
-    assert list(tokenize_all(Batched(), ["a b", " ", "c"])) == told
+    batched, told = Batched(), [["<s>", "a", "b"], [], ["<s>", "c"]]
+    assert list(tokenize_all(batched, ["a b", " ", "c"])) == told
+    assert batched.batches == 1
 
 
 def test_a_lost_text_is_named_and_clipped():

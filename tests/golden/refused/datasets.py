@@ -62,7 +62,7 @@ LINES = each(
     *(json.dumps(ROW | one) for one in (
         {"actual": "a"}, {"predicted": None}, {"question": ["Q"]}, {"question": True},
         {"score": float("nan")}, {"score": float("-inf")}, {"actual": ["\ud83d"]},
-        {"extra": {"\udc00": 1}},
+        {"extra": {"\udc00": 1}}, {"krag_eval": {"label": 1.5}},
     )),
 )  # fmt: skip
 CELLS = each(
@@ -136,7 +136,7 @@ OPTIONS = each(
 )  # fmt: skip
 OTHERS = {
     f"{argument} of {name}": lambda source=source, argument=argument: load_dataset(
-        source, **{argument: "column"}
+        source, **{argument: "text"}
     )
     for name, source in {
         "a data set": Dataset(["When?"], [["a"]], questions=["When?"]),
@@ -146,8 +146,11 @@ OTHERS = {
         "examples": [EXAMPLE],
         "a folder": Path(__file__).parents[2] / "data" / "beir",
     }.items()
-    for argument in ("question", "actual", "predicted", "corpus", "cells", "retrieved")
-    if name not in ("AutoRAG", "examples") or argument in ("corpus", "cells")
+    for argument in {
+        "AutoRAG": ("cells",),
+        "examples": ("corpus", "cells"),
+        "spans": ("question", "actual", "predicted", "corpus", "cells", "retrieved"),
+    }.get(name, ("question", "actual", "predicted", "corpus", "cells"))
 }
 WHOLE = each(
     "a file of lines", lambda one: read_jsonl(file(one)),
@@ -157,6 +160,10 @@ WHOLE = each(
     *(gzip.compress(LINE.encode() * 9, mtime=0)[:length] for length in (1, 5, 12, 40)),
     gzip.compress("\n".join([LINE] * 1000).encode(), mtime=0)[:-8],
     gzip.compress(gzip.compress(LINE.encode(), mtime=0), mtime=0),
+    json.dumps(ROW | {"krag_eval": {"evaluator": {"matcher": "di"}}}),
+) | each(
+    "options of read_jsonl", lambda one: read_jsonl(file(LINE), **one),
+    {"tags": "hard"}, {"max_bytes": 0}, {"max_bytes": True},
 ) | each("a path", read_jsonl, 3, "none.jsonl", ".", "x" * 5000, "bad.jsonl/below") | {
     "a field of questions that no line has": lambda: read_jsonl(file(LINE), question_field="query"),
     "chunks of nothing": lambda: read_chunks(io.StringIO("\n")),
@@ -219,10 +226,12 @@ TREC = each(
 ) | each(
     "no judgements", lambda one: read_trec(file(one), file(RUN)),
     b"", b"\n \n", b"# only a comment\n", b"query-id\tcorpus-id\tscore\n", RUN.encode("utf-16"),
+    b"PK\x03\x04rest",
+    gzip.compress("\n".join(f"1 0 d{n} 1" for n in range(999)).encode(), mtime=0)[:-8],
 ) | each(
     "options of read_trec", lambda one: read_trec(file(QRELS), file(RUN), **one),
     {"missing": "none"}, {"scores": "half"}, {"relevance_level": 0}, {"relevance_level": 1.5},
-    {"judged": 1},
+    {"judged": 1}, {"relevance_level": True},
 )  # fmt: skip
 BEIR = each(
     "a line of a corpus",
@@ -236,6 +245,7 @@ BEIR = each(
         qrels={"q": {"d": 1}}, run={"q": {"d": 1.0}}, queries=file('{"_id": "p", "text": "?"}')
     ),
     "neither folder nor judgements": lambda: read_beir(run={"q": {"d": 1.0}}),
+    "no file of a run": lambda: read_trec(file(QRELS), "none"),
     "no run to drop from": lambda: read_beir(
         qrels={"q": {"d": 1}}, run=None, ignore_identical_ids=True
     ),

@@ -133,6 +133,10 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a similarity without an end": lambda: _asked(_Returning(math.inf)),
     "similarities in a row": lambda: _asked(_Returning([1.0])),
     "similarities of too many": lambda: _asked(_Returning([[1.0], [0.5]])),
+    "similarities the other way round": lambda: _asked(
+        _Returning([[1.0], [0.5]]), predicted=[["b", "c"]]
+    ),
+    "similarities that hold NaN": lambda: _asked(_Returning([[math.nan]])),
     "similarities of none": lambda: _asked(_Returning([])),
     "similarities of uneven rows": lambda: _asked(_Returning([[1.0, 0.5], [0.5]])),
     "similarities that are complex": lambda: _asked(_Returning([[0.5 + 0.5j]])),
@@ -240,6 +244,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a list for a cache": lambda: EmbeddingMatcher(_Vectors(), 0.7, cache=[]),
     "a vector of zeros": lambda: _embedded([0.0, 0.0]),
     "a vector with NaN": lambda: _embedded([1.0, math.nan]),
+    "a vector without an end": lambda: _embedded([1.0, math.inf]),
     "a vector of no numbers": lambda: _embedded([]),
     "a number for a vector": lambda: _embedded(1.0),
     "a vector of texts": lambda: _embedded(["0.5"]),
@@ -293,6 +298,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     # Time and processes.
     "no time": lambda: check_timeout(0),
     "endless time": lambda: check_timeout(math.inf),
+    "time that is NaN": lambda: check_timeout(math.nan),
+    "true for a time": lambda: check_timeout(True),
     "time in words": lambda: EmbeddingMatcher(_Vectors(), 0.5, timeout="5"),
     "a judge's time of -1": lambda: JudgeMatcher(_judge, timeout=-1),
     "true for processes": lambda: _asked("text", n_jobs=True),
