@@ -97,6 +97,20 @@ def test_grades_are_read_by_their_key():
     assert ("0.7098" in output, "grades=grade" in output) == (True, True)
 
 
+def test_alternatives_are_read_from_a_file():
+    """Of t1 or t2, and t3, with t1, x, t2, y retrieved, one item of two is covered.
+
+    AutoRAG's values for this example under its preset: recall 1/2, MAP 5/12.
+    """
+    actual = [{"any_of": ["t1", {"page_content": "t2"}]}, "t3"]
+    written("run.jsonl", [{"question": "Q", "actual": actual, "predicted": ["t1", "x", "t2", "y"]}])
+    rows = table("evaluate run.jsonl -k all --conventions autorag")
+    assert (rows["macro_recall"], rows["map"]) == (["0.5000"], ["0.4167"])
+    own = table("evaluate run.jsonl -k all")
+    # Credited once, at rank 1: DCG 1, ideal 1 + 1 / log2(3).
+    assert (own["map"], own["ndcg"]) == (["0.5000"], ["0.6131"])
+
+
 def test_skipped_queries_are_counted():
     """Queries left out are not hidden."""
     written("run.jsonl", [{"actual": one, "predicted": one} for one in (["a"], [])])

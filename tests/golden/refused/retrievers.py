@@ -108,8 +108,12 @@ CALLS: dict[str, Callable[[], Any]] = {
         {"k": 0},
         {"n_jobs": 0},
         {"no_such": 1},
+        {"matcher": "rougel"},
+        {"matcher": "rougeL", "threshold": 2},
+        {"metrics": ["recal"]},
         {"on_error": "ignore"},
         {"max_concurrency": 0},
+        {"max_concurrency": True},
         {"config": "tags"},
         {"config": [{}]},
         {"progress": "yes"},
@@ -123,6 +127,7 @@ CALLS: dict[str, Callable[[], Any]] = {
         {"checkpoint": "missing/run.jsonl"},
         {"checkpoint": "."},
         {"checkpoint": "new.jsonl", "checkpoint_key": 1},
+        {"checkpoint": "new.jsonl", "checkpoint_key": ""},
         {"checkpoint_key": "May"},
         {"retriever": None},
         {"retriever": {"bm25": None}},
@@ -137,9 +142,13 @@ CALLS: dict[str, Callable[[], Any]] = {
         {"dataset": [*ROWS, {"question": "Why?"}]},
         {"dataset": [{"actual": []}]},
         {"dataset": [{"question": 3, "actual": []}]},
+        {"dataset": [{"question": "", "actual": []}]},
     ),
     "one: a frame without questions": lambda: one(
         dataset=pd.DataFrame({"q": [""], "actual": [""]})
+    ),
+    "one: a frame with an empty question": lambda: one(
+        dataset=pd.DataFrame({"question": ["q", None], "actual": [["a"], ["a"]]})
     ),
     "one: a data set without questions": lambda: one(dataset=Dataset(["q1"], [["a"]], [["a"]])),
     "one: an agent": lambda: one(retriever=SimpleNamespace(channels=["messages"])),
@@ -169,6 +178,8 @@ CALLS: dict[str, Callable[[], Any]] = {
         several,
         {"metric": "recall@5", "metrics": ["ndcg"]},
         {"metrics": ["recall"]},
+        {"metric": "ndcg@7"},
+        {"n_resamples": 0},
         {"level": 2},
         {"baseline": "c"},
         {"clusters": "source"},
@@ -279,6 +290,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "fields: no question": lambda: fields("actual", "predicted"),
     "fields: no ground truth": lambda: fields("a", "b", question=None),
     "cells: a text": lambda: document_lists([["a"], "a, b"], "predicted", ground_truth=False),
+    "cells: a number": lambda: document_lists([["a"], 3], "predicted", ground_truth=False),
     "cells: nothing": lambda: document_lists([["a"], None], "predicted", ground_truth=False),
     "cells: no number": lambda: document_lists([float("nan")], "predicted", ground_truth=False),
     "cells: alternatives and a text": lambda: document_lists(
