@@ -50,9 +50,11 @@ _TAGGED = pages.sliced()
 _PAIR = pages.compared({"a": _TAGGED, "b": _TAGGED}, "mrr@1")
 _OTHERS = {
     "labels": of_three(queries=["a", "c"]),
-    "items": pages.evaluated([["one"], ["two"]], [["x"], ["x"]], 1, queries=["a", "b"]),
+    "items": pages.evaluated(
+        [["one"], ["two"]], [["x"], ["x"]], 1, queries=["a", "b"], matcher="coverage"
+    ),
     "queries": pages.evaluated(
-        [["one"], ["two", "x"], ["c"]], [["x"]] * 3, 1, queries=["a", "b", "c"]
+        [["one"], ["two", "x"], ["c"]], [["x"]] * 3, 1, queries=["a", "b", "c"], matcher="coverage"
     ),
 }
 
