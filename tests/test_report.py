@@ -213,6 +213,23 @@ def test_the_language_is_chosen(page):
     ]
 
 
+@pytest.mark.parametrize(
+    ("make", "name", "options", "error"),
+    [
+        (result, "page.html", {"n_queries": -1}, ValueError),
+        (result, "page.html", {"cutoff": 1}, TypeError),
+        (lambda: compared({"a": result(), "b": result()}), "page.html", {"k": 1}, TypeError),
+        (result, "none/page.html", {}, FileNotFoundError),
+    ],
+)
+def test_a_failure_leaves_what_was_there(tmp_path, make, name, options, error):
+    """A page appears complete or not at all, and no option is passed over."""
+    (tmp_path / "page.html").write_text("before")
+    with pytest.raises(error):
+        write_report(make(), tmp_path / name, **options)
+    assert [one.read_text() for one in tmp_path.iterdir()] == ["before"]
+
+
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_no_key_stands_beside_a_label(language):
     """Averages have names; their keys are for the API, and for how to read a cutoff."""

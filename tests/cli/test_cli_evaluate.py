@@ -5,6 +5,7 @@ docs/metrics.md works out the numbers of the sample by hand.
 
 import gzip
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from cli_runs import SAMPLE, printed, refusal, run, table, written
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval.datasets import Dataset, read_jsonl
+from krag_eval.datasets import Dataset, demo_dataset, read_jsonl
 from krag_eval.errors import MissingPackage
 
 CALL = "evaluate sample.jsonl"
@@ -95,6 +96,29 @@ def test_grades_are_read_by_their_key():
     written("run.jsonl", [{"actual": graded, "predicted": ["b", "a"]}])
     output = run("evaluate run.jsonl -k 2 --grade-key grade").output
     assert ("0.7098" in output, "grades=grade" in output) == (True, True)
+
+
+def test_alternatives_are_read_from_a_file():
+    """Of t1 or t2, and t3, with t1, x, t2, y retrieved, one item of two is covered.
+
+    AutoRAG's values for this example under its preset: recall 1/2, MAP 5/12.
+    """
+    actual = [{"any_of": ["t1", {"page_content": "t2"}]}, "t3"]
+    written("run.jsonl", [{"question": "Q", "actual": actual, "predicted": ["t1", "x", "t2", "y"]}])
+    rows = table("evaluate run.jsonl -k all --conventions autorag")
+    assert (rows["macro_recall"], rows["map"]) == (["0.5000"], ["0.4167"])
+    own = table("evaluate run.jsonl -k all")
+    # Credited once, at rank 1: DCG 1, ideal 1 + 1 / log2(3).
+    assert (own["map"], own["ndcg"]) == (["0.5000"], ["0.6131"])
+
+
+def test_the_demo_is_evaluated_as_any_data():
+    """Its table is that of the packaged data, matched by equal text, and below in other ways."""
+    output = run("demo").output
+    mrr = demo_dataset().evaluator().calculate_mrr(k=5)["mrr"]
+    recall = demo_dataset().evaluator(matcher="contains").calculate_recall(k=5)["macro_recall"]
+    assert printed(output)["mrr"][2] == f"{mrr:.4f}"
+    assert re.search(rf"^contains +{recall:.4f}", output, re.MULTILINE)
 
 
 def test_skipped_queries_are_counted():

@@ -2,9 +2,22 @@
 
 import json
 
-from cli_runs import content, run, written
+from cli_runs import content, rows_in, run, written
+
+from krag_eval.datasets import read_jsonl
 
 CALL = "evaluate sample.jsonl -k 2"
+
+
+def test_numbers_are_those_of_python_to_the_last_digit():
+    """docs/metrics.md works out MRR@2 of the sample, 0.75, and macro recall@1, 1/6."""
+    result = read_jsonl("sample.jsonl").evaluator().evaluate(2)
+    assert content(CALL) == {
+        "n_queries": 2, "n_counted": 2, "metrics": result.to_dict(), "signature": result.signature,
+    }  # fmt: skip
+    rows = rows_in(run("evaluate sample.jsonl -k 1,2 --format csv").stdout)
+    values = {(row["metric"], row["k"]): float(row["value"]) for row in rows}
+    assert (values["mrr", "2"], values["macro_recall", "1"]) == (0.75, 1 / 6)
 
 
 def test_intervals_and_slices():

@@ -8,11 +8,33 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import ENVIRONMENT, SAMPLE, refusal, run, shell, written
+from cli_runs import ENVIRONMENT, SAMPLE, refusal, rows_in, run, shell, written
 
 from krag_eval import EvaluationResult
+from krag_eval.datasets import read_jsonl
 
 CALL = "evaluate sample.jsonl -k 2"
+
+
+def test_json_and_csv_hold_the_result():
+    """Python reads the whole result back; a row per query and cutoff, whose values are whole."""
+    run("evaluate sample.jsonl -k 1,all --json out.json --csv out.csv")
+    expected = read_jsonl("sample.jsonl").evaluator().evaluate(k=[1, None])
+    assert json.loads(Path("out.json").read_text("utf-8"))["metrics"] == expected.to_dict()
+    assert EvaluationResult.from_json("out.json") == expected
+    rows = rows_in(Path("out.csv").read_text("utf-8"))
+    assert [(row["query"], row["k"], float(row["recall"])) for row in rows] == [
+        ("First?", "1", 1 / 3), ("둘째?", "1", 0), ("First?", "all", 1), ("둘째?", "all", 0.5),
+    ]  # fmt: skip
+
+
+def test_no_cell_of_a_csv_is_a_formula():
+    """A question of somebody else's is no command for the spreadsheet; numbers stay numbers."""
+    asked = ["=cmd|' /C calc'!A0", "a;=1+1", "two\rlines", "-5"]
+    written("run.jsonl", [{"question": one, "actual": ["a"], "predicted": ["a"]} for one in asked])
+    run("evaluate run.jsonl -k 1 --csv out.csv")
+    rows = rows_in(Path("out.csv").read_bytes().decode())
+    assert [row["query"] for row in rows] == ["'=cmd|' /C calc'!A0", "a;'=1+1", *asked[2:]]
 
 
 def test_an_existing_output_is_replaced():

@@ -126,6 +126,12 @@ def test_what_was_looked_at_is_a_column(of):
     check_seen(run.result, records(run))
 
 
+def test_a_bag_needs_no_setting():
+    """Lists of its dicts stay lists, also where Dask makes texts of those of a frame."""
+    with dask.config.set({"dataframe.convert-string": True}):
+        assert evaluate_dask(bag_of(), k=3, matcher="contains").result.n_queries == len(ROWS)
+
+
 # What is refused
 
 

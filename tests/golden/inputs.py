@@ -121,7 +121,7 @@ def write(folder: Path) -> None:
     )
     (folder / "run.csv").write_text(table, "utf-8")
     labelled = "".join(f'"{a}","{b}",{label}\n' for a, b, label in PAIRS)
-    (folder / "pairs.csv").write_text("actual,predicted,label\n" + labelled, "utf-8")
+    (folder / "pairs.csv").write_text("actual,predicted,relevant\n" + labelled, "utf-8")
     for name in ("graded.qrels", "spread.run", "tied.run", "result_0.1.0.json"):
         shutil.copy(DATA / name, folder)
     (folder / "bad.jsonl").write_text(

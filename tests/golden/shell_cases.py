@@ -6,7 +6,7 @@ FORMATS = ("table", "json", "csv", "markdown")
 _FORMATTED = (
     "evaluate run.jsonl -m coverage",
     "evaluate run.jsonl --intervals --by corpus -k 3",
-    "evaluate run.jsonl -m coverage --budget 60 --metric all -k 3",
+    "evaluate run.jsonl -m coverage --budget 60 -k 3",
     "trec graded.qrels spread.run tied.run",
     "misses run.jsonl -m coverage -k 3 -n 5",
     "diagnose run.jsonl --index chunks.jsonl -m coverage -k 3",
@@ -31,7 +31,7 @@ _ONCE = (
     "evaluate run.jsonl --json saved.json --csv rows.csv",
     "evaluate run.jsonl -m coverage --fail-under macro_recall@5=0.9",
     "evaluate run.jsonl -m rougeL --threshold 0.7 --criteria partial --conventions trec -k 1,3",
-    "evaluate run.jsonl --chunk-size 10 --per-query rows.jsonl",
+    "evaluate run.jsonl --chunk-size 10 --per-query rows.csv",
     "evaluate run.jsonl -m coverage --report page.html",
     "evaluate run.jsonl -m coverage --by corpus --report page.html -k 3",
     "report old.json -o page.html",

@@ -26,7 +26,7 @@ from golden.refused.plots import CALLS
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from krag_eval import EvaluationResult, OfflineRetrievalEvaluator, plotting
+from krag_eval import EvaluationResult, OfflineRetrievalEvaluator, calibrate, plotting
 from krag_eval.errors import Refusal
 from krag_eval.plotting import (
     budget_curves,
@@ -99,6 +99,10 @@ def test_a_picture_of_one_result_says_how_to_draw_several(draw):
         (lambda given, **how: given.plot(**how), sliced(WIKI)),
         (lambda given, **how: given.plot(**how), PAIR),
         (lambda given, **how: given.plot(**how), evaluated().diagnose(k=2)),
+        (
+            lambda given, **how: given.plot(**how),
+            calibrate("rouge1", [("a b", "a b", True), ("a b", "c d", False)] * 5),
+        ),
     ],
 )
 def test_where_and_in_which_language_is_chosen(draw, given, monkeypatch):

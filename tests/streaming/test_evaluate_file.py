@@ -161,6 +161,20 @@ def test_a_saved_data_set_is_evaluated_as_it_says(tmp_path, files, rows, ending)
     assert "matcher=text" in evaluate_file(path, matcher="text").signature
 
 
+def test_results_with_rows_in_files_are_compared_as_those_in_memory(tmp_path, files):
+    """With the numbers of a comparison in memory, to the last digit."""
+    lines = queries(40)
+    turned = [{**one, "predicted": one["predicted"][::-1]} for one in lines[:20]] + lines[20:]
+    paths = {"a": files(lines), "b": files(turned, name="turned")}
+    streamed = {
+        name: evaluate_file(path, 3, per_query=tmp_path / "out" / f"{name}.csv", **OPTIONS)
+        for name, path in paths.items()
+    }
+    whole = {name: in_one_piece(path, 3) for name, path in paths.items()}
+    compared = [compare(one, ["ndcg@3", "mrr@3"], n_resamples=100) for one in (streamed, whole)]
+    assert_frame_equal(*(one.table for one in compared))
+
+
 @pytest.mark.parametrize("output", ["rows.csv", "rows.parquet"])
 def test_rows_in_files_know_what_the_ground_truth_was(tmp_path, files, output):
     """So that a run over other ground truth is refused, also when it was saved meanwhile.

@@ -50,9 +50,11 @@ _TAGGED = pages.sliced()
 _PAIR = pages.compared({"a": _TAGGED, "b": _TAGGED}, "mrr@1")
 _OTHERS = {
     "labels": of_three(queries=["a", "c"]),
-    "items": pages.evaluated([["one"], ["two"]], [["x"], ["x"]], 1, queries=["a", "b"]),
+    "items": pages.evaluated(
+        [["one"], ["two"]], [["x"], ["x"]], 1, queries=["a", "b"], matcher="coverage"
+    ),
     "queries": pages.evaluated(
-        [["one"], ["two", "x"], ["c"]], [["x"]] * 3, 1, queries=["a", "b", "c"]
+        [["one"], ["two", "x"], ["c"]], [["x"]] * 3, 1, queries=["a", "b", "c"], matcher="coverage"
     ),
 }
 
@@ -122,7 +124,10 @@ CALLS: dict[str, Callable[[], Any]] = {
     **{f"a page of a comparison by {by}": lambda by=by: write_report(_PAIR, "report.html", by=by)
        for by in ("nothing", 5, [5], ("",))},
     "a page at another k": lambda: write_report(_TAGGED, "report.html", k=7),
-    "a page of -1 queries": lambda: write_report(_TAGGED, "report.html", n_queries=-1),
+    **{f"a page of {n} queries": lambda n=n: write_report(_TAGGED, "report.html", n_queries=n)
+       for n in (-1, 1.5, True)},
+    "a page in German": lambda: write_report(_TAGGED, "report.html", language="de"),
+    "a page of metadata by numbers": lambda: write_report(_TAGGED, "report.html", metadata=[3]),
     "a page of a comparison of -1 queries": lambda: write_report(
         _PAIR, "report.html", n_queries=-1),
     "a page with a diagnosis that is none": lambda: write_report(
