@@ -547,9 +547,13 @@ class Progress:
         Raises:
             KeyError, TypeError, ValueError: If the content is something else.
         """
-        partial, cursor = Partial.from_json(content["partial"]), Cursor(*content["cursor"])
+        partial, cursor = (
+            Partial.from_json(content["partial"]),
+            Cursor(*map(int, content["cursor"])),
+        )
+        counts = {name: int(content[name]) for name in ("n_parts", "n_unnamed")}
         tags = tuple(content.get("tags", ()))
-        return cls(**{**content, "partial": partial, "cursor": cursor, "tags": tags})
+        return cls(**{**content, **counts, "partial": partial, "cursor": cursor, "tags": tags})
 
 
 def folder_of_progress(output: Path) -> Path:

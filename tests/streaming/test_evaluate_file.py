@@ -583,7 +583,10 @@ def test_the_progress_is_in_the_format_of_version_0_1(files, rows, monkeypatch):
     assert list(content["run"]) == ["files", "fields", "settings", "metrics"]
     for text, match in (
         (kept[:50], "damaged"),
-        (json.dumps({**content, "progress": {**content["progress"], "cursor": 3}}), "damaged"),
+        *(
+            (json.dumps({**content, "progress": {**content["progress"], **change}}), "damaged")
+            for change in ({"cursor": 3}, {"cursor": ["x", 0]}, {"n_parts": "x"}, {"n_unnamed": []})
+        ),
         (json.dumps({**content, "format_version": 2}), "in version 2 of"),
     ):
         (state / "progress.json").write_text(text)
