@@ -223,4 +223,6 @@ def compare(before: str, after: str) -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     sys.exit({"cover": cover, "plant": plant, "compare": compare}[sys.argv[1]](*sys.argv[2:]))
