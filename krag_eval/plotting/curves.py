@@ -12,6 +12,7 @@ from krag_eval._language import Language, _, ngettext, spoken
 from krag_eval._text import fitted, width_of
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, one_of
 from krag_eval.plotting import styling
+from krag_eval.presenting.numbers import percent
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, deepest, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
@@ -906,7 +907,7 @@ def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     label = (
         _("Separates all pairs")
         if calibration.gap is not None
-        else _("{} interval").format(styling.percent(calibration.level))
+        else _("{} interval").format(percent(calibration.level))
     )
     ax.axvspan(low, high, color=styling.FAINT, alpha=0.25, label=label)
     best = calibration.best_threshold
@@ -951,7 +952,7 @@ def planning_curve(plan: QuestionPlan, ax: Axes | None = None) -> Axes:
     styling.finish(ax, "y")
     ax.set_xlabel(_("Questions"))
     ax.set_ylabel(_("Smallest difference that can be shown"))
-    power, alpha = styling.percent(plan.power), styling.percent(plan.alpha)
+    power, alpha = percent(plan.power), percent(plan.alpha)
     title = _("What can be shown on {metric} (power {power}, alpha {alpha})").format(
         metric=styling.average_name(plan.metric), power=power, alpha=alpha
     )

@@ -10,6 +10,7 @@ from krag_eval._language import Language, _, language_of, spoken
 from krag_eval._text import fitted
 from krag_eval.errors import one_of
 from krag_eval.plotting import fonts, styling
+from krag_eval.presenting.numbers import percent
 from krag_eval.scoring.cutoffs import parse_metric
 from krag_eval.statistics.paired import Difference
 
@@ -180,7 +181,7 @@ def _draw_rows(ax: Axes, lines: Sequence[_Line], comparison: Comparison) -> None
         if lower
         else _("Difference and its {} interval")
     )
-    level, name = styling.percent(comparison.level), _names_of(rows)
+    level, name = percent(comparison.level), _names_of(rows)
     ax.set_xlabel(axis.format(level, name=name), fontsize="small")
     styling.finish(ax, "x")
     _name_sides(ax, comparison, lower=lower)
@@ -269,7 +270,7 @@ def slice_forest(
     name = styling.average_name(metric)
     name = _("{} (lower is better)").format(name) if lower else name
     axis = _scale_values(ax, slices, metric, rows)
-    below = [axis.format(styling.percent(slices.level), name=name)]
+    below = [axis.format(percent(slices.level), name=name)]
     below += [_("and {} more rows, which are not drawn").format(n_left_out)] if n_left_out else []
     below.append(_("filled: difference shown (blue better, red worse); hollow: not shown"))
     ax.set_xlabel("\n".join(below), fontsize="small")

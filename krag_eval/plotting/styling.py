@@ -189,15 +189,6 @@ def share_label(number: int, of: int) -> str:
     return _("{} %").format(said)
 
 
-def percent(level: float) -> str:
-    """Return a level as it is spoken of.
-
-    >>> percent(0.95), percent(0.999)
-    ('95 %', '99.9 %')
-    """
-    return _("{} %").format(f"{100 * level:.10g}")
-
-
 def draw_score_axis(ax: Axes, values: Sequence[float], axis: str = "x") -> None:
     """Let an axis run from 0 to 1, further if a value does, with room for labels."""
     finite = [value for value in values if math.isfinite(value)]
@@ -334,8 +325,8 @@ def intervals_of(
     """Return the intervals of each system that has any."""
     if intervals is None:
         return {}
-    if "" in systems and not isinstance(intervals, Mapping):
-        return {"": intervals}
+    if "" in systems and not (isinstance(intervals, Mapping) and "" in intervals):
+        return {"": cast("pd.DataFrame", intervals)}
     if not isinstance(intervals, Mapping):
         raise InvalidType(
             "intervals", f"must map the names of results to tables, got {clipped(intervals)}"

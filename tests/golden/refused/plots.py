@@ -66,6 +66,10 @@ CALLS: dict[str, Callable[[], Any]] = {
     "bars at another k": lambda: plotting.metric_bars(evaluated([1, 3]), 2),
     "bars of no k in common": lambda: plotting.metric_bars({"a": evaluated(1), "b": evaluated(3)}),
     "bars with intervals of another k": lambda: plotting.metric_bars(evaluated(), intervals=_OTHER),
+    "bars of one result with tables by name": lambda: plotting.metric_bars(
+        evaluated(), intervals={"a": _OTHER}
+    ),
+    "bars of one result with no tables": lambda: plotting.metric_bars(evaluated(), intervals={}),
     "bars with a list of intervals": lambda: plotting.metric_bars(evaluated(), intervals=[]),
     "bars with a table that is none": lambda: plotting.metric_bars(
         evaluated(), intervals=pd.DataFrame({"low": [0.1]})
