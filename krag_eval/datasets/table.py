@@ -123,7 +123,7 @@ class Records(NamedTuple):
         found = []
         for place, one in self.cells(column):
             if not _is_id(one):
-                raise place.error(f"must be an id (text or a whole number), got {kind_of(one)}")
+                raise place.error(_no_id(one))
             found.append(str(one))
         return found
 
@@ -735,12 +735,16 @@ def _no_field(
     return InvalidInput("", f'no field "{name}"', advice)
 
 
+def _no_id(one: Any) -> str:
+    came = "an empty text" if one == "" else kind_of(one)
+    return f"must be an id (text or a whole number), got {came}"
+
+
 def _ids(value: Any, name: str) -> list[str]:
     ids = list_in(value, Location(name))
     for position, one in enumerate(ids):
         if not _is_id(one):
-            problem = f"must be an id (text or a whole number), got {kind_of(one)}"
-            raise InvalidType(name, problem, within=f"[{position}]")
+            raise InvalidType(name, _no_id(one), within=f"[{position}]")
     return [str(one) for one in ids]
 
 
