@@ -250,21 +250,31 @@ def agreement(first: str, second: str, *, by_letters: bool = False) -> Spans:
     ['Books may be kept']
     """
     token = _LETTER if by_letters else _TOKEN
-    words = [_words(token, text) for text in (first, second)]
-    size = min(_SHORTEST_RUN_OF_LETTERS if by_letters else _SHORTEST_RUN, *map(len, words))
+    shortest = _SHORTEST_RUN_OF_LETTERS if by_letters else _SHORTEST_RUN
+    size = min(shortest, *(len(_words(token, text)) for text in (first, second)))
     if size == 0:
         return ()
-    runs, others = (zip(*(one[i:] for i in range(size)), strict=False) for one in words)
-    of_first = list(runs)
-    shared = set(of_first).intersection(others)
+    runs, of_first = _runs(token, first, size)
+    shared = of_first & _runs(token, second, size)[1]
     if not shared:
         return ()
-    return _spans([run in shared for run in of_first], size, list(token.finditer(first)))
+    return _spans([run in shared for run in runs], size, list(token.finditer(first)))
 
 
-@lru_cache(64)  # a text is held against several others, one after the other
+@lru_cache(64)  # a text is held against several others, one after the other, and they against it
 def _words(token: re.Pattern[str], text: str) -> list[str]:
+    if text.isascii():
+        return token.findall(text.lower())
     return [word.casefold() for word in token.findall(text)]
+
+
+@lru_cache(64)
+def _runs(
+    token: re.Pattern[str], text: str, size: int
+) -> tuple[list[tuple[str, ...]], frozenset[tuple[str, ...]]]:
+    words = _words(token, text)
+    runs = list(zip(*(words[i:] for i in range(size)), strict=False))
+    return runs, frozenset(runs)
 
 
 def _spans(is_shared: list[bool], size: int, tokens: list[re.Match[str]]) -> Spans:

@@ -282,9 +282,9 @@ def list_in(value: Any, at: Location) -> list[Any]:
     """Return the list in a cell, whatever it is a list of."""
     if type(value) is list:
         return value
-    value = plain(value)
     if isinstance(value, str) and value.strip():
         return _written_list(value.strip(), at)
+    value = plain(value)
     if isinstance(value, _LISTS):
         return list(value)
     empty = is_missing(value) or value == ""  # as an empty cell reads

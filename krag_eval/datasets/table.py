@@ -689,16 +689,15 @@ def documents_of(
     row: Mapping[str, Any], side: Side, options: tuple[str, str] | None, *, ground_truth: bool
 ) -> list[Any]:
     """Return the documents of one side."""
-    if side.texts not in row or side.ids or side.metadata:
-        for name in side.fields:
-            if name not in row:
-                raise _no_field(row, name, options, ground_truth=ground_truth)
+    if side.texts is not None and side.texts in row and not (side.ids or side.metadata):
+        return documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
+    for name in side.fields:
+        if name not in row:
+            raise _no_field(row, name, options, ground_truth=ground_truth)
     ids = {} if side.ids is None else {"id": _ids(row[side.ids], side.ids)}
     if side.texts is None:
         return ids["id"]
     found = documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
-    if not ids and not side.metadata:
-        return found
     # Texts with ids, as LlamaIndex writes them, or with metadata, as krag does.
     metadata = {name: list_in(row[name], Location(name)) for name in side.metadata}
     beside = {str(side.ids): ids["id"]} if ids else {}

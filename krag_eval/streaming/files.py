@@ -442,7 +442,8 @@ class QueryFiles:
         for query, after, reached in self.queries(fields, start, tags):
             queries.append(query)
             documents = chain(single(query.actual), query.predicted)
-            weight += sum(len(text_of(one)) + _WEIGHT for one in documents)
+            texts = [one if type(one) is str else text_of(one) for one in documents]
+            weight += sum(map(len, texts)) + _WEIGHT * len(texts)
             if len(queries) == chunk_size or weight > _MOST_WEIGHT:
                 yield Chunk(queries, after, reached)
                 queries, weight = [], 0
