@@ -17,7 +17,7 @@ def evaluated(
         return evaluator.evaluate(k, metrics=metrics)
 
 
-def read_back(result, folder, name="result.json", **options) -> EvaluationResult:
-    """Save a result and read it again."""
+def read_back(result, folder, name="result.json", **options):
+    """Save a result of any type and read it again."""
     result.to_json(folder / name, **options)
-    return EvaluationResult.from_json(folder / name)
+    return type(result).from_json(folder / name)
