@@ -148,6 +148,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a plot into a path": lambda: _result().plot(Path("out", "chart.svg")),
     "no misses": lambda: _result().misses(1, 0),
     "misses of a text": lambda: _result().misses(1, "3"),
+    "a damaged file": lambda: EvaluationResult.from_json("damaged.json"),
     "thresholds without evidence": lambda: _bare().metrics_at_thresholds(),
     "first ranks without evidence": lambda: _bare().first_ranks(),
     # Explanations.
@@ -224,7 +225,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     **{
         f"pairs: {what}": lambda given=given: calibrate(_Given(), given)
         for what, given in (
-            ("of two", [("a", "b")]), ("of yes", [("a", "0.5", "yes")]), ("none", []),
+            ("of two", [("a", "b")]), ("of yes", [("a", "0.5", "yes")]),
+            ("of 2", [("a", "0.5", 2), ("a", "0.6", 0)]), ("none", []),
             ("all relevant", [("a", "0.5", True), ("a", "0.6", True)]),
             ("of nothing in common", [("a", "0", True), ("a", "0", False)]),
             ("rows without columns", [{"actual": "a", "predicted": "1", "relevant": True},
