@@ -282,9 +282,12 @@ def test_any_change_is_damage(saved, change):
                                        "keys", "queries", "counted", "per_query", "evidence")),
         *(("per_query", "2", column, MISSING) for column in ("ground_truth", "covered", "rank",
                                                              "precision_base")),
-        *(("evidence", "retrieved", value) for value in ([1], [2, 10**9], None)),
-        *(("evidence", "items", value) for value in ([5, 5], [1, -1], {})),
-        *(("evidence", "pairs", value) for value in ([1, 1, 1], [-1, 1], ["1", 1])),
+        *(("evidence", "retrieved", value) for value in ([1], [2, 10**9], [10**15, 1],
+                                                        None)),
+        *(("evidence", "items", value) for value in ([5, 5], [1, -1], {}, [2**62] * 2,
+                                                     [10**12, 0])),
+        *(("evidence", "pairs", value) for value in ([1, 1, 1], [-1, 1], ["1", 1],
+                                                     [10**15, 0], [2**62] * 2)),
         *(("evidence", "rank", 0, value) for value in (0, 9, "1", True)),
         *(("evidence", "similarity", value) for value in ([0.5], [-0.5, 1], [None, 1])),
         ("evidence", "number", [1]),
@@ -333,7 +336,7 @@ def test_any_change_is_damage(saved, change):
     ids=str,
 )  # fmt: skip
 def test_a_file_that_contradicts_itself_is_refused_whatever_its_checksum(saved, change):
-    """Whoever wrote it."""
+    """Whoever wrote it; nothing is made larger than the file justifies."""
     changed(saved, *change, checksum=_checksum)
     assert "checksum" not in refused(saved).problem
 
