@@ -696,28 +696,6 @@ def test_a_diagnosis_is_saved_and_read_back(one, tmp_path):
     assert "euros" not in (tmp_path / "d.json").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"format": "x"}, {"format_version": 2}, {"items": {"query": [1]}}, {"k": "x"}, {"more": 1}],
-    ids=str,
-)
-def test_what_is_no_saved_diagnosis(one, tmp_path, change):
-    """It is refused, and the file is named."""
-    path = tmp_path / "d.json"
-    one.diagnose(CHUNKS, k=2).to_json(path)
-    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | change), "utf-8")
-    with pytest.raises(InvalidInput) as refused:
-        Diagnosis.from_json(path)
-    assert refused.value.file == str(path)
-
-
-def test_a_chunk_without_an_id_is_named_by_its_place_in_the_index():
-    """What the matcher needs, the index must have."""
-    with pytest.raises(InvalidInput) as refused:
-        evaluated([["9"]], [["1"]], IdMatcher()).diagnose(["1", Document("text")], k=1)
-    assert (refused.value.argument, refused.value.within) == ("index", "[1]")
-
-
 def test_chunks_are_taken_as_files_hold_them():
     """The names that stores give to a text and its id; one that has none is refused."""
     evaluator = OfflineRetrievalEvaluator([["we open at nine"]], [["we open at nine"]])

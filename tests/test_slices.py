@@ -23,7 +23,6 @@ from krag_eval import (
     KragEvalWarning,
     Metric,
     OfflineRetrievalEvaluator,
-    Slices,
     compare,
     evaluate_file,
 )
@@ -698,34 +697,6 @@ def test_slices_are_read_back(tmp_path):
     assert read_back(sliced, tmp_path) == sliced
     assert read != slices.rows
     assert slices != sliced
-
-
-def test_a_file_of_something_else_is_refused(tmp_path):
-    """By its name: other content, the other kind, a changed type, a lost column."""
-    path = tmp_path / "slices.json"
-    found({"wiki": (20, 10), "chat": (20, 10)}).by("corpus", **FEW).to_json(path)
-    content = json.loads(path.read_text("utf-8"))
-    changed = [
-        "{",
-        [],
-        {},
-        {**content, "format_version": 2},
-        {**content, "kind": "comparison"},
-        {**content, "level": "0.95"},
-        {**content, "rows": 3},
-        {**content, "overall": []},
-        {**content, "overall": {"mrr@5": 10**400}},
-        {**content, "lower_is_better": [3]},
-        {**content, "rows": [{**content["rows"][0], "n": 1.5}]},
-        {**content, "rows": [{"slice": "wiki"}]},
-    ]
-    for one in changed:
-        path.write_text(one if isinstance(one, str) else json.dumps(one), "utf-8")
-        with pytest.raises(InvalidInput) as refused:
-            Slices.from_json(path)
-        assert refused.value.file == str(path)
-    with pytest.raises(FileNotFoundError):
-        Slices.from_json(tmp_path / "none.json")
 
 
 def test_who_asks_for_no_tag_is_told_how_a_query_gets_one():

@@ -36,7 +36,8 @@ def told(make: Callable[[], Any]) -> str:
 
 
 def _where(error: Exception) -> str:
-    """Return the query and the place in a file that an error names, without the folder."""
-    query, place = getattr(error, "query", None), getattr(error, "place", None)
-    asked = "" if query is None else f"; query {query}{getattr(error, 'within', '')}"
-    return asked + ("" if place is None else f"; {str(place).rpartition('/')[2]}")
+    """Return the query and the places in an argument and a file that an error names."""
+    query, within, place = (getattr(error, name, None) for name in ("query", "within", "place"))
+    asked = within if query is None else f"query {query}{within}"
+    file = "" if place is None else str(place).rpartition("/")[2]  # without the folder
+    return "".join(f"; {one}" for one in (asked, file) if one)
