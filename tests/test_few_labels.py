@@ -274,15 +274,18 @@ def column(result, name, k=3, labels=None):
     return table if labels is None else table.loc[labels]
 
 
+def columns(name, human, judge, everything):
+    """Return what people and the judge say of the labelled questions, and the judge of others."""
+    others = [label for label in everything.labels if label not in set(human.labels)]
+    return column(human, name), column(judge, name), column(everything, name, labels=others)
+
+
 def test_a_result_gives_what_its_values_give():
     """A mean over queries is the estimate from its per-query values, matched by label."""
     human, judge, everything, _ = run()
     found = debias(human=human, judge=judge, unlabelled=everything)
-    others = [label for label in everything.labels if label not in set(human.labels)]
     for name, key in (("recall", "macro_recall"), ("ndcg", "ndcg"), ("reciprocal_rank", "mrr")):
-        expected = by_hand(
-            column(human, name), column(judge, name), column(everything, name, labels=others)
-        )
+        expected = by_hand(*columns(name, human, judge, everything))
         assert numbers(found, f"{key}@3") == expected
     assert (found.n_labelled, found.n_asked) == (N_LABELLED, N)
     assert found["ndcg@3"].judge == pytest.approx(everything.to_dict()["ndcg@3"])
@@ -366,10 +369,11 @@ def test_streamed_rows_give_the_same(tmp_path):
 def test_a_micro_average_goes_by_its_linear_part():
     """Its variance is that of t - R·b over the mean of b: the delta method, near the jackknife."""
     human, judge, everything, _ = run()
-    others = [label for label in everything.labels if label not in set(human.labels)]
+    tops, bottoms = (
+        columns(name, human, judge, everything) for name in ("covered", "ground_truth")
+    )
     ratio, linear = [], []
-    for result, labels in ((human, None), (judge, None), (everything, others)):
-        top, bottom = (column(result, name, labels=labels) for name in ("covered", "ground_truth"))
+    for top, bottom in zip(tops, bottoms, strict=True):
         ratio.append(top.sum() / bottom.sum())
         linear.append(ratio[-1] + (top - ratio[-1] * bottom) / bottom.mean())
     value, low, high = by_hand(*linear).expected
@@ -383,12 +387,8 @@ def test_two_systems_are_compared_by_paired_differences():
     first, second = run(0.5), run(0.8, seed=1)
     pairs = [{"old": first[i], "new": second[i]} for i in (0, 1, 2)]
     found = debias(human=pairs[0], judge=pairs[1], unlabelled=pairs[2], metric="ndcg@3")
-    others = [label for label in first[2].labels if label not in set(first[0].labels)]
-    expected = by_hand(
-        *(column(second[i], "ndcg") - column(first[i], "ndcg") for i in (0, 1)),
-        column(second[2], "ndcg", labels=others) - column(first[2], "ndcg", labels=others),
-    )
-    assert numbers(found, "ndcg@3") == expected
+    values = zip(columns("ndcg", *first[:3]), columns("ndcg", *second[:3]), strict=True)
+    assert numbers(found, "ndcg@3") == by_hand(*(new - old for old, new in values))
     assert found.systems == ("old", "new")
     assert "new is better" in found.summary()
 
@@ -425,14 +425,9 @@ def test_clusters_move_as_wholes():
     how = {"human": human, "judge": judge, "unlabelled": everything, "metric": "ndcg@3"}
     found = debias(**how, clusters="source")["ndcg@3"]
     source = dict(zip(everything.labels, everything.tags["source"], strict=True))
-    others = [label for label in everything.labels if label not in set(human.labels)]
-    parts = [
-        column(human, "ndcg"),
-        column(judge, "ndcg"),
-        column(everything, "ndcg", labels=others),
-    ]
-    groups = [[source[label] for label in labels] for labels in (human.labels, others)]
-    half = clustered_by_hand(*(one.to_numpy() for one in parts), *groups, found.weight)
+    values = columns("ndcg", human, judge, everything)
+    groups = [[source[label] for label in one.index] for one in (values[0], values[2])]
+    half = clustered_by_hand(*(one.to_numpy() for one in values), *groups, found.weight)
     assert (found.high - found.low) / 2 == pytest.approx(half)
     assert found.value == pytest.approx(debias(**how).value)
 
