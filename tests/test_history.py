@@ -15,6 +15,7 @@ import pytest
 from matplotlib.figure import Figure
 from reference import no_advice
 from refusals import refused_for
+from results_made import MISSING, changed
 from systems import asked, first, result_of
 
 from krag_eval import (
@@ -29,7 +30,7 @@ from krag_eval._language import speaking
 from krag_eval.errors import InvalidInput
 from krag_eval.presenting import page_of
 from krag_eval.results.history import Change
-from krag_eval.results.saved import _checksum, note_gate
+from krag_eval.results.saved import note_gate
 
 DAY_1 = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 N = 40
@@ -54,16 +55,9 @@ def save(folder, *results):
     return dated
 
 
-def changed(path, *without, **changes):
-    """Write something else into a saved result, and a checksum that fits."""
-    content = json.loads(path.read_text("utf-8")) | changes
-    content = {name: one for name, one in content.items() if name not in ("checksum", *without)}
-    path.write_text(json.dumps(content | {"checksum": _checksum(content)}), "utf-8")
-
-
 def as_before(path, moment):
     """Make a saved result one of before times were kept, in a file of that time."""
-    changed(path, "made")
+    changed(path, "made", MISSING)
     os.utime(path, (moment.timestamp(), moment.timestamp()))
 
 
@@ -120,7 +114,7 @@ def test_the_clock_can_be_set_for_files_that_are_the_same(tmp_path, monkeypatch)
 def test_a_time_that_is_none_is_damage(folder, made):
     """One without a time zone, too: nobody knows when that was. A history leaves the file out."""
     save(folder, finds(20), finds(30))
-    changed(folder / "2.json", made=made)
+    changed(folder / "2.json", "made", made)
     with pytest.raises(InvalidInput):
         EvaluationResult.from_json(folder / "2.json")
     with pytest.warns(KragEvalWarning, match=r"2\.json"):
