@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from reference import no_advice
 
@@ -20,6 +21,17 @@ def evaluated(
     with no_advice():
         evaluator = OfflineRetrievalEvaluator(actual, predicted, matcher, **options)
         return evaluator.evaluate(k, metrics=metrics)
+
+
+def with_rows(result, **changed) -> EvaluationResult:
+    """Return a result with other tags, or other queries that count."""
+    return replace(result, rows=replace(result.rows, **changed))
+
+
+def write_lines(path, rows):
+    """Write rows as JSON lines, to be evaluated in chunks."""
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    return path
 
 
 def read_back(result, folder, name="result.json", **options):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from reference import no_advice
 from refusals import refused_for
-from results_made import MISSING, changed, read_back
+from results_made import MISSING, changed, read_back, write_lines
 
 from krag_eval import (
     Conventions,
@@ -317,8 +317,7 @@ def test_cutoffs_that_nobody_asked_for_or_within_some_list_are_not_warned_of(k, 
 
 def test_the_shell_says_it_too(tmp_path, capsys):
     """One line on standard error, whether the file is read whole or in chunks."""
-    path = tmp_path / "queries.jsonl"
-    path.write_text(json.dumps({"actual": [TWO], "predicted": [THREE, TWO]}), "utf-8")
+    path = written(tmp_path, [[TWO]], [[THREE, TWO]])
     for chunks in ([], ["--chunk-size", "1"]):
         arguments = ["evaluate", str(path), "-k", "5", "-k", "5w", *chunks]
         assert not main(arguments, standalone_mode=False)
@@ -548,13 +547,9 @@ def test_damaged_lengths_are_found_out(tmp_path, change):
 
 def written(folder, actual=([TWO],) * 40, predicted=MIXED):
     """Write queries to a file, those of :func:`mixed_result` unless given."""
-    path = folder / "queries.jsonl"
-    lines = [
-        json.dumps({"actual": one, "predicted": other})
-        for one, other in zip(actual, predicted, strict=True)
-    ]
-    path.write_text("\n".join(lines), "utf-8")
-    return path
+    pairs = zip(actual, predicted, strict=True)
+    rows = [{"actual": one, "predicted": other} for one, other in pairs]
+    return write_lines(folder / "queries.jsonl", rows)
 
 
 @pytest.mark.parametrize("conventions", ["default", "trec"])

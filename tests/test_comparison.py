@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import no_advice
 from refusals import refused_for
-from results_made import read_back
+from results_made import read_back, with_rows
 from scipy import stats
 from systems import few_queries, only, random_results, result_of
 
@@ -455,8 +455,7 @@ def with_setting(result, **changed):
 
 
 def with_counted(result, counted):
-    rows = dataclasses.replace(result.rows, counted=np.array(counted, np.bool_))
-    return dataclasses.replace(result, rows=rows)
+    return with_rows(result, counted=np.array(counted, np.bool_))
 
 
 def document(text, identity=None, **metadata):

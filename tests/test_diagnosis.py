@@ -6,7 +6,6 @@ those of ``reference_pieces``.
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 import random
@@ -19,7 +18,7 @@ from langchain_core.documents import Document
 from reference import no_advice
 from reference_pieces import Query, Rules, positions_shared, random_case
 from refusals import refused_for
-from results_made import evaluated, read_back
+from results_made import MISSING, changed, evaluated, read_back, write_lines
 
 from krag_eval import (
     AnyOf,
@@ -512,9 +511,7 @@ def run(tmp_path):
         {"question": "Loan?", "actual": [LOAN, NOWHERE], "predicted": [CHUNKS[1], CHUNKS[4]]},
         {"question": "Pets?", "actual": [PETS], "predicted": [CHUNKS[0], PETS]},
     ]
-    path = tmp_path / "run.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    return path
+    return write_lines(tmp_path / "run.jsonl", rows)
 
 
 ASKED = {"index": [*CHUNKS, PETS], "k": 1}
@@ -890,9 +887,8 @@ def test_a_diagnosis_saved_before_results_were_told_apart_is_taken(tmp_path):
     """Its queries and items are compared, as they were then."""
     ours, theirs = systems()
     theirs.diagnose(CHUNKS).to_json(tmp_path / "d.json")
-    content = json.loads((tmp_path / "d.json").read_text("utf-8"))
-    del content["of"], content["looked_up"]
-    (tmp_path / "d.json").write_text(json.dumps(content), "utf-8")
+    for name in ("of", "looked_up"):
+        changed(tmp_path / "d.json", name, MISSING, sealed=False)
     before = Diagnosis.from_json(tmp_path / "d.json")
     assert before.looked_up is None
     assert ours.by("diagnosis", diagnosis=before).rows

@@ -1,7 +1,5 @@
 """Few labels of people beside a judge's many, against ppi-python and by hand; and predictions."""
 
-import dataclasses
-import json
 import math
 import warnings
 
@@ -10,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from refusals import refused_for
-from results_made import evaluated, read_back
+from results_made import evaluated, read_back, with_rows, write_lines
 from scipy import stats
 
 from krag_eval import (
@@ -231,11 +229,10 @@ PLACES = ("human", "judge", "unlabelled")
 
 def streamed(folder, name, truth, lists, k=(1,)):
     """Evaluate a file of such queries, with its rows in another one."""
-    path = folder / f"{name}.jsonl"
-    rows = zip([f"Question {i}?" for i in range(len(truth))], truth, lists, strict=False)
-    lines = [json.dumps(dict(zip(("question", "actual", "predicted"), row, strict=True)))
-             for row in rows]  # fmt: skip
-    path.write_text("\n".join(lines), "utf-8")
+    path = write_lines(folder / f"{name}.jsonl", [
+        {"question": f"Question {i}?", "actual": one, "predicted": documents}
+        for i, (one, documents) in enumerate(zip(truth, lists, strict=False))
+    ])  # fmt: skip
     return evaluate_file(path, k=list(k), per_query=folder / f"{name}.csv")
 
 
@@ -432,34 +429,32 @@ def test_clusters_move_as_wholes():
     assert found.value == pytest.approx(debias(**how).value)
 
 
+def tagged(tags_at):
+    """Return what to estimate from, with the tags of questions at these places of the run."""
+    results = dict(zip(PLACES, run(), strict=False))
+    place = {label: i for i, label in enumerate(results["unlabelled"].labels)}
+    for name, one in results.items():
+        results[name] = with_rows(one, tags=tags_at([place[label] for label in one.labels]))
+    return results
+
+
 @pytest.mark.filterwarnings("ignore:The labelled questions are of")
 def test_clusters_of_one_question_are_none():
     """With a cluster for each question the numbers are those without clusters."""
-    human, judge, everything, _ = run()
-    alone = []
-    for one in (human, judge, everything):
-        rows = dataclasses.replace(one.rows, tags={"own": list(one.labels)})
-        alone.append(dataclasses.replace(one, rows=rows))
-    how = dict(zip(("human", "judge", "unlabelled"), alone, strict=True))
+    how = tagged(lambda places: {"own": places})
     expected = numbers(debias(**how), "ndcg@3")
     assert numbers(debias(**how, clusters="own"), "ndcg@3") == pytest.approx(expected)
 
 
 def test_questions_without_the_tag_are_clusters_of_their_own():
     """As in a comparison: with a warning; and True is another value than 1."""
-    human, judge, everything, _ = run()
-    tagged = {}
-    for name, one in (("human", human), ("judge", judge), ("unlabelled", everything)):
-        place = {label: i for i, label in enumerate(everything.labels)}
-        own = [place[label] for label in one.labels]
-        tags = {
-            "some": [None if i % 3 else i % 2 == 0 or 1 for i in own],
-            "named": [i if i % 3 else f"{i % 2 == 0}" for i in own],
-        }
-        tagged[name] = dataclasses.replace(one, rows=dataclasses.replace(one.rows, tags=tags))
-    expected = numbers(debias(**tagged, clusters="named"), "ndcg@3")
+    how = tagged(lambda places: {
+        "some": [None if i % 3 else i % 2 == 0 or 1 for i in places],
+        "named": [i if i % 3 else f"{i % 2 == 0}" for i in places],
+    })  # fmt: skip
+    expected = numbers(debias(**how, clusters="named"), "ndcg@3")
     with pytest.warns(KragEvalWarning, match="have no 'some'; each is a cluster of its own"):
-        found = debias(**tagged, clusters="some")
+        found = debias(**how, clusters="some")
     assert numbers(found, "ndcg@3") == pytest.approx(expected)
 
 

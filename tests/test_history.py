@@ -15,7 +15,7 @@ import pytest
 from matplotlib.figure import Figure
 from reference import no_advice
 from refusals import refused_for
-from results_made import MISSING, changed
+from results_made import MISSING, changed, write_lines
 from systems import asked, first, result_of
 
 from krag_eval import (
@@ -63,15 +63,13 @@ def as_before(path, moment):
 
 def in_parts(tmp_path, n_found=N, **options):
     """Evaluate a file of questions in parts, the first so many of which find their item."""
-    lines = [
-        json.dumps(
-            {"question": str(i), "actual": ["a"], "predicted": ["a" if i < n_found else "?"]}
-        )
+    rows = [
+        {"question": str(i), "actual": ["a"], "predicted": ["a" if i < n_found else "?"]}
         for i in range(N)
     ]
-    (tmp_path / "run.jsonl").write_text("\n".join(lines), "utf-8")
+    path = write_lines(tmp_path / "run.jsonl", rows)
     with no_advice():
-        return evaluate_file(tmp_path / "run.jsonl", k=(5, 10), chunk_size=10, **options)
+        return evaluate_file(path, k=(5, 10), chunk_size=10, **options)
 
 
 # --- the time of a result ----------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from math import comb
@@ -13,7 +12,7 @@ import pytest
 from langchain_core.documents import Document
 from reference import no_advice
 from refusals import refused_for
-from results_made import read_back
+from results_made import read_back, write_lines
 from scipy import stats
 from systems import result_of
 
@@ -463,8 +462,7 @@ def test_results_of_files_have_the_same_slices(tmp_path, ending):
     if ending == "json":
         kept = read_back(here, tmp_path)
     else:
-        path = tmp_path / "run.jsonl"
-        path.write_text("".join(f"{json.dumps(one)}\n" for one in rows), "utf-8")
+        path = write_lines(tmp_path / "run.jsonl", rows)
         kept = evaluate_file(path, 5, per_query=tmp_path / f"rows.{ending}")
         with pytest.raises(InvalidInput) as refused:
             evaluate_file(path, 5).by("corpus")
