@@ -18,7 +18,6 @@ from systems import result_of
 
 from krag_eval import (
     AnyOf,
-    EvaluationResult,
     KragEvalWarning,
     Metric,
     OfflineRetrievalEvaluator,
@@ -26,7 +25,6 @@ from krag_eval import (
     evaluate_file,
 )
 from krag_eval.errors import InvalidInput
-from krag_eval.results.rows import NoRows
 from krag_eval.statistics.intervals import difference_of_shares, wilson
 from krag_eval.statistics.slices import sliced_comparison
 
@@ -447,7 +445,7 @@ def test_what_a_built_in_tag_needs(tmp_path):
 
 @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
 def test_results_of_files_have_the_same_slices(tmp_path, ending):
-    """Saved, or streamed where rows were kept; where none were, it says so."""
+    """Saved, or streamed where rows were kept; sums alone are refused, and it says why."""
     rows = [
         {"question": f"q {i}?", "actual": ["a"], "predicted": ["a" if i % 3 else "x"],
          "corpus": "wiki" if i % 2 else "chat"}
@@ -469,18 +467,6 @@ def test_results_of_files_have_the_same_slices(tmp_path, ending):
         assert "per_query" in str(refused.value.fix)
     for tag in ("corpus", "items", "language"):
         pd.testing.assert_frame_equal(kept.by(tag, **FEW).table, here.by(tag, **FEW).table)
-
-
-def test_sums_alone_are_refused():
-    """They hold no rows to divide."""
-    result = found({"wiki": (20, 10)})
-    bare = EvaluationResult(
-        settings=result.settings, rows=NoRows(result.k, 20), keys=result.keys,
-        averaging_method=result.averaging_method, conventions=result.conventions,
-        totals=result.summary,
-    )  # fmt: skip
-    with pytest.raises(InvalidInput):
-        bare.by("corpus")
 
 
 def test_an_unknown_tag_is_told_those_there_are():
