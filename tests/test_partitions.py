@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import no_advice
+from results_made import MISSING, changed, read_back
 
 from krag_eval import (
     AnyOf,
@@ -25,7 +26,6 @@ from krag_eval import (
 )
 from krag_eval.errors import InvalidInput
 from krag_eval.evaluator import Partial, PartitionPlan
-from krag_eval.results.saved import _checksum
 
 WORDS = st.sampled_from(["red", "blue", "red blue", "blue green red", "green", ""])
 GRADED = st.builds(lambda t, g: Document(t, metadata={"grade": g}), st.just("red"), st.just(2))
@@ -282,8 +282,7 @@ def test_what_needs_evidence_is_refused_with_the_remedy():
 def test_it_can_be_saved(tmp_path):
     """The sums read back exactly; texts there are none."""
     result = merged()
-    result.to_json(tmp_path / "result.json")
-    read = EvaluationResult.from_json(tmp_path / "result.json")
+    read = read_back(result, tmp_path)
     assert read.summary == result.summary
     assert read.to_dict() == result.to_dict()
     with pytest.raises(ValueError, match="no per-query rows"):
@@ -293,22 +292,20 @@ def test_it_can_be_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "change",
     [
-        lambda content: content["summary"].update(queries=5),
-        lambda content: content["summary"]["keys"].update(extra="more"),
-        lambda content: content["summary"]["at"].pop("1"),
-        lambda content: content.update(rows=5),
-        lambda content: content["summary"]["at"]["1"]["sums"].update(ndcg=["1/3", 2]),
+        ("summary", "queries", 5),
+        ("summary", "keys", "extra", "more"),
+        ("summary", "at", "1", MISSING),
+        ("rows", 5),
+        ("summary", "at", "1", "sums", "ndcg", ["1/3", 2]),
     ],
+    ids=str,
 )
-def test_a_saved_summary_that_was_changed_is_refused(tmp_path, spoil):
+def test_a_saved_summary_that_was_changed_is_refused(tmp_path, change):
     """Also by somebody who knows how to work out the checksum."""
     path = tmp_path / "result.json"
     merged().to_json(path)
-    content = json.loads(path.read_text("utf-8"))
-    spoil(content)
-    del content["checksum"]
-    path.write_text(json.dumps({**content, "checksum": _checksum(content)}), "utf-8")
+    changed(path, *change)
     with pytest.raises(ValueError, match="damaged"):
         EvaluationResult.from_json(path)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from matplotlib import pyplot
+from results_made import read_back
 
 from krag_eval import EvaluationResult, Metric, OfflineRetrievalEvaluator, compare, evaluate_file
 from krag_eval.cli import main
@@ -160,8 +161,7 @@ def test_row_files_hold_every_metric(result, ending, tmp_path):
     assert list(streamed.rows.digests) == list(result.rows.digests)
     for name in result.keys:
         assert np.array_equal(streamed.tables[4][name], result.tables[4][name], equal_nan=True)
-    streamed.to_json(tmp_path / "result.json")
-    read = EvaluationResult.from_json(tmp_path / "result.json")
+    read = read_back(streamed, tmp_path)
     assert read.definitions == result.definitions
     assert read.tables[2].keys() == streamed.tables[2].keys()
 
@@ -266,8 +266,7 @@ def test_micro_averages_of_ones_own(tmp_path):
     averages = result.averages(4)
     assert averages["micro_density"] == averages["micro_precision"]
     assert metric_name("micro_density", "en", result) == "Micro density"
-    result.to_json(tmp_path / "result.json")
-    assert EvaluationResult.from_json(tmp_path / "result.json").averages(4) == averages
+    assert read_back(result, tmp_path).averages(4) == averages
 
 
 def test_no_average_has_two_metrics():

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from golden import explanations, inputs, pages, plots, refused, shell_cases, wrong_calls
+from golden import explanations, inputs, pages, plots, refused, shell_cases
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "ko")
@@ -121,22 +121,16 @@ def of_refusals(language: str = "en") -> dict[str, str]:
     with settled(language) as folder:
         found = {}
         for case in shell_cases.refused():
-            ran = _ran(case, folder)
-            ran = ran.replace("krag-eval", "")
-            places = re.findall(
-                r"(?<!\S)--?[a-z][a-z-]*|[\w./]+\.(?:jsonl|json|csv|toml)(?:, line \d+)?", ran
-            )
-            blamed = " ".join(dict.fromkeys(places[:3]))
+            ran = _ran(case, folder).replace("krag-eval", "")
+            blamed = " ".join(dict.fromkeys(_PLACE.findall(ran)[:3]))
             found[" ".join(case)] = f"{ran.splitlines()[0]}; {blamed}"
-        calls = wrong_calls.CALLS.items()
-        return found | {f"Python: {name}": wrong_calls.told(call) for name, call in calls}
+        return found
 
 
 def of_wrong_calls(room: str) -> dict[str, str]:
     """Make the wrong calls of a room: the error, the argument, the query and the place blamed."""
     with settled("en"):
-        calls = refused.calls(room).items()
-        return {name: wrong_calls.told(call, with_place=True) for name, call in calls}
+        return {name: refused.told(call) for name, call in refused.calls(room).items()}
 
 
 #: How a result shows itself, in the order in which a file lists it.

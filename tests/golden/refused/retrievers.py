@@ -131,6 +131,7 @@ CALLS: dict[str, Callable[[], Any]] = {
         {"checkpoint_key": "May"},
         {"retriever": None},
         {"retriever": {"bm25": None}},
+        {"retriever": "bm25"},
         {"retriever": Splitter},
         {"dataset": [*ROWS, {"question": "q", "actual": []}]},
         {"dataset": None},
