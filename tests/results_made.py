@@ -1,10 +1,19 @@
 """Results made in a line, as evaluated or as they come out of a file."""
 
-from __future__ import annotations
+from typing import Any
 
 from reference import no_advice
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
+
+# Sample S, worked by hand in docs/metrics.md.
+ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
+PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
+
+
+def sample_s(*args, **options) -> OfflineRetrievalEvaluator:
+    """Return an evaluator of sample S."""
+    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, *args, **options)
 
 
 def evaluated(
@@ -17,7 +26,7 @@ def evaluated(
         return evaluator.evaluate(k, metrics=metrics)
 
 
-def read_back(result, folder, name="result.json", **options) -> EvaluationResult:
-    """Save a result and read it again."""
+def read_back(result, folder, name="result.json", **options) -> Any:
+    """Save a result of any kind and read it again."""
     result.to_json(folder / name, **options)
-    return EvaluationResult.from_json(folder / name)
+    return type(result).from_json(folder / name)

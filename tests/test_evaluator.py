@@ -1,7 +1,5 @@
 """The evaluator: options, cutoffs, metrics, and matching only once."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
@@ -14,6 +12,7 @@ import reference
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import SIMILARITIES, Item, Query, TableMatcher, no_advice
+from results_made import sample_s
 
 from krag_eval import (
     METRICS,
@@ -27,9 +26,6 @@ from krag_eval import (
 from krag_eval._options import PLAN_OPTIONS
 from krag_eval.scoring.cutoffs import check_cutoffs, parse_metric, spelled, unspelled
 
-ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
-PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
-
 AVERAGED = {
     "hit_rate": ["hit_rate"], "precision": ["micro_precision", "macro_precision"],
     "recall": ["micro_recall", "macro_recall"], "f1_score": ["micro_f1", "macro_f1"],
@@ -37,11 +33,6 @@ AVERAGED = {
 }  # fmt: skip
 KEYS = {f"calculate_{name}": keys for name, keys in AVERAGED.items()}
 every_calculation = pytest.mark.parametrize("calculation", KEYS)
-
-
-def sample_s(*args, **options):
-    """Return an evaluator of sample S."""
-    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, *args, **options)
 
 
 class CountingTable(TableMatcher):

@@ -3,12 +3,11 @@
 What krag does was measured with krag 0.0.32 (and 0.0.31 where they differ), Python 3.11.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from typing import Any
 
 import pytest
+from results_made import ACTUAL, PREDICTED
 
 from krag_eval import Conventions, KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval.compat.evaluators import (
@@ -20,9 +19,6 @@ from krag_eval.compat.evaluators import (
     TokenizerType,
 )
 from krag_eval.errors import Refusal
-
-_ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
-_PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
 
 
 def _rouge(actual: Any, predicted: Any, **options: Any) -> RougeOfflineRetrievalEvaluators:
@@ -49,9 +45,9 @@ _TEXT, _EITHER = OfflineRetrievalEvaluators, (OfflineRetrievalEvaluators, _rouge
         *((build, [[], ["a"]], [["b"], ["a"]], {},
            {"hit_rate": 0.5, "ndcg": 0.5, "macro_recall": 0.5}) for build in _EITHER),
         # The string "micro" means micro. krag: recall, precision and F1 are all {}.
-        (_TEXT, _ACTUAL, _PREDICTED, {"averaging_method": "micro"}, {"micro_recall": 0.8}),
+        (_TEXT, ACTUAL, PREDICTED, {"averaging_method": "micro"}, {"micro_recall": 0.8}),
         # The string "all" means all. In krag any string means PARTIAL: hit rate 1.0.
-        (_TEXT, _ACTUAL, _PREDICTED, {"matching_criteria": "all"}, {"hit_rate": 0.5}),
+        (_TEXT, ACTUAL, PREDICTED, {"matching_criteria": "all"}, {"hit_rate": 0.5}),
         # An empty text matches nothing. krag: 1.0 in every metric, and ROUGE gives "" and "" 1.0.
         *((build, [["", "a"]], [["", "a"]], {}, {"micro_recall": 0.5, "macro_recall": 0.5})
           for build in _EITHER),
@@ -102,7 +98,7 @@ def test_the_native_evaluator_refuses_missing_ground_truth() -> None:
 
 def test_the_string_kiwi_means_kiwi() -> None:
     """In krag anything but a member splits at white space: nDCG 0.8155 here."""
-    evaluator = RougeOfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, tokenizer="kiwi")
+    evaluator = RougeOfflineRetrievalEvaluators(ACTUAL, PREDICTED, tokenizer="kiwi")
     assert evaluator.tokenizer.type is TokenizerType.KIWI
     assert evaluator.calculate_ndcg(k=10)["ndcg"] == pytest.approx(0.926386029921535)
 
@@ -111,15 +107,15 @@ def test_the_text_evaluator_names_the_one_by_rouge() -> None:
     """In krag it compares by substring and does not say so."""
     for method, is_rouge in (("rouge1", True), ("rouge9", False)):
         with pytest.raises(Refusal) as info:
-            OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, match_method=method)
+            OfflineRetrievalEvaluators(ACTUAL, PREDICTED, match_method=method)
         assert ("RougeOfflineRetrievalEvaluators" in str(info.value.fix)) == is_rouge
 
 
 def test_the_rouge_evaluator_compares_text_if_asked() -> None:
     """krag: six metrics by substring, then nDCG raises ValueError: Invalid rouge type: text."""
-    evaluator = _rouge(_ACTUAL, _PREDICTED, match_method="text")
+    evaluator = _rouge(ACTUAL, PREDICTED, match_method="text")
     assert evaluator.evaluate(10).averages() == (
-        OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).evaluate(10).averages()
+        OfflineRetrievalEvaluators(ACTUAL, PREDICTED).evaluate(10).averages()
     )
     assert evaluator.calculate_ndcg(k=10) == {"ndcg": 0.8154648767857288}
 
@@ -130,7 +126,7 @@ def test_settings_that_cannot_change_refuse_to() -> None:
     with pytest.raises(AttributeError, match="threshold"):
         evaluator.threshold = 0.1  # type: ignore[misc]
     with pytest.raises(AttributeError, match="predicted_docs"):
-        evaluator.predicted_docs = _PREDICTED  # type: ignore[misc]
+        evaluator.predicted_docs = PREDICTED  # type: ignore[misc]
     with pytest.warns(KragEvalWarning, match="highest similarity is 0.5"):
         assert evaluator.calculate_recall(k=1)["macro_recall"] == 0.0
     assert evaluator.evaluator.with_threshold(0.1).calculate_recall(k=1)["macro_recall"] == 1.0
@@ -138,8 +134,8 @@ def test_settings_that_cannot_change_refuse_to() -> None:
 
 def test_text_match_takes_several_texts() -> None:
     """krag: TypeError: unhashable type: 'list'."""
-    assert OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).text_match("a", ["b", "a cat"])
-    assert not OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).text_match("a", [])
+    assert OfflineRetrievalEvaluators(ACTUAL, PREDICTED).text_match("a", ["b", "a cat"])
+    assert not OfflineRetrievalEvaluators(ACTUAL, PREDICTED).text_match("a", [])
 
 
 def test_the_ndcg_by_embedding_stays_in_0_to_1() -> None:
@@ -207,7 +203,7 @@ def test_ideal_lists_hold_what_was_retrieved() -> None:
 
 def test_choices_may_be_assigned_as_in_krag() -> None:
     """Averages and the hit criterion are read anew at every question."""
-    evaluator = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED)
+    evaluator = OfflineRetrievalEvaluators(ACTUAL, PREDICTED)
     evaluator.averaging_method = AveragingMethod.MACRO
     evaluator.matching_criteria = MatchingCriteria.PARTIAL
     assert evaluator.calculate_recall(k=10) == {"macro_recall": 0.75}

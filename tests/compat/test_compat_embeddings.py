@@ -1,7 +1,5 @@
 """krag's embedding models: by name, loaded when asked for, or any LangChain Embeddings."""
 
-from __future__ import annotations
-
 import re
 import sys
 from types import ModuleType

@@ -9,8 +9,6 @@ similarity threshold; then each ``calculate_*(k)``. "hit_partial" is the hit rat
 below.
 """
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from string import ascii_lowercase

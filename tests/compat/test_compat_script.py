@@ -1,7 +1,5 @@
 """A script written for krag runs when only its imports change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

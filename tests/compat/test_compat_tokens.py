@@ -1,7 +1,5 @@
 """krag's tokens: lower-cased words with everything kept, by white space, Kiwi or NLTK."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Explanations to write down: what became of each document and each item, in lines of text."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -22,8 +20,7 @@ def explained(
     if table is not None:
         options["matcher"] = TableMatcher(table)
     how = {name: options.pop(name) for name in ("full", "metadata") if name in options}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # little is found
+    with warnings.catch_warnings(action="ignore"):  # little is found
         result = OfflineRetrievalEvaluator(actual, predicted, **options).evaluate(k)
     return result.explain(position=position, **how)
 

@@ -4,8 +4,6 @@
 change of one of them belongs into a commit of its own that says why. ``test_golden.py`` compares.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math
@@ -123,10 +121,7 @@ def of_refusals(language: str = "en") -> dict[str, str]:
         for case in shell_cases.refused():
             ran = _ran(case, folder)
             ran = ran.replace("krag-eval", "")
-            places = re.findall(
-                r"(?<!\S)--?[a-z][a-z-]*|[\w./]+\.(?:jsonl|json|csv|toml)(?:, line \d+)?", ran
-            )
-            blamed = " ".join(dict.fromkeys(places[:3]))
+            blamed = " ".join(dict.fromkeys(_PLACE.findall(ran)[:3]))
             found[" ".join(case)] = f"{ran.splitlines()[0]}; {blamed}"
         calls = wrong_calls.CALLS.items()
         return found | {f"Python: {name}": wrong_calls.told(call) for name, call in calls}
@@ -160,8 +155,7 @@ def of_types(language: str) -> dict[str, str]:
     with settled(language):
         found = {}
         for name, make in inputs.RESULTS.items():
-            with warnings.catch_warnings(record=True) as warned:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as warned:
                 made = make()
                 shown = {form: _shown(made, form) for form in FORMS if hasattr(made, form)}
             found |= {f"{name}.{form}": normal(text) for form, text in shown.items()}
@@ -193,8 +187,7 @@ def _shown(made: Any, form: str) -> str:
 def of_numbers() -> dict[str, str]:
     """Compute every metric for every matcher, convention and cutoff."""
     found = {}
-    with settled("en"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with settled("en"), warnings.catch_warnings(action="ignore"):
         for name, values in inputs.numbers():
             found[name] = "\n".join(
                 f"{key} {'nan' if math.isnan(value) else f'{value:.12g}'}"

@@ -1,7 +1,5 @@
 """Wrong calls from Python: what each raises, and which argument it blames."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable
@@ -116,8 +114,7 @@ CALLS: dict[str, Callable[[], Any]] = {
 
 def told(make: Callable[[], Any], with_place: bool = False) -> str:
     """Return the type of the error and the argument that it blames, or what came instead."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             made = make()
         except Exception as error:

@@ -5,8 +5,6 @@ the files of :mod:`golden.inputs`; ``python -m golden.recorder write refused/ROO
 the type of each error, and the argument, query, file and line that it blames.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Matchers and tokenizers made or asked wrongly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
