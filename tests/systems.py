@@ -1,7 +1,5 @@
 """Makers of results to compare, from the ranks at which each query finds its items."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

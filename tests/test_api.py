@@ -4,8 +4,6 @@ After a change that is meant, run ``python tests/test_api.py --update`` and read
 what was added belongs into the changelog, what is gone or asks for more breaks somebody's code.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import enum

@@ -1,7 +1,5 @@
 """From values per query to averages: exact sums, micro and macro."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Choosing a threshold from labelled pairs."""
 
-from __future__ import annotations
-
 import matplotlib
 import numpy as np
 import pandas as pd

@@ -4,19 +4,18 @@ The clustered standard error is that of inspect_ai (``stderr(cluster=…)``), af
 arXiv 2411.00640, equation 4, with the factor C / (C - 1).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
 
 import numpy as np
 import pytest
+from refusals import blamed
+from results_made import read_back
 from scipy import stats
 from systems import few_clusters, few_queries, only, result_of
 
-from krag_eval import EvaluationResult, KragEvalWarning, compare
-from krag_eval.errors import InvalidInput
+from krag_eval import KragEvalWarning, compare
 from krag_eval.statistics.intervals import Clusters, Spread
 
 FEW = {"n_resamples": 100}
@@ -318,9 +317,8 @@ def test_results_that_no_tag_divides_alike_are_refused(results):
     if old is new:
         calls.append(lambda: old.confidence_intervals(clusters="source"))
     for call in calls:
-        with pytest.raises(InvalidInput) as refused:
+        with blamed("clusters"):
             call()
-        assert refused.value.argument == "clusters"
 
 
 def test_one_result_may_have_the_tag():
@@ -448,7 +446,6 @@ def test_saved_results_are_clustered_alike(tmp_path):
     drawn = sampled(2, 25)
     read = []
     for name, result in both(drawn).items():
-        result.to_json(tmp_path / name)
-        read.append(EvaluationResult.from_json(tmp_path / name))
+        read.append(read_back(result, tmp_path, name))
     found = only(compare(dict(zip("ab", read, strict=True)), "recall@5", **BY_SOURCE))
     assert found == by_source(drawn)

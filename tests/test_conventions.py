@@ -1,7 +1,5 @@
 """The disputed points: what each field changes, what it leaves alone, and how it is spelled."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

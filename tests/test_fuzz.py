@@ -1,7 +1,5 @@
 """A short run of the fuzz targets: any input is accepted, or refused with one of our errors."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """The simulation behind the table on the page of histories says what the real gate says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 

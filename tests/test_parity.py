@@ -4,8 +4,6 @@ Where conventions coincide the numbers are the same; where trec_eval has its own
 ``trec``. trec_eval ranks by score, so scores here fall strictly with the rank.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """One presentation: whatever is shown has every form, in every language, from one page."""
 
-from __future__ import annotations
-
 import gettext
 import io
 from collections.abc import Iterator

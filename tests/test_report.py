@@ -3,8 +3,6 @@
 What the pages say, of results, comparisons and sweeps, is held by ``golden/pages.en.txt``.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -3,8 +3,6 @@
 What it says of each is held by ``golden/pages.en.txt``.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import replace

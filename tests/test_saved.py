@@ -1,7 +1,5 @@
 """Saved results: everything reads back, texts only if they were saved."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

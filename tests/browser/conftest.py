@@ -1,7 +1,5 @@
 """A real browser: Debian's Chromium, steered by the driver beside it. Nothing is downloaded."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 What must be shown is computed here, from the texts and from the tables of the result.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import warnings
@@ -25,8 +23,7 @@ N_LARGE, DEPTH, WORDS = 2_000, 10, 200
 
 
 def evaluated(actual: Any, predicted: Any, k: Any = (1, 3), **options: Any) -> EvaluationResult:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return OfflineRetrievalEvaluator(actual, predicted, **options).evaluate(list(k))
 
 

@@ -1,7 +1,5 @@
 """Rows as clusters hold them, and the result of a local run over them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any

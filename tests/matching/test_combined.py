@@ -1,7 +1,5 @@
 """a & b and a | b: the parts' decisions, joined for the same pair and the same alternative."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Coverage: the exact share of the ground truth that lies in long enough shared runs."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 from itertools import pairwise

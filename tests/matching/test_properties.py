@@ -3,8 +3,6 @@
 The matchers come from the table of names, so that new ones are tested automatically.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

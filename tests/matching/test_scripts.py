@@ -1,7 +1,5 @@
 """Coverage by words or by letters, as the script of each query's ground truth asks for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matched import matches_of, per_query, rows_of

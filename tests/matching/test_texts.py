@@ -1,7 +1,5 @@
 """What every matcher of texts does with blank texts, spellings, alternatives and copies."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

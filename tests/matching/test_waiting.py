@@ -35,8 +35,7 @@ def comparison(per_pair):
 def announced(actual, predicted, per_pair, max_cells=10**13):
     """Return what is said of these texts."""
     units = Units.of_texts(QuerySet.from_lists(actual, predicted))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         check_waits(units, np.array([*map(len, units.values)]), comparison(per_pair), max_cells)
     return [str(warning.message) for warning in caught]
 
@@ -131,8 +130,7 @@ def test_two_texts_of_ten_megabytes_are_refused_as_it_comes():
     """By edit distance, which would take an hour and more: 1e14 cells."""
     with pytest.raises(ValueError, match="10,000,000 and 10,000,000 characters"):
         FuzzyMatcher().announce(Units.of_pair(["a" * 10**7, "b" * 10**7]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         FuzzyMatcher().announce(Units.of_pair(["a" * 2_000_000, "b" * 2_000_000]))
 
 

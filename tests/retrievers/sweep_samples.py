@@ -1,7 +1,5 @@
 """What is swept in the tests: forty rules, two splitters, and retrievers that count questions."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

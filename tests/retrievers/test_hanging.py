@@ -1,7 +1,5 @@
 """Retrievers and agents that never return: time limits, lost threads, and Ctrl-C."""
 
-from __future__ import annotations
-
 import _thread
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """Tags of files of any size: columns of the rows, of the same names in every part."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path
@@ -46,8 +44,7 @@ def evaluated(tmp_path: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def _no_warning() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", KragEvalWarning)
+    with warnings.catch_warnings(action="error", category=KragEvalWarning):
         yield
 
 
