@@ -5,8 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from krag_eval import JudgeMatcher, Matcher
-from krag_eval.calibration import agreement, calibrate
+from krag_eval import JudgeMatcher, Matcher, agreement, calibrate
 
 matplotlib.use("Agg")
 

@@ -12,10 +12,9 @@ import fuzz_targets
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from krag_eval import Conventions, EvaluationResult
+from krag_eval import METRICS, Conventions, EvaluationResult
 from krag_eval.cli import main
 from krag_eval.results.saved import _checksum
-from krag_eval.scoring.metrics import METRICS
 
 bounded = settings(
     max_examples=int(os.environ.get("KRAG_EVAL_FUZZ_EXAMPLES", "120")),

@@ -10,8 +10,7 @@ import pytest
 import pytrec_eval
 from reference import Item, Query, relevance_of
 
-from krag_eval import Conventions, OfflineRetrievalEvaluator
-from krag_eval.scoring.metrics import METRICS
+from krag_eval import METRICS, Conventions, OfflineRetrievalEvaluator
 
 CUTOFFS = (1, 2, 3, 5, 10, 20)
 MEASURES = {

@@ -6,8 +6,7 @@ import pytest
 from reference import Item, Query, relevance_of
 from results_made import sample_s
 
-from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
-from krag_eval.scoring.metrics import METRICS
+from krag_eval import METRICS, AnyOf, Conventions, OfflineRetrievalEvaluator
 
 # The discount at ranks 2, 3, 4 and 5; at rank 1 it is 1.
 AT_2, AT_3, AT_4, AT_5 = (1 / math.log2(rank + 1) for rank in (2, 3, 4, 5))

@@ -16,10 +16,9 @@ from string import ascii_lowercase
 import pytest
 from krag_inputs import random_lists
 
-from krag_eval import Conventions
+from krag_eval import Conventions, MatchingCriteria
 from krag_eval.compat.evaluators import (
     EmbeddingRougeOfflineRetrievalEvaluators,
-    MatchingCriteria,
     OfflineRetrievalEvaluators,
     RougeOfflineRetrievalEvaluators,
     TokenizerType,

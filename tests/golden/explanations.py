@@ -6,8 +6,7 @@ from typing import Any
 
 from reference import TableMatcher
 
-from krag_eval import AnyOf, OfflineRetrievalEvaluator
-from krag_eval.results.explanation import Explanation
+from krag_eval import AnyOf, Explanation, OfflineRetrievalEvaluator
 
 _LONG = " ".join(f"word{i}" for i in range(60))
 _MATTERS = {("a", "p"): 1.0, ("b", "q"): 0.25, ("a", "late"): 1.0}

@@ -25,15 +25,11 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 from processes import printed
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
+from krag_eval import CoverageMatcher, EmbeddingMatcher, History, Matcher, OfflineRetrievalEvaluator
 from krag_eval.errors import InvalidInput, KragEvalWarning
-from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.matching.base import Matcher
-from krag_eval.matching.coverage import CoverageMatcher
-from krag_eval.matching.embedding import EmbeddingMatcher
 from krag_eval.matching.identity import digest_of, function_name, mark_of, same
 from krag_eval.matching.judge import JudgeMatcher
 from krag_eval.matching.rouge import RougeMatcher
-from krag_eval.results.history import History
 from krag_eval.scoring.metrics import Metric
 from krag_eval.statistics.comparison import compare
 

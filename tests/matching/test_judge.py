@@ -25,12 +25,8 @@ from langchain_core.runnables import RunnableLambda
 from matched import found
 from refusals import blamed
 
-from krag_eval.datasets.loading import load_dataset
-from krag_eval.documents import AnyOf
+from krag_eval import AnyOf, JudgeMatcher, Matcher, OfflineRetrievalEvaluator, load_dataset
 from krag_eval.errors import InvalidInput, KragEvalWarning
-from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.matching.base import Matcher
-from krag_eval.matching.judge import JudgeMatcher
 from krag_eval.retrievers.evaluating import evaluate_retriever
 from krag_eval.streaming.files import evaluate_file
 

@@ -17,13 +17,10 @@ import pytest
 from langchain_core.documents import Document
 from matched import found
 
+from krag_eval import CoverageMatcher, EmbeddingMatcher, Matcher, OfflineRetrievalEvaluator
 from krag_eval._language import LANGUAGES, SPOKEN, language_of
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, warn
-from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.matching.base import Matcher
-from krag_eval.matching.coverage import CoverageMatcher
-from krag_eval.matching.embedding import EmbeddingMatcher
 from krag_eval.matching.exact import ContainsMatcher
 from krag_eval.matching.fuzzy import FuzzyMatcher
 from krag_eval.matching.numbering import numbered

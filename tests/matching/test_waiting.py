@@ -10,15 +10,12 @@ import warnings
 import numpy as np
 import pytest
 
+from krag_eval import FuzzyMatcher, OfflineRetrievalEvaluator, RougeMatcher, evaluate_file
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.errors import Advice, KragEvalWarning
-from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching import rouge, waiting
-from krag_eval.matching.fuzzy import FuzzyMatcher
 from krag_eval.matching.joins import Units
-from krag_eval.matching.rouge import RougeMatcher
 from krag_eval.matching.waiting import Comparison, check_waits, in_blocks
-from krag_eval.streaming.files import evaluate_file
 
 
 def comparison(per_pair):
