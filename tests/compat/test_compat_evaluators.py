@@ -1,7 +1,6 @@
 """What krag's evaluators offer beyond the seven numbers."""
 
 import inspect
-from typing import Any
 
 import pytest
 from results_made import ACTUAL, PREDICTED
@@ -29,7 +28,7 @@ _COMMON = {"averaging_method": _BOTH, "matching_criteria": _ALL}
           "embedding_type": "huggingface", "embedding_config": None, "tokenizer": _KIWI}),
     ],
 )  # fmt: skip
-def test_parameters_and_defaults_are_krags(build: Any, defaults: dict[str, Any]) -> None:
+def test_parameters_and_defaults_are_krags(build, defaults):
     """In krag's order, as read from krag 0.0.32; anything of ours can only be named."""
     parameters = list(inspect.signature(build).parameters.values())
     assert [parameter.name for parameter in parameters[:2]] == ["actual_docs", "predicted_docs"]
@@ -45,14 +44,14 @@ def test_parameters_and_defaults_are_krags(build: Any, defaults: dict[str, Any])
         (AveragingMethod.BOTH, {"micro_recall", "macro_recall"}),
     ],
 )
-def test_the_averaging_method_selects_keys(method: Any, keys: set[str]) -> None:
+def test_the_averaging_method_selects_keys(method, keys):
     """As in krag since 0.0.29."""
     evaluator = OfflineRetrievalEvaluators(ACTUAL, PREDICTED, averaging_method=method)
     assert evaluator.calculate_recall(k=10).keys() == keys
     assert evaluator.calculate_ndcg(k=10).keys() == {"ndcg"}
 
 
-def test_what_was_given_can_be_read() -> None:
+def test_what_was_given_can_be_read():
     """By the names krag has for it."""
     evaluator = RougeOfflineRetrievalEvaluators(
         ACTUAL, PREDICTED, "rougeL", threshold=0.8, tokenizer="whitespace"
@@ -64,7 +63,7 @@ def test_what_was_given_can_be_read() -> None:
     assert evaluator.matching_criteria is MatchingCriteria.ALL
 
 
-def test_text_match_uses_the_threshold() -> None:
+def test_text_match_uses_the_threshold():
     """Three of four words in common are ROUGE-1 0.75."""
     evaluator = RougeOfflineRetrievalEvaluators(
         ACTUAL, PREDICTED, threshold=0.75, tokenizer="whitespace"
@@ -76,18 +75,18 @@ def test_text_match_uses_the_threshold() -> None:
 class _BySource(OfflineRetrievalEvaluators):
     """Compares what stands before the colon, as a krag user's subclass might."""
 
-    def text_match(self, actual_text: str, predicted_text: Any) -> bool:
+    def text_match(self, actual_text, predicted_text):
         return actual_text.split(":")[0] == predicted_text.split(":")[0]
 
 
 class _Lenient(RougeOfflineRetrievalEvaluators):
     """Falls back on what it inherits."""
 
-    def text_match(self, actual_text: str, predicted_text: Any) -> bool:
+    def text_match(self, actual_text, predicted_text):
         return super().text_match(actual_text.lower(), predicted_text) or predicted_text == "?"
 
 
-def test_a_subclass_decides_by_its_own_text_match() -> None:
+def test_a_subclass_decides_by_its_own_text_match():
     """In krag that is how to compare in another way."""
     evaluator = _BySource([["guide: a", "faq: b"]], [["faq: c", "terms: d"]])
     assert evaluator.calculate_recall(k=10)["macro_recall"] == 0.5
@@ -97,7 +96,7 @@ def test_a_subclass_decides_by_its_own_text_match() -> None:
     assert lenient.calculate_hit_rate(k=1) == {"hit_rate": 1.0}
 
 
-def test_all_metrics_as_text() -> None:
+def test_all_metrics_as_text():
     """The lines of krag, with None where there is no cutoff.
 
     nDCG is (1 + 1/log2(3)) / 2: the first query is perfect, the second has its one hit at rank 2.
@@ -114,7 +113,7 @@ def test_all_metrics_as_text() -> None:
     ]
 
 
-def test_results_say_how_their_ndcg_came_about() -> None:
+def test_results_say_how_their_ndcg_came_about():
     """The nDCG of ROUGE has conventions of its own, and is the one that is drawn."""
     evaluator = RougeOfflineRetrievalEvaluators(ACTUAL, PREDICTED, threshold=0.8)
     result = evaluator.evaluate(10)
@@ -125,7 +124,7 @@ def test_results_say_how_their_ndcg_came_about() -> None:
     assert plain.signature.endswith("ndcg=ideal=retrieved")
 
 
-def test_the_evaluator_behind_goes_on_where_krag_ends() -> None:
+def test_the_evaluator_behind_goes_on_where_krag_ends():
     """Same matches, other conventions."""
     evaluator = OfflineRetrievalEvaluators(ACTUAL, PREDICTED).evaluator
     assert evaluator.conventions == Conventions.krag()
@@ -133,7 +132,7 @@ def test_the_evaluator_behind_goes_on_where_krag_ends() -> None:
     assert default.calculate_ndcg(k=10)["ndcg"] == pytest.approx(0.6934264036172708)
 
 
-def test_numbers_are_settled_once(recwarn: pytest.WarningsRecorder) -> None:
+def test_numbers_are_settled_once(recwarn):
     """A warning comes once, whatever is asked first and how often."""
     evaluator = RougeOfflineRetrievalEvaluators([["a", "a"]], [["a"]], tokenizer="whitespace")
     with pytest.warns(KragEvalWarning, match="repeat") as warned:
@@ -142,7 +141,7 @@ def test_numbers_are_settled_once(recwarn: pytest.WarningsRecorder) -> None:
     assert len(warned) == 1
 
 
-def test_results_are_shown(shown: list[Any]) -> None:
+def test_results_are_shown(shown):
     """One figure, with a row for each of krag's seven metrics; nothing is returned."""
     evaluator = RougeOfflineRetrievalEvaluators(ACTUAL, PREDICTED, threshold=0.8)
     assert evaluator.visualize_results(k=10) is None
