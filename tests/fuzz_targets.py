@@ -167,8 +167,7 @@ def files_in(folder):
 
 def small_result():
     """Return a result with grades of its own, alternatives left out, and a query that fails."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)
+    with warnings.catch_warnings(action="ignore", category=KragEvalWarning):
         return OfflineRetrievalEvaluator(
             [["the cat sat", "on a mat"], ["dogs bark"], []],
             [["the cat sat down", "x"], ["birds"], ["a mat"]],

@@ -1,21 +1,26 @@
 """Results made in a line, as evaluated or as they come out of a file, which may be changed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
 from reference import no_advice
 
-from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
+from krag_eval import OfflineRetrievalEvaluator
 from krag_eval.results.saved import _checksum
 
 MISSING = ...
 
+# Sample S, worked by hand in docs/metrics.md.
+ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
+PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
 
-def evaluated(
-    actual, predicted, matcher="text", k=(1, 2, 5), metrics=None, **options
-) -> EvaluationResult:
+
+def sample_s(*args, **options):
+    """Return an evaluator of sample S."""
+    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, *args, **options)
+
+
+def evaluated(actual, predicted, matcher="text", k=(1, 2, 5), metrics=None, **options):
     """Return the result of such lists, without advice on them."""
     k = list(k) if isinstance(k, tuple) else k
     with no_advice():
@@ -23,7 +28,7 @@ def evaluated(
         return evaluator.evaluate(k, metrics=metrics)
 
 
-def with_rows(result, **changed) -> EvaluationResult:
+def with_rows(result, **changed):
     """Return a result with other tags, or other queries that count."""
     return replace(result, rows=replace(result.rows, **changed))
 
@@ -40,7 +45,7 @@ def read_back(result, folder, name="result.json", **options):
     return type(result).from_json(folder / name)
 
 
-def changed(path, *steps_and_value, sealed=True) -> None:
+def changed(path, *steps_and_value, sealed=True):
     """Set one place of a saved result to another value, or remove it.
 
     If it is sealed anew, its checksum fits.

@@ -1,7 +1,5 @@
 """Aspects of a question: how many of them came back, and how soon each new one did."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

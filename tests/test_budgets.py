@@ -1,7 +1,5 @@
 """Budgets: cutoffs by what fits, and cutoffs that no list reaches."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle
@@ -14,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 from reference import no_advice
-from refusals import refused_for
+from refusals import blamed
 from results_made import MISSING, changed, read_back, write_lines
 
 from krag_eval import (
@@ -266,7 +264,7 @@ def test_a_calculation_does_not_take_the_function_of_an_earlier_evaluation():
     """Its number would depend on what was asked before."""
     evaluator = OfflineRetrievalEvaluator([[TWO]], [[TWO]])
     assert evaluator.evaluate(budget=5, length=half).averages()["macro_recall"] == 1.0
-    with refused_for("k"):
+    with blamed("k"):
         evaluator.calculate_recall("5t")
     assert evaluator.calculate_recall("2w")["macro_recall"] == 1.0
 
@@ -310,8 +308,7 @@ def test_functions_are_told_apart_in_the_signature():
 def test_cutoffs_that_nobody_asked_for_or_within_some_list_are_not_warned_of(k, told):
     """Of the default ones, only the signature says how far the lists reach."""
     evaluator = OfflineRetrievalEvaluator([[TWO], [TWO]], [[TWO, THREE], [TWO]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", KragEvalWarning)
+    with warnings.catch_warnings(action="error", category=KragEvalWarning):
         assert evaluator.evaluate(k).settings.get("retrieved") == told
 
 
@@ -412,7 +409,7 @@ def test_a_result_takes_a_budget_wherever_it_takes_a_cutoff():
     assert not result.check({"recall@4w": 0.5}).passed
     compared = compare({"a": result, "b": result}, metric="ndcg@9w", n_resamples=200)
     assert compared.differences[0].metric == "ndcg@9w"
-    with refused_for("k"):
+    with blamed("k"):
         result.per_query("5w")
 
 
@@ -570,7 +567,7 @@ def test_rows_in_a_file_keep_budgets_and_lengths(tmp_path, ending, conventions):
     again = read_back(result, tmp_path)
     assert again.budget_to_recall(0.5) == memory.budget_to_recall(0.5)
     assert again.per_query("4w").equals(result.per_query("4w"))
-    with refused_for("length"):
+    with blamed("length"):
         result.budget_to_recall(0.5, length="characters")
 
 

@@ -4,14 +4,12 @@ The clustered standard error is that of inspect_ai (``stderr(cluster=…)``), af
 arXiv 2411.00640, equation 4, with the factor C / (C - 1).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 
 import numpy as np
 import pytest
-from refusals import refused_for
+from refusals import blamed
 from results_made import read_back, with_rows
 from scipy import stats
 from systems import few_clusters, few_queries, only, result_of
@@ -318,7 +316,7 @@ def test_results_that_no_tag_divides_alike_are_refused(results):
     if old is new:
         calls.append(lambda: old.confidence_intervals(clusters="source"))
     for call in calls:
-        with refused_for("clusters"):
+        with blamed("clusters"):
             call()
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import no_advice
-from refusals import refused_for
+from refusals import blamed
 from results_made import read_back, with_rows
 from scipy import stats
 from systems import few_queries, only, random_results, result_of
@@ -492,7 +492,7 @@ TWICE = [*LABELS[:-1], "q0"]
 
 
 def refused(first, second, told):
-    with refused_for("results") as caught:
+    with blamed("results") as caught:
         compare({"one": first, "two": second})
     start = ": 'one' and 'two' cannot be compared, because they differ in "
     assert caught.value.problem.startswith(start + told)
@@ -807,7 +807,7 @@ def test_queries_without_ground_truth_stay_with_their_labels():
 def test_labels_that_tell_nothing_apart_are_refused(labels):
     """Positions are no names: a question may have been put in between."""
     results = [result_of(RANKS, queries=one) for one in ([*map(str, range(40))], labels)]
-    with refused_for("results") as caught:
+    with blamed("results") as caught:
         compare(results, on="common")
     assert caught.value.fix
     with pytest.raises(InvalidInput) as caught:
@@ -844,7 +844,7 @@ def test_differing_cutoffs_are_compared_where_they_are_shared():
     assert [one.k for one in found.compared.values()] == [(10, 5), (10, 5)]
     assert found.compared["a"].evidence is a.evidence
     # A cutoff that one lacks is told of that one, with the cutoffs that it came with.
-    with refused_for("metric") as caught:
+    with blamed("metric") as caught:
         compare({"a": a, "b": b}, "ndcg@3")
     assert "'a' was evaluated at 1, 10, 5" in caught.value.problem
 

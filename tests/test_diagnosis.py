@@ -4,8 +4,6 @@ The reference is the definition on sets of positions, with nothing of ``krag_eva
 those of ``reference_pieces``.
 """
 
-from __future__ import annotations
-
 import math
 import pickle
 import random
@@ -17,7 +15,7 @@ import pytest
 from langchain_core.documents import Document
 from reference import no_advice
 from reference_pieces import Query, Rules, positions_shared, random_case
-from refusals import refused_for
+from refusals import blamed
 from results_made import MISSING, changed, evaluated, read_back, write_lines
 
 from krag_eval import (
@@ -435,7 +433,7 @@ def test_other_matchers_have_the_class_of_the_definition(matcher):
 def test_pairs_are_scored_up_to_a_limit():
     """One passage and seven chunks are seven pairs; keys and runs of words need none."""
     result = evaluated([[NOWHERE]], [[CHUNKS[0]]], "fuzzy")
-    with refused_for("index") as refused:
+    with blamed("index") as refused:
         result.diagnose(CHUNKS, k=1, most_pairs=6)
     assert "7 pairs" in str(refused.value)
     assert "most_pairs" in str(refused.value.fix)
@@ -458,7 +456,7 @@ def test_a_matcher_of_your_own_comes_back_with_the_result():
     result = evaluated([["abc", "abcd"]], [["x"]], SameLength())
     assert causes(result.diagnose(["xyz", "x"], k=1)) == ["not_in_top_k", "not_in_index"]
     copied = pickle.loads(pickle.dumps(result))
-    with refused_for("matcher"):
+    with blamed("matcher"):
         copied.diagnose(["xyz", "x"], k=1)
     again = copied.diagnose(["xyz", "x"], k=1, matcher=SameLength())
     assert causes(again) == ["not_in_top_k", "not_in_index"]
@@ -557,7 +555,7 @@ def test_ids_are_read_again(tmp_path):
     dataset = Dataset(["one?"], [["1"]], [["3", "1"]], defaults={"matcher": "id"})
     saved = read_back(dataset.evaluator().evaluate([1, 2]), tmp_path, texts=True)
     assert causes(saved.diagnose(["1", "3"], k=1, dataset=dataset)) == ["ranked_too_low"]
-    with refused_for("matcher"):
+    with blamed("matcher"):
         saved.diagnose(["1", "3"], k=1)
 
 
@@ -600,14 +598,14 @@ def test_another_data_set_is_refused(run, tmp_path, change, needs_rows, rows):
     if needs_rows and not rows:
         assert len(result.diagnose(**ASKED, dataset=data).items) == 4
         return
-    with refused_for("dataset"):
+    with blamed("dataset"):
         result.diagnose(**ASKED, dataset=data)
 
 
 def test_a_matcher_that_no_signature_tells_is_asked_for(run):
     """One of your own, of a run in parts."""
     streamed = evaluate_file(run, 1, matcher=SameLength())
-    with refused_for("matcher"):
+    with blamed("matcher"):
         streamed.diagnose(**ASKED, dataset=run)
     diagnosis = streamed.diagnose(**ASKED, dataset=run, matcher=SameLength())
     assert diagnosis.matcher == SameLength().signature
@@ -688,8 +686,7 @@ def test_the_summary_doubts_a_matcher_that_knows_no_words():
 def test_a_diagnosis_is_saved_and_read_back(one, tmp_path):
     """All of it, and no text of a document."""
     diagnosis = one.diagnose(CHUNKS, k=2)
-    diagnosis.to_json(tmp_path / "d.json")
-    assert Diagnosis.from_json(tmp_path / "d.json") == diagnosis
+    assert read_back(diagnosis, tmp_path, "d.json") == diagnosis
     assert "euros" not in (tmp_path / "d.json").read_text("utf-8")
 
 
@@ -719,8 +716,7 @@ KOREAN = [
 
 def looked_up(documents, index, matcher="coverage", **options):
     """Return what was looked up, and what was said."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         diagnosis = evaluated([[NOWHERE]], [documents], matcher).diagnose(index, **options)
     return diagnosis.looked_up, [one.message for one in caught]
 
@@ -763,7 +759,7 @@ def test_what_contains_a_chunk_or_most_of_its_words_is_not_foreign(document, ind
 def test_another_index_is_refused(index):
     """None of the documents is in it; what it lacks says nothing of the index that was searched."""
     documents = [{"id": str(n), "page_content": one} for n, one in enumerate(CHUNKS)]
-    with refused_for("index") as refused:
+    with blamed("index") as refused:
         looked_up(documents, index)
     assert "foreign_index" in str(refused.value.fix)
     found, said = looked_up(documents, index, foreign_index="allow")
@@ -808,7 +804,7 @@ def test_lists_without_a_document_are_no_deeper_lists(one):
     two = covered([[FEE], [NOWHERE]], [[CHUNKS[0]]] * 2, queries=queries)
     blank = [[" "], [{"page_content": ""}]]
     for deeper in ([[]] * 2, blank, {key: [] for key in queries}, lambda question: ["\n"]):
-        with refused_for("deeper"):
+        with blamed("deeper"):
             two.diagnose(CHUNKS, deeper, 1)
     # The other query has documents: this one was looked for, and nothing came back.
     for nothing in ([], [" "]):
@@ -870,7 +866,7 @@ def test_a_diagnosis_of_another_system_is_refused(tmp_path):
         lambda: ours.by("diagnosis", diagnosis=diagnosis),
         lambda: ours.report(tmp_path / "r.html", diagnosis=diagnosis),
     ):
-        with refused_for("diagnosis"):
+        with blamed("diagnosis"):
             use()
 
 

@@ -1,13 +1,13 @@
 """Few labels of people beside a judge's many, against ppi-python and by hand; and predictions."""
 
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from refusals import refused_for
+from reference import no_advice
+from refusals import blamed
 from results_made import evaluated, read_back, with_rows, write_lines
 from scipy import stats
 
@@ -92,8 +92,7 @@ def test_from_100_labels_on_it_is_ppi_python(how, expected):
 def test_values_follow_the_formulas(seed, n, n_others, noise):
     """Also with few labels: Student's t and unbiased variances."""
     y, f, u = made(seed, n, n_others, noise)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)
+    with no_advice():
         found = debias(human=y, judge=f, unlabelled=u, level=0.9)
     assert numbers(found) == by_hand(y, f, u, 0.9)
 
@@ -137,8 +136,7 @@ def test_zeros_and_ones_have_a_score_interval(seed, n, n_others, share, sensitiv
     judge = rng.random(n + n_others) < np.where(truth, sensitivity, let_pass)
     y, f, u = (1.0 * one for one in (truth[:n], judge[:n], judge[n:]))
     f[0], u[0] = 0, 1  # so that both ends are among the judge's
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)
+    with no_advice():
         found = debias(human=y, judge=f, unlabelled=u)
     assert numbers(found) == score_by_hand(y, f, u)
     alone = stats.binomtest(int(y.sum()), n).proportion_ci(method="wilson")
@@ -183,8 +181,7 @@ def test_intervals_keep_their_level_near_the_ends(n, share):
         for _ in range(400):
             truth = rng.random(n + 300) < share
             judge = 1.0 * (truth ^ (rng.random(n + 300) < np.where(truth, *errors)))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", KragEvalWarning)
+            with no_advice():
                 found = debias(human=1.0 * truth[:n], judge=judge[:n], unlabelled=judge[n:])
             kept += found.low <= share <= found.high
         assert kept / 400 >= 0.9
@@ -339,7 +336,7 @@ def test_verdicts_of_people_correct_those_of_a_model():
     y, f = (verdicts.max(axis=2).mean(axis=1) for verdicts in (people, model))
     by_values = debias(human=y[chosen], judge=f[chosen], unlabelled=np.delete(f, chosen))
     assert numbers(found, "claim_recall@all") == pytest.approx(numbers(by_values))
-    with refused_for("unlabelled"):
+    with blamed("unlabelled"):
         debias(human=human, judge=judge, unlabelled=newer)
 
 
@@ -508,7 +505,7 @@ def test_questions_without_ground_truth_on_one_side_are_no_obstacle():
 
 def refused(argument, **how):
     """Return the refusal of an estimate, which blames that argument."""
-    with refused_for(argument, (InvalidInput, InvalidType)) as error:
+    with blamed(argument, (InvalidInput, InvalidType)) as error:
         debias(**how)
     return error.value
 
@@ -534,7 +531,7 @@ def test_results_that_do_not_fit_are_refused():
         assert repr(missing) in error.problem or how.keys() != parts.keys()
     found = debias(**results)
     for ask in (lambda: found.value, lambda: found["ndcg"]):
-        with refused_for("metric"):
+        with blamed("metric"):
             ask()
 
 

@@ -1,7 +1,5 @@
 """A short run of the fuzz targets: any input is accepted, or refused with one of our errors."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os
@@ -14,9 +12,8 @@ import fuzz_targets
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from krag_eval import Conventions
+from krag_eval import METRICS, Conventions
 from krag_eval.cli import main
-from krag_eval.scoring.metrics import METRICS
 
 bounded = settings(
     max_examples=int(os.environ.get("KRAG_EVAL_FUZZ_EXAMPLES", "120")),

@@ -1,7 +1,5 @@
 """Histories: their order, what changed between runs, and what a gate holds a result to."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -14,8 +12,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from reference import no_advice
-from refusals import refused_for
-from results_made import MISSING, changed, write_lines
+from refusals import blamed
+from results_made import MISSING, changed, read_back, write_lines
 from systems import asked, first, result_of
 
 from krag_eval import (
@@ -80,8 +78,7 @@ def test_a_result_knows_when_it_was_made(tmp_path):
     before = datetime.now(UTC) - timedelta(seconds=1)
     result = finds(30)
     assert before < result.made < datetime.now(UTC) + timedelta(seconds=1)
-    result.to_json(tmp_path / "a.json")
-    read = EvaluationResult.from_json(tmp_path / "a.json")
+    read = read_back(result, tmp_path, "a.json")
     assert read.made == result.made
     assert replace(result, made=None) == result
     read.to_json(tmp_path / "b.json")
@@ -97,7 +94,7 @@ def test_the_clock_can_be_set_for_files_that_are_the_same(tmp_path, monkeypatch)
     assert EvaluationResult.from_json(tmp_path / "a.json").made == DAY_1
     for told in ("yesterday", "1e300", "nan"):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", told)
-        with refused_for("SOURCE_DATE_EPOCH"):
+        with blamed("SOURCE_DATE_EPOCH"):
             finds(30)
 
 
@@ -233,7 +230,7 @@ def test_the_time_of_a_file_may_be_no_date(folder, monkeypatch):
 
 def test_a_folder_without_results_is_refused(folder):
     """Naming the argument."""
-    with refused_for("folder"):
+    with blamed("folder"):
         History.of(folder)
 
 
@@ -298,7 +295,7 @@ def test_runs_without_rows_have_values_and_no_intervals(folder, tmp_path):
     assert history.table["low"].isna().all()
     assert history.table["comparable"].all()
     assert "saved without per-query rows: 1, 2." in repr(history)
-    with refused_for("history"):
+    with blamed("history"):
         history.check(finds(30), metric="recall@10")
 
 
@@ -352,7 +349,7 @@ def held(report, metric="ndcg@10"):
 
 def refused(folder, new, metric="ndcg@10", **options):
     """Return why a result cannot be held against the runs in a folder."""
-    with refused_for("history") as caught:
+    with blamed("history") as caught:
         check(folder, new, metric, **options)
     assert caught.value.fix
     return caught.value.problem
@@ -618,7 +615,7 @@ def test_a_rank_is_drawn_alone(folder):
     """It has no upper end, and would press the others to the ground."""
     save(folder, finds(20))
     assert "lower is better" in History.of(folder, "mean_rank@10").plot().get_ylabel()
-    with refused_for("metrics"):
+    with blamed("metrics"):
         History.of(folder, ["mean_rank@10", "mrr@10"]).plot()
 
 

@@ -1,7 +1,5 @@
 """The simulation behind the table on the page of histories says what the real gate says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -27,9 +25,8 @@ DAY_1 = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def of_night(found, night):
-    """Make the result of a night, in which these queries found their one item."""
-    made = result_of([int(one) for one in found], k=5)
-    return replace(made, made=DAY_1 + timedelta(days=night))
+    """Return the result of a night, in which some of the queries find their item."""
+    return replace(result_of(found.astype(int), k=5), made=DAY_1 + timedelta(days=night))
 
 
 @pytest.mark.parametrize(("flipping", "max_drop"), [(0.2, 0.0), (0.1, 0.02), (0.2, 0.05)])

@@ -1,7 +1,5 @@
 """A run in parts: the same digits as in one piece, and warnings about the whole."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import warnings
@@ -71,8 +69,7 @@ def test_parts_give_the_numbers_of_the_whole(queries, options, cuts, random):
         queries = [*queries, (["red"], ["red"], "what?")]
     actual, predicted, labels = map(list, zip(*queries, strict=True))
     k, metrics = [1, 3, None], ["recall", "f1", "ndcg", "mrr", "rank", LONGEST]
-    with no_advice(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)
+    with no_advice():
         evaluator = OfflineRetrievalEvaluator(actual, predicted, queries=labels, **options)
         whole = evaluator.evaluate(k, metrics=metrics)
         plan = PartitionPlan.of(k, metrics=metrics, **options)
@@ -202,8 +199,7 @@ def test_what_is_odd_in_the_whole_alone_is_said_of_the_whole_alone(options, odd,
 
 def test_what_was_counted_is_said_once():
     """Repeats and blank texts, added up over the parts."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         in_one(PartitionPlan.of(1), ([["a", "a"]], [["a", ""]]), ([["b", "b", "b"]], [["b"]]))
     said = sorted(str(warning.message) for warning in caught)
     assert [text.partition(" text")[0] for text in said] == [

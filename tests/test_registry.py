@@ -1,7 +1,5 @@
 """Every registry entry: what it declares is obeyed wherever averages are read."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle
@@ -13,7 +11,7 @@ from click.testing import CliRunner
 from matplotlib import pyplot
 from results_made import read_back
 
-from krag_eval import EvaluationResult, Metric, OfflineRetrievalEvaluator, compare, evaluate_file
+from krag_eval import Metric, OfflineRetrievalEvaluator, compare, evaluate_file
 from krag_eval.cli import main
 from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.evaluator import PartitionPlan
@@ -93,8 +91,7 @@ def test_floors_are_held_against_the_range(result):
 
 def test_saving_and_reading_keep_everything(result, tmp_path):
     """Averages, ranges, directions and labels; another session does not know the metrics."""
-    result.to_json(tmp_path / "result.json")
-    read = EvaluationResult.from_json(tmp_path / "result.json")
+    read = read_back(result, tmp_path)
     assert read == result
     assert read.definitions == result.definitions
     assert pickle.loads(pickle.dumps(result)) == result
@@ -241,8 +238,7 @@ def test_a_name_of_a_metric_on_request_may_be_taken(tmp_path):
     assert result.check({"success@2": 80})
     fuzzy = OfflineRetrievalEvaluator([["a"]], [["a"]], "fuzzy").evaluate(2, metrics=[mine, "mrr"])
     assert list(fuzzy.metrics_at_thresholds(thresholds=[0.5]).columns) == ["mrr@2"]
-    result.to_json(tmp_path / "result.json")
-    read = EvaluationResult.from_json(tmp_path / "result.json")
+    read = read_back(result, tmp_path)
     assert read.definitions["success"].range is None
     assert "declared" not in (tmp_path / "result.json").read_text("utf-8")
 

@@ -1,7 +1,5 @@
 """Saved results: everything reads back, texts only if they were saved."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -16,9 +14,8 @@ from langchain_core.documents import Document
 from reference import TableMatcher
 from results_made import MISSING, changed, evaluated, read_back
 
-from krag_eval import AnyOf, EvaluationResult
+from krag_eval import AnyOf, EvaluationResult, compare
 from krag_eval.errors import InvalidInput
-from krag_eval.statistics.comparison import compare
 
 TABLE = {("a", "p"): 0.1, ("a", "q"): 1 / 3, ("b", "p"): 0.7, ("c", "q"): 0.5}
 ARRAYS = (

@@ -3,8 +3,6 @@
 What cannot be audited is in ``golden/refused/datasets.py``.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 
@@ -372,8 +370,7 @@ class TestScripts:
         evaluator = OfflineRetrievalEvaluator(
             actual, [chunks] * len(actual), matcher, no_ground_truth="zero"
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             result = evaluator.evaluate(None, metrics=["recall"])
             items = [(at, item) for at in range(len(actual)) for item in result.explain(at).items]
         lost = {(at, actual[at][one.number - 1]) for at, one in items if one.outcome not in

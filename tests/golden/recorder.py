@@ -4,8 +4,6 @@
 change of one of them belongs into a commit of its own that says why. ``test_golden.py`` compares.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math
@@ -154,8 +152,7 @@ def of_types(language: str) -> dict[str, str]:
     with settled(language):
         found = {}
         for name, make in inputs.RESULTS.items():
-            with warnings.catch_warnings(record=True) as warned:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as warned:
                 made = make()
                 shown = {form: _shown(made, form) for form in FORMS if hasattr(made, form)}
             found |= {f"{name}.{form}": normal(text) for form, text in shown.items()}
@@ -187,8 +184,7 @@ def _shown(made: Any, form: str) -> str:
 def of_numbers() -> dict[str, str]:
     """Compute every metric for every matcher, convention and cutoff."""
     found = {}
-    with settled("en"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with settled("en"), warnings.catch_warnings(action="ignore"):
         for name, values in inputs.numbers():
             found[name] = "\n".join(
                 f"{key} {'nan' if math.isnan(value) else f'{value:.12g}'}"

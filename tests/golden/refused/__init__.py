@@ -5,8 +5,6 @@ the files of :mod:`golden.inputs`; ``python -m golden.recorder write refused/ROO
 the type of each error, and the argument, query, file and line that it blames.
 """
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Callable
@@ -24,8 +22,7 @@ def calls(room: str) -> dict[str, Callable[[], Any]]:
 
 def told(make: Callable[[], Any]) -> str:
     """Return the type of the error and what it blames, or what came instead."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             made = make()
         except Exception as error:

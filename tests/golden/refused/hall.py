@@ -1,7 +1,5 @@
 """Documents, options, cutoffs and metrics given wrongly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from functools import partial

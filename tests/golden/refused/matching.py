@@ -1,7 +1,5 @@
 """Matchers and tokenizers made or asked wrongly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +17,7 @@ from krag_eval import (
     IdMatcher,
     JudgeMatcher,
     KeyMatcher,
+    KiwiTokenizer,
     Matcher,
     MetadataMatcher,
     NumbersMatcher,
@@ -28,12 +27,7 @@ from krag_eval import (
 )
 from krag_eval.matching.base import AndMatcher, OrMatcher, resolve_matcher
 from krag_eval.matching.timeouts import check_timeout
-from krag_eval.matching.tokenizers import (
-    KiwiTokenizer,
-    resolve_tokenizer,
-    tokenize_all,
-    tokenizer_name,
-)
+from krag_eval.matching.tokenizers import resolve_tokenizer, tokenize_all, tokenizer_name
 
 
 class _Returning(Matcher):

@@ -1,7 +1,5 @@
 """Results asked wrongly: what was retrieved, looked at, judged, diagnosed, labelled."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

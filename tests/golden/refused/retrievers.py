@@ -1,7 +1,5 @@
 """Retrievers, agents, sweeps and streams asked wrongly; a retriever that was asked would say so."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial

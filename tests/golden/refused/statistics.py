@@ -1,7 +1,5 @@
 """Results compared, sliced, gated, planned and kept in a history wrongly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace
