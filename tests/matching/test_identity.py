@@ -522,8 +522,10 @@ def call(*args, **options): return []
 """
     names = set()
     for key in ("hunter2hunter2", "swordfish12345"):
-        (tmp_path / "own.py").write_text(source.format(key), "utf-8")
-        names.add(_run("import own; print(function_name(own.ask))", tmp_path))
+        folder = tmp_path / key  # Python takes a file of the same size and second for compiled
+        folder.mkdir()
+        (folder / "own.py").write_text(source.format(key), "utf-8")
+        names.add(_run("import own; print(function_name(own.ask))", folder))
     assert len(names) == 1
 
 

@@ -1,5 +1,6 @@
 """The forms of a data set that evaluate_retriever, the recorder and load_dataset accept."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -119,6 +120,14 @@ def test_repeated_questions_are_labelled_by_id_or_position(ids, by, labels):
     with pytest.warns(KragEvalWarning, match=f"2 queries have 1 different questions.* {by}"):
         result = evaluate_retriever(lambda q: asked.append(q) or ["At nine."], dataset, 1)
     assert (result.labels, ranks(result), asked) == (labels, [1, 0], ["When?"] * 2)
+
+
+@pytest.mark.parametrize("path", ["run.jsonl", Path("run.jsonl")])
+def test_a_path_is_told_what_reads_it(path):
+    with pytest.raises(InvalidType) as error:
+        evaluate_retriever(str.split, path)
+    assert error.value.argument == "dataset"
+    assert "load_dataset" in str(error.value.fix)
 
 
 def test_a_dict_that_may_be_columns_or_questions_is_refused_by_load_dataset():
