@@ -21,7 +21,9 @@ from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, shared_runs
+from krag_eval.matching.contradiction import contradiction, verbatim
 from krag_eval.matching.plaintext import numbers_in
+from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import (
     ByScript,
     Tokenizer,
@@ -32,6 +34,7 @@ from krag_eval.matching.tokenizers import (
 )
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
+_Numbers: TypeAlias = Literal["aligned", "anywhere", "ignore"]
 
 _MIN_RUN = 5
 # Tokenizers whose tokens are far shorter than words.
@@ -45,7 +48,7 @@ _AUTO = ("auto", ByScript.name)
 
 _DIGITS = re.compile(r"\d+")
 # Runs of digits, each with one space or line break after the one before.
-_WITH_GAPS = re.compile(r"(?<!\d)\d++(?:(?:\r\n|\s)\d++)+")
+_WITH_GAPS = re.compile(r"(?<!\d)\d++(?:\s{1,4}\d++)+")
 
 
 class CoverageMatcher(TextMatcher):
@@ -132,7 +135,8 @@ class CoverageMatcher(TextMatcher):
         min_run: int | None = None,
         tokenizer: str | Tokenizer = "auto",
         *,
-        numbers: bool = False,
+        numbers: _Numbers | bool = "aligned",
+        polarity: bool = True,
         union: bool = False,
         direction: _Direction = "ground_truth",
     ) -> None:
@@ -143,10 +147,11 @@ class CoverageMatcher(TextMatcher):
         if min_run is None:
             min_run = _MIN_RUNS.get(self._tokenizer_name, _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
-        self.numbers = boolean("numbers", numbers)
+        self.numbers = {True: "anywhere", False: "ignore"}.get(numbers, numbers)
+        self.polarity = boolean("polarity", polarity)
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
-        pairs = {"numbers": numbers, "direction": direction == "either"}
+        pairs = {"numbers": self.numbers == "anywhere", "direction": direction == "either"}
         for argument in [name for name, decided in pairs.items() if union and decided]:
             problem = (
                 f": {argument} decides about a document alone, and with union=True they count "
@@ -180,15 +185,29 @@ class CoverageMatcher(TextMatcher):
         """Return the length of a run, of what, and what else was asked for."""
         settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
-        flags = {"numbers": self.numbers, "union": self.union}
+        flags = {"numbers": self.numbers, "polarity": self.polarity, "union": self.union}
         return settings | {name: True for name, chosen in flags.items() if chosen} | either
 
     def read(self, texts: Sequence[str]) -> _Read:
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
-        tokens = numbered(chosen.tokenizer, texts)
+        tokens, names = self._numbered(chosen.tokenizer, texts)
         run = np.full(len(tokens), chosen.min_run)
-        return _Read(tokens, run, _numbers_of(texts) if self.numbers else None)
+        letters = np.full(len(tokens), chosen.tokenizer is letter_tokens)
+        return _Read(tokens, run, self._anywhere(texts), letters, [*names])
+
+    def _anywhere(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
+        return _numbers_of(texts) if self.numbers == "anywhere" else None
+
+    def _numbered(
+        self, tokenizer: Tokenizer, texts: Sequence[str], first: int = 0
+    ) -> tuple[TokenNumbers, dict[str, int]]:
+        names: dict[str, int] = defaultdict(count(first).__next__)
+        tokens = numbered(tokenizer, texts, names)
+        if self.numbers != "ignore" and tokenizer in (word_tokens, letter_tokens):
+            assert first == 0 or True
+            tokens = spelled(tokens, names, by_letters=tokenizer is letter_tokens, first=first)
+        return tokens, names
 
     def prepared(self, units: Units) -> Units:
         """Tokenise each text once, or once in each way in which queries ask for it."""
@@ -215,13 +234,15 @@ class CoverageMatcher(TextMatcher):
 
     def _read_by_script(self, texts: Sequence[str], n_words: int) -> _Read:
         """Tokenise texts: so many by words, the others by letters."""
-        tokens = numbered(word_tokens, texts[:n_words])
+        tokens, names = self._numbered(word_tokens, texts[:n_words])
+        every = [*names]
         if n_words < len(texts):
             # Numbers of their own: what is a number among letters may be a word among words.
-            others: dict[str, int] = defaultdict(count(tokens.n_distinct).__next__)
-            tokens = tokens.followed_by(numbered(letter_tokens, texts[n_words:], others))
+            by_letters, others = self._numbered(letter_tokens, texts[n_words:], len(names))
+            tokens, every = tokens.followed_by(by_letters), [*names, *others]
         run = np.repeat([self.min_run, _in_letters(self.min_run)], [n_words, len(texts) - n_words])
-        return _Read(tokens, run, _numbers_of(texts) if self.numbers else None)
+        letters = np.arange(len(texts)) >= n_words
+        return _Read(tokens, run, self._anywhere(texts), letters, every)
 
     def _for_ground_truth(self, texts: Sequence[str]) -> CoverageMatcher:
         """Return the same with the tokenizer that is right for a query."""
@@ -270,10 +291,42 @@ class CoverageMatcher(TextMatcher):
         if self.direction == "either":
             turned = (sizes[1] < sizes[0]) & (sizes[1] >= read.min_run[document])
             similarity[turned] = (runs.own() / sizes[1])[turned]
-        if self.numbers:
+        if self.numbers == "aligned" or self.polarity:
+            self._guard(similarity, truth, document, turned, runs, read)
+        if self.numbers == "anywhere":
             whole, part = np.where(turned, (truth, document), (document, truth))
             similarity[~read.have(whole, part)] = 0.0
         return runs.pairs(units, similarity)
+
+    def _guard(self, similarity, truth, document, turned, runs, read) -> None:
+        looked = np.flatnonzero(similarity >= min(0.5, self.threshold))
+        spans = runs.of_document
+        n = len(runs.documents.key)
+        key = spans.truth.astype(np.int64) * n + spans.document
+        flat, slices = read.tokens.flat, read.tokens.slices()
+        for pair in looked.tolist():
+            p, d = int(truth[pair]), int(document[pair])
+            if turned[pair]:
+                p, d = d, p
+            passage, text = flat[slices[p]], flat[slices[d]]
+            if verbatim(passage, text):
+                continue
+            if turned[pair]:
+                at = [(0, len(text))]
+            else:
+                bounds = int(runs.truth[pair]) * n + int(runs.document[pair])
+                lo, hi = np.searchsorted(key, [bounds, bounds + 1])
+                at = list(zip(spans.start[lo:hi].tolist(), spans.stop[lo:hi].tolist()))
+            names = read.names
+            found = contradiction([names[x] for x in passage.tolist()], [names[x] for x in text.tolist()], at,
+                by_letters=bool(read.by_letters[p]), numbers=self.numbers == "aligned", polarity=self.polarity)
+            if found is not None:
+                if DEBUG is not None:
+                    DEBUG.append((found, [names[x] for x in passage.tolist()], [names[x] for x in text.tolist()], similarity[pair]))
+                similarity[pair] = 0.0
+
+
+DEBUG = None
 
 
 class NumbersMatcher(TextMatcher):
@@ -344,6 +397,8 @@ class _Read:
     tokens: TokenNumbers
     min_run: IntArray
     numbers: list[frozenset[str]] | None
+    by_letters: BoolArray
+    names: list[str]
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -351,7 +406,7 @@ class _Read:
     def take(self, texts: IntArray) -> _Read:
         """Return some of the texts, in the order asked for."""
         numbers = self.numbers and [self.numbers[text] for text in texts.tolist()]
-        return _Read(self.tokens.take(texts), self.min_run[texts], numbers)
+        return _Read(self.tokens.take(texts), self.min_run[texts], numbers, self.by_letters[texts], self.names)
 
     def have(self, whole: IntArray, part: IntArray) -> BoolArray:
         """Return whether one text has all numbers of another, for pairs of texts."""

@@ -1,0 +1,249 @@
+"""Numbers, amounts and dates in one spelling, among the tokens of many texts.
+
+What two texts say alike they should have alike: ``$1.2 million`` and 1,200,000, 7천만 원 and
+70,000,000원, ``March 3, 2024`` and 2024-03-03, 5 percent and 5%. Tokens have neither points nor
+spaces, so that what is rewritten here is a matter of words (or letters) that follow one another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from itertools import count
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import TypeAlias
+
+import numpy as np
+
+from krag_eval.matching.joins import BoolArray, IntArray
+from krag_eval.matching.numbering import TokenNumbers
+
+#: Where something is spelled otherwise: the first token, the one after the last, and what it is.
+Edit: TypeAlias = tuple[int, int, list[str]]
+
+_COUNTED = "one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
+_ORDINALS = (  # noqa: SIM905 - a list literal would take one line for each
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+).split()
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+#: Number words of English -> how the same number is written in digits.
+NUMBER_WORDS: dict[str, str] = {
+    **{word: str(value) for value, word in enumerate(_COUNTED, 1)},
+    **{word: f"{value}{_ENDINGS.get(value, 'th')}" for value, word in enumerate(_ORDINALS, 1)},
+}
+_MONTHS = (  # noqa: SIM905
+    "january february march april may june july august september october november december"
+).split()
+_MONTH_OF = {
+    name: month for month in _MONTHS for name in {month, month[:3], month[:4]}
+    if name != "sep" and (len(name) == 3 or name in ("sept", *_MONTHS))
+} | {"sep": "september"}  # fmt: skip
+_MAGNITUDES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_PERCENT = ("percent", "pct")
+_TENS = {"백": 2, "천": 3}
+_MYRIADS = {"만": 4, "억": 8, "조": 12}
+# What an amount may count, as it begins; "만" behind a number is also "only".
+_COUNTABLE = frozenset("원명개건주달톤대여회부권마평장호세가인배그킬헥리달유엔위㎡kt")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_DAY = re.compile(r"(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?")
+
+
+def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool, first: int = 0) -> TokenNumbers:
+    """Return the same texts with numbers in one spelling.
+
+    Args:
+        tokens: The texts.
+        numbers: The number of each token; further ones are added, by what it numbers them with.
+        by_letters: Whether tokens are letters, as of ``letter_tokens``, or words.
+
+    >>> from krag_eval.matching.numbering import numbered
+    >>> from krag_eval.matching.tokenizers import letter_tokens, word_tokens
+    >>> def read(text, tokenizer):
+    ...     from collections import defaultdict
+    ...     from itertools import count
+    ...     numbers = defaultdict(count().__next__)
+    ...     tokens = numbered(tokenizer, [text], numbers)
+    ...     found = spelled(tokens, numbers, by_letters=tokenizer is letter_tokens)
+    ...     return [[*numbers][one] for one in found.flat]
+    >>> read("On 2024-03-03, two of $1.2 million, 5 percent", word_tokens)
+    ['on', 'march', '3', '2024', '2', 'of', '1200000', '5']
+    >>> "".join(dict.fromkeys(read("2024. 3. 1. 7천만 원", letter_tokens)))
+    '2024년3월1일70000000원'
+    """
+    if first:
+        own = replace(tokens, flat=tokens.flat - first)
+        within = defaultdict(count().__next__, {one: n - first for one, n in numbers.items()})
+        within.default_factory = count(len(within)).__next__
+        found = spelled(own, within, by_letters=by_letters)
+        for one in list(within)[len(numbers):]:
+            numbers[one]
+        return replace(found, flat=found.flat + first)
+    if by_letters:
+        return _rewritten(tokens, numbers, _letter_edits(tokens, numbers), times=len)
+    same = np.arange(len(numbers))
+    for word in NUMBER_WORDS.keys() & numbers.keys():
+        _rename(same, numbers, word, NUMBER_WORDS[word])
+    for token in [one for one in numbers if one[0] == "0" and one.isdecimal()]:
+        _rename(same, numbers, token, token.lstrip("0") or "0")
+    ends = np.arange(len(same), len(numbers))
+    tokens = replace(tokens, flat=np.append(same, ends)[tokens.flat].astype(tokens.flat.dtype))
+    return _rewritten(tokens, numbers, _word_edits(tokens, numbers), times=lambda _: 1)
+
+
+def _rename(same: IntArray, numbers: dict[str, int], token: str, other: str) -> None:
+    same[numbers[token]] = numbers[other]
+
+
+def _word_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edit]:
+    names = [*numbers]
+    is_number = _marked(names, lambda one: one[0].isdecimal())
+    flat, text = tokens.flat, np.repeat(np.arange(len(tokens)), tokens.sizes)
+    months = {numbers[one]: month for one, month in _MONTH_OF.items() if one in numbers}
+    magnitudes = {numbers[one]: ten for one, ten in _MAGNITUDES.items() if one in numbers}
+    percents = [numbers[one] for one in (*_PERCENT, "per", "cent") if one in numbers]
+    there = is_number[flat]
+    behind = np.append(False, there[:-1])
+    wanted = np.isin(flat, [*months]) | (behind & np.isin(flat, [*magnitudes, *percents]))
+    years = _marked(names, lambda one: _YEAR.fullmatch(one) is not None)
+    wanted |= years[flat] & np.append(there[1:], False)
+    last = -1
+    for at in np.flatnonzero(wanted).tolist():
+        if at <= last:
+            continue
+        first, end = np.searchsorted(text, [text[at], text[at] + 1]).tolist()
+        around = [names[one] for one in flat[max(first, at - 2) : min(end, at + 3)].tolist()]
+        edit = _word_edit(around, min(2, at - first))
+        if edit is not None:
+            start, stop, written = edit
+            shift = max(first, at - 2)
+            if start + shift > last:
+                yield start + shift, stop + shift, written
+                last = stop + shift - 1
+
+
+def _word_edit(words: list[str], at: int) -> Edit | None:
+    """Return what some words around one are, as they are usually written, if they are a number."""
+    month, behind = _MONTH_OF.get(words[at]), words[at + 1 :]
+    if month:
+        if len(behind) > 1 and _YEAR.fullmatch(behind[1]) and (day := _DAY.fullmatch(behind[0])):
+            return at, at + 3, [month, day[1].lstrip("0"), behind[1]]
+        if at and behind and _YEAR.fullmatch(behind[0]) and (day := _DAY.fullmatch(words[at - 1])):
+            return at - 1, at + 2, [month, day[1].lstrip("0"), behind[0]]
+        return None
+    if words[at] in _MAGNITUDES and at:
+        parts = [words[at - 1]]
+        if at > 1 and words[at - 2].isdecimal() and len(words[at - 2]) <= 3:
+            parts.insert(0, words[at - 2])
+        value = _amount(".".join(parts), _MAGNITUDES[words[at]])
+        return value and (at - len(parts), at + 1, [value])
+    if words[at] in _PERCENT and at:
+        return at, at + 1, []
+    if words[at] == "per" and behind[:1] == ["cent"] and at:
+        return at, at + 2, []
+    if _YEAR.fullmatch(words[at]) and len(behind) > 1:
+        number, day = behind[:2]
+        if _DAY.fullmatch(day) and number.isdecimal() and 1 <= int(number) <= 12:
+            return at, at + 3, [_MONTHS[int(number) - 1], day.lstrip("0"), words[at]]
+    return None
+
+
+def _amount(number: str, tens: int) -> str | None:
+    """Return a number with so many more tens, in digits, if it is a whole one."""
+    try:
+        value = Decimal(number).scaleb(tens)
+    except ArithmeticError:
+        return None
+    return str(int(value)) if value == int(value) else None
+
+
+def _letter_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edit]:
+    names = [*numbers]
+    flat, text = tokens.flat, np.repeat(np.arange(len(tokens)), tokens.sizes)
+    is_number = _marked(names, str.isdecimal)
+    there = is_number[flat]
+    units = [numbers[one] for one in (*_TENS, *_MYRIADS, "퍼", "프") if one in numbers]
+    begins = there & np.append(True, (flat[1:] != flat[:-1]) | (text[1:] != text[:-1]))[: len(flat)]
+    years = _marked(names, lambda one: _YEAR.fullmatch(one) is not None)
+    # The first digit of each number that something may be behind.
+    widths = np.array([len(one) for one in names] or [0])[flat]
+    after = np.minimum(np.arange(len(flat)) + widths, len(flat) - 1)
+    wanted = begins & (np.isin(flat[after], units) | (years[flat] & there[after]))
+    last = -1
+    for at in np.flatnonzero(wanted).tolist():
+        if at <= last:
+            continue
+        end = int(np.searchsorted(text, text[at] + 1))
+        letters = [names[one] for one in flat[at : min(end, at + 40)].tolist()]
+        edit = _date(letters) or _korean_amount(letters)
+        if edit is not None:
+            stop, written = edit
+            yield at, at + stop, written
+            last = at + stop - 1
+
+
+def _date(letters: list[str]) -> tuple[int, list[str]] | None:
+    """Return the length of a date in numbers alone, and how it is usually written."""
+    parts, at = [], 0
+    while len(parts) < 3 and at < len(letters) and letters[at].isdecimal():
+        parts.append(letters[at])
+        at += len(letters[at])
+    if len(parts) < 3 or not _YEAR.fullmatch(parts[0]):
+        return None
+    year, month, day = parts[0], parts[1].lstrip("0"), parts[2].lstrip("0")
+    if not (_DAY.fullmatch(day) and month and int(month) <= 12):
+        return None
+    at += letters[at : at + 1] == ["일"]
+    return at, [year, "년", month, "월", day, "일"]
+
+
+def _korean_amount(letters: list[str]) -> tuple[int, list[str]] | None:
+    """Return the length of an amount such as 3억 5천만, and its digits; or of 5 퍼센트."""
+    if letters[0].isdecimal():
+        at = len(letters[0])
+        for word in ("퍼센트", "프로"):
+            if letters[at : at + len(word)] == [*word]:
+                return at + len(word), [letters[0]]
+    total, at, smallest = Decimal(0), 0, 16
+    found: tuple[int, list[str]] | None = None
+    while at < len(letters) and letters[at].isdecimal():
+        number, at = Decimal(letters[at]), at + len(letters[at])
+        tens = [0, 0]
+        for place, powers in enumerate((_TENS, _MYRIADS)):
+            if at < len(letters) and letters[at] in powers:
+                tens[place], at = powers[letters[at]], at + 1
+        if sum(tens) >= smallest or not (total or any(tens)):
+            break
+        total += number.scaleb(sum(tens))
+        smallest = tens[1] or tens[0]
+        counts = letters[at] if at < len(letters) else "원"
+        if counts in _COUNTABLE or counts.isascii():
+            found = at, [str(int(total))]
+        if not tens[1]:
+            break
+    return found
+
+
+def _marked(names: list[str], test: Callable[[str], bool]) -> BoolArray:
+    return np.fromiter(map(test, names), np.bool_, len(names))
+
+
+def _rewritten(
+    tokens: TokenNumbers,
+    numbers: Mapping[str, int],
+    edits: Iterator[Edit],
+    times: Callable[[str], int],
+) -> TokenNumbers:
+    """Return texts with some tokens in the place of others; a number by letters stands for each."""
+    parts, sizes, at = [], tokens.sizes.copy(), 0
+    ends = np.cumsum(tokens.sizes)
+    for start, stop, written in edits:
+        of_number = [(one, times(one) if one.isdecimal() else 1) for one in written]
+        new = [numbers[one] for one, n in of_number for _ in range(n)]
+        parts += [tokens.flat[at:start], np.array(new, tokens.flat.dtype)]
+        sizes[np.searchsorted(ends, start, side="right")] += len(new) - (stop - start)
+        at = stop
+    if not parts:
+        return tokens
+    return replace(tokens, flat=np.concatenate([*parts, tokens.flat[at:]]), sizes=sizes)
