@@ -1,10 +1,12 @@
 """Whether a chunk says something else than the passage it nearly holds: numbers and negations.
 
 A chunk of last year's notice holds nearly all words of this year's passage, and contradicts it. So
-the two are aligned, and what lies between the stretches they share is compared: a number that
-another one replaces, another unit behind the same number, a negation or a bound too many.
+the two are aligned, and what stands between the stretches that they share is compared: a number
+that another one replaces, another unit behind the same number, a negation on one side only, a bound
+in the place of another.
 
-What was cut off contradicts nothing, nor does what was misread.
+What was cut off contradicts nothing, nor does what was misread. Where a document has the passage
+more than once, it contradicts if it does each time.
 """
 
 from __future__ import annotations
@@ -12,23 +14,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from krag_eval.matching.joins import IntArray
 
-#: What contradicts.
-KINDS = ("number", "unit", "negation", "bound")
-
-# A stretch counts from so many tokens on, and one of them must be so long, in letters and words.
-_BLOCK = {True: 4.0, False: 2.0}
-_ANCHOR = {True: 8.0, False: 3.0}
-# Twelve letters of Hangul say as much as five words or 28 letters of the Latin alphabet.
-_LATIN = 0.43
-# How much longer the other side may be for its negations to be held against it.
-_LONGER = {True: 12, False: 6}
-_AROUND = 2
+# Twelve letters of Hangul say about as much as five words, or 28 Latin letters.
+_OF_LATIN = 0.43
+_AROUND = 2  # tokens of the shared stretches in which a negation is looked for as well
 
 _NEGATION = re.compile(
     r"않|아니|못|없|마세|마십|마시오|마라|안[되돼]|불가|(?:^|\W)안(?=\W|$)"
@@ -39,33 +34,57 @@ _BOUND = re.compile(
     r"|\b(?:before|after|above|below|over|under|more|less|most|least|except|unless|only|until"
     r"|increased?|decreased?|rose|fell|up|down|higher|lower|excluding|including)\b"
 )
-_UNITS = tuple(sorted(
-    (  # noqa: SIM905 - a list literal would take one line for each
-        "개월 영업일 주일 시간 퍼센트 포인트 만원 억원 조원 만 억 조 천 백 원 년 월 일 주 분 초 명 인 개 건 "
-        "권 점 호 층 회 번 배 세 살 도 대 가구 달러 cm mm km kg mg ml gb mb kb tb ms kw m g l t s p "
-        "million billion thousand trillion days day weeks week months month years year hours hour "
-        "minutes minute seconds second milliseconds miles mile kilometers kilometer meters feet "
-        "dollars euros gallons barrels liters litres points point per"
-    ).split(),
-    key=len, reverse=True,
-))  # fmt: skip
+_UNITS = (  # noqa: SIM905 - a list literal would take one line for each
+    "million billion thousand trillion milliseconds millisecond seconds second minutes minute "
+    "hours hour days day weeks week months month years year kilometers kilometer meters meter "
+    "miles mile feet gallons barrels liters litres dollars euros points point per percentage "
+    "개월 영업일 주일 시간 퍼센트 포인트 가구 달러 만 억 조 천 백 원 년 월 일 주 분 초 명 인 개 건 권 점 호 층 회 번 "
+    "배 세 살 도 대 cm mm km kg mg ml gb mb kb tb ms kw m g l t s p"
+).split()
+_UNIT = re.compile("|".join(sorted(_UNITS, key=len, reverse=True)))
+_LONGEST_UNIT = 4
 
 
-class Found(NamedTuple):
-    """What contradicts, and where: tokens of the passage and of the document."""
+class _Reading(NamedTuple):
+    """What counts in texts of letters or of words.
+
+    Attributes:
+        block: Tokens of a stretch that is shared, and not by chance.
+        anchor: Tokens of the longest one, without which two texts are not alike.
+        longer: By how much the other side may be longer where one counts negations.
+        joined_by: What stands between tokens.
+    """
+
+    block: float
+    anchor: float
+    longer: int
+    joined_by: str
+
+
+_LETTERS, _WORDS = _Reading(4.0, 8.0, 12, ""), _Reading(2.0, 3.0, 6, " ")
+
+
+class Contradiction(NamedTuple):
+    """What a document says otherwise.
+
+    Attributes:
+        kind: ``"number"``, ``"unit"``, ``"negation"`` or ``"bound"``.
+        passage: The tokens of the passage that are other ones there: first, and after the last.
+        document: Those of the document, likewise.
+    """
 
     kind: str
     passage: tuple[int, int]
     document: tuple[int, int]
 
 
-class _Region(NamedTuple):
-    """A stretch of both sides: first tokens, and those after the last."""
+class _Shared(NamedTuple):
+    """A stretch that both sides have: first tokens, and those after the last."""
 
     start: int
     stop: int
-    other_start: int
-    other_stop: int
+    there: int
+    end: int
 
 
 def contradiction(
@@ -76,188 +95,191 @@ def contradiction(
     by_letters: bool,
     numbers: bool = True,
     polarity: bool = True,
-) -> Found | None:
+) -> Contradiction | None:
     """Return what a document says otherwise than a passage that it nearly holds.
 
     Args:
         passage: Its tokens, with numbers in one spelling.
         document: Likewise.
         spans: The stretches of the document that the passage shares, ascending.
-        by_letters: Whether tokens are letters or words.
+        by_letters: Whether tokens are letters, or words.
         numbers: Whether numbers and their units count.
-        polarity: Whether negations and bounds count.
+        polarity: Whether negations and bounds count, in Korean and English.
+
+    >>> passage = "the fee for 2024 is 30 euros a year and more".split()
+    >>> document = "so the fee for 2023 is 30 euros a year and more".split()
+    >>> contradiction(passage, document, [(1, 11)], by_letters=False)
+    Contradiction(kind='number', passage=(3, 4), document=(4, 5))
+    >>> contradiction(passage[:3], document, [(1, 4)], by_letters=False)
     """
-    best: Found | None = None
-    for start, stop in windows(len(passage), len(document), spans):
-        best = _compared(passage, document[start:stop], by_letters, numbers, polarity)
-        if best is None:
+    found: Contradiction | None = None
+    for start, stop in _windows(len(passage), len(document), spans):
+        found = _Aligned(passage, document[start:stop], by_letters).contradiction(numbers, polarity)
+        if found is None:
             return None
-        begin, end = best.document
-        best = best._replace(document=(begin + start, end + start))
-    return best
+        there, end = found.document
+        found = found._replace(document=(there + start, end + start))
+    return found
 
 
-def windows(
-    size: int, room: int, spans: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """Return the parts of a document where a passage may stand, the likeliest first.
+def _windows(size: int, room: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return where in a document a passage may stand, the likeliest place last.
 
     Args:
         size: Tokens of the passage.
         room: Tokens of the document.
         spans: The stretches that are shared, ascending.
     """
-    pad = 8 + size // 3
-    clusters: list[list[int]] = []
+    margin = 8 + size // 3
+    places: list[tuple[int, int, int]] = []  # tokens that are shared, first, after the last
     for start, stop in spans:
-        if clusters and stop - clusters[-1][0] <= size + pad:
-            clusters[-1][1] = stop
-            clusters[-1][2] += stop - start
+        if places and stop - places[-1][1] <= size + margin:
+            held, first, _ = places.pop()
+            places.append((held + stop - start, first, stop))
         else:
-            clusters.append([start, stop, stop - start])
-    most = max((held for *_, held in clusters), default=0)
-    likely = sorted((c for c in clusters if 2 * c[2] > most), key=lambda c: -c[2])
-    return [(max(0, start - pad), min(room, stop + pad)) for start, stop, _ in likely]
+            places.append((stop - start, start, stop))
+    most = max(places, default=(0,))[0]
+    likely = sorted(place for place in places if 2 * place[0] > most)
+    return [(max(0, start - margin), min(room, stop + margin)) for _, start, stop in likely]
 
 
-def _compared(
-    passage: Sequence[str], window: Sequence[str], by_letters: bool, numbers: bool, polarity: bool
-) -> Found | None:
-    shared = _shared(passage, window, by_letters)
-    if not shared:
-        return None
-    ends = _Region(0, 0, 0, 0), _Region(len(passage), len(passage), len(window), len(window))
-    regions = [ends[0], *shared, ends[1]]
-    for place, (one, other) in enumerate(zip(regions, regions[1:], strict=False)):
-        inside = 0 < place < len(regions) - 2
-        found = _between(
-            passage, window, one, other, inside, place == 0, by_letters, numbers, polarity
-        )
-        if found is not None:
-            return found
-    return None
+class _Aligned:
+    """A passage beside the part of a document where it may stand."""
 
+    def __init__(self, passage: Sequence[str], window: Sequence[str], by_letters: bool) -> None:
+        self.passage, self.window = passage, window
+        self.reading = _LETTERS if by_letters else _WORDS
+        self.by_letters = by_letters
+        weights = np.ones(len(passage))
+        if by_letters:
+            weights[[one.isascii() and one.isalpha() for one in passage]] = _OF_LATIN
+        self.weight = np.append(0.0, np.cumsum(weights))
 
-def _shared(
-    passage: Sequence[str], window: Sequence[str], by_letters: bool
-) -> list[_Region]:
-    """Return the stretches that both have, if one of them is long enough to tell."""
-    from rapidfuzz.distance import Indel
-
-    weights = np.ones(len(passage))
-    if by_letters:
-        weights[[one.isascii() and one.isalpha() for one in passage]] = _LATIN
-    total = np.append(0.0, np.cumsum(weights))
-    need = min(_BLOCK[by_letters], float(total[-1]))
-    kept, longest = [], 0.0
-    for tag, start, stop, other_start, other_stop in Indel.opcodes(passage, window):
-        if tag != "equal":
-            continue
-        size = float(total[stop] - total[start])
-        at_edge = start == 0 or stop == len(passage)
-        if size >= need or (at_edge and size >= min(2.0, need)):
-            kept.append(_Region(start, stop, other_start, other_stop))
-            longest = max(longest, size)
-    return kept if longest >= min(_ANCHOR[by_letters], float(total[-1]) * 0.999) else []
-
-
-def _between(
-    passage: Sequence[str],
-    window: Sequence[str],
-    one: _Region,
-    other: _Region,
-    inside: bool,
-    first: bool,
-    by_letters: bool,
-    numbers: bool,
-    polarity: bool,
-) -> Found | None:
-    """Return what contradicts between two stretches that both sides have."""
-    ours, theirs = (one.stop, other.start), (one.other_stop, other.other_start)
-    if ours[0] == ours[1] and theirs[0] == theirs[1]:
-        return None
-    if inside and _slides(passage, window, one, other):
-        return None
-    if not inside:
-        if ours[0] == ours[1]:
+    def contradiction(self, numbers: bool, polarity: bool) -> Contradiction | None:
+        """Return the first thing that is said otherwise."""
+        shared = self._shared()
+        if not shared:
             return None
-        most = ours[1] - ours[0] + 4
-        theirs = (max(theirs[0], theirs[1] - most), theirs[1]) if first else (
-            theirs[0], min(theirs[1], theirs[0] + most))  # fmt: skip
-    gap, their_gap = passage[slice(*ours)], window[slice(*theirs)]
-    if numbers:
-        missing = set(filter(_is_number, gap)) - set(their_gap)
-        had = {*filter(_is_number, their_gap)}
-        goes_on = had and 2 * len(their_gap) >= len(gap)
-        if not inside and goes_on:
-            missing = {one for one in missing if not _cut(gap, their_gap, one, first)}
-        if missing and (inside or goes_on):
-            return Found("number", ours, theirs)
-        long = one.stop - one.start >= _BLOCK[by_letters]
-        if inside and long and _is_number(passage[ours[0] - 1]) and their_gap:
-            units = [_unit(tokens[at : at + 4], by_letters)
-                     for tokens, at in ((passage, ours[0]), (window, theirs[0]))]  # fmt: skip
-            if all(units) and units[0] != units[1]:
-                return Found("unit", ours, theirs)
-    if polarity and inside:
-        x = passage[max(0, ours[0] - _AROUND) : ours[1] + _AROUND]
-        y = window[max(0, theirs[0] - _AROUND) : theirs[1] + _AROUND]
-        if len(y) <= len(x) + _LONGER[by_letters] and not _misread(gap, their_gap):
-            said = [("" if by_letters else " ").join(tokens) for tokens in (x, y)]
-            if len({len(_NEGATION.findall(text)) for text in said}) > 1:
-                return Found("negation", ours, theirs)
-            bounds = [Counter(_BOUND.findall(text)) for text in said]
-            if all(bounds) and bounds[0] != bounds[1]:
-                return Found("bound", ours, theirs)
-    return None
+        ends = len(self.passage), len(self.window)
+        every = [_Shared(0, 0, 0, 0), *shared, _Shared(ends[0], ends[0], ends[1], ends[1])]
+        for place, (one, other) in enumerate(pairwise(every)):
+            inside = 0 < place < len(shared)
+            if inside and self._slides(one, other):
+                continue
+            ours, theirs = slice(one.stop, other.start), slice(one.end, other.there)
+            if not inside:
+                # What the passage lacks at its ends was cut off; of the other side, as much counts.
+                most = (ours.stop - ours.start + 4) * (ours.stop > ours.start)
+                theirs = (
+                    slice(max(theirs.start, theirs.stop - most), theirs.stop)
+                    if place == 0
+                    else slice(theirs.start, min(theirs.stop, theirs.start + most))
+                )
+            kind = ""
+            if numbers:
+                kind = self._number(one, ours, theirs, inside, place == 0)
+            if polarity and inside and not kind:
+                kind = self._turned(ours, theirs)
+            if kind:
+                there = theirs.start, theirs.stop
+                return Contradiction(kind, (ours.start, ours.stop), there)
+        return None
 
+    def _shared(self) -> list[_Shared]:
+        """Return the stretches that both have, if one of them is long enough to tell."""
+        from rapidfuzz.distance import Indel
 
-def _slides(
-    passage: Sequence[str], window: Sequence[str], one: _Region, other: _Region
-) -> bool:
-    """Return whether the passage's first or last words stand beside the others after all."""
-    if one.stop != other.start:
-        return False
-    first, last = passage[one.start : one.stop], passage[other.start : other.stop]
-    before, after = other.other_start, one.other_stop
-    return (one.start == 0 and window[max(0, before - len(first)) : before] == first) or (
-        other.stop == len(passage) and window[after : after + len(last)] == last
-    )
+        total, n = float(self.weight[-1]), len(self.passage)
+        least, kept, longest = min(self.reading.block, total), [], 0.0
+        for tag, start, stop, there, end in Indel.opcodes(self.passage, self.window):
+            size = float(self.weight[stop] - self.weight[start]) if tag == "equal" else 0.0
+            at_an_end = start == 0 or stop == n
+            if size and size >= min(least, 2.0 if at_an_end else least):
+                kept.append(_Shared(start, stop, there, end))
+                longest = max(longest, size)
+        return kept if longest >= min(self.reading.anchor, 0.999 * total) else []
 
+    def _slides(self, one: _Shared, other: _Shared) -> bool:
+        """Return whether the first or last words stand beside the others after all."""
+        if one.stop != other.start:
+            return False
+        first, last = self.passage[: one.stop], self.passage[other.start :]
+        before = self.window[max(0, other.there - len(first)) : other.there]
+        after = self.window[one.end : one.end + len(last)]
+        return (one.start == 0 and before == first) or (
+            other.stop == len(self.passage) and after == last
+        )
 
-def _misread(gap: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Return whether the same letters of Hangul stand there, with other final consonants."""
-    return len(gap) == len(theirs) and all(
-        len(a) == len(b) == 1 and "가" <= a <= "힣" and "가" <= b <= "힣" and (ord(a) - 0xAC00) // 28 == (ord(b) - 0xAC00) // 28
-        for a, b in zip(gap, theirs, strict=True)
-    )
+    def _number(
+        self, one: _Shared, ours: slice, theirs: slice, inside: bool, is_first: bool
+    ) -> str:
+        """Return whether a number is another one there, or has another unit."""
+        gap, their_gap = self.passage[ours], self.window[theirs]
+        there = {*filter(_is_number, their_gap)}
+        missing = {*filter(_is_number, gap)} - there
+        if not inside:
+            goes_on = there and 2 * len(their_gap) >= len(gap)
+            missing = {n for n in missing if goes_on and not _cut(n, there, is_first)}
+        if missing:
+            return "number"
+        if not inside or not their_gap or one.stop - one.start < self.reading.block:
+            return ""
+        if not _is_number(self.passage[one.stop - 1]):
+            return ""
+        units = self._unit(self.passage, one.stop), self._unit(self.window, one.end)
+        return "unit" if all(units) and units[0] != units[1] else ""
 
+    def _unit(self, tokens: Sequence[str], at: int) -> str:
+        """Return the unit at a place, if there is one."""
+        if self.by_letters:
+            found = _UNIT.match("".join(tokens[at : at + _LONGEST_UNIT]))
+            return found[0] if found else ""
+        return tokens[at] if at < len(tokens) and _UNIT.fullmatch(tokens[at]) else ""
 
-def _cut(gap: Sequence[str], theirs: Sequence[str], number: str, first: bool) -> bool:
-    """Return whether a number may have been cut in two where the passage begins or ends."""
-    if first:
-        return any(_is_number(one) and one.endswith(number) for one in theirs)
-    begins = "".join(dict.fromkeys(filter(_is_number, gap)))
-    begins = begins.rstrip("0") if begins.endswith("0000") else begins
-    return any(_is_number(one) and one.startswith(begins) for one in theirs)
+    def _turned(self, ours: slice, theirs: slice) -> str:
+        """Return whether one side says no, or names another bound."""
+        gap, their_gap = self.passage[ours], self.window[theirs]
+        if not (gap or their_gap) or (self.by_letters and _misread(gap, their_gap)):
+            return ""
+        texts = [
+            self.reading.joined_by.join(tokens[max(0, at.start - _AROUND) : at.stop + _AROUND])
+            for tokens, at in ((self.passage, ours), (self.window, theirs))
+        ]
+        if len(their_gap) > len(gap) + self.reading.longer:
+            return ""
+        if len({len(_NEGATION.findall(text)) for text in texts}) > 1:
+            return "negation"
+        bounds = [Counter(_BOUND.findall(text)) for text in texts]
+        return "bound" if all(bounds) and bounds[0] != bounds[1] else ""
 
 
 def _is_number(token: str) -> bool:
     return token[0].isdecimal()
 
 
-def _unit(tokens: Sequence[str], by_letters: bool) -> str | None:
-    if not by_letters:
-        return tokens[0] if tokens and tokens[0] in _UNITS else None
-    text = "".join(tokens)
-    return next((unit for unit in _UNITS if text.startswith(unit)), None)
+def _cut(number: str, there: set[str], is_first: bool) -> bool:
+    """Return whether a number is a part of one there, as the passage begins or ends within it."""
+    if is_first:
+        return any(one.endswith(number) for one in there)
+    return any(one.startswith(number) for one in there)
+
+
+def _misread(gap: Sequence[str], there: Sequence[str]) -> bool:
+    """Return whether letters of Hangul are the same but for their final consonants."""
+    return len(gap) == len(there) and all(
+        "가" <= min(pair) and max(pair) <= "힣" and len({(ord(x) - 0xAC00) // 28 for x in pair}) == 1
+        for pair in zip(gap, there, strict=True)
+    )
 
 
 def verbatim(passage: IntArray, document: IntArray) -> bool:
-    """Return whether a document has a passage token by token."""
-    wanted, text, width = passage.tobytes(), document.tobytes(), passage.itemsize
+    """Return whether a document has a passage token by token.
+
+    >>> verbatim(np.array([2, 3]), np.array([1, 2, 3])), verbatim(np.array([2]), np.array([3]))
+    (True, False)
+    """
+    wanted, text = passage.tobytes(), document.tobytes()
     at = text.find(wanted)
-    while at >= 0 and at % width:
+    while at >= 0 and at % passage.itemsize:
         at = text.find(wanted, at + 1)
     return at >= 0
-

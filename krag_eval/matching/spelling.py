@@ -12,7 +12,6 @@ from collections import defaultdict
 from itertools import count
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from decimal import Decimal
 from typing import TypeAlias
 
 import numpy as np
@@ -40,8 +39,9 @@ _MONTH_OF = {
     name: month for month in _MONTHS for name in {month, month[:3], month[:4]}
     if name != "sep" and (len(name) == 3 or name in ("sept", *_MONTHS))
 } | {"sep": "september"}  # fmt: skip
-_MAGNITUDES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_MAGNITUDES = {"trillion": 10**12, "billion": 10**9, "million": 10**6}
 _PERCENT = ("percent", "pct")
+_BEHIND = (*_PERCENT, "per", "thousand")
 _TENS = {"백": 2, "천": 3}
 _MYRIADS = {"만": 4, "억": 8, "조": 12}
 # What an amount may count, as it begins; "만" behind a number is also "only".
@@ -68,9 +68,9 @@ def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool, 
     ...     found = spelled(tokens, numbers, by_letters=tokenizer is letter_tokens)
     ...     return [[*numbers][one] for one in found.flat]
     >>> read("On 2024-03-03, two of $1.2 million, 5 percent", word_tokens)
-    ['on', 'march', '3', '2024', '2', 'of', '1200000', '5']
+    ['on', 'march', '3', '2024', '2', 'of', '1', '2', 'million', '5']
     >>> "".join(dict.fromkeys(read("2024. 3. 1. 7천만 원", letter_tokens)))
-    '2024년3월1일70000000원'
+    '2024년3월1일7000만원'
     """
     if first:
         own = replace(tokens, flat=tokens.flat - first)
@@ -98,64 +98,66 @@ def _rename(same: IntArray, numbers: dict[str, int], token: str, other: str) -> 
 
 def _word_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edit]:
     names = [*numbers]
+    flat, ends = tokens.flat, np.cumsum(tokens.sizes)
     is_number = _marked(names, lambda one: one[0].isdecimal())
-    flat, text = tokens.flat, np.repeat(np.arange(len(tokens)), tokens.sizes)
-    months = {numbers[one]: month for one, month in _MONTH_OF.items() if one in numbers}
-    magnitudes = {numbers[one]: ten for one, ten in _MAGNITUDES.items() if one in numbers}
-    percents = [numbers[one] for one in (*_PERCENT, "per", "cent") if one in numbers]
-    there = is_number[flat]
-    behind = np.append(False, there[:-1])
-    wanted = np.isin(flat, [*months]) | (behind & np.isin(flat, [*magnitudes, *percents]))
+    round_sums = _marked(names, lambda one: len(one) > 6 and one.endswith("000"))
     years = _marked(names, lambda one: _YEAR.fullmatch(one) is not None)
-    wanted |= years[flat] & np.append(there[1:], False)
-    last = -1
+    before = np.append(False, is_number[flat[:-1]])
+    after = np.append(is_number[flat[1:]], False)
+    behind = np.isin(flat, [numbers[one] for one in _BEHIND if one in numbers])
+    months = np.isin(flat, [numbers[one] for one in _MONTH_OF if one in numbers])
+    wanted = round_sums[flat] | (behind & before) | ((months | years[flat]) & after)
+    done = 0
     for at in np.flatnonzero(wanted).tolist():
-        if at <= last:
+        text = int(np.searchsorted(ends, at, side="right"))
+        first = max(done, at - 1, int(ends[text] - tokens.sizes[text]))
+        if at < first:
             continue
-        first, end = np.searchsorted(text, [text[at], text[at] + 1]).tolist()
-        around = [names[one] for one in flat[max(first, at - 2) : min(end, at + 3)].tolist()]
-        edit = _word_edit(around, min(2, at - first))
+        words = [names[one] for one in flat[first : min(ends[text], at + 3)].tolist()]
+        edit = _word_edit(words, at - first)
         if edit is not None:
             start, stop, written = edit
-            shift = max(first, at - 2)
-            if start + shift > last:
-                yield start + shift, stop + shift, written
-                last = stop + shift - 1
+            done = first + stop
+            yield first + start, done, written
 
 
 def _word_edit(words: list[str], at: int) -> Edit | None:
-    """Return what some words around one are, as they are usually written, if they are a number."""
-    month, behind = _MONTH_OF.get(words[at]), words[at + 1 :]
-    if month:
-        if len(behind) > 1 and _YEAR.fullmatch(behind[1]) and (day := _DAY.fullmatch(behind[0])):
-            return at, at + 3, [month, day[1].lstrip("0"), behind[1]]
-        if at and behind and _YEAR.fullmatch(behind[0]) and (day := _DAY.fullmatch(words[at - 1])):
-            return at - 1, at + 2, [month, day[1].lstrip("0"), behind[0]]
-        return None
-    if words[at] in _MAGNITUDES and at:
-        parts = [words[at - 1]]
-        if at > 1 and words[at - 2].isdecimal() and len(words[at - 2]) <= 3:
-            parts.insert(0, words[at - 2])
-        value = _amount(".".join(parts), _MAGNITUDES[words[at]])
-        return value and (at - len(parts), at + 1, [value])
-    if words[at] in _PERCENT and at:
+    """Return how a number or a date is usually written, of which one word is a part."""
+    word, behind = words[at], words[at + 1 :]
+    if word in _MONTH_OF and behind:
+        if _YEAR.fullmatch(behind[0]):
+            day = _DAY.fullmatch(words[at - 1]) if at else None
+            return day and (at - 1, at + 2, [_MONTH_OF[word], day[1].lstrip("0"), behind[0]])
+        day = _DAY.fullmatch(behind[0])
+        return day and (at, at + 2, [_MONTH_OF[word], day[1].lstrip("0")])
+    if _YEAR.fullmatch(word) and len(behind) > 1:
+        month, day_of_month = behind[:2]
+        if month.isdecimal() and 1 <= int(month) <= 12 and _DAY.fullmatch(day_of_month):
+            return at, at + 3, [_MONTHS[int(month) - 1], day_of_month, word]
+    if word == "thousand" and at and words[at - 1].isdecimal():
+        return at - 1, at + 1, [words[at - 1] + "000"]
+    if word in _PERCENT and at:
         return at, at + 1, []
-    if words[at] == "per" and behind[:1] == ["cent"] and at:
+    if word == "per" and behind[:1] == ["cent"]:
         return at, at + 2, []
-    if _YEAR.fullmatch(words[at]) and len(behind) > 1:
-        number, day = behind[:2]
-        if _DAY.fullmatch(day) and number.isdecimal() and 1 <= int(number) <= 12:
-            return at, at + 3, [_MONTHS[int(number) - 1], day.lstrip("0"), words[at]]
-    return None
+    written = _in_millions(word)
+    return (at, at + 1, written) if written else None
 
 
-def _amount(number: str, tens: int) -> str | None:
-    """Return a number with so many more tens, in digits, if it is a whole one."""
-    try:
-        value = Decimal(number).scaleb(tens)
-    except ArithmeticError:
-        return None
-    return str(int(value)) if value == int(value) else None
+def _in_millions(number: str) -> list[str]:
+    """Return a round sum as newspapers write it, such as 1.2 million.
+
+    >>> _in_millions("1200000"), _in_millions("3000000000"), _in_millions("1234567")
+    (['1', '2', 'million'], ['3', 'billion'], [])
+    """
+    value = int(number) if number.isdecimal() and len(number) > 6 else 0
+    for name, unit in _MAGNITUDES.items():
+        if value >= unit:
+            thousandths, left = divmod(value * 1000, unit)
+            whole, decimals = divmod(thousandths, 1000)
+            decimal = f"{decimals:03}".rstrip("0")
+            return [] if left else [str(whole), *filter(None, [decimal]), name]
+    return []
 
 
 def _letter_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edit]:
@@ -169,7 +171,7 @@ def _letter_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edi
     # The first digit of each number that something may be behind.
     widths = np.array([len(one) for one in names] or [0])[flat]
     after = np.minimum(np.arange(len(flat)) + widths, len(flat) - 1)
-    wanted = begins & (np.isin(flat[after], units) | (years[flat] & there[after]))
+    wanted = begins & (np.isin(flat[after], units) | (years[flat] & there[after]) | (widths > 4))
     last = -1
     for at in np.flatnonzero(wanted).tolist():
         if at <= last:
@@ -205,24 +207,37 @@ def _korean_amount(letters: list[str]) -> tuple[int, list[str]] | None:
         for word in ("퍼센트", "프로"):
             if letters[at : at + len(word)] == [*word]:
                 return at + len(word), [letters[0]]
-    total, at, smallest = Decimal(0), 0, 16
+    total, at, smallest = 0, 0, 16
     found: tuple[int, list[str]] | None = None
     while at < len(letters) and letters[at].isdecimal():
-        number, at = Decimal(letters[at]), at + len(letters[at])
+        number, at = int(letters[at]), at + len(letters[at])
         tens = [0, 0]
         for place, powers in enumerate((_TENS, _MYRIADS)):
             if at < len(letters) and letters[at] in powers:
                 tens[place], at = powers[letters[at]], at + 1
-        if sum(tens) >= smallest or not (total or any(tens)):
+        if sum(tens) >= smallest or not (total or any(tens) or number >= 10000):
             break
-        total += number.scaleb(sum(tens))
+        total += number * 10 ** sum(tens)
         smallest = tens[1] or tens[0]
         counts = letters[at] if at < len(letters) else "원"
         if counts in _COUNTABLE or counts.isascii():
-            found = at, [str(int(total))]
+            found = at, _in_myriads(total)
         if not tens[1]:
             break
     return found
+
+
+def _in_myriads(amount: int) -> list[str]:
+    """Return an amount as Korean writes it, so that what is cut off it leaves what it begins with.
+
+    >>> _in_myriads(350_000_000), _in_myriads(7000)
+    (['3', '억', '5000', '만'], ['7000'])
+    """
+    written = []
+    for name, tens in reversed(_MYRIADS.items()):
+        count, amount = divmod(amount, 10**tens)
+        written += [str(count), name] if count else []
+    return [*written, str(amount)] if amount or not written else written
 
 
 def _marked(names: list[str], test: Callable[[str], bool]) -> BoolArray:
