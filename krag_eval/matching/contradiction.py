@@ -31,7 +31,7 @@ _NEGATION = re.compile(
 )
 _BOUND = re.compile(
     r"이상|이하|초과|미만|이내|이전|이후|포함|제외|무상|유상|전액|일부"
-    r"|\b(?:before|after|above|below|over|under|more|less|most|least|except|unless|only|until"
+    r"|\b(?:before|after|above|below|over|under|more|less|most|least|except|unless|if|only|until"
     r"|increased?|decreased?|rose|fell|up|down|higher|lower|excluding|including)\b"
 )
 _UNITS = (  # noqa: SIM905 - a list literal would take one line for each
@@ -50,18 +50,20 @@ class _Reading(NamedTuple):
 
     Attributes:
         block: Tokens of a stretch that is shared, and not by chance.
+        at_an_end: The same where the passage begins or ends.
         anchor: Tokens of the longest one, without which two texts are not alike.
         longer: By how much the other side may be longer where one counts negations.
         joined_by: What stands between tokens.
     """
 
     block: float
+    at_an_end: float
     anchor: float
     longer: int
     joined_by: str
 
 
-_LETTERS, _WORDS = _Reading(4.0, 8.0, 12, ""), _Reading(2.0, 3.0, 6, " ")
+_LETTERS, _WORDS = _Reading(4.0, 2.0, 8.0, 12, ""), _Reading(2.0, 1.0, 3.0, 6, " ")
 
 
 class Contradiction(NamedTuple):
@@ -194,7 +196,7 @@ class _Aligned:
         for tag, start, stop, there, end in Indel.opcodes(self.passage, self.window):
             size = float(self.weight[stop] - self.weight[start]) if tag == "equal" else 0.0
             at_an_end = start == 0 or stop == n
-            if size and size >= min(least, 2.0 if at_an_end else least):
+            if size and size >= min(least, self.reading.at_an_end if at_an_end else least):
                 kept.append(_Shared(start, stop, there, end))
                 longest = max(longest, size)
         return kept if longest >= min(self.reading.anchor, 0.999 * total) else []
