@@ -90,9 +90,10 @@ class _Shared(NamedTuple):
 
 
 def contradiction(
-    passage: Sequence[str],
-    document: Sequence[str],
+    passage: IntArray,
+    document: IntArray,
     spans: Sequence[tuple[int, int]],
+    names: Sequence[str],
     *,
     by_letters: bool,
     numbers: bool = True,
@@ -101,27 +102,45 @@ def contradiction(
     """Return what a document says otherwise than a passage that it nearly holds.
 
     Args:
-        passage: Its tokens, with numbers in one spelling.
+        passage: Its tokens by number, those of amounts and dates in one spelling.
         document: Likewise.
         spans: The stretches of the document that the passage shares, ascending.
+        names: The tokens that the numbers stand for.
         by_letters: Whether tokens are letters, or words.
         numbers: Whether numbers and their units count.
         polarity: Whether negations and bounds count, in Korean and English.
 
-    >>> passage = "the fee for 2024 is 30 euros a year and more".split()
-    >>> document = "so the fee for 2023 is 30 euros a year and more".split()
-    >>> contradiction(passage, document, [(1, 11)], by_letters=False)
+    >>> names = "so the fee for 2024 is 30 euros a year and more 2023".split()
+    >>> passage, document = np.arange(1, 12), np.array([0, 1, 2, 3, 12, *range(5, 12)])
+    >>> contradiction(passage, document, [(1, 12)], names, by_letters=False)
     Contradiction(kind='number', passage=(3, 4), document=(4, 5))
-    >>> contradiction(passage[:3], document, [(1, 4)], by_letters=False)
+    >>> contradiction(passage[:3], document, [(1, 4)], names, by_letters=False)
     """
+    if _verbatim(passage, document):
+        return None
+    words = [names[one] for one in passage.tolist()]
     found: Contradiction | None = None
     for start, stop in _windows(len(passage), len(document), spans):
-        found = _Aligned(passage, document[start:stop], by_letters).contradiction(numbers, polarity)
+        window = [names[one] for one in document[start:stop].tolist()]
+        found = _Aligned(words, window, by_letters).contradiction(numbers, polarity)
         if found is None:
             return None
         there, end = found.document
         found = found._replace(document=(there + start, end + start))
     return found
+
+
+def _verbatim(passage: IntArray, document: IntArray) -> bool:
+    """Return whether a document has a passage token by token.
+
+    >>> _verbatim(np.array([2, 3]), np.array([1, 2, 3])), _verbatim(np.array([2]), np.array([3]))
+    (True, False)
+    """
+    wanted, text = passage.tobytes(), document.tobytes()
+    at = text.find(wanted)
+    while at >= 0 and at % passage.itemsize:
+        at = text.find(wanted, at + 1)
+    return at >= 0
 
 
 def _windows(size: int, room: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -273,15 +292,3 @@ def _misread(gap: Sequence[str], there: Sequence[str]) -> bool:
         for pair in zip(gap, there, strict=True)
     )
 
-
-def verbatim(passage: IntArray, document: IntArray) -> bool:
-    """Return whether a document has a passage token by token.
-
-    >>> verbatim(np.array([2, 3]), np.array([1, 2, 3])), verbatim(np.array([2]), np.array([3]))
-    (True, False)
-    """
-    wanted, text = passage.tobytes(), document.tobytes()
-    at = text.find(wanted)
-    while at >= 0 and at % passage.itemsize:
-        at = text.find(wanted, at + 1)
-    return at >= 0

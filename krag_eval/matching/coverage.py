@@ -21,7 +21,7 @@ from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, shared_runs
-from krag_eval.matching.contradiction import contradiction, verbatim
+from krag_eval.matching.contradiction import contradiction
 from krag_eval.matching.plaintext import numbers_in
 from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import (
@@ -34,7 +34,12 @@ from krag_eval.matching.tokenizers import (
 )
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
-_Numbers: TypeAlias = Literal["aligned", "anywhere", "ignore"]
+_Numbers: TypeAlias = Literal["aligned", "anywhere", "ignore"] | bool
+
+# How the first two were asked for, in Python and in signatures.
+_NUMBERS = {True: "anywhere", "yes": "anywhere", False: "ignore", "no": "ignore"}
+# Share of a passage that a document holds, from which it is asked whether it contradicts.
+_LOOKED_AT = 0.5
 
 _MIN_RUN = 5
 # Tokenizers whose tokens are far shorter than words.
@@ -135,8 +140,8 @@ class CoverageMatcher(TextMatcher):
         min_run: int | None = None,
         tokenizer: str | Tokenizer = "auto",
         *,
-        numbers: _Numbers | bool = "aligned",
-        polarity: bool = True,
+        numbers: _Numbers = "ignore",
+        polarity: bool = False,
         union: bool = False,
         direction: _Direction = "ground_truth",
     ) -> None:
@@ -147,11 +152,16 @@ class CoverageMatcher(TextMatcher):
         if min_run is None:
             min_run = _MIN_RUNS.get(self._tokenizer_name, _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
-        self.numbers = {True: "anywhere", False: "ignore"}.get(numbers, numbers)
+        asked = _NUMBERS.get(numbers, numbers) if isinstance(numbers, bool | str) else numbers
+        self.numbers = one_of("numbers", asked, ("aligned", "anywhere", "ignore"))
         self.polarity = boolean("polarity", polarity)
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
-        pairs = {"numbers": self.numbers == "anywhere", "direction": direction == "either"}
+        pairs = {
+            "numbers": self.numbers != "ignore",
+            "polarity": polarity,
+            "direction": direction == "either",
+        }
         for argument in [name for name, decided in pairs.items() if union and decided]:
             problem = (
                 f": {argument} decides about a document alone, and with union=True they count "
@@ -173,7 +183,7 @@ class CoverageMatcher(TextMatcher):
             return ""
         settings = self.signature.removesuffix(")")
         either, union = f"{settings},direction=either)", f"{settings},union=yes)"
-        if self.numbers:
+        if self.numbers != "ignore" or self.polarity:
             return Advice(_("Ask how much of the shorter text is held with {}"), matcher=either)
         told = _(
             "Let texts count together with {}, or ask how much of the shorter text is held with "
@@ -185,29 +195,33 @@ class CoverageMatcher(TextMatcher):
         """Return the length of a run, of what, and what else was asked for."""
         settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
-        flags = {"numbers": self.numbers, "polarity": self.polarity, "union": self.union}
-        return settings | {name: True for name, chosen in flags.items() if chosen} | either
+        numbers: dict[str, object] = {
+            "aligned": {"numbers": "aligned"}, "anywhere": {"numbers": True}
+        }.get(self.numbers, {})  # fmt: skip
+        flags = {"polarity": self.polarity, "union": self.union}
+        chosen = {name: True for name, asked in flags.items() if asked}
+        return settings | numbers | chosen | either
 
     def read(self, texts: Sequence[str]) -> _Read:
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
         tokens, names = self._numbered(chosen.tokenizer, texts)
+        by_letters = np.full(len(tokens), chosen.tokenizer is letter_tokens)
         run = np.full(len(tokens), chosen.min_run)
-        letters = np.full(len(tokens), chosen.tokenizer is letter_tokens)
-        return _Read(tokens, run, self._anywhere(texts), letters, [*names])
+        return _Read(tokens, run, self._numbers_of(texts), by_letters, names)
 
-    def _anywhere(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
+    def _numbers_of(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
         return _numbers_of(texts) if self.numbers == "anywhere" else None
 
     def _numbered(
-        self, tokenizer: Tokenizer, texts: Sequence[str], first: int = 0
-    ) -> tuple[TokenNumbers, dict[str, int]]:
-        names: dict[str, int] = defaultdict(count(first).__next__)
+        self, tokenizer: Tokenizer, texts: Sequence[str]
+    ) -> tuple[TokenNumbers, list[str]]:
+        """Tokenise texts, with numbers in one spelling where they are compared by it."""
+        names: dict[str, int] = defaultdict(count().__next__)
         tokens = numbered(tokenizer, texts, names)
-        if self.numbers != "ignore" and tokenizer in (word_tokens, letter_tokens):
-            assert first == 0 or True
-            tokens = spelled(tokens, names, by_letters=tokenizer is letter_tokens, first=first)
-        return tokens, names
+        if self.numbers == "aligned" and tokenizer in (word_tokens, letter_tokens):
+            tokens = spelled(tokens, names, by_letters=tokenizer is letter_tokens)
+        return tokens, [*names]
 
     def prepared(self, units: Units) -> Units:
         """Tokenise each text once, or once in each way in which queries ask for it."""
@@ -235,14 +249,13 @@ class CoverageMatcher(TextMatcher):
     def _read_by_script(self, texts: Sequence[str], n_words: int) -> _Read:
         """Tokenise texts: so many by words, the others by letters."""
         tokens, names = self._numbered(word_tokens, texts[:n_words])
-        every = [*names]
         if n_words < len(texts):
             # Numbers of their own: what is a number among letters may be a word among words.
-            by_letters, others = self._numbered(letter_tokens, texts[n_words:], len(names))
-            tokens, every = tokens.followed_by(by_letters), [*names, *others]
-        run = np.repeat([self.min_run, _in_letters(self.min_run)], [n_words, len(texts) - n_words])
-        letters = np.arange(len(texts)) >= n_words
-        return _Read(tokens, run, self._anywhere(texts), letters, every)
+            others, letters = self._numbered(letter_tokens, texts[n_words:])
+            tokens, names = tokens.followed_by(others.after(len(names))), [*names, *letters]
+        by_letters = np.arange(len(texts)) >= n_words
+        run = np.where(by_letters, _in_letters(self.min_run), self.min_run)
+        return _Read(tokens, run, self._numbers_of(texts), by_letters, names)
 
     def _for_ground_truth(self, texts: Sequence[str]) -> CoverageMatcher:
         """Return the same with the tokenizer that is right for a query."""
@@ -292,41 +305,42 @@ class CoverageMatcher(TextMatcher):
             turned = (sizes[1] < sizes[0]) & (sizes[1] >= read.min_run[document])
             similarity[turned] = (runs.own() / sizes[1])[turned]
         if self.numbers == "aligned" or self.polarity:
-            self._guard(similarity, truth, document, turned, runs, read)
+            similarity[self._contradicted(runs, read, similarity)] = 0.0
         if self.numbers == "anywhere":
             whole, part = np.where(turned, (truth, document), (document, truth))
             similarity[~read.have(whole, part)] = 0.0
         return runs.pairs(units, similarity)
 
-    def _guard(self, similarity, truth, document, turned, runs, read) -> None:
-        looked = np.flatnonzero(similarity >= min(0.5, self.threshold))
-        spans = runs.of_document
-        n = len(runs.documents.key)
-        key = spans.truth.astype(np.int64) * n + spans.document
-        flat, slices = read.tokens.flat, read.tokens.slices()
-        for pair in looked.tolist():
-            p, d = int(truth[pair]), int(document[pair])
-            if turned[pair]:
-                p, d = d, p
-            passage, text = flat[slices[p]], flat[slices[d]]
-            if verbatim(passage, text):
-                continue
-            if turned[pair]:
-                at = [(0, len(text))]
-            else:
-                bounds = int(runs.truth[pair]) * n + int(runs.document[pair])
-                lo, hi = np.searchsorted(key, [bounds, bounds + 1])
-                at = list(zip(spans.start[lo:hi].tolist(), spans.stop[lo:hi].tolist()))
-            names = read.names
-            found = contradiction([names[x] for x in passage.tolist()], [names[x] for x in text.tolist()], at,
-                by_letters=bool(read.by_letters[p]), numbers=self.numbers == "aligned", polarity=self.polarity)
-            if found is not None:
-                if DEBUG is not None:
-                    DEBUG.append((found, [names[x] for x in passage.tolist()], [names[x] for x in text.tolist()], similarity[pair]))
-                similarity[pair] = 0.0
+    def _contradicted(self, runs: SharedRuns, read: _Read, similarity: FloatArray) -> IntArray:
+        """Return the pairs whose document says something else than the passage that it holds.
 
-
-DEBUG = None
+        Of all pairs that share a run, those that hold half of the passage or more are looked at.
+        """
+        looked = np.flatnonzero(similarity >= min(_LOOKED_AT, self.threshold))
+        pairs = runs.truth[looked], runs.document[looked]
+        truth, document = runs.truths.unit(pairs[0]), runs.documents.unit(pairs[1])
+        first, last = runs.of_document.places(*pairs)
+        texts = read.tokens.slices()
+        found = []
+        for pair, ours, theirs, start, stop in zip(
+            *(one.tolist() for one in (looked, truth, document, first, last)), strict=True
+        ):
+            spans = runs.of_document.start[start:stop], runs.of_document.stop[start:stop]
+            passage, text = (read.tokens.flat[texts[unit]] for unit in (ours, theirs))
+            if self.direction == "either" and read.min_run[theirs] <= len(text) < len(passage):
+                passage, text, spans = text, passage, ([0], [len(passage)])
+            said = contradiction(
+                passage,
+                text,
+                [*zip(*(map(int, side) for side in spans), strict=True)],
+                read.names,
+                by_letters=bool(read.by_letters[ours]),
+                numbers=self.numbers == "aligned",
+                polarity=self.polarity,
+            )
+            if said is not None:
+                found.append(pair)
+        return np.array(found, np.int64)
 
 
 class NumbersMatcher(TextMatcher):
@@ -392,6 +406,8 @@ class _Read:
         tokens: The tokens.
         min_run: Tokens in a run, of each text; shape (texts,).
         numbers: The numbers in each text, if they are asked for.
+        by_letters: Whether it is read by letters; shape (texts,).
+        names: The tokens that the numbers stand for.
     """
 
     tokens: TokenNumbers
@@ -406,7 +422,8 @@ class _Read:
     def take(self, texts: IntArray) -> _Read:
         """Return some of the texts, in the order asked for."""
         numbers = self.numbers and [self.numbers[text] for text in texts.tolist()]
-        return _Read(self.tokens.take(texts), self.min_run[texts], numbers, self.by_letters[texts], self.names)
+        tokens, run = self.tokens.take(texts), self.min_run[texts]
+        return _Read(tokens, run, numbers, self.by_letters[texts], self.names)
 
     def have(self, whole: IntArray, part: IntArray) -> BoolArray:
         """Return whether one text has all numbers of another, for pairs of texts."""

@@ -8,16 +8,14 @@ spaces, so that what is rewritten here is a matter of words (or letters) that fo
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from itertools import count
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from krag_eval.matching.joins import BoolArray, IntArray
-from krag_eval.matching.numbering import TokenNumbers
+from krag_eval.matching.numbering import TokenNumbers, amounts_in
 
 #: Where something is spelled otherwise: the first token, the one after the last, and what it is.
 Edit: TypeAlias = tuple[int, int, list[str]]
@@ -42,6 +40,8 @@ _MONTH_OF = {
 _MAGNITUDES = {"trillion": 10**12, "billion": 10**9, "million": 10**6}
 _PERCENT = ("percent", "pct")
 _BEHIND = (*_PERCENT, "per", "thousand")
+_PERCENT_KO = ("퍼", "프")  # 퍼센트, 프로
+_LONGEST = 40  # letters of an amount
 _TENS = {"백": 2, "천": 3}
 _MYRIADS = {"만": 4, "억": 8, "조": 12}
 # What an amount may count, as it begins; "만" behind a number is also "only".
@@ -50,7 +50,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?")
 
 
-def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool, first: int = 0) -> TokenNumbers:
+def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool) -> TokenNumbers:
     """Return the same texts with numbers in one spelling.
 
     Args:
@@ -72,50 +72,46 @@ def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool, 
     >>> "".join(dict.fromkeys(read("2024. 3. 1. 7천만 원", letter_tokens)))
     '2024년3월1일7000만원'
     """
-    if first:
-        own = replace(tokens, flat=tokens.flat - first)
-        within = defaultdict(count().__next__, {one: n - first for one, n in numbers.items()})
-        within.default_factory = count(len(within)).__next__
-        found = spelled(own, within, by_letters=by_letters)
-        for one in list(within)[len(numbers):]:
-            numbers[one]
-        return replace(found, flat=found.flat + first)
     if by_letters:
-        return _rewritten(tokens, numbers, _letter_edits(tokens, numbers), times=len)
-    same = np.arange(len(numbers))
-    for word in NUMBER_WORDS.keys() & numbers.keys():
-        _rename(same, numbers, word, NUMBER_WORDS[word])
-    for token in [one for one in numbers if one[0] == "0" and one.isdecimal()]:
-        _rename(same, numbers, token, token.lstrip("0") or "0")
-    ends = np.arange(len(same), len(numbers))
-    tokens = replace(tokens, flat=np.append(same, ends)[tokens.flat].astype(tokens.flat.dtype))
+        tokens = _rewritten(tokens, numbers, _letter_edits(tokens, numbers), times=len)
+        return replace(tokens, amounts=amounts_in(numbers))
+    written = {word: NUMBER_WORDS[word] for word in NUMBER_WORDS.keys() & numbers.keys()}
+    written |= {one: one.lstrip("0") or "0" for one in _digits(numbers) if one[0] == "0"}
+    renamed = {numbers[one]: numbers[other] for one, other in written.items()}
+    same = np.arange(len(numbers), dtype=tokens.flat.dtype)
+    same[[*renamed]] = [*renamed.values()]
+    tokens = replace(tokens, flat=same[tokens.flat])
     return _rewritten(tokens, numbers, _word_edits(tokens, numbers), times=lambda _: 1)
 
 
-def _rename(same: IntArray, numbers: dict[str, int], token: str, other: str) -> None:
-    same[numbers[token]] = numbers[other]
+def _digits(numbers: Mapping[str, int]) -> list[str]:
+    return [one for one in numbers if one[0].isdecimal()]
 
 
 def _word_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edit]:
-    names = [*numbers]
+    names, digits = [*numbers], _digits(numbers)
     flat, ends = tokens.flat, np.cumsum(tokens.sizes)
-    is_number = _marked(names, lambda one: one[0].isdecimal())
-    round_sums = _marked(names, lambda one: len(one) > 6 and one.endswith("000"))
-    years = _marked(names, lambda one: _YEAR.fullmatch(one) is not None)
-    before = np.append(False, is_number[flat[:-1]])
-    after = np.append(is_number[flat[1:]], False)
-    behind = np.isin(flat, [numbers[one] for one in _BEHIND if one in numbers])
-    months = np.isin(flat, [numbers[one] for one in _MONTH_OF if one in numbers])
-    wanted = round_sums[flat] | (behind & before) | ((months | years[flat]) & after)
+
+    def marked(chosen: Iterable[str]) -> BoolArray:
+        marks = np.zeros(len(names), np.bool_)
+        marks[[numbers[one] for one in chosen if one in numbers]] = True
+        return marks[flat]
+
+    is_number = marked(digits)
+    before, after = np.append(False, is_number[:-1]), np.append(is_number[1:], False)
+    of_dates = marked([*_MONTH_OF, *filter(_YEAR.fullmatch, digits)])
+    round_sums = marked(one for one in digits if len(one) > 6 and one.endswith("000"))
+    found = np.flatnonzero(round_sums | (marked(_BEHIND) & before) | (of_dates & after))
+    text = np.searchsorted(ends, found, side="right")
+    bounds = (ends - tokens.sizes)[text].tolist(), ends[text].tolist()
     done = 0
-    for at in np.flatnonzero(wanted).tolist():
-        text = int(np.searchsorted(ends, at, side="right"))
-        first = max(done, at - 1, int(ends[text] - tokens.sizes[text]))
+    for at, begin, end in zip(found.tolist(), *bounds, strict=True):
+        first = max(done, at - 1, begin)
         if at < first:
             continue
-        words = [names[one] for one in flat[first : min(ends[text], at + 3)].tolist()]
+        words = [names[one] for one in flat[first : min(end, at + 3)].tolist()]
         edit = _word_edit(words, at - first)
-        if edit is not None:
+        if edit is not None and words[edit[0] : edit[1]] != edit[2]:
             start, stop, written = edit
             done = first + stop
             yield first + start, done, written
@@ -161,28 +157,29 @@ def _in_millions(number: str) -> list[str]:
 
 
 def _letter_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edit]:
-    names = [*numbers]
-    flat, text = tokens.flat, np.repeat(np.arange(len(tokens)), tokens.sizes)
-    is_number = _marked(names, str.isdecimal)
-    there = is_number[flat]
-    units = [numbers[one] for one in (*_TENS, *_MYRIADS, "퍼", "프") if one in numbers]
-    begins = there & np.append(True, (flat[1:] != flat[:-1]) | (text[1:] != text[:-1]))[: len(flat)]
-    years = _marked(names, lambda one: _YEAR.fullmatch(one) is not None)
-    # The first digit of each number that something may be behind.
-    widths = np.array([len(one) for one in names] or [0])[flat]
-    after = np.minimum(np.arange(len(flat)) + widths, len(flat) - 1)
-    wanted = begins & (np.isin(flat[after], units) | (years[flat] & there[after]) | (widths > 4))
-    last = -1
-    for at in np.flatnonzero(wanted).tolist():
-        if at <= last:
+    names, flat, ends = [*numbers], tokens.flat, np.cumsum(tokens.sizes)
+    is_number = np.fromiter(map(str.isdecimal, names), np.bool_, len(names))
+    widths = np.fromiter(map(len, names), np.int64, len(names))
+    # Each digit stands for its number: where one begins, and what is behind it.
+    begins = is_number[flat]
+    begins[1:] &= (flat[1:] != flat[:-1]) | (widths[flat[1:]] == 1)
+    begins[(ends - tokens.sizes)[tokens.sizes > 0]] = is_number[flat[(ends - tokens.sizes)[tokens.sizes > 0]]]
+    found = np.flatnonzero(begins)
+    width = widths[flat[found]]
+    behind = flat[np.minimum(found + width, len(flat) - 1)] if len(flat) else found
+    units = [numbers[one] for one in (*_TENS, *_MYRIADS, *_PERCENT_KO) if one in numbers]
+    kept = np.isin(behind, units) | ((width == 4) & is_number[behind]) | (width > 4)
+    found = found[kept]
+    last = ends[np.searchsorted(ends, found, side="right")].tolist()
+    done = 0
+    for at, end in zip(found.tolist(), last, strict=True):
+        if at < done:
             continue
-        end = int(np.searchsorted(text, text[at] + 1))
-        letters = [names[one] for one in flat[at : min(end, at + 40)].tolist()]
+        letters = [names[one] for one in flat[at : min(end, at + _LONGEST)].tolist()]
         edit = _date(letters) or _korean_amount(letters)
         if edit is not None:
-            stop, written = edit
-            yield at, at + stop, written
-            last = at + stop - 1
+            done = at + edit[0]
+            yield at, done, edit[1]
 
 
 def _date(letters: list[str]) -> tuple[int, list[str]] | None:
@@ -238,10 +235,6 @@ def _in_myriads(amount: int) -> list[str]:
         count, amount = divmod(amount, 10**tens)
         written += [str(count), name] if count else []
     return [*written, str(amount)] if amount or not written else written
-
-
-def _marked(names: list[str], test: Callable[[str], bool]) -> BoolArray:
-    return np.fromiter(map(test, names), np.bool_, len(names))
 
 
 def _rewritten(
