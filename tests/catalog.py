@@ -6,8 +6,6 @@ what has no translation yet, and compiles. ``check`` fails where that would chan
 text has no translation, or where a translation fills in other things than the English.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import string

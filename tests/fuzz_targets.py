@@ -85,38 +85,26 @@ def conventions(text):
 
 def metric_name(text):
     """A metric with its cutoff has one spelling."""
-    try:
-        key, k = parse_metric(text)
-    except ValueError as error:
-        assert_readable(error, "metric")
-        return
-    assert parse_metric(f"{key}@{spelled(k)}") == (key, k)
+    found = accepted("metric", parse_metric, text)
+    if found:
+        key, k = found
+        assert parse_metric(f"{key}@{spelled(k)}") == found
 
 
 def floor(text):
     """A floor is read, and checked against a result, or refused."""
-    try:
-        name, number = parse_floor(text)
-    except ValueError as error:
-        assert_readable(error, "floor")
-        return
-    parse_metric(name)
-    try:
-        report = small_result().check({name: number})
-    except ValueError as error:
-        assert_readable(error, "floors")
-        return
-    assert len(report.gates) == 1
-    str(report)
+    found = accepted("floor", parse_floor, text)
+    if found:
+        name, number = found
+        parse_metric(name)
+        report = accepted("floors", small_result().check, {name: number})
+        assert report is None or len(report.gates) == 1
+        str(report)
 
 
 def cutoffs(value):
     """Cutoffs are whole numbers from 1, or None."""
-    try:
-        found = check_cutoffs(value)
-    except ValueError as error:
-        assert_readable(error, "k must")
-        return
+    found = accepted("k must", check_cutoffs, value) or ()
     assert all(k is None or (type(k) is int and k >= 1) for k in found)
 
 
@@ -124,12 +112,9 @@ def saved_bytes(content, folder):
     """A file of any bytes is a saved result, or refused."""
     path = folder / "saved.json"
     path.write_bytes(content)
-    try:
-        result = EvaluationResult.from_json(path)
-    except ValueError as error:
-        assert_readable(error, str(path))
-        return
-    use(result)
+    result = accepted(str(path), EvaluationResult.from_json, path)
+    if result is not None:
+        use(result)
 
 
 def saved_content(content, folder):
@@ -182,8 +167,7 @@ def files_in(folder):
 
 def small_result():
     """Return a result with grades of its own, alternatives left out, and a query that fails."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)
+    with warnings.catch_warnings(action="ignore", category=KragEvalWarning):
         return OfflineRetrievalEvaluator(
             [["the cat sat", "on a mat"], ["dogs bark"], []],
             [["the cat sat down", "x"], ["birds"], ["a mat"]],
@@ -191,6 +175,10 @@ def small_result():
             no_ground_truth="skip",
             queries=["u", "왜?", 7],
         ).evaluate([1, None])
+
+
+def write_sample(path):
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in SAMPLE), "utf-8")
 
 
 def saved_example(folder):
@@ -204,8 +192,7 @@ def saved_example(folder):
 
 def saved_example_in_parts(folder):
     """Return the content of a saved result of a file evaluated in parts."""
-    lines = "".join(json.dumps(one) + "\n" for one in SAMPLE)
-    (folder / "parts.jsonl").write_text(lines, "utf-8")
+    write_sample(folder / "parts.jsonl")
     result = evaluate_file(
         folder / "parts.jsonl", [1, None], per_query=folder / "rows.csv", chunk_size=1,
         progress=False,
@@ -237,11 +224,17 @@ def use(result):
 def use_rows(result):
     """Ask for rows that are in a file of their own; they may not be there, or not fit."""
     for k in result.k:
-        try:
-            result.per_query(k)
-            result.statuses(k)
-        except ValueError as error:
-            assert_readable(error, "rows")
+        for ask in (result.per_query, result.statuses):
+            accepted("rows", ask, k)
+
+
+def accepted(beginning, make, *given):
+    """Return what is made of an input, or None if it is refused in readable words."""
+    try:
+        return make(*given)
+    except ValueError as error:
+        assert_readable(error, beginning)
+        return None
 
 
 def assert_readable(error, beginning):

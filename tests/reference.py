@@ -4,8 +4,6 @@ Nothing here is fast or clever, and nothing of ``krag_eval.scoring`` is used: a 
 items, each with its similarity at some ranks, and every value is worked out from that query alone.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import warnings
@@ -378,6 +376,5 @@ class TableMatcher(Matcher):
 @contextmanager
 def no_advice():
     """Silence the package's warnings where random input is bound to raise some."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)
+    with warnings.catch_warnings(action="ignore", category=KragEvalWarning):
         yield

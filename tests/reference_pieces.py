@@ -6,8 +6,6 @@ is a list of tokens, an item a list of interchangeable texts. Every value of a q
 from that query alone, at one cutoff.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

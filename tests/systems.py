@@ -1,29 +1,16 @@
 """Makers of results to compare, from the ranks at which each query finds its items."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
-from typing import Any
-
 import numpy as np
 import pytest
 from reference import no_advice
 
-from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval.statistics.comparison import Comparison
-from krag_eval.statistics.paired import Difference
+from krag_eval import OfflineRetrievalEvaluator
 
 few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
 few_clusters = pytest.mark.filterwarnings("ignore:.* are too few")
 
 
-def result_of(
-    ranks: Sequence[int | list[int]],
-    n_items: int | Sequence[int] = 1,
-    k: Any = 10,
-    evaluated: dict[str, Any] | None = None,
-    **options: Any,
-) -> EvaluationResult:
+def result_of(ranks, n_items=1, k=10, evaluated=None, **options):
     """Make the result of queries whose first items are among ten documents at the given ranks.
 
     Args:
@@ -46,14 +33,12 @@ def result_of(
         return evaluator.evaluate(k, **(evaluated or {}))
 
 
-def first(n: int, of: int = 40, k: Any = (1, 5), **options: Any) -> EvaluationResult:
+def first(n, of=40, k=(1, 5), **options):
     """Make the result of queries of which the first so many find their one item at rank 1."""
     return result_of([1] * n + [0] * (of - n), k=k, **options)
 
 
-def asked(
-    numbers: Iterable[int], found: Iterable[int], k: Any = (1, 5, 10), **options: Any
-) -> EvaluationResult:
+def asked(numbers, found, k=(1, 5, 10), **options):
     """Make the result of questions of these numbers, of which those in ``found`` are answered."""
     numbers, found = [*numbers], {*found}
     options.setdefault("queries", [f"question {i}" for i in numbers])
@@ -65,7 +50,7 @@ def asked(
         ).evaluate(k)
 
 
-def random_results(seed: int, n_queries: int, n_systems: int = 2, **options: Any) -> dict[str, Any]:
+def random_results(seed, n_queries, n_systems=2, **options):
     """Make results of systems that retrieve at random, over the same queries."""
     rng = np.random.default_rng(seed)
     n_items = rng.choice([1, 2, 4], n_queries).tolist()
@@ -82,7 +67,7 @@ def random_results(seed: int, n_queries: int, n_systems: int = 2, **options: Any
     }
 
 
-def only(comparison: Comparison) -> Difference:
+def only(comparison):
     """Return the one difference of a comparison."""
     (difference,) = comparison.differences
     return difference

@@ -4,8 +4,6 @@ After a change that is meant, run ``python tests/test_api.py --update`` and read
 what was added belongs into the changelog, what is gone or asks for more breaks somebody's code.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import enum
@@ -13,9 +11,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 if __name__ == "__main__":  # before the import below, so that this tree is described
     sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -36,13 +32,13 @@ PUBLIC = (
 )
 
 
-def described() -> str:
+def described():
     """Return every public name with its parameters, one line each."""
     lines = [line for module in PUBLIC if exists(module) for line in lines_of(module)]
     return "".join(f"{line}\n" for line in [*lines, *lines_of_held()])
 
 
-def lines_of_held() -> Iterator[str]:
+def lines_of_held():
     """Yield the classes of what results hold, which the reference lists."""
     source = (ROOT / "docs" / "_ext" / "api_pages.py").read_text("utf-8")
     for place in ast.literal_eval(source.partition("\nHELD = ")[2].partition("\n)\n")[0] + ")"):
@@ -50,12 +46,12 @@ def lines_of_held() -> Iterator[str]:
         yield from lines_about(f"{module}.{name}", getattr(importlib.import_module(module), name))
 
 
-def exists(module: str) -> bool:
+def exists(module):
     """Tell whether there is such a module; the list above may name those to come."""
     return importlib.util.find_spec(module) is not None
 
 
-def lines_of(module: str) -> Iterator[str]:
+def lines_of(module):
     """Yield the public names of a module."""
     found = importlib.import_module(module)
     for name in sorted(found.__all__):
@@ -63,7 +59,7 @@ def lines_of(module: str) -> Iterator[str]:
             yield from lines_about(f"{module}.{name}", getattr(found, name))
 
 
-def lines_about(name: str, value: Any) -> Iterator[str]:
+def lines_about(name, value):
     """Yield a name, and what a class offers under it."""
     if isinstance(value, enum.EnumMeta):
         yield f"{name}: {', '.join(member.name for member in value)}"
@@ -75,13 +71,13 @@ def lines_about(name: str, value: Any) -> Iterator[str]:
         yield f"{name}{parameters(value)}"
 
 
-def members_of(value: type) -> set[str]:
+def members_of(value):
     """Return what the class and its ancestors among ours define for users."""
     ours = [one for one in value.__mro__ if one.__module__.partition(".")[0] == "krag_eval"]
     return {name for one in ours for name in vars(one) if not name.startswith("_")}
 
 
-def parameters(value: Any) -> str:
+def parameters(value):
     """Return names, kinds and defaults of parameters; types are for type checkers to compare."""
     function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
     if not callable(function):

@@ -1,7 +1,5 @@
 """Aspects of a question: how many of them came back, and how soon each new one did."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -10,10 +8,10 @@ import pytest
 import reference
 from hypothesis import given, settings, strategies as st
 from reference import CUTOFFS, relevance_of
+from results_made import read_back
 
 from krag_eval import (
     AnyOf,
-    EvaluationResult,
     KragEvalWarning,
     OfflineRetrievalEvaluator,
 )
@@ -245,8 +243,7 @@ def test_a_saved_result_has_aspects_at_other_thresholds_and_in_slices(tmp_path):
     """As the result in memory; streams and parts are compared in test_registry.py."""
     tags = {"kind": ["four", "two", "long"] * 12}
     whole = evaluated(LONG, RUNS, [2, None], tags=tags, matcher="coverage")
-    whole.to_json(tmp_path / "whole.json", texts=True)
-    read = EvaluationResult.from_json(tmp_path / "whole.json")
+    read = read_back(whole, tmp_path, texts=True)
     wanted = ["aspect_recall@2", "alpha_ndcg@2", "alpha_ndcg(alpha=0.9)@all"]
     table = whole.metrics_at_thresholds(wanted, [0.5, 0.8])
     assert read.metrics_at_thresholds(wanted, [0.5, 0.8]).equals(table)

@@ -1,7 +1,5 @@
 """From values per query to averages: exact sums, micro and macro."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction
@@ -10,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from krag_eval import AveragingMethod, Conventions
+from krag_eval import METRICS, AveragingMethod, Conventions
 from krag_eval.scoring.averages import exact_sum
-from krag_eval.scoring.metrics import METRICS
 from krag_eval.scoring.parts import Summary
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

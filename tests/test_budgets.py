@@ -1,7 +1,5 @@
 """Budgets: cutoffs by what fits, and cutoffs that no list reaches."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle
@@ -14,6 +12,8 @@ from itertools import accumulate
 import numpy as np
 import pytest
 from reference import no_advice
+from refusals import blamed
+from results_made import MISSING, changed, read_back, write_lines
 
 from krag_eval import (
     Conventions,
@@ -27,7 +27,6 @@ from krag_eval.cli import main
 from krag_eval.errors import InvalidInput
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
-from krag_eval.results.saved import _checksum
 from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
     Budget,
@@ -247,8 +246,7 @@ def test_a_metric_at_a_budget_is_that_of_lists_cut_by_hand(conventions, matcher)
 def test_ids_that_were_saved_are_no_texts_either(tmp_path):
     """They are kept as what is shown of a document, not as words."""
     result = OfflineRetrievalEvaluator([["a"]], [["x", "a"]], "id").evaluate(2)
-    result.to_json(tmp_path / "ids.json", texts=True)
-    again = EvaluationResult.from_json(tmp_path / "ids.json")
+    again = read_back(result, tmp_path, texts=True)
     assert again.explain(0).documents[1].text == "a"
     with pytest.raises(InvalidInput):
         again.budget_to_recall(0.5)
@@ -266,9 +264,8 @@ def test_a_calculation_does_not_take_the_function_of_an_earlier_evaluation():
     """Its number would depend on what was asked before."""
     evaluator = OfflineRetrievalEvaluator([[TWO]], [[TWO]])
     assert evaluator.evaluate(budget=5, length=half).averages()["macro_recall"] == 1.0
-    with pytest.raises(InvalidInput) as refused:
+    with blamed("k"):
         evaluator.calculate_recall("5t")
-    assert refused.value.argument == "k"
     assert evaluator.calculate_recall("2w")["macro_recall"] == 1.0
 
 
@@ -311,15 +308,13 @@ def test_functions_are_told_apart_in_the_signature():
 def test_cutoffs_that_nobody_asked_for_or_within_some_list_are_not_warned_of(k, told):
     """Of the default ones, only the signature says how far the lists reach."""
     evaluator = OfflineRetrievalEvaluator([[TWO], [TWO]], [[TWO, THREE], [TWO]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", KragEvalWarning)
+    with warnings.catch_warnings(action="error", category=KragEvalWarning):
         assert evaluator.evaluate(k).settings.get("retrieved") == told
 
 
 def test_the_shell_says_it_too(tmp_path, capsys):
     """One line on standard error, whether the file is read whole or in chunks."""
-    path = tmp_path / "queries.jsonl"
-    path.write_text(json.dumps({"actual": [TWO], "predicted": [THREE, TWO]}), "utf-8")
+    path = written(tmp_path, [[TWO]], [[THREE, TWO]])
     for chunks in ([], ["--chunk-size", "1"]):
         arguments = ["evaluate", str(path), "-k", "5", "-k", "5w", *chunks]
         assert not main(arguments, standalone_mode=False)
@@ -414,9 +409,8 @@ def test_a_result_takes_a_budget_wherever_it_takes_a_cutoff():
     assert not result.check({"recall@4w": 0.5}).passed
     compared = compare({"a": result, "b": result}, metric="ndcg@9w", n_resamples=200)
     assert compared.differences[0].metric == "ndcg@9w"
-    with pytest.raises(InvalidInput) as refused:
+    with blamed("k"):
         result.per_query("5w")
-    assert refused.value.argument == "k"
 
 
 def test_an_explanation_says_what_fits():
@@ -538,35 +532,21 @@ def test_a_saved_result_keeps_lengths(tmp_path):
     assert "lengths" not in json.loads(path.read_text("utf-8"))["evidence"]
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda lengths: lengths["w"].pop(),
-        lambda lengths: lengths.update(w="120"),
-        lambda lengths: lengths["w"].__setitem__(0, -1),
-    ],
-)
-def test_damaged_lengths_are_found_out(tmp_path, spoil):
+@pytest.mark.parametrize("change", [(0, MISSING), ("120",), (0, -1)], ids=str)
+def test_damaged_lengths_are_found_out(tmp_path, change):
     """Also where the checksum was made anew."""
     path = tmp_path / "result.json"
     mixed_result().to_json(path)
-    content = json.loads(path.read_text("utf-8"))
-    spoil(content["evidence"]["lengths"])
-    del content["checksum"]
-    path.write_text(json.dumps(content | {"checksum": _checksum(content)}), "utf-8")
+    changed(path, "evidence", "lengths", "w", *change)
     with pytest.raises(InvalidInput):
         EvaluationResult.from_json(path)
 
 
 def written(folder, actual=([TWO],) * 40, predicted=MIXED):
     """Write queries to a file, those of :func:`mixed_result` unless given."""
-    path = folder / "queries.jsonl"
-    lines = [
-        json.dumps({"actual": one, "predicted": other})
-        for one, other in zip(actual, predicted, strict=True)
-    ]
-    path.write_text("\n".join(lines), "utf-8")
-    return path
+    pairs = zip(actual, predicted, strict=True)
+    rows = [{"actual": one, "predicted": other} for one, other in pairs]
+    return write_lines(folder / "queries.jsonl", rows)
 
 
 @pytest.mark.parametrize("conventions", ["default", "trec"])
@@ -584,13 +564,11 @@ def test_rows_in_a_file_keep_budgets_and_lengths(tmp_path, ending, conventions):
             np.testing.assert_array_equal(result.tables[k][name], column, name)
         assert result.statuses(k).tolist() == memory.statuses(k).tolist()
     assert result.budget_to_recall(0.5) == memory.budget_to_recall(0.5)
-    result.to_json(tmp_path / "saved.json")
-    again = EvaluationResult.from_json(tmp_path / "saved.json")
+    again = read_back(result, tmp_path)
     assert again.budget_to_recall(0.5) == memory.budget_to_recall(0.5)
     assert again.per_query("4w").equals(result.per_query("4w"))
-    with pytest.raises(InvalidInput) as refused:
+    with blamed("length"):
         result.budget_to_recall(0.5, length="characters")
-    assert refused.value.argument == "length"
 
 
 def test_rows_say_lengths_and_first_ranks_as_text(tmp_path):
@@ -625,13 +603,10 @@ def test_rows_that_do_not_fit_are_found_out(tmp_path, before, after):
 def test_a_saved_result_without_lengths_and_texts_says_so(tmp_path):
     """What was neither kept nor can be measured is refused, here and at other thresholds."""
     result = OfflineRetrievalEvaluator([[TWO]], [[TWO]], "coverage(min_run=1)").evaluate(1)
-    result.to_json(tmp_path / "without.json")
-    result.to_json(tmp_path / "with.json", texts=True)
-    without = EvaluationResult.from_json(tmp_path / "without.json")
+    without, kept = (read_back(result, tmp_path, texts=texts) for texts in (False, True))
     for ask in (without.budget_to_recall, lambda: without.metrics_at_thresholds("recall@2w")):
         with pytest.raises(InvalidInput):
             ask()
-    kept = EvaluationResult.from_json(tmp_path / "with.json")
     assert kept.metrics_at_thresholds("recall@2w", 0.5).to_numpy().tolist() == [[1.0]]
     with pytest.warns(KragEvalWarning, match="1 query"):
         assert kept.budget_to_recall().value == 2

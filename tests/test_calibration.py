@@ -1,14 +1,11 @@
 """Choosing a threshold from labelled pairs."""
 
-from __future__ import annotations
-
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 
-from krag_eval import JudgeMatcher, Matcher
-from krag_eval.calibration import agreement, calibrate
+from krag_eval import JudgeMatcher, Matcher, agreement, calibrate
 
 matplotlib.use("Agg")
 

@@ -1,7 +1,5 @@
 """Translations: the catalogs fit the code, and another language is one file."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 The expected value is what a single thread computes; other tests check those numbers.
 """
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import os
@@ -149,8 +147,7 @@ def test_threads_get_the_numbers_of_one_alone(matcher):
 def test_threads_warn_once_together():
     """Of a blank document, that nothing matched, and of short lists, whoever asks first."""
     evaluator = evaluator_by("fuzzy", [["a", " "]], [["xyz"]])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         at_once(*[lambda: numbers_of(evaluator)] * THREADS)
     assert sorted(str(one.message).split()[0] for one in caught) == ["1", "Every", "The"]
     assert {one.category for one in caught} == {KragEvalWarning}
@@ -172,8 +169,7 @@ def test_a_single_pair_does_not_silence_other_threads():
         outside.set()
 
     both = Waiting(0) & IdMatcher()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         at_once(lambda: both.similarity("a", "a"), warn_meanwhile)
     assert [one.category for one in caught] == [KragEvalWarning]
 

@@ -1,7 +1,5 @@
 """The disputed points: what each field changes, what it leaves alone, and how it is spelled."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -10,9 +8,8 @@ import numpy as np
 import pytest
 from reference import Item, Query, many_queries, relevance_of
 
-from krag_eval import Conventions, OfflineRetrievalEvaluator
+from krag_eval import METRICS, Conventions, OfflineRetrievalEvaluator
 from krag_eval.scoring.cutoffs import parse_metric
-from krag_eval.scoring.metrics import METRICS
 
 EVERY = [
     Conventions(**dict(zip(Conventions.allowed(), chosen, strict=True)))

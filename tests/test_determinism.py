@@ -3,21 +3,17 @@
 Each run is a process of its own, because hash seeds and thread counts are settled when one starts.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os
-import subprocess
-import sys
 import tracemalloc
 import weakref
 from pathlib import Path
 
 import pytest
 from langchain_core.documents import Document
+from processes import PACKAGE, printed
 
-import krag_eval
 from krag_eval import (
     ContainsMatcher,
     CoverageMatcher,
@@ -33,8 +29,7 @@ from krag_eval import (
 )
 from krag_eval.matching.rouge import _stem
 
-SOURCE = Path(krag_eval.__file__).parents[1]
-PATH = os.pathsep.join([str(SOURCE), str(Path(__file__).parent)])
+PATH = os.pathsep.join([PACKAGE, str(Path(__file__).parent)])
 
 # Everything a user can get out, with what hash seeds shuffle: alternatives, repeats, equal scores.
 RUN = """
@@ -81,15 +76,9 @@ pairs = [(a, b, n % 3 == 0) for n, (a, b) in enumerate(zip(texts[::2], texts[1::
 def outputs_of(folder: Path, **environment: str) -> dict[str, bytes]:
     """Run the script above in a process of its own; return the files it wrote."""
     folder.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, str(folder)],
-        capture_output=True,
-        text=True,
-        # A saved result says when it was made.
-        env={**os.environ, "PYTHONPATH": PATH, "SOURCE_DATE_EPOCH": "0", **environment},
-        cwd=folder,
-    )
-    assert done.returncode == 0, done.stderr
+    # A saved result says when it was made.
+    environment |= {"PYTHONPATH": PATH, "SOURCE_DATE_EPOCH": "0"}
+    printed(RUN, folder, cwd=folder, **environment)
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
@@ -171,8 +160,7 @@ def result_of(found):
     return OfflineRetrievalEvaluator([["a", "b"]] * 9, predicted, "rouge1").evaluate([1, 3])
 
 results = [result_of(4), result_of(7)]
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
+with warnings.catch_warnings(action="ignore"):
     compare({"a": results[0], "b": results[1]}, metric="mrr@3").report("page.html")
     results[0].report("result.html")
     results[0].to_json("result.json")
@@ -186,15 +174,7 @@ def test_neither_importing_nor_using_it_changes_anything_global(tmp_path):
 
     What other packages do when they load is theirs, so they are loaded first.
     """
-    done = subprocess.run(
-        [sys.executable, "-c", GLOBAL_STATE],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(SOURCE), "MPLBACKEND": "agg"},
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[], []]
+    assert json.loads(printed(GLOBAL_STATE, cwd=tmp_path, MPLBACKEND="agg")) == [[], []]
 
 
 class Letters:

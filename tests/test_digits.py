@@ -1,20 +1,14 @@
 """Digits that no processor and no number of threads can change."""
 
-from __future__ import annotations
-
 import math
-import os
 import random
-import subprocess
-import sys
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import printed
 
-import krag_eval
 from krag_eval.scoring import digits
 from krag_eval.scoring.digits import exact_parts, exact_sums, exp2, exp2m1, log2
 
@@ -57,27 +51,15 @@ MACHINES = [
 ]
 
 
-def printed(machine: dict[str, str]) -> str:
-    """Return what the run above prints on such a machine."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", RUN],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(krag_eval.__file__).parents[1]), **machine},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def here() -> str:
-    return printed({})
+    return printed(RUN)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda one: " ".join(map("=".join, one.items())))
 def test_other_processors_and_threads_print_the_same(here, machine):
     """Every metric of every query, intervals, differences and p-values."""
-    assert printed(machine) == here
+    assert printed(RUN, **machine) == here
 
 
 def units_off(compute, arguments, exact, digits=40):

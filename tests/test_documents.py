@@ -1,7 +1,5 @@
 """What may be passed in as documents, queries, labels and grades, and what is refused."""
 
-from __future__ import annotations
-
 import copy
 import os
 import subprocess

@@ -1,8 +1,5 @@
 """The evaluator: options, cutoffs, metrics, and matching only once."""
 
-from __future__ import annotations
-
-import copy
 import math
 import pickle
 import tracemalloc
@@ -14,6 +11,7 @@ import reference
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import SIMILARITIES, Item, Query, TableMatcher, no_advice
+from results_made import sample_s
 
 from krag_eval import (
     METRICS,
@@ -27,9 +25,6 @@ from krag_eval import (
 from krag_eval._options import PLAN_OPTIONS
 from krag_eval.scoring.cutoffs import check_cutoffs, parse_metric, spelled, unspelled
 
-ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
-PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
-
 AVERAGED = {
     "hit_rate": ["hit_rate"], "precision": ["micro_precision", "macro_precision"],
     "recall": ["micro_recall", "macro_recall"], "f1_score": ["micro_f1", "macro_f1"],
@@ -37,11 +32,6 @@ AVERAGED = {
 }  # fmt: skip
 KEYS = {f"calculate_{name}": keys for name, keys in AVERAGED.items()}
 every_calculation = pytest.mark.parametrize("calculation", KEYS)
-
-
-def sample_s(*args, **options):
-    """Return an evaluator of sample S."""
-    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, *args, **options)
 
 
 class CountingTable(TableMatcher):
@@ -182,16 +172,6 @@ def test_matching_waits_for_the_first_question_and_serves_twins_made_before():
     other.calculate_recall()
     evaluator.calculate_recall()
     assert matcher.n_pairs == 1
-
-
-def test_what_the_user_passed_is_never_changed():
-    """Documents, dicts, lists: by any metric, cutoff or convention."""
-    actual = [[Document("a", metadata={"tags": ["x"]}, id="1"), AnyOf([{"page_content": "b"}])]]
-    predicted = [[{"page_content": "a", "metadata": {"page": 1}}, Document("z")]]
-    before = copy.deepcopy((actual, predicted))
-    for matcher in ("text", "contains", TableMatcher({("a", "a"): 1.0})):
-        OfflineRetrievalEvaluator(actual, predicted, matcher).evaluate([1, None])
-    assert (actual, predicted) == before
 
 
 def test_threads_get_the_same_numbers():

@@ -1,7 +1,5 @@
 """Evidence: what is kept of a query, its status, and which queries did worst."""
 
-from __future__ import annotations
-
 import gc
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Gates: floors, drops against a baseline, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings
@@ -189,8 +187,7 @@ def test_a_gate_on_zeros_is_pointed_out():
         assert nothing.check(baseline=nothing, metric="recall@5")
     (warning,) = (one.message for one in caught if "protects" in str(one.message))
     assert warning.fix.settings == (("matcher", "coverage"),)
-    with warnings.catch_warnings(record=True) as record:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as record:
         first(1).check(baseline=nothing, metric="recall@5")
     assert not any("protects" in str(one.message) for one in record)
 

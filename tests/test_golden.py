@@ -4,8 +4,6 @@ After a change that is meant: ``cd tests && python -m golden.recorder write``, a
 own for the golden files that says why they changed.
 """
 
-from __future__ import annotations
-
 import pytest
 from golden import recorder
 

@@ -1,7 +1,5 @@
 """The matchers in the guides run as printed."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

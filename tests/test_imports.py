@@ -1,15 +1,12 @@
 """Importing: what loads when, and that every public name is where it says it is."""
 
-from __future__ import annotations
-
 import ast
 import json
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from processes import printed
 
 import krag_eval
 
@@ -35,14 +32,7 @@ except SystemExit:
 def loaded_by(code):
     """Return the top-level packages that a fresh process has loaded after running the code."""
     show = "import sys, json; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{show}"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(krag_eval.__file__).parents[1],
-    )
-    return set(json.loads(done.stdout.splitlines()[-1]))
+    return set(json.loads(printed(f"{code}\n{show}").splitlines()[-1]))
 
 
 @pytest.mark.parametrize(
@@ -104,8 +94,7 @@ def test_the_public_names_are_those_of_the_stub():
 def test_modules_that_users_name_are_found(room):
     """Without a line that imports them, in a process that has imported nothing else."""
     said = f"import krag_eval; assert {room!r} in dir(krag_eval); print(krag_eval.{room}.__name__)"
-    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == f"krag_eval.{room}"
+    assert printed(said).strip() == f"krag_eval.{room}"
 
 
 def test_an_unknown_name_is_an_attribute_error():

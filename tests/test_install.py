@@ -1,7 +1,5 @@
 """The line that installs the package: right wherever it was installed from, on every page."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import re

@@ -1,7 +1,5 @@
 """Incomplete ground truth: what was looked at, what was not, and how far the numbers could move."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import math

@@ -47,8 +47,7 @@ CAUSES: list[Callable[[], object]] = [
 
 def said(cause):
     """Return what is raised and what is warned of."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             cause()
         except (ValueError, TypeError) as error:

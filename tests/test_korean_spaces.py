@@ -1,7 +1,5 @@
 """What the guides say of Korean text that was changed, and what the default is held to."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

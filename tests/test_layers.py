@@ -4,8 +4,6 @@ Every import counts, also inside a function and for type checkers alone: it is k
 same. ``docs/architecture.md`` shows the picture.
 """
 
-from __future__ import annotations
-
 import ast
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path

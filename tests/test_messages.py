@@ -1,7 +1,5 @@
 """Wording and placement of the package's messages."""
 
-from __future__ import annotations
-
 import math
 import threading
 import warnings
@@ -13,16 +11,14 @@ from krag_eval import KragEvalWarning, Matcher, OfflineRetrievalEvaluator, compa
 
 def test_a_warning_points_at_the_user_s_line():
     """Filters by module, and the line shown, are the caller's."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         OfflineRetrievalEvaluator([["a"]], [["x"]]).calculate_recall()
     assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_the_same_warning_is_shown_for_every_evaluator():
     """Python's default would show it for the first of a loop and hide a silent 0 for the rest."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
+    with warnings.catch_warnings(record=True, action="default") as caught:
         for _ in range(3):
             OfflineRetrievalEvaluator([["a"]], [["x"]]).calculate_recall()
     assert [warning.category for warning in caught] == [KragEvalWarning] * 3
@@ -30,8 +26,7 @@ def test_the_same_warning_is_shown_for_every_evaluator():
 
 def test_muting_keeps_to_its_own_thread():
     """Another thread's warnings are shown all the same, and ours again afterwards."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         with errors.muted():
             errors.warn("from here")
             other = threading.Thread(target=errors.warn, args=("from there",))

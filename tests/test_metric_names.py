@@ -4,18 +4,15 @@ Sample S of docs/worked-examples.md at k = 2, worked there by hand: macro recall
 precision 3/4, macro F1 0.65625, hit rate 0 (all of the ground truth) or 1 (any of it).
 """
 
-from __future__ import annotations
-
 import pytest
 from matplotlib import pyplot
+from results_made import ACTUAL, PREDICTED
 
 from krag_eval import Metric, OfflineRetrievalEvaluator, compare
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.plotting import cutoff_curves, metric_distribution, threshold_curves
 from krag_eval.scoring.metrics import METRICS, resolved_average
 
-ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
-PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
 STANDS_FOR = {
     "recall": "macro_recall", "precision": "macro_precision", "f1": "macro_f1", "hit": "hit_rate",
     "hit_rate": "hit_rate", "reciprocal_rank": "mrr", "average_precision": "map",

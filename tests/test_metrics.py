@@ -1,7 +1,5 @@
 """Every registered metric: agreement with the plain definitions, and general properties."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Metrics written for one query: what the function sees, and where its values go."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

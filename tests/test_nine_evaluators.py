@@ -1,7 +1,5 @@
 """The pages that show what other evaluators print show what was measured."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import math

@@ -5,7 +5,6 @@ import importlib.util
 import json
 import re
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 KOREAN = [path for path in PATHS if path.name.endswith(".ko.ipynb")]
 
 
-def module(name: str) -> ModuleType:
+def module(name):
     """Import one of the scripts beside the notebooks."""
     spec = importlib.util.spec_from_file_location(name, NOTEBOOKS / f"{name}.py")
     assert spec is not None
@@ -28,31 +27,31 @@ def module(name: str) -> ModuleType:
 outputs = module("outputs")
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path):
     """Return the JSON of a notebook."""
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return notebook
 
 
-def markdown(notebook: dict[str, Any]) -> str:
+def markdown(notebook):
     """Return the prose of a notebook."""
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     return "\n\n".join("".join(cell["source"]) for cell in cells)
 
 
-def test_notebooks_are_numbered_from_1() -> None:
+def test_notebooks_are_numbered_from_1():
     """Their order is the order to read them in."""
     assert {int(path.name[:2]) for path in PATHS} == set(range(1, 11))
 
 
-def test_every_notebook_is_there_in_english_and_in_korean() -> None:
+def test_every_notebook_is_there_in_english_and_in_korean():
     """The Korean one has the name of the English one, and "ko" behind it."""
     english = {path.name for path in PATHS if path not in KOREAN}
     assert {path.name.replace(".ko.", ".") for path in KOREAN} == english
 
 
 @pytest.mark.parametrize("path", KOREAN, ids=lambda path: path.name)
-def test_korean_notebook_links_to_korean_notebooks(path: Path) -> None:
+def test_korean_notebook_links_to_korean_notebooks(path):
     """There is one for each of the English ones."""
     links = re.findall(r"\]\((\d\d-[^)]*\.ipynb)\)", markdown(read(path)))
     assert links
@@ -60,13 +59,13 @@ def test_korean_notebook_links_to_korean_notebooks(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
-def test_notebook_is_tidy(path: Path) -> None:
+def test_notebook_is_tidy(path):
     """Nothing in it changes when it is run again: no times, versions or names of cells."""
     assert read(path) == outputs.tidy(read(path))
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
-def test_notebook_was_run_from_top_to_bottom(path: Path) -> None:
+def test_notebook_was_run_from_top_to_bottom(path):
     """Its cells are counted 1, 2, 3, …, and none failed or wrote to stderr."""
     cells = [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
@@ -75,7 +74,7 @@ def test_notebook_was_run_from_top_to_bottom(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
-def test_notebook_is_small_and_names_no_place_on_a_machine(path: Path) -> None:
+def test_notebook_is_small_and_names_no_place_on_a_machine(path):
     """At most 300 kB, pictures and all, and no path of whoever ran it."""
     assert path.stat().st_size < 300_000
     seen = "\n".join(outputs.shown(read(path)))
@@ -83,7 +82,7 @@ def test_notebook_is_small_and_names_no_place_on_a_machine(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [*PATHS, NOTEBOOKS / "README.md"], ids=lambda path: path.name)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_lead_somewhere(path):
     """Every file a notebook links to is there."""
     text = path.read_text(encoding="utf-8") if path.suffix == ".md" else markdown(read(path))
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
@@ -92,7 +91,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
-def test_every_passage_is_in_its_handbook(language: str) -> None:
+def test_every_passage_is_in_its_handbook(language):
     """A golden passage that is not in the text could never be found."""
     small_rag = module("small_rag")
     text = " ".join(small_rag.handbook(language).split())
@@ -101,7 +100,7 @@ def test_every_passage_is_in_its_handbook(language: str) -> None:
     assert [p for row in rows for p in row["actual"] if text.count(p) != 1] == []
 
 
-def test_chunks_overlap_and_cover_the_whole_text() -> None:
+def test_chunks_overlap_and_cover_the_whole_text():
     """Five words, three in a chunk, one shared: words 1 to 3 and 3 to 5."""
     found = module("small_rag").chunks("one two  three\nfour five", 3, overlap=1)
     assert [chunk.page_content for chunk in found] == ["one two  three", "three\nfour five"]
@@ -111,7 +110,7 @@ def test_chunks_overlap_and_cover_the_whole_text() -> None:
     ]
 
 
-def test_bm25_scores_as_its_formula_says() -> None:
+def test_bm25_scores_as_its_formula_says():
     """Three documents of two words; "fox" is in one of them, once: idf ln(1 + 2.5 / 1.5), tf 1."""
     small_rag = module("small_rag")
     documents = [small_rag.Document(text) for text in ("red fox", "red hen", "grey goose")]
@@ -122,12 +121,12 @@ def test_bm25_scores_as_its_formula_says() -> None:
     assert retriever.invoke("blue") == []
 
 
-def test_letter_embeddings_are_of_length_1_and_see_past_particles() -> None:
+def test_letter_embeddings_are_of_length_1_and_see_past_particles():
     """A word with another particle is nearer than another word; equal texts are equal."""
     embeddings = module("small_rag").LetterEmbeddings()
     first, second, other = embeddings.embed_documents(["자전거를", "자전거는", "이용권을"])
 
-    def cosine(a: list[float], b: list[float]) -> float:
+    def cosine(a, b):
         return sum(x * y for x, y in zip(a, b, strict=True))
 
     assert cosine(first, first) == pytest.approx(1.0)
@@ -135,7 +134,7 @@ def test_letter_embeddings_are_of_length_1_and_see_past_particles() -> None:
     assert embeddings.embed_query("자전거를") == first
 
 
-def notebook(*shown: dict[str, Any]) -> dict[str, Any]:
+def notebook(*shown):
     """Return a notebook of one cell that shows something."""
     cell = {
         "cell_type": "code",
@@ -156,7 +155,7 @@ PICTURE = {
 }
 
 
-def differences(tmp_path: Path, before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def differences(tmp_path, before, after):
     """Write two versions of a notebook and compare them."""
     for folder, version in (("committed", before), ("executed", after)):
         (tmp_path / folder).mkdir()
@@ -165,7 +164,7 @@ def differences(tmp_path: Path, before: dict[str, Any], after: dict[str, Any]) -
     return found
 
 
-def test_a_changed_output_is_a_difference(tmp_path: Path) -> None:
+def test_a_changed_output_is_a_difference(tmp_path):
     """The line that was and the line that is are named."""
     changed = TEXT | {"text": ["one\n", "three\n"]}
     found = differences(tmp_path, notebook(TEXT), notebook(changed))
@@ -174,12 +173,12 @@ def test_a_changed_output_is_a_difference(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("after", [notebook(), notebook(TEXT, TEXT)], ids=["gone", "new"])
-def test_an_output_gone_or_new_is_a_difference(tmp_path: Path, after: dict[str, Any]) -> None:
+def test_an_output_gone_or_new_is_a_difference(tmp_path, after):
     """It is not enough that what both show is equal."""
     assert differences(tmp_path, notebook(TEXT), after)
 
 
-def test_where_printing_is_cut_makes_no_difference(tmp_path: Path) -> None:
+def test_where_printing_is_cut_makes_no_difference(tmp_path):
     """A slow kernel sends what one cell printed in several parts, wherever it happened to be."""
     parts = TEXT | {"text": ["one"]}, TEXT | {"text": ["\n", "two\n"]}
     assert differences(tmp_path, notebook(TEXT), notebook(*parts)) == []
@@ -188,7 +187,7 @@ def test_where_printing_is_cut_makes_no_difference(tmp_path: Path) -> None:
     assert outputs.shown(notebook(TEXT, error)) != outputs.shown(notebook(TEXT, TEXT))
 
 
-def test_pictures_may_differ_but_not_be_missing(tmp_path: Path) -> None:
+def test_pictures_may_differ_but_not_be_missing(tmp_path):
     """Another version of matplotlib draws other bytes; that there is a picture must hold."""
     other = copy.deepcopy(PICTURE)
     other["data"]["image/png"] = "bbbb"
@@ -196,7 +195,7 @@ def test_pictures_may_differ_but_not_be_missing(tmp_path: Path) -> None:
     assert outputs.shown(notebook(PICTURE)) != outputs.shown(notebook())
 
 
-def test_measured_times_may_differ_but_not_be_missing(tmp_path: Path) -> None:
+def test_measured_times_may_differ_but_not_be_missing(tmp_path):
     """A cell tagged "measured" shows how long something took, which is never the same twice."""
     before, after = notebook(TEXT), notebook(TEXT | {"text": ["three\n"]})
     for version in (before, after):
@@ -205,7 +204,7 @@ def test_measured_times_may_differ_but_not_be_missing(tmp_path: Path) -> None:
     assert outputs.shown(before) != outputs.shown(notebook())
 
 
-def test_tidying_keeps_what_is_shown() -> None:
+def test_tidying_keeps_what_is_shown():
     """Times, versions and the size of a figure go; text and pictures stay."""
     tidied = outputs.tidy(notebook(TEXT, PICTURE))
     assert outputs.shown(tidied) == outputs.shown(notebook(TEXT, PICTURE))
@@ -214,9 +213,7 @@ def test_tidying_keeps_what_is_shown() -> None:
     assert "Figure" not in json.dumps(tidied)
 
 
-def test_compare_fails_when_something_differs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_fails_when_something_differs(tmp_path, capsys):
     """The command's status is what CI goes by."""
     differences(tmp_path, notebook(TEXT), notebook())
     folders = [str(tmp_path / "committed"), str(tmp_path / "executed")]
@@ -225,7 +222,7 @@ def test_compare_fails_when_something_differs(
     assert outputs.main(["compare", folders[0], folders[0]]) == 0
 
 
-def test_a_machine_without_a_korean_font_shows_the_same() -> None:
+def test_a_machine_without_a_korean_font_shows_the_same():
     """Its warnings of fonts are left out; any other warning is compared."""
     fonts = "x.py:3: KragEvalWarning: No installed font can show some letters.\n"
     other = "x.py:3: KragEvalWarning: There are fewer than 30 queries.\n"

@@ -1,7 +1,5 @@
 """Options that are passed on, refused under the name of the function that was called."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json

@@ -4,16 +4,13 @@ Where conventions coincide the numbers are the same; where trec_eval has its own
 ``trec``. trec_eval ranks by score, so scores here fall strictly with the rank.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest
 import pytrec_eval
 from reference import Item, Query, relevance_of
 
-from krag_eval import Conventions, OfflineRetrievalEvaluator
-from krag_eval.scoring.metrics import METRICS
+from krag_eval import METRICS, Conventions, OfflineRetrievalEvaluator
 
 CUTOFFS = (1, 2, 3, 5, 10, 20)
 MEASURES = {

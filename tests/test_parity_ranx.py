@@ -5,8 +5,6 @@ turned off, which takes longer than all the sums. It orders ties by position, so
 order krag_eval reads, as distinct scores.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

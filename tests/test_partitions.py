@@ -1,7 +1,5 @@
 """A run in parts: the same digits as in one piece, and warnings about the whole."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import warnings
@@ -12,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import no_advice
+from results_made import MISSING, changed, read_back
 
 from krag_eval import (
     AnyOf,
@@ -25,7 +24,6 @@ from krag_eval import (
 )
 from krag_eval.errors import InvalidInput
 from krag_eval.evaluator import Partial, PartitionPlan
-from krag_eval.results.saved import _checksum
 
 WORDS = st.sampled_from(["red", "blue", "red blue", "blue green red", "green", ""])
 GRADED = st.builds(lambda t, g: Document(t, metadata={"grade": g}), st.just("red"), st.just(2))
@@ -71,8 +69,7 @@ def test_parts_give_the_numbers_of_the_whole(queries, options, cuts, random):
         queries = [*queries, (["red"], ["red"], "what?")]
     actual, predicted, labels = map(list, zip(*queries, strict=True))
     k, metrics = [1, 3, None], ["recall", "f1", "ndcg", "mrr", "rank", LONGEST]
-    with no_advice(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)
+    with no_advice():
         evaluator = OfflineRetrievalEvaluator(actual, predicted, queries=labels, **options)
         whole = evaluator.evaluate(k, metrics=metrics)
         plan = PartitionPlan.of(k, metrics=metrics, **options)
@@ -202,8 +199,7 @@ def test_what_is_odd_in_the_whole_alone_is_said_of_the_whole_alone(options, odd,
 
 def test_what_was_counted_is_said_once():
     """Repeats and blank texts, added up over the parts."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         in_one(PartitionPlan.of(1), ([["a", "a"]], [["a", ""]]), ([["b", "b", "b"]], [["b"]]))
     said = sorted(str(warning.message) for warning in caught)
     assert [text.partition(" text")[0] for text in said] == [
@@ -282,8 +278,7 @@ def test_what_needs_evidence_is_refused_with_the_remedy():
 def test_it_can_be_saved(tmp_path):
     """The sums read back exactly; texts there are none."""
     result = merged()
-    result.to_json(tmp_path / "result.json")
-    read = EvaluationResult.from_json(tmp_path / "result.json")
+    read = read_back(result, tmp_path)
     assert read.summary == result.summary
     assert read.to_dict() == result.to_dict()
     with pytest.raises(ValueError, match="no per-query rows"):
@@ -293,22 +288,20 @@ def test_it_can_be_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "change",
     [
-        lambda content: content["summary"].update(queries=5),
-        lambda content: content["summary"]["keys"].update(extra="more"),
-        lambda content: content["summary"]["at"].pop("1"),
-        lambda content: content.update(rows=5),
-        lambda content: content["summary"]["at"]["1"]["sums"].update(ndcg=["1/3", 2]),
+        ("summary", "queries", 5),
+        ("summary", "keys", "extra", "more"),
+        ("summary", "at", "1", MISSING),
+        ("rows", 5),
+        ("summary", "at", "1", "sums", "ndcg", ["1/3", 2]),
     ],
+    ids=str,
 )
-def test_a_saved_summary_that_was_changed_is_refused(tmp_path, spoil):
+def test_a_saved_summary_that_was_changed_is_refused(tmp_path, change):
     """Also by somebody who knows how to work out the checksum."""
     path = tmp_path / "result.json"
     merged().to_json(path)
-    content = json.loads(path.read_text("utf-8"))
-    spoil(content)
-    del content["checksum"]
-    path.write_text(json.dumps({**content, "checksum": _checksum(content)}), "utf-8")
+    changed(path, *change)
     with pytest.raises(ValueError, match="damaged"):
         EvaluationResult.from_json(path)

@@ -4,8 +4,6 @@ The definition is ``reference_pieces``; the first part derives its values by han
 trusted, the rest compares the product with it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import pairwise

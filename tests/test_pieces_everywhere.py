@@ -1,7 +1,5 @@
 """Pieces, words and budgets: the same digits wherever a run is evaluated, and all of it is kept."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle
@@ -12,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from reference_pieces import random_case
+from results_made import read_back
 
 from krag_eval import (
     AnyOf,
     Conventions,
     CoverageMatcher,
-    EvaluationResult,
     OfflineRetrievalEvaluator,
     RetrievalRecorder,
     compare,
@@ -172,8 +170,7 @@ def by_recording(folder):
 
 def saved(folder, *, texts=True):
     """Save the result and read it back."""
-    evaluator().evaluate(**ASKED).to_json(folder / "a.json", texts=texts)
-    return EvaluationResult.from_json(folder / "a.json")
+    return read_back(evaluator().evaluate(**ASKED), folder, texts=texts)
 
 
 WAYS = {

@@ -1,7 +1,5 @@
 """Presentation: any text is shown safely, and long ones are clipped."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from html.parser import HTMLParser

@@ -1,12 +1,8 @@
 """One presentation: whatever is shown has every form, in every language, from one page."""
 
-from __future__ import annotations
-
 import gettext
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from babel.messages import Catalog
@@ -25,14 +21,14 @@ class Found:
 
 
 class Guess(Shown):
-    def _page(self) -> Page:
+    def _page(self):
         rows = [Found("mrr", 0.5), Found("a_b|c", float("nan"))]
         table = Table(rows, [Column(_("metric"), "metric"), Column(_("value"), "value")])
         return Page("2 < 3", [table], [ngettext("{n} query", "{n} queries", 2).format(n=2)])
 
 
 @pytest.fixture(autouse=True)
-def _two_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _two_languages(tmp_path, monkeypatch):
     """Bring a catalog of German with two texts."""
     catalog = Catalog("de")
     catalog.add("value", "Wert")
@@ -47,7 +43,7 @@ def _two_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     return
 
 
-def test_a_new_type_has_every_form() -> None:
+def test_a_new_type_has_every_form():
     """From its title, its table and its sentences alone; texts are escaped."""
     guess = Guess()
     assert repr(guess).splitlines() == [
@@ -76,7 +72,7 @@ def test_a_new_type_has_every_form() -> None:
     assert table.frame().columns.tolist() == ["metric", "value"]
 
 
-def test_a_new_type_speaks_another_language() -> None:
+def test_a_new_type_speaks_another_language():
     """What has no translation stays English."""
     guess = Guess()
     assert guess.summary(language="de") == "2 Fragen"
@@ -86,7 +82,7 @@ def test_a_new_type_speaks_another_language() -> None:
         assert ngettext("{n} query", "{n} queries", 1) == "{n} Frage"
 
 
-def test_a_wide_table_is_continued_below() -> None:
+def test_a_wide_table_is_continued_below():
     """After the names again; no line is wider than the terminal."""
     table = Table.of_cells(["name", *(f"column {i}" for i in range(9))], [["x", *"123456789"]])
     lines = table.text(40).splitlines()
@@ -100,9 +96,7 @@ def test_a_wide_table_is_continued_below() -> None:
 
 
 @pytest.mark.parametrize("width", [None, 60])
-def test_a_text_is_the_same_in_a_notebook_and_a_terminal_of_colours(
-    width: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_text_is_the_same_in_a_notebook_and_a_terminal_of_colours(width, monkeypatch, capsys):
     """It may be kept in a file: no bold headings, and nothing is displayed beside it."""
     table = Table.of_cells(["metric", "value"], [["mrr", 0.5]])
     plain = table.text(width)
@@ -113,20 +107,20 @@ def test_a_text_is_the_same_in_a_notebook_and_a_terminal_of_colours(
     assert capsys.readouterr().out == ""
 
 
-def test_hangul_takes_two_columns() -> None:
+def test_hangul_takes_two_columns():
     """So columns stay aligned where letters are wide."""
     table = Table.of_cells(["지표", "값"], [["재현율", "0.5"], ["mrr", "1.0"]])
     assert table.text().splitlines() == ["지표     값", "재현율  0.5", "mrr     1.0"]
 
 
-def test_a_long_title_of_a_table_is_continued_below() -> None:
+def test_a_long_title_of_a_table_is_continued_below():
     """Where the width is known."""
     table = Table([{"a": 1}], [Column("a", "a")], title="one two three four")
     assert Page(tables=[table]).text(12).splitlines()[:2] == ["one two", "  three four"]
     assert Page(tables=[table]).text().splitlines()[0] == "one two three four"
 
 
-def test_what_is_shown_in_python_has_no_escape_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_shown_in_python_has_no_escape_codes(monkeypatch):
     """Whatever the terminal knows: a text may end in a file."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in repr(Guess())

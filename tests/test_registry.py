@@ -1,7 +1,5 @@
 """Every registry entry: what it declares is obeyed wherever averages are read."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle
@@ -11,8 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from matplotlib import pyplot
+from results_made import read_back
 
-from krag_eval import EvaluationResult, Metric, OfflineRetrievalEvaluator, compare, evaluate_file
+from krag_eval import Metric, OfflineRetrievalEvaluator, compare, evaluate_file
 from krag_eval.cli import main
 from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.evaluator import PartitionPlan
@@ -92,8 +91,7 @@ def test_floors_are_held_against_the_range(result):
 
 def test_saving_and_reading_keep_everything(result, tmp_path):
     """Averages, ranges, directions and labels; another session does not know the metrics."""
-    result.to_json(tmp_path / "result.json")
-    read = EvaluationResult.from_json(tmp_path / "result.json")
+    read = read_back(result, tmp_path)
     assert read == result
     assert read.definitions == result.definitions
     assert pickle.loads(pickle.dumps(result)) == result
@@ -160,8 +158,7 @@ def test_row_files_hold_every_metric(result, ending, tmp_path):
     assert list(streamed.rows.digests) == list(result.rows.digests)
     for name in result.keys:
         assert np.array_equal(streamed.tables[4][name], result.tables[4][name], equal_nan=True)
-    streamed.to_json(tmp_path / "result.json")
-    read = EvaluationResult.from_json(tmp_path / "result.json")
+    read = read_back(streamed, tmp_path)
     assert read.definitions == result.definitions
     assert read.tables[2].keys() == streamed.tables[2].keys()
 
@@ -241,8 +238,7 @@ def test_a_name_of_a_metric_on_request_may_be_taken(tmp_path):
     assert result.check({"success@2": 80})
     fuzzy = OfflineRetrievalEvaluator([["a"]], [["a"]], "fuzzy").evaluate(2, metrics=[mine, "mrr"])
     assert list(fuzzy.metrics_at_thresholds(thresholds=[0.5]).columns) == ["mrr@2"]
-    result.to_json(tmp_path / "result.json")
-    read = EvaluationResult.from_json(tmp_path / "result.json")
+    read = read_back(result, tmp_path)
     assert read.definitions["success"].range is None
     assert "declared" not in (tmp_path / "result.json").read_text("utf-8")
 
@@ -266,8 +262,7 @@ def test_micro_averages_of_ones_own(tmp_path):
     averages = result.averages(4)
     assert averages["micro_density"] == averages["micro_precision"]
     assert metric_name("micro_density", "en", result) == "Micro density"
-    result.to_json(tmp_path / "result.json")
-    assert EvaluationResult.from_json(tmp_path / "result.json").averages(4) == averages
+    assert read_back(result, tmp_path).averages(4) == averages
 
 
 def test_no_average_has_two_metrics():

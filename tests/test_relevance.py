@@ -1,7 +1,5 @@
 """Relevance: which similarities are matches at a threshold, and which document gets the credit."""
 
-from __future__ import annotations
-
 from operator import attrgetter
 
 import numpy as np

@@ -3,17 +3,13 @@
 What the pages say, of results, comparisons and sweeps, is held by ``golden/pages.en.txt``.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html
 import math
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import pytest
@@ -38,7 +34,7 @@ VOID = {"meta", "br", "hr", "img", "input", "link"}
 class Page(HTMLParser):
     """A page, read: its elements, their attributes, its text by element."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source):
         super().__init__(convert_charrefs=True)
         self.source = source
         self.elements: list[tuple[str, dict[str, str | None]]] = []
@@ -47,33 +43,33 @@ class Page(HTMLParser):
         self.feed(source)
         self.close()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag, f"</{tag}> closes something else"
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if data.strip():
             self.texts.append((self.open[-1] if self.open else "", data.strip()))
 
-    def __contains__(self, text: str) -> bool:
+    def __contains__(self, text):
         return any(text in data for _, data in self.texts)
 
-    def of(self, tag: str) -> list[str]:
+    def of(self, tag):
         return [data for place, data in self.texts if place == tag]
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Callable[..., Page]:
+def page(tmp_path):
     """Write a report and read it; without pictures, unless they are wanted."""
 
-    def written(thing: Any, *, pictures: bool = False, **options: Any) -> Page:
+    def written(thing, *, pictures=False, **options):
         path = tmp_path / "report.html"
         if pictures:
             write_report(thing, path, **options)
@@ -85,7 +81,7 @@ def page(tmp_path: Path) -> Callable[..., Page]:
     return written
 
 
-def tables(written: Page, kind: str) -> list[list[list[str]]]:
+def tables(written, kind):
     """Return the cells of the page's tables of a kind, row by row."""
     found = re.findall(rf'<table class="{kind}">(.*?)</table>', written.source, re.DOTALL)
     return [
@@ -97,11 +93,11 @@ def tables(written: Page, kind: str) -> list[list[list[str]]]:
     ]
 
 
-def _text(source: str) -> str:
+def _text(source):
     return " ".join(html.unescape(re.sub(r"<[^<>]*>", " ", source)).split())
 
 
-def shown(value: float) -> str:
+def shown(value):
     """Write a number as tables do."""
     return "–" if math.isnan(value) else f"{value:.4f}"
 
@@ -248,7 +244,7 @@ def test_more_slices_than_a_page_holds_are_counted(page):
 def test_changed_queries_keep_a_comparison_small(page):
     """Three systems, ten changed queries for each pair, ten chunks of 200 words: under 1 MB."""
 
-    def chunk(query: int, number: int) -> str:
+    def chunk(query, number):
         return " ".join(f"word{query}x{number}y{i}" for i in range(200))
 
     actual = [[chunk(i, 0)] for i in range(40)]
@@ -292,7 +288,7 @@ ALLOWED = {
 }  # fmt: skip
 
 
-def check_harmless(written: Page) -> None:
+def check_harmless(written):
     """Nothing but our own elements; no handler, no address; nothing that acts on the reader."""
     assert {tag for tag, _ in written.elements} <= ALLOWED
     assert written.open == []

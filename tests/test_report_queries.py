@@ -3,18 +3,14 @@
 What it says of each is held by ``golden/pages.en.txt``.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from golden import pages
 from golden.pages import evaluated, four
 
-from krag_eval import EvaluationResult
 from krag_eval.report import query_list as lists, write_report
 from krag_eval.report.query_list import Room, told_query
 
@@ -23,7 +19,7 @@ from krag_eval.report.query_list import Room, told_query
 def listed(tmp_path):
     """Write a report, and return what its list says of each query: question, numbers, text."""
 
-    def written(result: EvaluationResult, **options: Any) -> list[dict[str, Any]]:
+    def written(result, **options):
         path = tmp_path / "report.html"
         with pages.without_pictures():
             write_report(result, path, **{"intervals": False, **options})
@@ -91,7 +87,7 @@ class TestRoom:
     """Long lists stay pages."""
 
     @staticmethod
-    def long(n: int, word: str, **options: Any) -> EvaluationResult:
+    def long(n, word, **options):
         """Return n queries with ten chunks of 200 words, every other found."""
         actual = [[" ".join(f"{word}{number}x{i}" for i in range(30))] for number in range(n)]
         other = " ".join(f"{word}{i}" for i in range(200))
@@ -155,7 +151,7 @@ class TestFolded:
     """Documents beyond the cutoff that no outcome rests on."""
 
     @staticmethod
-    def parts(predicted: list[str], k: int, actual: str = "a b c d e f g h", **options: Any) -> Any:
+    def parts(predicted, k, actual="a b c d e f g h", **options):
         made = evaluated([[actual]], [predicted], (k,), matcher="coverage", **options)
         told = told_query(made.explain(0, k=k))
         assert [row for part in told.parts for row in part.rows] == told.predicted

@@ -1,7 +1,5 @@
 """Results: their tables and keys, and a file that reads back completely or not at all."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -14,7 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from reference import TableMatcher, no_advice
-from results_made import evaluated
+from results_made import ACTUAL, PREDICTED, evaluated
 
 from krag_eval import (
     AveragingMethod,
@@ -27,9 +25,6 @@ from krag_eval import (
     load_dataset,
 )
 from krag_eval.scoring.metrics import DEFAULT_METRICS
-
-ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
-PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
 
 # As a table shows them.
 COLUMNS = [

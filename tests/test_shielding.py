@@ -1,7 +1,5 @@
 """Texts in CSV files: a spreadsheet runs none of them, and none is lost."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

@@ -3,8 +3,6 @@
 CI builds the site itself, with every warning an error; these are quick checks without building it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import doctest
 import enum

@@ -1,7 +1,5 @@
 """Summaries: sums of parts are the sums of the whole, and what is written reads back."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import replace

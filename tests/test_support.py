@@ -1,7 +1,5 @@
 """Judgements of claims against chunks or answers: the scores, and a result as any other."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """Tags of queries: what can be one, and that they stay with the result wherever it goes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

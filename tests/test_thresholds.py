@@ -1,7 +1,5 @@
 """Averages at other thresholds: the numbers of another evaluator, and nothing matched again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

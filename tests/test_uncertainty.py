@@ -225,8 +225,7 @@ def test_few_queries_warn(n_queries):
     result = random_result(6 if n_queries < 30 else 7, n_queries, k=5)
     keys = {name: key for name, key in result.keys.items() if name != "rank"}
     result = dataclasses.replace(result, keys=keys)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         confidence_intervals(result)
     said = f"rest on {n_queries} queries. With fewer than 30"
     assert [said in str(one.message) for one in caught] == [True] * (n_queries < 30)

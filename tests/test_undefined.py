@@ -1,7 +1,5 @@
 """Undefined and odd inputs: one rule for each, and never a silent guess."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from functools import partial
@@ -159,8 +157,7 @@ def test_a_blank_document_never_matches_and_is_counted_in_one_warning(matcher, b
     evaluator = OfflineRetrievalEvaluator(
         [["a", blank], [blank]], [["a", blank], [Document(blank), {"page_content": blank}]], matcher
     )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         recall = evaluator.calculate_recall()
         evaluator.calculate_precision()
     assert recall == {"micro_recall": 1 / 3, "macro_recall": 1 / 4}
@@ -347,8 +344,7 @@ def test_coverage_is_not_named_where_it_would_find_little_or_nobody_asked(matche
     shared = [{"id": "1", "page_content": CHUNK}] if matcher != "text" else ["x"]
     wanted = [{"id": "2", "page_content": PASSAGE}]
     evaluator = OfflineRetrievalEvaluator([wanted] * 2, [shared] * 2, matcher)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         evaluator.calculate_recall()
     assert not any("With matcher=" in str(warning.message) for warning in caught)
 
@@ -360,8 +356,7 @@ def test_one_warning_is_enough_however_often_one_asks(conventions):
     The twin shares the matches, and what was said about them.
     """
     evaluator = OfflineRetrievalEvaluator([["a", "a"]], [["x"]])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         evaluator.with_conventions(Conventions.presets()[conventions]).evaluate()
         evaluator.calculate_recall()
         evaluator.calculate_ndcg()

@@ -1,26 +1,16 @@
 """The worked examples of the documentation, each derived by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 from reference import Item, Query, relevance_of
+from results_made import sample_s
 
-from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
-from krag_eval.scoring.metrics import METRICS
-
-ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
-PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
+from krag_eval import METRICS, AnyOf, Conventions, OfflineRetrievalEvaluator
 
 # The discount at ranks 2, 3, 4 and 5; at rank 1 it is 1.
 AT_2, AT_3, AT_4, AT_5 = (1 / math.log2(rank + 1) for rank in (2, 3, 4, 5))
 KRAG = Conventions.krag()
-
-
-def sample_s(**options):
-    """Return an evaluator of the sample."""
-    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, **options)
 
 
 def value(name, query, conventions=None, k=None):

@@ -1,12 +1,7 @@
 """A real browser: Debian's Chromium, steered by the driver beside it. Nothing is downloaded."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
@@ -37,20 +32,11 @@ class Browser:
         driver: What steers it.
     """
 
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver):
         self.driver = driver
         self._watching: str | None = None
 
-    def open(
-        self,
-        path: Path,
-        *,
-        fragment: str = "",
-        width: int = 1280,
-        height: int = 900,
-        dark: bool = False,
-        script: bool = True,
-    ) -> None:
+    def open(self, path, *, fragment="", width=1280, height=900, dark=False, script=True):
         """Open a page as it looks on a screen of such a size, in light or dark."""
         ask = self.driver.execute_cdp_cmd
         ask("Emulation.setScriptExecutionDisabled", {"value": not script})
@@ -68,11 +54,11 @@ class Browser:
             wait = WebDriverWait(self.driver, 60)
             wait.until(lambda _: self.ask(_READY))
 
-    def ask(self, script: str, *arguments: Any) -> Any:
+    def ask(self, script, *arguments):
         """Return what a script returns in the page."""
         return self.driver.execute_script(script, *arguments)
 
-    def requests(self) -> list[str]:
+    def requests(self):
         """Return the addresses that were asked for since the page was opened."""
         messages = [
             json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
@@ -83,7 +69,7 @@ class Browser:
             if message["method"] == "Network.requestWillBeSent"
         ]
 
-    def shown(self) -> list[str]:
+    def shown(self):
         """Return the queries that are shown, from top to bottom."""
         questions: list[str] = self.ask(
             "return [...document.querySelectorAll('.query')]"
@@ -92,13 +78,13 @@ class Browser:
         )
         return questions
 
-    def type(self, text: str) -> None:
+    def type(self, text):
         """Type into the search, replacing what stands there."""
         box = self.driver.find_element("css selector", ".controls input")
         box.clear()
         box.send_keys(text)
 
-    def choose(self, facet: str, value: str) -> None:
+    def choose(self, facet, value):
         """Choose a value of a filter, by the words that are seen."""
         self.ask(
             "const all = [...document.querySelectorAll('.controls select')];"
@@ -110,14 +96,14 @@ class Browser:
             value,
         )
 
-    def press(self, text: str) -> None:
+    def press(self, text):
         """Press the button that begins with these words."""
         buttons = self.driver.find_elements("css selector", "button")
         next(button for button in buttons if button.text.startswith(text)).click()
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory):
     """Start Chromium once for all tests."""
     chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or chromedriver is None:

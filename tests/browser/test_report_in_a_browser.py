@@ -3,13 +3,9 @@
 What must be shown is computed here, from the texts and from the tables of the result.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import warnings
-from pathlib import Path
-from typing import Any
 
 import matplotlib
 import pytest
@@ -18,19 +14,18 @@ matplotlib.use("Agg")
 
 from langchain_core.documents import Document
 
-from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
+from krag_eval import OfflineRetrievalEvaluator
 
 WIDE, PHONE = 1280, 390
 N_LARGE, DEPTH, WORDS = 2_000, 10, 200
 
 
-def evaluated(actual: Any, predicted: Any, k: Any = (1, 3), **options: Any) -> EvaluationResult:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+def evaluated(actual, predicted, k=(1, 3), **options):
+    with warnings.catch_warnings(action="ignore"):
         return OfflineRetrievalEvaluator(actual, predicted, **options).evaluate(list(k))
 
 
-def small() -> EvaluationResult:
+def small():
     """Return 12 queries: four found, four half found, three missed, one with nothing retrieved.
 
     Item i is ``"passage i …"``; other documents are ``"other i …"``.
@@ -51,26 +46,26 @@ def small() -> EvaluationResult:
 
 
 @pytest.fixture(scope="module")
-def result() -> EvaluationResult:
+def result():
     return small()
 
 
 @pytest.fixture(scope="module")
-def page(result, tmp_path_factory) -> Path:
+def page(result, tmp_path_factory):
     path = tmp_path_factory.mktemp("small") / "report.html"
     result.report(path, intervals=False, diagnosis=result.diagnose(k=3))
     return path
 
 
 @pytest.fixture(scope="module")
-def korean(result, tmp_path_factory) -> Path:
+def korean(result, tmp_path_factory):
     path = tmp_path_factory.mktemp("korean") / "report.html"
     result.report(path, intervals=False, language="ko")
     return path
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory) -> Path:
+def large(tmp_path_factory):
     """Write 2,000 queries with ten chunks of 200 words each, of which half are found."""
     draw = random.Random(0)
     vowels = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
@@ -90,7 +85,7 @@ def large(tmp_path_factory) -> Path:
     return path
 
 
-def width(browser: Any) -> tuple[int, int]:
+def width(browser):
     needed, there = browser.ask("return [document.documentElement.scrollWidth, innerWidth]")
     return needed, there
 
@@ -302,10 +297,10 @@ return [...document.querySelectorAll(arguments[0])]
 """
 
 
-def contrast(ink: str, paper: str) -> float:
+def contrast(ink, paper):
     """Return the contrast of two colours by WCAG 2.1."""
 
-    def luminance(colour: str) -> float:
+    def luminance(colour):
         channels = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
         return sum(
@@ -369,7 +364,7 @@ class TestHostileTexts:
 
     @pytest.fixture(scope="class")
     @staticmethod
-    def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def hostile(tmp_path_factory):
         made = evaluated(
             [[Document(page_content=f"wanted {one}", id=one, metadata={"source": one})]
              for one in SHOUTS],

@@ -105,6 +105,19 @@ def written(name: str | Path, rows: Iterable[object]) -> Path:
     return path
 
 
+def finding(first_n: int, n: int = 40, **changes: object) -> list[dict[str, object]]:
+    """Return the rows of a retriever that finds the first so many of n passages."""
+    return [
+        {
+            "question": f"Question {i}?",
+            "actual": [f"passage {i}"],
+            "predicted": [f"passage {i}" if i < first_n else "other"],
+            **changes,
+        }
+        for i in range(n)
+    ]
+
+
 def refusal(*arguments: object) -> str:
     """Return the one line with which the command refuses, after ``krag-eval: error:``."""
     result = run(*arguments)

@@ -6,25 +6,12 @@ Of 40 queries, system a finds the first 20 and system b the first 30, all at ran
 from pathlib import Path
 
 import pytest
-from cli_runs import content, refusal, run, written
+from cli_runs import content, finding, refusal, run, written
 
 from krag_eval import compare
 from krag_eval._doors import page_of
 from krag_eval._text import width_of
 from krag_eval.datasets import read_jsonl
-
-
-def lines(first_n, **changes):
-    """Return the rows of a retriever that finds the first so many of 40 passages."""
-    return [
-        {
-            "question": f"Question {i}?",
-            "actual": [f"passage {i}"],
-            "predicted": [f"passage {i}" if i < first_n else "other"],
-            **changes,
-        }
-        for i in range(40)
-    ]
 
 
 def evaluated(*names):
@@ -42,7 +29,7 @@ def words(line, **how):
 @pytest.fixture(autouse=True)
 def _files(sample):
     for name, n in (("a", 20), ("b", 30), ("c", 21)):
-        written(f"{name}.jsonl", lines(n))
+        written(f"{name}.jsonl", finding(n))
 
 
 def test_the_queries_that_changed_most():
@@ -51,7 +38,7 @@ def test_the_queries_that_changed_most():
     changed = output.partition("Changed most on ndcg@10 from a to b:\n")[2].splitlines()[2:6]
     assert changed[0].split() == ["Question", "20?", "0.0000", "1.0000", "1.0000"]
     assert [bool(line) for line in changed] == [True, True, True, False]
-    written("same.jsonl", lines(20))
+    written("same.jsonl", finding(20))
     output = run("compare a.jsonl same.jsonl").output
     assert "No difference shown between a and same on ndcg@10" in output
     assert "Changed most" not in output
@@ -61,7 +48,7 @@ def test_long_names_and_questions_fit():
     """No line is wider than 100 columns, of which a Hangul letter takes two."""
     names = [f"system-{n}-{'x' * 60}.jsonl" for n in range(1, 4)]
     for n, name in enumerate(names, 1):
-        written(name, [one | {"question": "도서관은 언제 여나요? " * 50} for one in lines(n)])
+        written(name, [one | {"question": "도서관은 언제 여나요? " * 50} for one in finding(n)])
     output = run("compare", *names).stdout
     assert max(map(width_of, output.splitlines())) <= 100
     assert " ".join(output.split()).count("No difference shown between") == 3
@@ -80,11 +67,11 @@ def test_it_names_what_is_computed():
 
 def test_warnings_name_the_system_or_the_comparison():
     """Of two files, which one matched nothing; few queries are a matter of both."""
-    written("nothing.jsonl", lines(0))
+    written("nothing.jsonl", finding(0))
     [warning] = run("compare a.jsonl nothing.jsonl").stderr.splitlines()
     assert warning.startswith("warning: nothing: The matcher text matched nothing at all")
     for n in (1, 2):
-        written(f"{n}.jsonl", lines(n)[:5])
+        written(f"{n}.jsonl", finding(n)[:5])
     [warning] = run("compare 1.jsonl 2.jsonl").stderr.splitlines()
     assert warning.startswith("warning: The intervals rest on 5 queries.")
 
@@ -101,9 +88,9 @@ def test_a_baseline(named):
 def test_another_order_of_the_questions():
     """The numbers are the same, and other ground truth is refused by its label."""
     Path("other").mkdir()
-    written("other/b.jsonl", lines(30)[::-1])
+    written("other/b.jsonl", finding(30)[::-1])
     assert run("compare a.jsonl other/b.jsonl").output == run("compare a.jsonl b.jsonl").output
-    changed = [*lines(20)[:-1], lines(1, actual=["x"])[-1]]
+    changed = [*finding(20)[:-1], finding(1, actual=["x"])[-1]]
     for rows in (changed, changed[::-1]):
         written("other.jsonl", rows)
         assert "ground truth: 'Question 39?'" in refusal("compare a.jsonl other.jsonl")
@@ -112,13 +99,13 @@ def test_another_order_of_the_questions():
 def test_the_order_of_the_ground_truth_is_no_difference():
     """It is a set."""
     for name, items in (("x", ["x", "y"]), ("y", ["y", "x"])):
-        written(f"{name}.jsonl", lines(9, actual=items))
+        written(f"{name}.jsonl", finding(9, actual=items))
     assert run("compare x.jsonl y.jsonl").exit_code == 0
 
 
 def test_what_files_have_in_common():
     """What was left out is said; the numbers are those of what is shared."""
-    written("other.jsonl", lines(30)[::-1][:35])
+    written("other.jsonl", finding(30)[::-1][:35])
     output = run("compare a.jsonl other.jsonl --on common").output
     said = " ".join(output.split())
     assert "Compared on the 35 queries that all have; left out" in said
@@ -130,7 +117,7 @@ def test_what_files_have_in_common():
 def test_files_without_questions_have_nothing_known_in_common():
     """A line number is no name; what to do is said in words of the shell."""
     for n in (35, 40):
-        written(f"{n}.jsonl", lines(20, question=None)[:n])
+        written(f"{n}.jsonl", finding(20, question=None)[:n])
     message = refusal("compare 35.jsonl 40.jsonl --on common")
     assert message.startswith("'35' has no labels of its queries, only their positions")
     assert message.endswith("its question in a file.")
@@ -138,11 +125,11 @@ def test_files_without_questions_have_nothing_known_in_common():
 
 def test_other_queries_are_refused():
     """With the first that differs, or with both numbers."""
-    written("other.jsonl", [*lines(20)[:-1], lines(1, question="Why?")[-1]])
+    written("other.jsonl", [*finding(20)[:-1], finding(1, question="Why?")[-1]])
     message = refusal("compare a.jsonl other.jsonl")
     assert "'a' and 'other' cannot be compared, because they differ in queries" in message
     assert "queries: 'Question 39?'" in message
-    written("fewer.jsonl", lines(20)[:30])
+    written("fewer.jsonl", finding(20)[:30])
     message = refusal("compare a.jsonl fewer.jsonl")
     assert "queries: 40 vs 30" in message
     assert message.endswith("compare those that both have with --on common.")
@@ -175,7 +162,7 @@ def test_equal_stems_are_told_apart():
     """By as much of their paths as it takes; standard input has a name, too."""
     for name, n in (("one", 20), ("two", 30)):
         Path(name).mkdir()
-        written(f"{name}/run.jsonl", lines(n))
+        written(f"{name}/run.jsonl", finding(n))
     assert "two/run is better than one/run" in words("compare one/run.jsonl two/run.jsonl")
     piped = words("compare a.jsonl -", stdin=Path("b.jsonl").read_text())
     assert "stdin is better than a" in piped

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import content, refusal, run, written
+from cli_runs import content, finding, refusal, run, written
 
 from krag_eval import History
 
@@ -15,11 +15,7 @@ GATE = "--history runs --metric ndcg@10"
 
 def evaluated(name, first_n, day, options="", code=0):
     """Save a result in which so many of 40 questions found their one passage, made on a day."""
-    written("run.jsonl", [
-        {"question": f"{i}?", "actual": ["At nine."], "predicted": [f"At {one}."]}
-        for i in range(40)
-        for one in ["nine" if i < first_n else "ten"]
-    ])  # fmt: skip
+    written("run.jsonl", finding(first_n))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", str(1767225600 + 86400 * day))  # from 2026-01-01
         done = run(f"evaluate run.jsonl -k 5,10 --json {name}.json {options}")

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from cli_runs import printed, refusal, run, written
+from cli_runs import finding, printed, refusal, run, written
 
 from krag_eval import OfflineRetrievalEvaluator
 
@@ -155,11 +155,7 @@ def test_what_github_and_gitlab_show():
 def test_a_set_of_questions_that_grew():
     """What both have decides; what was left out is named, and nothing else is printed."""
     for name, n, finds in (("old", 50, 50), ("new", 70, 30)):
-        written(f"{name}.jsonl", [
-            {"question": f"Question {i}?", "actual": [f"p {i}"],
-             "predicted": [f"p {i}" if i < finds else "other"]}
-            for i in range(n)
-        ])  # fmt: skip
+        written(f"{name}.jsonl", finding(finds, n))
         run(f"evaluate {name}.jsonl --json {name}.json")
     call = f"{GATE} --metric mrr@5 --max-drop 0.1"
     assert refusal(call).endswith("both have with --on common.")

@@ -1,7 +1,5 @@
 """Random inputs on which krag has no defect: every ground-truth document matches at most once."""
 
-from __future__ import annotations
-
 from random import Random
 
 _STEMS = ("connect", "retriev", "measur", "rank", "match", "evaluat", "index", "chunk", "question")

@@ -3,12 +3,10 @@
 What krag does was measured with krag 0.0.32 (and 0.0.31 where they differ), Python 3.11.
 """
 
-from __future__ import annotations
-
 import unicodedata
-from typing import Any
 
 import pytest
+from results_made import ACTUAL, PREDICTED
 
 from krag_eval import Conventions, KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval.compat.evaluators import (
@@ -21,11 +19,8 @@ from krag_eval.compat.evaluators import (
 )
 from krag_eval.errors import Refusal
 
-_ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
-_PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
 
-
-def _rouge(actual: Any, predicted: Any, **options: Any) -> RougeOfflineRetrievalEvaluators:
+def _rouge(actual, predicted, **options):
     return RougeOfflineRetrievalEvaluators(
         actual, predicted, tokenizer=TokenizerType.WHITESPACE, **options
     )
@@ -49,9 +44,9 @@ _TEXT, _EITHER = OfflineRetrievalEvaluators, (OfflineRetrievalEvaluators, _rouge
         *((build, [[], ["a"]], [["b"], ["a"]], {},
            {"hit_rate": 0.5, "ndcg": 0.5, "macro_recall": 0.5}) for build in _EITHER),
         # The string "micro" means micro. krag: recall, precision and F1 are all {}.
-        (_TEXT, _ACTUAL, _PREDICTED, {"averaging_method": "micro"}, {"micro_recall": 0.8}),
+        (_TEXT, ACTUAL, PREDICTED, {"averaging_method": "micro"}, {"micro_recall": 0.8}),
         # The string "all" means all. In krag any string means PARTIAL: hit rate 1.0.
-        (_TEXT, _ACTUAL, _PREDICTED, {"matching_criteria": "all"}, {"hit_rate": 0.5}),
+        (_TEXT, ACTUAL, PREDICTED, {"matching_criteria": "all"}, {"hit_rate": 0.5}),
         # An empty text matches nothing. krag: 1.0 in every metric, and ROUGE gives "" and "" 1.0.
         *((build, [["", "a"]], [["", "a"]], {}, {"micro_recall": 0.5, "macro_recall": 0.5})
           for build in _EITHER),
@@ -66,7 +61,7 @@ _TEXT, _EITHER = OfflineRetrievalEvaluators, (OfflineRetrievalEvaluators, _rouge
         (_TEXT, [["a cat\n", "cat"]], [["a cat sat"]], {}, {"macro_recall": 0.5}),
     ],
 )  # fmt: skip
-def test_the_sane_number_is_given(build, actual, predicted, options, expected) -> None:
+def test_the_sane_number_is_given(build, actual, predicted, options, expected):
     """Together and one by one; averages that were not asked for have no key."""
     evaluator = build(actual, predicted, **options)
     together = evaluator.evaluate(10).averages()
@@ -89,60 +84,60 @@ def test_the_sane_number_is_given(build, actual, predicted, options, expected) -
         (_TEXT, [["a", "a", "b"]], [["a"]], "1 ground-truth documents repeat"),
     ],
 )  # fmt: skip
-def test_what_krag_counted_otherwise_is_warned_of(build, actual, predicted, said) -> None:
+def test_what_krag_counted_otherwise_is_warned_of(build, actual, predicted, said):
     with pytest.warns(KragEvalWarning, match=said):
         build(actual, predicted).calculate_recall(k=10)
 
 
-def test_the_native_evaluator_refuses_missing_ground_truth() -> None:
+def test_the_native_evaluator_refuses_missing_ground_truth():
     """Unless told what to do about it."""
     with pytest.raises(ValueError, match="no ground truth"):
         OfflineRetrievalEvaluator([[], ["a"]], [["b"], ["a"]])
 
 
-def test_the_string_kiwi_means_kiwi() -> None:
+def test_the_string_kiwi_means_kiwi():
     """In krag anything but a member splits at white space: nDCG 0.8155 here."""
-    evaluator = RougeOfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, tokenizer="kiwi")
+    evaluator = RougeOfflineRetrievalEvaluators(ACTUAL, PREDICTED, tokenizer="kiwi")
     assert evaluator.tokenizer.type is TokenizerType.KIWI
     assert evaluator.calculate_ndcg(k=10)["ndcg"] == pytest.approx(0.926386029921535)
 
 
-def test_the_text_evaluator_names_the_one_by_rouge() -> None:
+def test_the_text_evaluator_names_the_one_by_rouge():
     """In krag it compares by substring and does not say so."""
     for method, is_rouge in (("rouge1", True), ("rouge9", False)):
         with pytest.raises(Refusal) as info:
-            OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, match_method=method)
+            OfflineRetrievalEvaluators(ACTUAL, PREDICTED, match_method=method)
         assert ("RougeOfflineRetrievalEvaluators" in str(info.value.fix)) == is_rouge
 
 
-def test_the_rouge_evaluator_compares_text_if_asked() -> None:
+def test_the_rouge_evaluator_compares_text_if_asked():
     """krag: six metrics by substring, then nDCG raises ValueError: Invalid rouge type: text."""
-    evaluator = _rouge(_ACTUAL, _PREDICTED, match_method="text")
+    evaluator = _rouge(ACTUAL, PREDICTED, match_method="text")
     assert evaluator.evaluate(10).averages() == (
-        OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).evaluate(10).averages()
+        OfflineRetrievalEvaluators(ACTUAL, PREDICTED).evaluate(10).averages()
     )
     assert evaluator.calculate_ndcg(k=10) == {"ndcg": 0.8154648767857288}
 
 
-def test_settings_that_cannot_change_refuse_to() -> None:
+def test_settings_that_cannot_change_refuse_to():
     """krag: a threshold assigned later has no effect on pairs it has compared before."""
     evaluator = _rouge([["a b c d"]], [["a b x y"]], threshold=0.9)
     with pytest.raises(AttributeError, match="threshold"):
         evaluator.threshold = 0.1  # type: ignore[misc]
     with pytest.raises(AttributeError, match="predicted_docs"):
-        evaluator.predicted_docs = _PREDICTED  # type: ignore[misc]
+        evaluator.predicted_docs = PREDICTED  # type: ignore[misc]
     with pytest.warns(KragEvalWarning, match="highest similarity is 0.5"):
         assert evaluator.calculate_recall(k=1)["macro_recall"] == 0.0
     assert evaluator.evaluator.with_threshold(0.1).calculate_recall(k=1)["macro_recall"] == 1.0
 
 
-def test_text_match_takes_several_texts() -> None:
+def test_text_match_takes_several_texts():
     """krag: TypeError: unhashable type: 'list'."""
-    assert OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).text_match("a", ["b", "a cat"])
-    assert not OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).text_match("a", [])
+    assert OfflineRetrievalEvaluators(ACTUAL, PREDICTED).text_match("a", ["b", "a cat"])
+    assert not OfflineRetrievalEvaluators(ACTUAL, PREDICTED).text_match("a", [])
 
 
-def test_the_ndcg_by_embedding_stays_in_0_to_1() -> None:
+def test_the_ndcg_by_embedding_stays_in_0_to_1():
     """In krag 0.0.32 it is 2.1309, in 0.0.31 1.0."""
     evaluator = EmbeddingRougeOfflineRetrievalEvaluators(
         [["a cat sat"]],
@@ -155,7 +150,7 @@ def test_the_ndcg_by_embedding_stays_in_0_to_1() -> None:
 
 
 class _Constant:
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+    def embed_documents(self, texts):
         return [[1.0] for _ in texts]
 
 
@@ -166,7 +161,7 @@ class _Constant:
         (Conventions(credit="every"), "0.0.32", 2.1309297535714578),
     ],
 )
-def test_krag_to_the_letter(conventions: Conventions, version: str, ndcg: float) -> None:
+def test_krag_to_the_letter(conventions, version, ndcg):
     """Who needs krag's own number has it: MAP 3.0, and the nDCG of either version."""
     evaluator = OfflineRetrievalEvaluators([["a cat"]], [["a cat"] * 3]).evaluator
     letter = evaluator.with_conventions(conventions)
@@ -177,7 +172,7 @@ def test_krag_to_the_letter(conventions: Conventions, version: str, ndcg: float)
 # Kept on purpose, and different in krag_eval itself.
 
 
-def test_substrings_match_without_regard_to_words() -> None:
+def test_substrings_match_without_regard_to_words():
     """As in krag: doc1 is in doc10. matcher="contains" minds word boundaries."""
     evaluator = OfflineRetrievalEvaluators([["doc1"]], [["doc10"]])
     assert evaluator.calculate_hit_rate(k=10) == {"hit_rate": 1.0}
@@ -186,7 +181,7 @@ def test_substrings_match_without_regard_to_words() -> None:
         assert native.calculate_hit_rate(k=10) == {"hit_rate": 0.0}
 
 
-def test_the_ndcg_of_rouge_judges_order_alone() -> None:
+def test_the_ndcg_of_rouge_judges_order_alone():
     """As in krag: a list of nothing but poor documents has nDCG 1; the default conventions say 0.
 
     The first two words of nine are shared by the only document: ROUGE-1 is far below 0.5.
@@ -197,7 +192,7 @@ def test_the_ndcg_of_rouge_judges_order_alone() -> None:
     assert evaluator.evaluator.calculate_ndcg(k=10) == {"ndcg": 0.0}
 
 
-def test_ideal_lists_hold_what_was_retrieved() -> None:
+def test_ideal_lists_hold_what_was_retrieved():
     """As in krag up to 0.0.31: one of three found, first, is nDCG 1; 0.469 by its formula."""
     evaluator = OfflineRetrievalEvaluators([["A", "B", "C"]], [["A", "x", "y"]])
     assert evaluator.calculate_ndcg(k=10) == {"ndcg": 1.0}
@@ -205,9 +200,9 @@ def test_ideal_lists_hold_what_was_retrieved() -> None:
     assert native.calculate_ndcg(k=10)["ndcg"] == pytest.approx(0.46927872602275644)
 
 
-def test_choices_may_be_assigned_as_in_krag() -> None:
+def test_choices_may_be_assigned_as_in_krag():
     """Averages and the hit criterion are read anew at every question."""
-    evaluator = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED)
+    evaluator = OfflineRetrievalEvaluators(ACTUAL, PREDICTED)
     evaluator.averaging_method = AveragingMethod.MACRO
     evaluator.matching_criteria = MatchingCriteria.PARTIAL
     assert evaluator.calculate_recall(k=10) == {"macro_recall": 0.75}

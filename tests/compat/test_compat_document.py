@@ -1,7 +1,5 @@
 """KragDocument is LangChain's Document with a summary."""
 
-from __future__ import annotations
-
 from langchain_core.documents import Document
 
 from krag_eval import OfflineRetrievalEvaluator

@@ -1,11 +1,8 @@
 """krag's embedding models: by name, loaded when asked for, or any LangChain Embeddings."""
 
-from __future__ import annotations
-
 import re
 import sys
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -19,11 +16,11 @@ _DOCUMENTS = [["a cat sat"], ["a dog"]]
 class _Model:
     """Stands in for a provider's class; remembers how it was made and what it was asked."""
 
-    def __init__(self, **config: Any) -> None:
+    def __init__(self, **config):
         self.config = config
         self.asked: list[str] = []
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+    def embed_documents(self, texts):
         self.asked += texts
         return [[float(len(text)), 1.0] for text in texts]
 
@@ -38,9 +35,7 @@ class _Model:
         ("ollama", "OllamaEmbeddings", "langchain-ollama", {"model": "bge-m3"}),
     ],
 )  # fmt: skip
-def test_a_name_gives_krags_model(
-    monkeypatch: pytest.MonkeyPatch, name: str, class_name: str, install: str, config: Any
-) -> None:
+def test_a_name_gives_krags_model(monkeypatch, name, class_name, install, config):
     """The defaults of krag, each of which embedding_config may replace.
 
     A missing provider is said when the evaluator is made, not when the module is imported.
@@ -61,12 +56,10 @@ def test_a_name_gives_krags_model(
     assert f"run: pip install {install} " in str(info.value.fix)
 
 
-def test_an_import_that_fails_inside_a_provider_is_not_hidden(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_import_that_fails_inside_a_provider_is_not_hidden(monkeypatch):
     """The provider is there; what it lacks is for its own message to say."""
 
-    def failing(name: str) -> None:
+    def failing(name):
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
     monkeypatch.setattr("krag_eval.compat.embeddings.import_module", failing)
@@ -74,7 +67,7 @@ def test_an_import_that_fails_inside_a_provider_is_not_hidden(
         load_embeddings("huggingface")
 
 
-def test_an_unknown_name_says_that_an_object_will_do() -> None:
+def test_an_unknown_name_says_that_an_object_will_do():
     with pytest.raises(InvalidInput) as info:
         load_embeddings("cohere")
     assert all(name in info.value.problem for name in ("huggingface", "openai", "ollama", "cohere"))
@@ -82,7 +75,7 @@ def test_an_unknown_name_says_that_an_object_will_do() -> None:
 
 
 @pytest.mark.parametrize("argument", ["embedding_type", "embeddings"])
-def test_any_embeddings_object_serves(argument: str) -> None:
+def test_any_embeddings_object_serves(argument):
     """Each distinct text is embedded once, for all seven metrics together."""
     model = _Model()
     evaluator = EmbeddingRougeOfflineRetrievalEvaluators(
@@ -93,7 +86,7 @@ def test_any_embeddings_object_serves(argument: str) -> None:
     assert sorted(model.asked) == ["a cat", "a cat sat", "a dog"]
 
 
-def test_thresholds_model_and_tokens_are_in_the_signature() -> None:
+def test_thresholds_model_and_tokens_are_in_the_signature():
     """What the numbers depend on."""
     evaluator = EmbeddingRougeOfflineRetrievalEvaluators(
         _DOCUMENTS,

@@ -1,13 +1,9 @@
 """What krag's evaluators offer beyond the seven numbers."""
 
-from __future__ import annotations
-
 import inspect
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from matplotlib import pyplot
+from results_made import ACTUAL, PREDICTED
 
 from krag_eval import AveragingMethod, Conventions, KragEvalWarning, MatchingCriteria
 from krag_eval.compat.evaluators import (
@@ -16,20 +12,6 @@ from krag_eval.compat.evaluators import (
     RougeOfflineRetrievalEvaluators,
     TokenizerType,
 )
-
-_ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
-_PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """Collect the figures that are shown."""
-    pyplot.switch_backend("agg")
-    figures: list[Any] = []
-    monkeypatch.setattr(pyplot, "show", lambda: figures.append(pyplot.gcf()))
-    yield figures
-    pyplot.close("all")
-
 
 _BOTH, _ALL, _KIWI = AveragingMethod.BOTH, MatchingCriteria.ALL, TokenizerType.KIWI
 _COMMON = {"averaging_method": _BOTH, "matching_criteria": _ALL}
@@ -46,7 +28,7 @@ _COMMON = {"averaging_method": _BOTH, "matching_criteria": _ALL}
           "embedding_type": "huggingface", "embedding_config": None, "tokenizer": _KIWI}),
     ],
 )  # fmt: skip
-def test_parameters_and_defaults_are_krags(build: Any, defaults: dict[str, Any]) -> None:
+def test_parameters_and_defaults_are_krags(build, defaults):
     """In krag's order, as read from krag 0.0.32; anything of ours can only be named."""
     parameters = list(inspect.signature(build).parameters.values())
     assert [parameter.name for parameter in parameters[:2]] == ["actual_docs", "predicted_docs"]
@@ -62,29 +44,29 @@ def test_parameters_and_defaults_are_krags(build: Any, defaults: dict[str, Any])
         (AveragingMethod.BOTH, {"micro_recall", "macro_recall"}),
     ],
 )
-def test_the_averaging_method_selects_keys(method: Any, keys: set[str]) -> None:
+def test_the_averaging_method_selects_keys(method, keys):
     """As in krag since 0.0.29."""
-    evaluator = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, averaging_method=method)
+    evaluator = OfflineRetrievalEvaluators(ACTUAL, PREDICTED, averaging_method=method)
     assert evaluator.calculate_recall(k=10).keys() == keys
     assert evaluator.calculate_ndcg(k=10).keys() == {"ndcg"}
 
 
-def test_what_was_given_can_be_read() -> None:
+def test_what_was_given_can_be_read():
     """By the names krag has for it."""
     evaluator = RougeOfflineRetrievalEvaluators(
-        _ACTUAL, _PREDICTED, "rougeL", threshold=0.8, tokenizer="whitespace"
+        ACTUAL, PREDICTED, "rougeL", threshold=0.8, tokenizer="whitespace"
     )
-    assert evaluator.actual_docs is _ACTUAL
-    assert evaluator.predicted_docs is _PREDICTED
+    assert evaluator.actual_docs is ACTUAL
+    assert evaluator.predicted_docs is PREDICTED
     assert (evaluator.match_method, evaluator.threshold) == ("rougeL", 0.8)
     assert evaluator.averaging_method is AveragingMethod.BOTH
     assert evaluator.matching_criteria is MatchingCriteria.ALL
 
 
-def test_text_match_uses_the_threshold() -> None:
+def test_text_match_uses_the_threshold():
     """Three of four words in common are ROUGE-1 0.75."""
     evaluator = RougeOfflineRetrievalEvaluators(
-        _ACTUAL, _PREDICTED, threshold=0.75, tokenizer="whitespace"
+        ACTUAL, PREDICTED, threshold=0.75, tokenizer="whitespace"
     )
     assert evaluator.text_match("the cat sat down", "the cat lay down")
     assert not evaluator.text_match("the cat sat down", "the dog lay down")
@@ -93,18 +75,18 @@ def test_text_match_uses_the_threshold() -> None:
 class _BySource(OfflineRetrievalEvaluators):
     """Compares what stands before the colon, as a krag user's subclass might."""
 
-    def text_match(self, actual_text: str, predicted_text: Any) -> bool:
+    def text_match(self, actual_text, predicted_text):
         return actual_text.split(":")[0] == predicted_text.split(":")[0]
 
 
 class _Lenient(RougeOfflineRetrievalEvaluators):
     """Falls back on what it inherits."""
 
-    def text_match(self, actual_text: str, predicted_text: Any) -> bool:
+    def text_match(self, actual_text, predicted_text):
         return super().text_match(actual_text.lower(), predicted_text) or predicted_text == "?"
 
 
-def test_a_subclass_decides_by_its_own_text_match() -> None:
+def test_a_subclass_decides_by_its_own_text_match():
     """In krag that is how to compare in another way."""
     evaluator = _BySource([["guide: a", "faq: b"]], [["faq: c", "terms: d"]])
     assert evaluator.calculate_recall(k=10)["macro_recall"] == 0.5
@@ -114,12 +96,12 @@ def test_a_subclass_decides_by_its_own_text_match() -> None:
     assert lenient.calculate_hit_rate(k=1) == {"hit_rate": 1.0}
 
 
-def test_all_metrics_as_text() -> None:
+def test_all_metrics_as_text():
     """The lines of krag, with None where there is no cutoff.
 
     nDCG is (1 + 1/log2(3)) / 2: the first query is perfect, the second has its one hit at rank 2.
     """
-    evaluator = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, averaging_method="macro")
+    evaluator = OfflineRetrievalEvaluators(ACTUAL, PREDICTED, averaging_method="macro")
     assert evaluator.get_metrics_by_averaging_method().splitlines() == [
         "Hit Rate @None: {'hit_rate': 0.5}",
         "MRR @None: {'mrr': 0.75}",
@@ -131,26 +113,26 @@ def test_all_metrics_as_text() -> None:
     ]
 
 
-def test_results_say_how_their_ndcg_came_about() -> None:
+def test_results_say_how_their_ndcg_came_about():
     """The nDCG of ROUGE has conventions of its own, and is the one that is drawn."""
-    evaluator = RougeOfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, threshold=0.8)
+    evaluator = RougeOfflineRetrievalEvaluators(ACTUAL, PREDICTED, threshold=0.8)
     result = evaluator.evaluate(10)
     assert result.averages()["ndcg"] == evaluator.calculate_ndcg(k=10)["ndcg"]
     assert "conventions=ideal=retrieved |" in result.signature
     assert result.signature.endswith("ndcg=graded_by=similarity,ideal=retrieved,credit=every")
-    plain = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).evaluate(10)
+    plain = OfflineRetrievalEvaluators(ACTUAL, PREDICTED).evaluate(10)
     assert plain.signature.endswith("ndcg=ideal=retrieved")
 
 
-def test_the_evaluator_behind_goes_on_where_krag_ends() -> None:
+def test_the_evaluator_behind_goes_on_where_krag_ends():
     """Same matches, other conventions."""
-    evaluator = OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED).evaluator
+    evaluator = OfflineRetrievalEvaluators(ACTUAL, PREDICTED).evaluator
     assert evaluator.conventions == Conventions.krag()
     default = evaluator.with_conventions(Conventions())
     assert default.calculate_ndcg(k=10)["ndcg"] == pytest.approx(0.6934264036172708)
 
 
-def test_numbers_are_settled_once(recwarn: pytest.WarningsRecorder) -> None:
+def test_numbers_are_settled_once(recwarn):
     """A warning comes once, whatever is asked first and how often."""
     evaluator = RougeOfflineRetrievalEvaluators([["a", "a"]], [["a"]], tokenizer="whitespace")
     with pytest.warns(KragEvalWarning, match="repeat") as warned:
@@ -159,9 +141,9 @@ def test_numbers_are_settled_once(recwarn: pytest.WarningsRecorder) -> None:
     assert len(warned) == 1
 
 
-def test_results_are_shown(shown: list[Any]) -> None:
+def test_results_are_shown(shown):
     """One figure, with a row for each of krag's seven metrics; nothing is returned."""
-    evaluator = RougeOfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, threshold=0.8)
+    evaluator = RougeOfflineRetrievalEvaluators(ACTUAL, PREDICTED, threshold=0.8)
     assert evaluator.visualize_results(k=10) is None
     (figure,) = shown
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]

@@ -1,11 +1,7 @@
 """Importing compat is light, and its modules have the same paths as krag's."""
 
-from __future__ import annotations
-
-import subprocess
-import sys
-
 import pytest
+from processes import printed
 
 import krag_eval.compat
 
@@ -25,8 +21,7 @@ _HEAVY = (
 def _loaded_by(statement: str, names: tuple[str, ...]) -> list[str]:
     """Return which of the packages a statement loads in a fresh process."""
     code = f"{statement}\nimport sys\nprint(*(name for name in {names!r} if name in sys.modules))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return run.stdout.split()
+    return printed(code).split()
 
 
 def test_importing_compat_loads_nothing() -> None:

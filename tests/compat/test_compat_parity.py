@@ -9,8 +9,6 @@ similarity threshold; then each ``calculate_*(k)``. "hit_partial" is the hit rat
 below.
 """
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from string import ascii_lowercase
@@ -18,10 +16,9 @@ from string import ascii_lowercase
 import pytest
 from krag_inputs import random_lists
 
-from krag_eval import Conventions
+from krag_eval import Conventions, MatchingCriteria
 from krag_eval.compat.evaluators import (
     EmbeddingRougeOfflineRetrievalEvaluators,
-    MatchingCriteria,
     OfflineRetrievalEvaluators,
     RougeOfflineRetrievalEvaluators,
     TokenizerType,

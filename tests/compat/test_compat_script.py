@@ -1,7 +1,5 @@
 """A script written for krag runs when only its imports change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ _SCRIPT = Path(__file__).with_name("script_for_krag.txt").read_text("utf-8")
 _MIGRATED = _SCRIPT.replace("from krag.", "from krag_eval.compat.")
 
 
-def test_only_the_imports_change() -> None:
+def test_only_the_imports_change():
     """Two lines differ, and the script names krag nowhere else."""
     changed = [
         old
@@ -32,9 +30,7 @@ def test_only_the_imports_change() -> None:
         ("rougeL", "0.9264"),
     ],
 )
-def test_it_prints_what_it_printed(
-    match_method: str, ndcg: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_prints_what_it_printed(match_method, ndcg, capsys):
     """The sample's numbers, as krag prints them."""
     exec(compile(_MIGRATED, "script.py", "exec"), {"match_method": match_method})
     assert capsys.readouterr().out.splitlines() == [

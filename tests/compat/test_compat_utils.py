@@ -3,10 +3,7 @@
 What krag does was measured with krag 0.0.32 on the frames below, Python 3.11.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -18,7 +15,6 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
-from matplotlib import pyplot
 
 from krag_eval import KragEvalWarning
 from krag_eval.compat.utils import (
@@ -259,16 +255,6 @@ def test_a_missing_ensemble_says_what_to_install(monkeypatch: pytest.MonkeyPatch
 
 
 # visualize_retrieval_at_K
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """Collect the figures that are shown."""
-    pyplot.switch_backend("agg")
-    figures: list[Any] = []
-    monkeypatch.setattr(pyplot, "show", lambda: figures.append(pyplot.gcf()))
-    yield figures
-    pyplot.close("all")
 
 
 def test_every_metric_gets_a_panel(shown: list[Any]) -> None:

@@ -1,18 +1,13 @@
 """What tests of files share."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Callable[..., Path]:
+def written(tmp_path):
     """Return a function that writes a file as it is, without translating line ends."""
 
-    def write(content: str | bytes, name: str = "run.jsonl") -> Path:
+    def write(content, name="run.jsonl"):
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path

@@ -4,8 +4,6 @@ The values that AutoRAG's own tests expect come out of the loader and the preset
 that are refused are in ``golden/refused/datasets.py``.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from datetime import datetime

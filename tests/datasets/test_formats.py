@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from refusals import blamed
 
 from krag_eval import evaluate_file, load_dataset
 from krag_eval.cli import main
 from krag_eval.datasets.formats import FORMATS, format_of
-from krag_eval.errors import InvalidInput
 
 PLUGIN = Path(__file__).parents[1] / "example_plugin"
 LINES = "When?=At nine.|At ten.\nWhere?=Here.\n"
@@ -56,6 +56,5 @@ def test_the_shell_reads_an_installed_format(path, options):
 
 def test_an_unknown_format_is_refused(path):
     """With all that there are."""
-    with pytest.raises(InvalidInput, match=r"'pairs', 'jsonl'") as caught:
+    with blamed("format", match=r"'pairs', 'jsonl'"):
         load_dataset(path, format="pears")
-    assert caught.value.argument == "format"

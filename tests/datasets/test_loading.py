@@ -4,13 +4,10 @@ Expected values are the contents of the tables that the tests write. What can be
 ``golden/refused/datasets.py``.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
 import json
-import warnings
 from collections import UserList
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -25,6 +22,7 @@ import pytest
 from hypothesis import given, strategies as st
 from langchain_core.documents import Document
 from pyarrow import parquet
+from reference import no_advice
 
 from krag_eval import AnyOf, KragEvalWarning
 from krag_eval.datasets import Dataset, DatasetError, load_dataset
@@ -68,8 +66,7 @@ def refusal(source, **options):
 @contextmanager
 def may_be_refused():
     """Let a data set, a warning or our own error come out, and nothing else."""
-    with suppress(DatasetError), warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)
+    with suppress(DatasetError), no_advice():
         yield
 
 

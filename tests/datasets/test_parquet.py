@@ -1,17 +1,15 @@
 """Parquet files: what pyarrow reads, in bounded memory, and what is refused before decoding."""
 
-import subprocess
 import sys
 from datetime import datetime
 from decimal import Decimal
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from processes import printed
 from pyarrow import parquet
 
-import krag_eval
 from krag_eval import evaluate_file
 from krag_eval.datasets import DatasetError, load_dataset
 from krag_eval.datasets.formats import File, rows_in
@@ -122,11 +120,7 @@ class TestLimits:
             "print(load_dataset(sys.argv[1]).n_queries)\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True,
-            env={"PYTHONPATH": str(Path(krag_eval.__file__).parents[1])},
-        )  # fmt: skip
-        n_queries, peak = done.stdout.splitlines()
+        n_queries, peak = printed(code, path).splitlines()
         assert n_queries == "20000"
         assert int(peak) * (1024 if sys.platform == "linux" else 1) < 300 * 2**20
 

@@ -4,8 +4,6 @@ The files under tests/data/peers were written by the tools' own code (versions i
 about texts of ours; expected values are those texts.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

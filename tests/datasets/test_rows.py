@@ -5,8 +5,6 @@ Each row is read by ``read_jsonl`` and ``load_dataset`` from JSON lines, CSV and
 in the row.
 """
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from typing import Any, NamedTuple

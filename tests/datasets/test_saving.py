@@ -14,14 +14,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from langchain_core.documents import Document
 from pyarrow import parquet
 
-from krag_eval import AnyOf, Conventions, RougeMatcher
-from krag_eval.datasets import (
-    Dataset,
-    DatasetError,
-    load_dataset,
-    read_jsonl,
-    read_trec,
-)
+from krag_eval import AnyOf, Conventions, RougeMatcher, load_dataset
+from krag_eval.datasets import Dataset, DatasetError, read_jsonl, read_trec
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
 every_ending = pytest.mark.parametrize("ending", ENDINGS)

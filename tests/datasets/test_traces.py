@@ -20,11 +20,12 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, strategies as st
 from langsmith.schemas import Run
+from refusals import blamed
 
 from krag_eval import EvaluationResult, KragEvalWarning
 from krag_eval.cli import main
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
-from krag_eval.errors import Advice, InvalidInput, Place
+from krag_eval.errors import Advice, Place
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
 TEXTS = ["The library opens at nine on weekdays.", "Books may be kept for four weeks.",
@@ -315,8 +316,7 @@ class TestWhichCount:
                      None if parents[at] is None else f"0x{parents[at]}")
                 for at in drawn.sample(range(n), n)
             ]  # fmt: skip
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as caught:
                 dataset = read_traces(spans)
             assert sorted(dataset.questions) == sorted(f"q{at}" for at in expected)
             below = {up for at in speaks for up in around(at)}
@@ -385,16 +385,14 @@ class TestWhichCount:
             for dataset in (read_traces(spans, QUESTIONS, calls=calls),
                             read_traces(spans, calls=calls)):  # fmt: skip
                 assert retrieved(dataset) == [texts, TEXTS[1:2]]
-        with pytest.raises(InvalidInput) as caught:
+        with blamed("calls"):
             read_traces(spans, QUESTIONS)
-        assert caught.value.argument == "calls"
 
     def test_several_retrievers_for_a_question(self):
         """Are told apart by their names, as the refusal says."""
         spans = [span(OPENS, TEXTS[:1], name="wide"), span(OPENS, TEXTS, name="deep", number="2")]
-        with pytest.raises(InvalidInput) as caught:
+        with blamed("calls") as caught:
             read_traces(spans, ONLY)
-        assert caught.value.argument == "calls"
         assert isinstance(caught.value.fix, Advice)
         assert caught.value.fix.settings == (("span", "wide"),)
         assert retrieved(read_traces(spans, ONLY, span="wide")) == [TEXTS[:1]]
@@ -437,9 +435,8 @@ class TestWhichCount:
         result.to_json(tmp_path / "r.json")
         again = EvaluationResult.from_json(tmp_path / "r.json")
         assert again.n_failed == 1
-        with pytest.raises(InvalidInput) as caught:
+        with blamed("allow_failures"):
             again.check({"macro_recall@1": 0.1})
-        assert caught.value.argument == "allow_failures"
         assert again.check({"macro_recall@1": 0.1}, allow_failures=1).passed
         command = ["gate", str(tmp_path / "r.json"), "--fail-under", "macro_recall@1=0.1"]
         assert CliRunner().invoke(main, command).exit_code == 2

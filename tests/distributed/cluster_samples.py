@@ -1,22 +1,18 @@
 """Rows as clusters hold them, and the result of a local run over them."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
 
-from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
+from krag_eval import OfflineRetrievalEvaluator
 
 WORDS = ["opening", "hours", "of", "the", "library", "books", "loans", "fees", "rooms", "printing",
          "access", "cards"]  # fmt: skip
 
 
-def sample(n_queries: int = 60, seed: int = 3) -> list[dict[str, Any]]:
+def sample(n_queries=60, seed=3):
     """Return rows with texts: some found, some missed, some with nothing retrieved."""
     rng = random.Random(seed)
 
-    def text() -> str:
+    def text():
         return " ".join(rng.choices(WORDS, k=rng.randint(6, 12)))
 
     rows = []
@@ -30,16 +26,16 @@ def sample(n_queries: int = 60, seed: int = 3) -> list[dict[str, Any]]:
     return rows
 
 
-def within() -> dict[str, Any]:
+def within():
     """Return cutoffs by what fits: by words and by a function that travels to the workers."""
 
-    def half(text: str) -> int:
+    def half(text):
         return -(-len(text.split()) // 2)
 
     return {"k": [3, "40w"], "budget": [12, 30], "length": half}
 
 
-def check_run(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> None:
+def check_run(result, rows):
     """Check a run of the sample by coverage against a local one: averages, signature and rows."""
     expected = local(sample(), matcher="coverage")
     assert result.to_dict() == expected.to_dict()
@@ -54,7 +50,7 @@ def check_run(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> No
     assert digests == list(expected.rows.digests)
 
 
-def check_budgets(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> None:
+def check_budgets(result, rows):
     """Check a run at these cutoffs against a local one: averages, signature and rows."""
     expected = local(sample(), **within(), matcher="coverage(union=yes)")
     assert result.to_dict() == expected.to_dict()
@@ -80,7 +76,7 @@ SEEN = [
 ]
 
 
-def with_seen() -> dict[str, Any]:
+def with_seen():
     """Return how these rows are evaluated."""
     return {
         "k": [1, 3],
@@ -90,7 +86,7 @@ def with_seen() -> dict[str, Any]:
     }
 
 
-def check_seen(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> None:
+def check_seen(result, rows):
     """Check a run of them against one in this process: averages, and what is known of each."""
     options = with_seen()
     expected = OfflineRetrievalEvaluator(
@@ -107,13 +103,7 @@ def check_seen(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> N
     assert found == list(expected.rows.judged.digests)
 
 
-def local(
-    rows: Sequence[dict[str, Any]],
-    k: Any = (1, 3, 10),
-    budget: Any = None,
-    length: Any = "words",
-    **options: Any,
-) -> EvaluationResult:
+def local(rows, k=(1, 3, 10), budget=None, length="words", **options):
     """Evaluate the rows in this process."""
     return OfflineRetrievalEvaluator(
         [row["actual"] for row in rows],

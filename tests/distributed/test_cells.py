@@ -1,7 +1,5 @@
 """Cells of engines' tables, read as documents."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from krag_eval import AnyOf

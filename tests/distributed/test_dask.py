@@ -1,7 +1,5 @@
 """Dask: frames and bags, whatever the partitioning."""
 
-from __future__ import annotations
-
 import dask
 import dask.bag
 import dask.dataframe as dd

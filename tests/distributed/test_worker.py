@@ -1,7 +1,5 @@
 """What a worker does with its rows."""
 
-from __future__ import annotations
-
 import pickle
 
 import pandas as pd

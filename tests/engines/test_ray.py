@@ -1,7 +1,5 @@
 """Ray on this machine, with real workers."""
 
-from __future__ import annotations
-
 import logging
 
 import pyarrow as pa

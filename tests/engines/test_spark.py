@@ -1,7 +1,5 @@
 """Spark on this machine: ``local[2]``, with real workers."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

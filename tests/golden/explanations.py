@@ -1,15 +1,12 @@
 """Explanations to write down: what became of each document and each item, in lines of text."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 from reference import TableMatcher
 
-from krag_eval import AnyOf, OfflineRetrievalEvaluator
-from krag_eval.results.explanation import Explanation
+from krag_eval import AnyOf, Explanation, OfflineRetrievalEvaluator
 
 _LONG = " ".join(f"word{i}" for i in range(60))
 _MATTERS = {("a", "p"): 1.0, ("b", "q"): 0.25, ("a", "late"): 1.0}
@@ -22,8 +19,7 @@ def explained(
     if table is not None:
         options["matcher"] = TableMatcher(table)
     how = {name: options.pop(name) for name in ("full", "metadata") if name in options}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # little is found
+    with warnings.catch_warnings(action="ignore"):  # little is found
         result = OfflineRetrievalEvaluator(actual, predicted, **options).evaluate(k)
     return result.explain(position=position, **how)
 

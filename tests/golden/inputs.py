@@ -1,7 +1,5 @@
 """What golden outputs are made of: files to run commands on, and one result of every type."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -164,8 +162,7 @@ def evaluator(lost: int = 0, **options: Any) -> OfflineRetrievalEvaluator:
 
 def system(lost: int = 0, k: Any = (1, 3, 5), **options: Any) -> EvaluationResult:
     """Evaluate the demo."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return evaluator(lost, **options).evaluate(k=list(k))
 
 

@@ -1,7 +1,5 @@
 """Pages to write down as text: of results, comparisons and slices worked out by hand."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -82,8 +80,7 @@ def finding(n: int, **options: Any) -> EvaluationResult:
 
 def compared(systems: Any, metric: Any = "mrr@2", **options: Any) -> Any:
     """Compare without the warnings that so few queries bring."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return compare(systems, metric, **{"n_resamples": 200, **options})
 
 
@@ -263,8 +260,7 @@ CASES: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
 
 def intervals(one: EvaluationResult) -> Any:
     """Return a table of intervals as the result has them, with bounds to be recognised."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return one.confidence_intervals(n_resamples=100).assign(**_INTERVALS)
 
 
@@ -284,8 +280,7 @@ IN_EVERY_LANGUAGE = (
 
 def told(case: str, *, drawn: bool = True) -> str:
     """Write the page of a case, and return its text."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         shown, options = CASES[case]()
         with without_pictures(drawn=drawn):
             write_report(shown, "page.html", **options)

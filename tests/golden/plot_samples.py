@@ -1,7 +1,5 @@
 """Results to draw, worked out by hand."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from functools import cache
@@ -9,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from results_made import ACTUAL, PREDICTED
 
 from krag_eval import (
     Comparison,
@@ -24,9 +23,6 @@ from krag_eval.results.latency import RetrievalRun
 from krag_eval.scoring.metrics import METRICS, averages_of
 from krag_eval.statistics.slices import Slice
 
-# Worked by hand in docs/metrics.md: the sample with two queries.
-ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
-PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
 FIRST, SECOND = "a b c d e f g h i j", "k l m n o p q r s t"
 #: System -> what it retrieved for the two items of ten words each, cut into chunks of five or ten.
 CHUNKS = {
@@ -39,8 +35,7 @@ def evaluated_lists(
     actual: Any, predicted: Any, k: Any, metrics: Any = None, length: Any = "words", **options: Any
 ) -> EvaluationResult:
     """Evaluate two lists, without the warnings that so few queries bring."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         evaluator = OfflineRetrievalEvaluator(actual, predicted, **options)
         return evaluator.evaluate(k, metrics=metrics, length=length)
 

@@ -1,7 +1,5 @@
 """Pictures to write down: of every kind, read from what is drawn, and of results worked by hand."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -91,8 +89,7 @@ def _history(n: int = 3) -> History:
     runs = [HistoryRun(str(i), result, made.replace(day=1 + i // 2), is_comparable=i != 1)
             for i in range(n)]  # fmt: skip
     history = History("runs", tuple(runs), ("macro_recall@2", "ndcg@2"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # two queries are few
+    with warnings.catch_warnings(action="ignore"):  # two queries are few
         history.bounds(runs[0], "ndcg@2")
     return history
 
@@ -282,8 +279,7 @@ def told(case: str) -> str:
     """Draw a case, and return what is on its axes, a line for each thing."""
     figure = Figure(figsize=(7, 5), layout="constrained")
     ax = figure.subplots()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # there may be no font for Hangul
+    with warnings.catch_warnings(action="ignore"):  # there may be no font for Hangul
         assert CASES[case](ax=ax) is ax
     return "\n".join(line for part in figure.axes for line in _on(part))
 

@@ -4,8 +4,6 @@
 change of one of them belongs into a commit of its own that says why. ``test_golden.py`` compares.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math
@@ -21,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from golden import explanations, inputs, pages, plots, refused, shell_cases, wrong_calls
+from golden import explanations, inputs, pages, plots, refused, shell_cases
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "ko")
@@ -102,6 +100,8 @@ def _ran(case: tuple[str, ...], folder: Path) -> str:
     if result.stderr:
         parts.append(f"--- stderr\n{result.stderr}")
     for one in sorted(folder.rglob("*")):
+        if one.suffix == ".pyc":  # of a metric of one's own, written or not as Python is told
+            continue
         if one.is_file() and before.get(one) != one.stat().st_mtime_ns:
             parts.append(f"--- {one.relative_to(folder).as_posix()}\n{_read(one)}")
             if one not in before:
@@ -121,22 +121,16 @@ def of_refusals(language: str = "en") -> dict[str, str]:
     with settled(language) as folder:
         found = {}
         for case in shell_cases.refused():
-            ran = _ran(case, folder)
-            ran = ran.replace("krag-eval", "")
-            places = re.findall(
-                r"(?<!\S)--?[a-z][a-z-]*|[\w./]+\.(?:jsonl|json|csv|toml)(?:, line \d+)?", ran
-            )
-            blamed = " ".join(dict.fromkeys(places[:3]))
+            ran = _ran(case, folder).replace("krag-eval", "")
+            blamed = " ".join(dict.fromkeys(_PLACE.findall(ran)[:3]))
             found[" ".join(case)] = f"{ran.splitlines()[0]}; {blamed}"
-        calls = wrong_calls.CALLS.items()
-        return found | {f"Python: {name}": wrong_calls.told(call) for name, call in calls}
+        return found
 
 
 def of_wrong_calls(room: str) -> dict[str, str]:
     """Make the wrong calls of a room: the error, the argument, the query and the place blamed."""
     with settled("en"):
-        calls = refused.calls(room).items()
-        return {name: wrong_calls.told(call, with_place=True) for name, call in calls}
+        return {name: refused.told(call) for name, call in refused.calls(room).items()}
 
 
 #: How a result shows itself, in the order in which a file lists it.
@@ -160,8 +154,7 @@ def of_types(language: str) -> dict[str, str]:
     with settled(language):
         found = {}
         for name, make in inputs.RESULTS.items():
-            with warnings.catch_warnings(record=True) as warned:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as warned:
                 made = make()
                 shown = {form: _shown(made, form) for form in FORMS if hasattr(made, form)}
             found |= {f"{name}.{form}": normal(text) for form, text in shown.items()}
@@ -193,8 +186,7 @@ def _shown(made: Any, form: str) -> str:
 def of_numbers() -> dict[str, str]:
     """Compute every metric for every matcher, convention and cutoff."""
     found = {}
-    with settled("en"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with settled("en"), warnings.catch_warnings(action="ignore"):
         for name, values in inputs.numbers():
             found[name] = "\n".join(
                 f"{key} {'nan' if math.isnan(value) else f'{value:.12g}'}"

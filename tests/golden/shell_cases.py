@@ -1,7 +1,5 @@
 """The commands whose output is kept, and those that are refused."""
 
-from __future__ import annotations
-
 FORMATS = ("table", "json", "csv", "markdown")
 _FORMATTED = (
     "evaluate run.jsonl -m coverage",

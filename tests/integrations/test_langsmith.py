@@ -11,8 +11,6 @@ import json
 import logging
 import re
 import socket
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 
@@ -21,6 +19,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.load import dumps
 from langsmith import schemas
+from processes import printed
 
 from krag_eval import (
     FuzzyMatcher,
@@ -320,8 +319,7 @@ def test_who_calls_passes_what_it_knows():
 def test_langsmith_is_not_imported():
     """It calls us; whoever only imports the module does not wait for it."""
     code = "import sys, krag_eval.integrations.langsmith; print('langsmith' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert printed(code) == "False\n"
 
 
 def test_the_offline_example_of_the_guide(capsys):

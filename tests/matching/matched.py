@@ -1,7 +1,5 @@
 """What matchers find, in the forms that tests compare, and ways to copy them."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import unicodedata

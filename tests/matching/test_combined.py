@@ -1,7 +1,5 @@
 """a & b and a | b: the parts' decisions, joined for the same pair and the same alternative."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 
@@ -10,11 +8,9 @@ from hypothesis import given, strategies as st
 from langchain_core.documents import Document
 from matched import Given, matches_of, pairs, rows_of, scores_of
 
-from krag_eval.documents import AnyOf
+from krag_eval import AndMatcher, AnyOf, FuzzyMatcher, Matcher, OrMatcher
 from krag_eval.errors import InvalidType
-from krag_eval.matching.base import AndMatcher, Matcher, OrMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher
-from krag_eval.matching.fuzzy import FuzzyMatcher
 
 
 class SharedLetters(Matcher):

@@ -1,7 +1,5 @@
 """Coverage: the exact share of the ground truth that lies in long enough shared runs."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 from itertools import pairwise
@@ -11,10 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from matched import found, pairs, per_query, quiet, scores_of
 
+from krag_eval import CoverageMatcher, NumbersMatcher, OfflineRetrievalEvaluator
 from krag_eval.documents import QuerySet
-from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching import pieces
-from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
 
 PASSAGE = "Refunds are paid within seven days of the cancellation"  # nine words
 RULE = "Dogs are allowed in the garden and on the terrace but must be kept on a lead"

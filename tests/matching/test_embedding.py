@@ -1,7 +1,5 @@
 """Embedding: cosines in [0, 1], each distinct text embedded once, invalid vectors refused."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Matchers that say yes or no: equal text, contained text, equal id, equal metadata."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

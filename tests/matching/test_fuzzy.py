@@ -1,7 +1,5 @@
 """Fuzzy: RapidFuzz's scores as similarities, and a warning where they take long."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -107,8 +105,7 @@ def test_a_long_wait_is_announced(scorer, length, minutes):
 
 def announced(scorer, actual, predicted):
     """Return what is said before two texts are compared."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         FuzzyMatcher(scorer).announce(Units.of_pair([actual, predicted]))
     return [str(one.message) for one in caught]
 

@@ -6,8 +6,6 @@ import functools
 import itertools
 import operator
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -24,17 +22,14 @@ from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField, RunnableLambda
+from processes import printed
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
+from krag_eval import CoverageMatcher, EmbeddingMatcher, History, Matcher, OfflineRetrievalEvaluator
 from krag_eval.errors import InvalidInput, KragEvalWarning
-from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.matching.base import Matcher
-from krag_eval.matching.coverage import CoverageMatcher
-from krag_eval.matching.embedding import EmbeddingMatcher
 from krag_eval.matching.identity import digest_of, function_name, mark_of, same
 from krag_eval.matching.judge import JudgeMatcher
 from krag_eval.matching.rouge import RougeMatcher
-from krag_eval.results.history import History
 from krag_eval.scoring.metrics import Metric
 from krag_eval.statistics.comparison import compare
 
@@ -314,9 +309,7 @@ def test_memory_and_installed_modules_leave_a_function_known(tmp_path):
 def _run(code, folder):
     head = f"import sys; sys.path[:0] = [{str(folder)!r}]\n"
     head += "from krag_eval.matching.identity import *\n"
-    done = subprocess.run([sys.executable, "-c", head + code], capture_output=True,
-                          text=True, check=True, encoding="utf-8")  # fmt: skip
-    return done.stdout.strip()
+    return printed(head + code).strip()
 
 
 WRITTEN = """

@@ -1,7 +1,5 @@
 """Models: made when needed, once per process, and never part of a pickle."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Names of matchers: what ``matcher="…"`` means."""
 
-from __future__ import annotations
-
 import pytest
 from click.testing import CliRunner
 

@@ -17,13 +17,10 @@ import pytest
 from langchain_core.documents import Document
 from matched import found
 
+from krag_eval import CoverageMatcher, EmbeddingMatcher, Matcher, OfflineRetrievalEvaluator
 from krag_eval._language import LANGUAGES, SPOKEN, language_of
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, warn
-from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.matching.base import Matcher
-from krag_eval.matching.coverage import CoverageMatcher
-from krag_eval.matching.embedding import EmbeddingMatcher
 from krag_eval.matching.exact import ContainsMatcher
 from krag_eval.matching.fuzzy import FuzzyMatcher
 from krag_eval.matching.numbering import numbered
@@ -65,10 +62,8 @@ ACTUAL, PREDICTED = example()
 def found_by(matcher, n_jobs, actual=ACTUAL, predicted=PREDICTED, team=""):
     """Return what a matcher finds with so many processes, and the warnings it gives."""
     queries = QuerySet.from_lists(actual, predicted)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with processes(n_jobs, team):
-            matches = matcher.match(queries)
+    with warnings.catch_warnings(record=True, action="always") as caught, processes(n_jobs, team):
+        matches = matcher.match(queries)
     columns = (matches.item, matches.rank, matches.similarity, matches.same_as)
     bits = [(column.dtype, column.tobytes()) for column in columns]
     return bits, [(str(one.message), one.category) for one in caught]
@@ -422,8 +417,7 @@ def test_any_other_integer_is_taken():
 def test_there_are_no_more_processes_than_cores(n_jobs):
     """Which is said, once for an evaluator; as many as there are nothing to speak of."""
     evaluator = OfflineRetrievalEvaluator([["a b"]] * 3, [["a b"]] * 3, "rouge1", n_jobs=n_jobs)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         assert evaluator.calculate_recall(k=1)["macro_recall"] == 1.0
         evaluator.calculate_precision(k=1)
     told = [str(one.message) for one in caught]

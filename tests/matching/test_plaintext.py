@@ -1,7 +1,5 @@
 """Texts as their readers see them: what counts as markup, what does not, and numbers."""
 
-from __future__ import annotations
-
 import html
 import unicodedata
 from html.parser import HTMLParser

@@ -3,8 +3,6 @@
 The matchers come from the table of names, so that new ones are tested automatically.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -12,9 +10,8 @@ from hypothesis import assume, given, settings, strategies as st
 from matched import found
 from test_texts import MATCHERS
 
-from krag_eval.documents import AnyOf
+from krag_eval import AnyOf, EmbeddingMatcher
 from krag_eval.errors import muted
-from krag_eval.matching.embedding import EmbeddingMatcher
 
 every_matcher = pytest.mark.parametrize("matcher", MATCHERS, ids=lambda one: one.signature)
 

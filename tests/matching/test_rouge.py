@@ -1,7 +1,5 @@
 """ROUGE: equal to rouge-score bit for bit on any text, and loaded only when needed."""
 
-from __future__ import annotations
-
 import random
 import warnings
 from collections import Counter
@@ -278,8 +276,7 @@ def test_a_long_wait_is_announced():
     long = TokenNumbers(np.arange(2_000_000), np.array([1_000_000, 1_000_000]))
     with pytest.warns(KragEvalWarning, match=r"rougeL .* 1,000,000 tokens .* about 2 minutes"):
         RougeMatcher("rougeL").announce(Units.of_pair(long))  # 1e12 pairs, 1e10 a second: 100 s
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         RougeMatcher("rouge2").announce(Units.of_pair(long))
 
 

@@ -1,16 +1,11 @@
 """Coverage by words or by letters, as the script of each query's ground truth asks for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matched import matches_of, per_query, rows_of
 
-from krag_eval.calibration import calibrate
-from krag_eval.documents import AnyOf
-from krag_eval.evaluator import OfflineRetrievalEvaluator
+from krag_eval import AnyOf, CoverageMatcher, NumbersMatcher, OfflineRetrievalEvaluator, calibrate
 from krag_eval.matching.base import resolve_matcher
-from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
 from krag_eval.matching.numbering import numbered
 from krag_eval.matching.parallel import processes
 from krag_eval.matching.pieces import held_anywhere

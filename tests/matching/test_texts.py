@@ -1,7 +1,5 @@
 """What every matcher of texts does with blank texts, spellings, alternatives and copies."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -9,13 +7,9 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from matched import copies, matches_of, nfd, scores_of
 
-from krag_eval.documents import AnyOf
-from krag_eval.errors import KragEvalWarning
+from krag_eval import AnyOf, CoverageMatcher, EmbeddingMatcher, FuzzyMatcher, KragEvalWarning
 from krag_eval.matching.base import MATCHER_NAMES, resolve_matcher
-from krag_eval.matching.coverage import CoverageMatcher
-from krag_eval.matching.embedding import EmbeddingMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher
-from krag_eval.matching.fuzzy import FuzzyMatcher
 from krag_eval.matching.rouge import RougeMatcher
 from krag_eval.matching.tokenizers import TOKENIZER_NAMES
 

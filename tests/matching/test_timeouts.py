@@ -1,7 +1,5 @@
 """Time limits on judges and embeddings, and the threads that calls without an end are left in."""
 
-from __future__ import annotations
-
 import _thread
 import asyncio
 import threading

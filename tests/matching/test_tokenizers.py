@@ -1,7 +1,5 @@
 """Tokenizers: their tokens, what is refused, and what must not be loaded."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import os

@@ -10,15 +10,12 @@ import warnings
 import numpy as np
 import pytest
 
+from krag_eval import FuzzyMatcher, OfflineRetrievalEvaluator, RougeMatcher, evaluate_file
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.errors import Advice, KragEvalWarning
-from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching import rouge, waiting
-from krag_eval.matching.fuzzy import FuzzyMatcher
 from krag_eval.matching.joins import Units
-from krag_eval.matching.rouge import RougeMatcher
 from krag_eval.matching.waiting import Comparison, check_waits, in_blocks
-from krag_eval.streaming.files import evaluate_file
 
 
 def comparison(per_pair):
@@ -35,8 +32,7 @@ def comparison(per_pair):
 def announced(actual, predicted, per_pair, max_cells=10**13):
     """Return what is said of these texts."""
     units = Units.of_texts(QuerySet.from_lists(actual, predicted))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         check_waits(units, np.array([*map(len, units.values)]), comparison(per_pair), max_cells)
     return [str(warning.message) for warning in caught]
 
@@ -131,8 +127,7 @@ def test_two_texts_of_ten_megabytes_are_refused_as_it_comes():
     """By edit distance, which would take an hour and more: 1e14 cells."""
     with pytest.raises(ValueError, match="10,000,000 and 10,000,000 characters"):
         FuzzyMatcher().announce(Units.of_pair(["a" * 10**7, "b" * 10**7]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         FuzzyMatcher().announce(Units.of_pair(["a" * 2_000_000, "b" * 2_000_000]))
 
 

@@ -1,7 +1,5 @@
 """Hangul in plots, with and without a font that has it."""
 
-from __future__ import annotations
-
 import warnings
 
 import pytest
@@ -59,8 +57,7 @@ def test_without_a_font_there_is_one_warning():
 @pytest.mark.usefixtures("no_korean_font")
 def test_matplotlib_has_nothing_to_add():
     """It would warn of every letter when the picture is drawn, fifty times over."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         ax = metric_bars(evaluated(), language="ko")
         ax.figure.canvas.draw()
     assert [one.category for one in caught] == [KragEvalWarning]

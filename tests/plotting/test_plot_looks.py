@@ -1,7 +1,5 @@
 """Colours and names that every picture shares: of metrics, of outcomes, on white and dark paper."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from functools import cache

@@ -6,8 +6,6 @@ Every process is killed with SIGKILL, again and again on the same file until one
 every query must be in the file once, and the result must equal that of an uninterrupted run.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

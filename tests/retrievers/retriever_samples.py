@@ -1,7 +1,5 @@
 """Retrievers and questions shared by the tests: real LangChain objects over a small corpus."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

@@ -1,7 +1,5 @@
 """The checkpoint: what is kept, what is asked again, and what is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import json

@@ -1,7 +1,5 @@
 """evaluate_retrievers: one comparison, with each retriever's result inside."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 

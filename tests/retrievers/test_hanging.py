@@ -1,7 +1,5 @@
 """Retrievers and agents that never return: time limits, lost threads, and Ctrl-C."""
 
-from __future__ import annotations
-
 import _thread
 import asyncio
 import json
@@ -41,41 +39,41 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent oth
 class Hanging:
     """Retrievers that never answer from the sixth question on, until they are let go."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.released = threading.Event()
         self.asked = 0
 
-    def hangs(self, asked: str) -> bool:
+    def hangs(self, asked):
         self.asked += 1
         return number(asked) >= FIRST_TO_HANG and not self.released.is_set()
 
-    def waits(self, asked: str) -> list[str]:
+    def waits(self, asked):
         """Wait in a thread."""
         if self.hangs(asked):
             self.released.wait()
         return [passage(number(asked))]
 
-    def runs(self, asked: str) -> list[str]:
+    def runs(self, asked):
         """Run Python without end."""
         if self.hangs(asked):
             while not self.released.is_set():
                 pass
         return [passage(number(asked))]
 
-    def yields(self, asked: str) -> Any:
+    def yields(self, asked):
         """Yield lists, which LangChain puts together, without end."""
         yield [passage(number(asked))]
         if self.hangs(asked):
             while not self.released.is_set():
                 yield []
 
-    async def awaits(self, asked: str) -> list[str]:
+    async def awaits(self, asked):
         """Wait as a coroutine should."""
         if self.hangs(asked):
             await asyncio.sleep(1e6)
         return [passage(number(asked))]
 
-    async def swallows(self, asked: str) -> list[str]:
+    async def swallows(self, asked):
         """Go on when it is cancelled."""
         self.asked += 1
         while number(asked) >= FIRST_TO_HANG and not self.released.is_set():
@@ -85,23 +83,23 @@ class Hanging:
                 continue
         return [passage(number(asked))]
 
-    async def holds_up_the_loop(self, asked: str) -> list[str]:
+    async def holds_up_the_loop(self, asked):
         """Wait without awaiting."""
         return self.waits(asked)
 
     @property
-    def chain(self) -> Any:
+    def chain(self):
         """Wait in a thread of LangChain's."""
         both = RunnableParallel(context=RunnableLambda(self.waits), question=RunnablePassthrough())
         return both | RunnableLambda(lambda found: found["context"])
 
     @property
-    def base_retriever(self) -> Any:
+    def base_retriever(self):
         """Wait as a retriever of LangChain's."""
         waits = self.waits
 
         class Waiting(Numbered):
-            def _get_relevant_documents(self, query: str, *, run_manager: Any) -> Any:
+            def _get_relevant_documents(self, query, *, run_manager):
                 waits(query)
                 return super()._get_relevant_documents(query, run_manager=run_manager)
 
@@ -109,7 +107,7 @@ class Hanging:
 
 
 @pytest.fixture
-def hanging(monkeypatch: pytest.MonkeyPatch) -> Any:
+def hanging(monkeypatch):
     monkeypatch.setattr(timeouts, "GRACE", 0.2)
     retriever = Hanging()
     yield retriever
@@ -121,7 +119,7 @@ WAYS = ["waits", "runs", "yields", "awaits", "swallows", "holds_up_the_loop", "c
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_query_that_takes_too_long_failed(hanging: Hanging, way: str) -> None:
+def test_a_query_that_takes_too_long_failed(hanging, way):
     """By hand: of six questions, the last has no answer; asked again, it has."""
     retriever = getattr(hanging, way)
     result = evaluate_retriever(retriever, rows(6), 1, timeout=0.5, max_concurrency=1)
@@ -133,7 +131,7 @@ def test_a_query_that_takes_too_long_failed(hanging: Hanging, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["waits", "awaits", "chain", "base_retriever"])
-def test_asynchronously_too(hanging: Hanging, way: str) -> None:
+def test_asynchronously_too(hanging, way):
     """And the end of the loop waits for no thread; answers in time are not touched."""
     retriever = getattr(hanging, way)
     soon = aevaluate_retriever(retriever, rows(6), 1, timeout=0.5, max_concurrency=1)
@@ -142,7 +140,7 @@ def test_asynchronously_too(hanging: Hanging, way: str) -> None:
     assert evaluate_retriever(retriever, rows(20), 1, timeout=60)["hit_rate@1"] == 1
 
 
-def test_a_lost_call_frees_its_place(hanging: Hanging) -> None:
+def test_a_lost_call_frees_its_place(hanging):
     """One of two places is lost for good, and all other questions are asked."""
     dataset = [*rows(5), {"question": "5", "actual": [passage(5)]},
                *({**row, "question": f"again {i}"} for i, row in enumerate(rows(5)))]  # fmt: skip
@@ -151,9 +149,7 @@ def test_a_lost_call_frees_its_place(hanging: Hanging) -> None:
 
 
 @pytest.mark.parametrize("way", ["waits", "swallows", "holds_up_the_loop", "chain"])
-def test_after_as_many_lost_calls_as_places_nothing_more_is_asked(
-    hanging: Hanging, tmp_path: Path, way: str
-) -> None:
+def test_after_as_many_lost_calls_as_places_nothing_more_is_asked(hanging, tmp_path, way):
     """What was answered is kept, in the result and in the file; the rest is asked later."""
     path, retriever = tmp_path / "run.jsonl", getattr(hanging, way)
     options: dict[str, Any] = {"checkpoint": path, "checkpoint_key": "it", "max_concurrency": 2}
@@ -170,7 +166,7 @@ def test_after_as_many_lost_calls_as_places_nothing_more_is_asked(
     assert hanging.asked - before == 40 - answered
 
 
-def test_a_run_that_answers_nothing_is_an_error(hanging: Hanging) -> None:
+def test_a_run_that_answers_nothing_is_an_error(hanging):
     """As with any other error; the note says that calls never returned."""
     dataset = [{"question": str(FIRST_TO_HANG + i), "actual": ["a"]} for i in range(9)]
     options: dict[str, Any] = {"timeout": 0.3, "max_concurrency": 2}
@@ -183,12 +179,12 @@ def test_a_run_that_answers_nothing_is_an_error(hanging: Hanging) -> None:
         evaluate_retriever(hanging.waits, rows(40), 1, timeout=0.3, on_error="raise")
 
 
-def test_an_agent_that_takes_too_long_failed(hanging: Hanging) -> None:
+def test_an_agent_that_takes_too_long_failed(hanging):
     """What it searched for before is in the recorder, the question it never answered too."""
     recorder = RetrievalRecorder()
     search = recorder.wrap(Numbered(), name="search")
 
-    def answers(state: Any) -> str:
+    def answers(state):
         asked = state["messages"][0]["content"]
         search.invoke(asked)
         hanging.waits(asked)
@@ -202,7 +198,7 @@ def test_an_agent_that_takes_too_long_failed(hanging: Hanging) -> None:
     assert kept.records["question"].tolist() == [question(i) for i in range(6)]
 
 
-def test_several_retrievers_each_have_the_limit(hanging: Hanging) -> None:
+def test_several_retrievers_each_have_the_limit(hanging):
     compared = evaluate_retrievers(
         {"fine": Numbered(), "slow": hanging.waits}, rows(6), 1, timeout=0.5
     )
@@ -210,7 +206,7 @@ def test_several_retrievers_each_have_the_limit(hanging: Hanging) -> None:
     assert failures == [0, 1]
 
 
-def test_a_sweep_has_the_limit(hanging: Hanging, tmp_path: Path) -> None:
+def test_a_sweep_has_the_limit(hanging, tmp_path):
     """Another limit is no other sweep: what was answered is taken from the folder."""
     corpus = [passage(i) for i in range(6)]
     made = {"it": lambda chunks: hanging.waits}
@@ -225,11 +221,11 @@ def test_a_sweep_has_the_limit(hanging: Hanging, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_ctrl_c_ends_a_run(hanging: Hanging, tmp_path: Path, way: str) -> None:
+def test_ctrl_c_ends_a_run(hanging, tmp_path, way):
     """A KeyboardInterrupt in this thread; what was answered is kept, and the process goes on."""
     path = tmp_path / "run.jsonl"
 
-    def interrupt() -> None:
+    def interrupt():
         while hanging.asked <= FIRST_TO_HANG:
             time.sleep(0.01)
         _thread.interrupt_main()
@@ -266,13 +262,13 @@ print(len(result.failures), flush=True)
 """
 
 
-def script(timeout: float | None) -> list[str]:
+def script(timeout):
     here = str(Path(__file__).parent)
     code = SCRIPT.format(here=here, package=PACKAGE, timeout=timeout)
     return [sys.executable, "-c", code]
 
 
-def interrupted(command: list[str], folder: Path, times: int = 1) -> int:
+def interrupted(command, folder, times=1):
     """Return the exit code after Ctrl-C, pressed as often as that as soon as it hangs."""
     here = {"cwd": folder, "env": {**os.environ, "PYTHONPATH": PACKAGE}}
     with subprocess.Popen(
@@ -290,18 +286,18 @@ def interrupted(command: list[str], folder: Path, times: int = 1) -> int:
             run.kill()
 
 
-def n_kept(folder: Path, name: str = "answers.jsonl") -> int:
+def n_kept(folder, name="answers.jsonl"):
     return sum(len(one.read_text().splitlines()) - 1 for one in folder.rglob(name))
 
 
 @posix
-def test_ctrl_c_ends_a_script(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_script(tmp_path):
     """Also where threads of LangChain hang, which Python waits for at its end otherwise."""
     assert interrupted(script(None), tmp_path) == -signal.SIGINT  # as of every script
     assert n_kept(tmp_path, "run.jsonl") == 5
 
 
-def test_a_script_ends_although_a_call_never_returned(tmp_path: Path) -> None:
+def test_a_script_ends_although_a_call_never_returned(tmp_path):
     """By hand: one of six questions has no answer."""
     done = subprocess.run(script(0.5), capture_output=True, cwd=tmp_path, timeout=60)
     assert (done.stdout.split(), done.returncode) == ([b"hanging", b"1"], 0)
@@ -353,14 +349,7 @@ def cut_without_end(text):
 """
 
 
-def shelled(
-    folder: Path,
-    retriever: str,
-    *,
-    splitter: str = "whole",
-    corpus: str = '"text.txt"',
-    **more: Any,
-) -> Path:
+def shelled(folder, retriever, *, splitter="whole", corpus='"text.txt"', **more):
     """Return the file of a sweep of one retriever, with ten questions."""
     (folder / "rag_that_hangs.py").write_text(RAG)
     (folder / "text.txt").write_text("Rule one. Rule two.")
@@ -391,7 +380,7 @@ def shelled(
         ({"retriever": "fine", "splitter": "cut_without_end"}, 1, 0),
     ],
 )
-def test_ctrl_c_ends_the_shell(tmp_path: Path, parts: Any, times: int, kept: int) -> None:
+def test_ctrl_c_ends_the_shell(tmp_path, parts, times, kept):
     """Wherever it hangs; what was answered is kept."""
     command = [sys.executable, "-m", "krag_eval", "sweep", str(shelled(tmp_path, **parts))]
     assert interrupted(command, tmp_path, times) == 130
@@ -399,9 +388,7 @@ def test_ctrl_c_ends_the_shell(tmp_path: Path, parts: Any, times: int, kept: int
 
 
 @pytest.mark.parametrize("way", ["option", "file"])
-def test_the_shell_takes_a_timeout(
-    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_shell_takes_a_timeout(tmp_path, way, monkeypatch, capfd):
     """By hand: three answers of ten; the only place is lost, so the rest is not asked."""
     file = shelled(tmp_path, "hanging", **({"timeout": 0.5} if way == "file" else {}))
     monkeypatch.delitem(sys.modules, "rag_that_hangs", raising=False)

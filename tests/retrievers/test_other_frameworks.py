@@ -5,8 +5,6 @@ packages themselves. Expected values: the first two questions find their documen
 finds it second, so the reciprocal ranks are 1, 1 and 1/2.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The forms of a data set that evaluate_retriever, the recorder and load_dataset accept."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

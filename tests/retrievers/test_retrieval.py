@@ -1,7 +1,5 @@
 """The record of a retrieval: its summary, and what is refused when it is read back."""
 
-from __future__ import annotations
-
 import json
 import math
 

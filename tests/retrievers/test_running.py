@@ -1,7 +1,5 @@
 """evaluate_retriever: which retrievers it accepts, what it returns, and how it handles failures."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import threading
@@ -14,6 +12,7 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
+from results_made import read_back
 from retriever_samples import (
     AsyncNumbered,
     Numbered,
@@ -27,7 +26,6 @@ from retriever_samples import (
 )
 
 from krag_eval import (
-    EvaluationResult,
     KragEvalWarning,
     OfflineRetrievalEvaluator,
     aevaluate_retriever,
@@ -434,8 +432,7 @@ def test_a_question_without_ground_truth_may_be_skipped():
 
 def test_a_warning_about_the_ground_truth_is_given_once():
     """Though it is looked at twice."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         evaluate_retriever(Numbered(), rows(3), 1, grade_key="grade")
     assert [one.category for one in caught] == [KragEvalWarning]
 
@@ -453,8 +450,7 @@ def test_latency_and_failures_are_kept_with_the_result(tmp_path, way):
     with pytest.warns(KragEvalWarning, match="passage 0.*ZeroDivisionError"):
         result = evaluate_retriever(failing, rows(3), 1, on_error="record")
     if way == "json":
-        result.to_json(tmp_path / "result.json")
-        read = EvaluationResult.from_json(tmp_path / "result.json")
+        read = read_back(result, tmp_path)
     else:
         read = pickle.loads(pickle.dumps(result))
         assert read == result

@@ -1,7 +1,5 @@
 """The packages that the page on sweeps shows, as it shows them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

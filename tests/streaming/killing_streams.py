@@ -7,8 +7,6 @@ every query must stand in the rows once, every value and the summary must equal 
 nobody killed, and nothing but the output may be left.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

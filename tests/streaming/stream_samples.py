@@ -1,7 +1,5 @@
 """Files of queries to stream: some found, some missed, some graded, one answer in several forms."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

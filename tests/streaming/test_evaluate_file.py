@@ -1,7 +1,5 @@
 """Files in chunks: the numbers of the whole file, rows as they come, bad input named."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json
@@ -14,6 +12,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
+from results_made import read_back
 from stream_samples import queries, write_jsonl, write_parquet
 
 from krag_eval import EvaluationResult, KragEvalWarning, compare, evaluate_file
@@ -184,8 +183,7 @@ def test_rows_in_files_know_what_the_ground_truth_was(tmp_path, files, output):
     lines, rows = queries(8), tmp_path / "out" / output
     path = files(lines)
     result = evaluate_file(path, 3, per_query=rows, chunk_size=3, **OPTIONS)
-    result.to_json(tmp_path / "out" / "result.json")
-    saved = EvaluationResult.from_json(tmp_path / "out" / "result.json")
+    saved = read_back(result, tmp_path / "out")
     lines[5]["actual"][0] = "something else"
     other = in_one_piece(files(lines, name="other"), 3)
     with pytest.raises(ValueError, match="ground truth: '5"):
@@ -257,8 +255,7 @@ def test_a_saved_result_finds_its_rows_beside_it(tmp_path, files, rows):
     (tmp_path / "out").rename(tmp_path / "b")
     read = EvaluationResult.from_json(tmp_path / "b" / "result.json")
     assert read.per_query(3)["recall"].notna().all()
-    read.to_json(tmp_path / "result.json")
-    apart = EvaluationResult.from_json(tmp_path / "result.json")
+    apart = read_back(read, tmp_path)
     assert apart.to_dict() == result.to_dict()
     with pytest.raises(ValueError, match=r"were written to .*b/rows\.csv; put that file beside"):
         apart.misses()
@@ -353,8 +350,7 @@ def test_a_chunk_in_which_nothing_matches_is_no_news(files):
 
 def test_what_is_counted_is_counted_through_all_chunks(files):
     """Blank documents and repeats."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         path = files([{"actual": ["a", "a"], "predicted": ["a", " "]}] * 3)
         evaluate_file(path, 1, chunk_size=1)
     assert [str(one.message)[:50] for one in caught] == [

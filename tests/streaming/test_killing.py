@@ -1,7 +1,5 @@
 """A run that is killed, with no chance to clean up."""
 
-from __future__ import annotations
-
 import os
 
 import killing_streams

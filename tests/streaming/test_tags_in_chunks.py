@@ -1,10 +1,7 @@
 """Tags of files of any size: columns of the rows, of the same names in every part."""
 
-from __future__ import annotations
-
 import json
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,12 +22,10 @@ TAGS = {name: [row[name] for row in ROWS] for name in ("corpus", "pages", "hard"
 
 
 @pytest.fixture
-def evaluated(tmp_path: Path) -> Any:
+def evaluated(tmp_path):
     """Return what writes rows to a file and evaluates it in chunks of two."""
 
-    def evaluated(
-        rows: Any = ROWS, kind: str = "jsonl", ending: str = "csv", **options: Any
-    ) -> Any:
+    def evaluated(rows=ROWS, kind="jsonl", ending="csv", **options):
         if isinstance(rows, list):
             path = tmp_path / f"qa.{kind}"
             if kind == "jsonl":
@@ -45,9 +40,8 @@ def evaluated(tmp_path: Path) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _no_warning() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", KragEvalWarning)
+def _no_warning():
+    with warnings.catch_warnings(action="error", category=KragEvalWarning):
         yield
 
 

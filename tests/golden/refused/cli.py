@@ -1,7 +1,5 @@
 """Evaluators for LangSmith made or called wrongly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """krag's names called wrongly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What no data set can be read from, and data sets that cannot be audited."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Documents, options, cutoffs and metrics given wrongly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -95,6 +93,10 @@ _DOCUMENTS: dict[str, Callable[[], Any]] = {
     "ground truth of an iterator": lambda: QuerySet.from_lists(iter(_A), _B),
     "ground truth of a frame": lambda: QuerySet.from_lists(pd.DataFrame({"a": [1]}), _B),
     "ground truth of an array of no dimension": lambda: QuerySet.from_lists(np.array("a"), _B),
+    "no queries": lambda: Evaluator([], []),
+    "lengths differ": lambda: Evaluator(_A, [*_B, *_B]),
+    "a query without ground truth": lambda: Evaluator([[]], _B),
+    "labels repeated": lambda: Evaluator(_A * 2, _B * 2, queries=["q", "q"]),
     "no queries in arrays": lambda: QuerySet.from_lists(np.array([]), np.array([])),
     **_each("retrieved", lambda one: QuerySet.from_lists(_A, one), _NO_LISTS),
     **_each("a query's ground truth", lambda one: QuerySet.from_lists([["a"], one], _B), _NO_LISTS),
@@ -102,11 +104,12 @@ _DOCUMENTS: dict[str, Callable[[], Any]] = {
     "a query's list of one document": lambda: QuerySet.from_lists([Document("a")], _B),
     **_each("an item that is", _truth, [*_NO_DOCUMENTS, *_NO_PARTS]),
     **_each("a document that is", _found, [*_NO_DOCUMENTS, *_NO_PARTS, {"any_of": ["a"]}]),
+    "a pair of text and score": lambda: Evaluator(_A, [[("b", 0.5)]]),
     "a document with alternatives": lambda: _found(AnyOf(["a"])),
     "a picture of Haystack's": lambda: _found(SimpleNamespace(content=None, id="n", meta={})),
     "a document of LangChain's without text": lambda: _found(_NO_TEXT),
     "the text of a document without": lambda: text_of(_NO_TEXT, "here"),  # type: ignore[arg-type]
-    **_each("alternatives that are", AnyOf, [*_NO_LISTS, b"a", ["a", 5]]),
+    **_each("alternatives that are", AnyOf, [*_NO_LISTS, b"a", ["a", 5], []]),
     "alternatives that are one document": lambda: AnyOf(Document("a")),
     "alternatives of alternatives": lambda: AnyOf([AnyOf(["a"])]),
     **_each(
@@ -176,6 +179,8 @@ _CONVENTIONS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 _OPTIONS: dict[str, Callable[[], Any]] = {
+    "an unknown option": lambda: Evaluator(_A, _B, treshold=0.5),
+    "a threshold of 80": lambda: Evaluator(_A, _B, "rougeL", threshold=80),
     "a threshold that is NaN": lambda: Evaluator(_A, _B, "rouge1", threshold=math.nan),
     "a threshold that is text": lambda: Evaluator(_A, _B, "rouge1", threshold="0.5"),
     "a threshold that is true": lambda: Evaluator(_A, _B, "rouge1", threshold=True),
@@ -309,6 +314,8 @@ _METRICS: dict[str, Callable[[], Any]] = {
     **_each("a metric that is infinite", _infinite, [math.inf, -math.inf]),
     **_each("a sum with", lambda odd: exact_sum(np.array([1.0, odd])), [math.nan, math.inf]),
     "a sum with -inf": lambda: exact_sum(np.array([-math.inf, 1.0])),
+    "token recall of equal texts": lambda: _TWO.calculate_token_recall(1),
+    "an average of another word": lambda: _TWO.calculate_recall(1, averaging="mean"),
     "a metric that is a function": lambda: _with(_ones),
     "no metrics": lambda: Evaluator(_A, _B).evaluate(1, metrics=[]),
     "an unknown metric alone": lambda: Evaluator(_A, _B).evaluate(1, metrics="recal"),

@@ -1,7 +1,5 @@
 """Matchers and tokenizers made or asked wrongly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +17,7 @@ from krag_eval import (
     IdMatcher,
     JudgeMatcher,
     KeyMatcher,
+    KiwiTokenizer,
     Matcher,
     MetadataMatcher,
     NumbersMatcher,
@@ -28,12 +27,7 @@ from krag_eval import (
 )
 from krag_eval.matching.base import AndMatcher, OrMatcher, resolve_matcher
 from krag_eval.matching.timeouts import check_timeout
-from krag_eval.matching.tokenizers import (
-    KiwiTokenizer,
-    resolve_tokenizer,
-    tokenize_all,
-    tokenizer_name,
-)
+from krag_eval.matching.tokenizers import resolve_tokenizer, tokenize_all, tokenizer_name
 
 
 class _Returning(Matcher):
@@ -130,6 +124,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a similarity that is complex": lambda: _asked(_Returning(np.complex128(0.5))),
     "a similarity below 0": lambda: _asked(_Returning(-1e-9)),
     "a similarity above 1": lambda: _asked(_Returning(1 + 1e-9)),
+    "a similarity that is NaN": lambda: _asked(_Returning(math.nan)),
     "a similarity without an end": lambda: _asked(_Returning(math.inf)),
     "similarities in a row": lambda: _asked(_Returning([1.0])),
     "similarities of too many": lambda: _asked(_Returning([[1.0], [0.5]])),
@@ -181,6 +176,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     ),
     # Coverage, edit distance, ROUGE.
     "a threshold above 1": lambda: CoverageMatcher(threshold=1.5),
+    "a run of 0": lambda: CoverageMatcher(min_run=0),
     "a run of 2.0": lambda: CoverageMatcher(min_run=2.0),
     "numbers of 1": lambda: CoverageMatcher(numbers=1),
     "union of 1": lambda: CoverageMatcher(union=1),

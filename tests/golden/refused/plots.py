@@ -1,7 +1,5 @@
 """Pictures and pages of what cannot be drawn or written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,10 +1,9 @@
 """Results asked wrongly: what was retrieved, looked at, judged, diagnosed, labelled."""
 
-from __future__ import annotations
-
+import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ from krag_eval import (
     JudgeMatcher,
     Matcher,
     OfflineRetrievalEvaluator,
+    Slices,
+    audit,
     calibrate,
     compare,
     debias,
@@ -28,6 +29,7 @@ from krag_eval import (
 from krag_eval.calibration import agreement
 from krag_eval.datasets import Dataset
 from krag_eval.evaluator import PartitionPlan
+from krag_eval.statistics.slices import Slice
 
 Evaluator = OfflineRetrievalEvaluator
 _A = [["a"]]
@@ -52,6 +54,15 @@ def _bare() -> EvaluationResult:
 
 def _several(labels: Any = None) -> OfflineRetrievalEvaluator:
     return Evaluator(_A * 4 + [[]], _A * 5, queries=labels, no_ground_truth="skip")
+
+
+def _reread(made: Any, change: str | dict[str, Any]) -> Any:
+    """Save a result of any type, change what its file holds, and read it back."""
+    path = Path("changed.json")
+    made.to_json(path)
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(change if isinstance(change, str) else json.dumps(content | change), "utf-8")
+    return type(made).from_json(path)
 
 
 def _explain(*query: Any, labels: Any = None, **options: Any) -> Any:
@@ -148,6 +159,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a plot into a path": lambda: _result().plot(Path("out", "chart.svg")),
     "no misses": lambda: _result().misses(1, 0),
     "misses of a text": lambda: _result().misses(1, "3"),
+    "a damaged file": lambda: EvaluationResult.from_json("damaged.json"),
     "thresholds without evidence": lambda: _bare().metrics_at_thresholds(),
     "first ranks without evidence": lambda: _bare().first_ranks(),
     # Explanations.
@@ -205,6 +217,28 @@ CALLS: dict[str, Callable[[], Any]] = {
     "diagnosed by another matcher": lambda: _diagnose(matcher="id"),
     "diagnosed with no data set": lambda: _diagnose(dataset=3),
     "diagnosed in French": lambda: _diagnose().summary("fr"),
+    # Other results, read from a file that somebody changed.
+    **{
+        f"a diagnosis with {change}": lambda change=change: _reread(_diagnose(), change)
+        for change in ({"format": "x"}, {"format_version": 2}, {"items": {"query": [1]}},
+                       {"k": "x"}, {"more": 1})
+    },
+    **{
+        f"an audit with {change}": lambda change=change: _reread(audit(Dataset(["q"], _A)), change)
+        for change in ({"format": "krag_eval.result"}, {"format_version": 2}, {"findings": []},
+                       {"counts": 3}, {"findings": None}, {"shares": {"quoted": 3}})
+    },
+    **{
+        f"slices with {change}": lambda change=change: _reread(_result().by("items"), change)
+        for change in ("{", "[]", "{}", {"format_version": 2}, {"kind": "comparison"},
+                       {"level": "0.95"}, {"rows": 3}, {"overall": []},
+                       {"lower_is_better": [3]}, {"rows": [{"slice": "wiki"}]},
+                       {"rows": [asdict(Slice("wiki", "mrr@2", 1.5, *[0.5] * 9))]})
+    },
+    "slices with a number without bound": lambda: _reread(
+        _result().by("items"), {"overall": {"mrr@2": 10**400}}
+    ),
+    "slices in a file that is not there": lambda: Slices.from_json("none.json"),
     # Claims.
     **{
         f"support: {matrix}": lambda matrix=matrix: evaluate_support(matrix)
@@ -224,7 +258,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     **{
         f"pairs: {what}": lambda given=given: calibrate(_Given(), given)
         for what, given in (
-            ("of two", [("a", "b")]), ("of yes", [("a", "0.5", "yes")]), ("none", []),
+            ("of two", [("a", "b")]), ("of yes", [("a", "0.5", "yes")]),
+            ("of 2", [("a", "0.5", 2), ("a", "0.6", 0)]), ("none", []),
             ("all relevant", [("a", "0.5", True), ("a", "0.6", True)]),
             ("of nothing in common", [("a", "0", True), ("a", "0", False)]),
             ("rows without columns", [{"actual": "a", "predicted": "1", "relevant": True},

@@ -1,7 +1,5 @@
 """Retrievers, agents, sweeps and streams asked wrongly; a retriever that was asked would say so."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial
@@ -131,6 +129,7 @@ CALLS: dict[str, Callable[[], Any]] = {
         {"checkpoint_key": "May"},
         {"retriever": None},
         {"retriever": {"bm25": None}},
+        {"retriever": "bm25"},
         {"retriever": Splitter},
         {"dataset": [*ROWS, {"question": "q", "actual": []}]},
         {"dataset": None},

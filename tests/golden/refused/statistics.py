@@ -1,7 +1,5 @@
 """Results compared, sliced, gated, planned and kept in a history wrongly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -61,6 +59,9 @@ CALLS: dict[str, Callable[[], Any]] = {
     "compare numbers": lambda: compare([1, 2]),
     "compare a number": lambda: compare(3),
     "compare a text": lambda: compare("ab"),
+    "compare one result": lambda: compare(_old()),
+    "compare dicts": lambda: compare({"a": {}, "b": {}}),
+    "compare with a baseline that is none": lambda: compare(_two(), baseline="other"),
     "compare one named result": lambda: compare({"a": _old()}),
     "compare nothing": lambda: compare({}),
     "compare under a name that is no text": lambda: compare({1: _old()}),
@@ -100,6 +101,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     # Slices.
     "slices by a number": lambda: _old().by(3),
     "slices by no tag": lambda: _old().by(""),
+    "slices by an unknown tag": lambda: _old().by("nothing", k=5),
     "slices at another cutoff": lambda: _old().by("corpus", 7),
     "slices by an unknown metric": lambda: _old().by("corpus", metrics="recal"),
     "slices by a metric at another cutoff": lambda: _old().by("corpus", metrics="recall@7"),
@@ -119,6 +121,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "slices of a comparison without its results": lambda: replace(_compared(), compared={}).by("x"),
     "slices in a file that is none": lambda: Slices.from_json("empty.jsonl"),
     # Gates.
+    "a gate on nothing": lambda: _check(),
     "no floors": lambda: _check({}),
     "a floor of an unknown average": lambda: _check({"macro_recal@5": 0.5}),
     "a floor of a rejection rate that is none": lambda: _check({"rejection_rate@5": 0.5}),
@@ -143,6 +146,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a text of a floor in percent": lambda: parse_floor("ndcg@10=60%"),
     "a text of two floors": lambda: parse_floor("ndcg@10=0.6=0.7"),
     "a drop below 0": lambda: _against(max_drop=-0.1),
+    "a drop of 2": lambda: _against(metric="recall@5", max_drop=2),
     "a drop that is NaN": lambda: _against(max_drop=math.nan),
     "a drop that is true": lambda: _against(max_drop=True),
     "a baseline without a metric": lambda: _check(baseline=_old()),
@@ -157,6 +161,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a gate that is perhaps strict": lambda: _check({"mrr@5": 0.5}, strict="no"),
     "a metric without a baseline": lambda: _check({"mrr@5": 0.5}, metric="mrr@5"),
     "strict without a baseline": lambda: _check({"mrr@5": 0.1}, strict=True),
+    "a drop without a baseline": lambda: _check({"mrr@5": 0.1}, max_drop=0.1),
     "common without a baseline": lambda: _check({"mrr@5": 0.1}, on="common"),
     "slices without a baseline": lambda: _check({"mrr@5": 0.1}, by="corpus"),
     "clusters without a baseline": lambda: _check({"mrr@5": 0.1}, clusters="source"),
@@ -178,6 +183,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a plan for no difference": lambda: _plan(detect=0),
     "a plan for a difference of NaN": lambda: _plan(detect=math.nan),
     "a plan for a text": lambda: _plan(detect="0.1"),
+    "a plan of a power of 2": lambda: _plan(power=2),
     "a plan of a power of 1": lambda: _plan(power=1),
     "a plan of a power that is alpha": lambda: _plan(power=0.05),
     "a plan at an alpha of 0": lambda: _plan(alpha=0),
@@ -209,6 +215,7 @@ CALLS: dict[str, Callable[[], Any]] = {
         matcher="text"
     ).metrics_at_thresholds("mrr@5"),
     # Tags.
+    "too few values of a tag": lambda: inputs.system(tags={"corpus": ["x"]}),
     "a list for tags": lambda: inputs.system(tags=[["wiki"]]),
     "a number for a tag": lambda: inputs.system(tags={3: ["x"] * 28}),
     "a tag without a name": lambda: inputs.system(tags={"": ["x"] * 28}),
