@@ -127,7 +127,7 @@ _EN_UNITS = {
     r"(?<=\d )million": "billion", r"(?<=\d )billion": "million", r"(?<=\d )days": "weeks",
     r"(?<=\d )weeks": "days", r"(?<=\d )months": "years", r"(?<=\d )years": "months",
     r"(?<=\d )hours": "minutes", r"(?<=\d )minutes": "hours", r"(?<=\d )miles": "kilometers",
-    r"(?<=\d )percent": "percentage points", r"(?<=\d)%": " per mille", r"(?<=\d )mg": "g",
+    r"(?<=\d )percent": "percentage points", r"(?<=\d)%": " percentage points", r"(?<=\d )mg": "g",
     r"(?<=\d )MB": "GB", r"(?<=\d )seconds": "milliseconds", r"(?<=\d )gallons": "barrels",
 }  # fmt: skip
 _KO_NEGATIONS = {

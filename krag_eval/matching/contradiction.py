@@ -43,6 +43,8 @@ _UNITS = (  # noqa: SIM905 - a list literal would take one line for each
 ).split()
 _UNIT = re.compile("|".join(sorted(_UNITS, key=len, reverse=True)))
 _LONGEST_UNIT = 4
+# Of percent no token is left, so that these have nothing in their place.
+_RATES = frozenset(("percentage", "point", "points", "포인트", "p"))
 
 
 class _Reading(NamedTuple):
@@ -248,7 +250,8 @@ class _Aligned:
         if not _is_number(self.passage[one.stop - 1]):
             return ""
         units = self._unit(self.passage, one.stop), self._unit(self.window, one.end)
-        return "unit" if all(units) and units[0] != units[1] else ""
+        differ = units[0] != units[1] and (all(units) or not _RATES.isdisjoint(units))
+        return "unit" if differ else ""
 
     def _unit(self, tokens: Sequence[str], at: int) -> str:
         """Return the unit at a place, if there is one."""
