@@ -38,8 +38,8 @@ _UNITS = (  # noqa: SIM905 - a list literal would take one line for each
     "million billion thousand trillion milliseconds millisecond seconds second minutes minute "
     "hours hour days day weeks week months month years year kilometers kilometer meters meter "
     "miles mile feet gallons barrels liters litres dollars euros points point per percentage "
-    "개월 영업일 주일 시간 퍼센트 포인트 가구 달러 만 억 조 천 백 원 년 월 일 주 분 초 명 인 개 건 권 점 호 층 회 번 "
-    "배 세 살 도 대 cm mm km kg mg ml gb mb kb tb ms kw m g l t s p"
+    "개월 영업일 주일 시간 퍼센트 포인트 가구 달러 만 억 조 천 백 원 년 월 일 주 분 초 명 인 개 건 "
+    "권 점 호 층 회 번 배 세 살 도 대 cm mm km kg mg ml gb mb kb tb ms kw m g l t s p"
 ).split()
 _UNIT = re.compile("|".join(sorted(_UNITS, key=len, reverse=True)))
 _LONGEST_UNIT = 4
@@ -214,11 +214,13 @@ class _Aligned:
 
         total, n = float(self.weight[-1]), len(self.passage)
         least, kept, longest = min(self.reading.block, total), [], 0.0
-        for tag, start, stop, there, end in Indel.opcodes(self.passage, self.window):
-            size = float(self.weight[stop] - self.weight[start]) if tag == "equal" else 0.0
+        for block in Indel.opcodes(self.passage, self.window):
+            start, stop = block.src_start, block.src_end
+            same = block.tag == "equal"
+            size = float(self.weight[stop] - self.weight[start]) if same else 0.0
             at_an_end = start == 0 or stop == n
             if size and size >= min(least, self.reading.at_an_end if at_an_end else least):
-                kept.append(_Shared(start, stop, there, end))
+                kept.append(_Shared(start, stop, block.dest_start, block.dest_end))
                 longest = max(longest, size)
         return kept if longest >= min(self.reading.anchor, 0.999 * total) else []
 
@@ -291,7 +293,8 @@ def _cut(number: str, there: set[str], is_first: bool) -> bool:
 def _misread(gap: Sequence[str], there: Sequence[str]) -> bool:
     """Return whether letters of Hangul are the same but for their final consonants."""
     return len(gap) == len(there) and all(
-        "가" <= min(pair) and max(pair) <= "힣" and len({(ord(x) - 0xAC00) // 28 for x in pair}) == 1
+        min(pair) >= "가"
+        and max(pair) <= "힣"
+        and len({(ord(x) - 0xAC00) // 28 for x in pair}) == 1
         for pair in zip(gap, there, strict=True)
     )
-

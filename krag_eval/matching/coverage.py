@@ -18,10 +18,10 @@ import numpy as np
 from krag_eval._language import N_, _
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
+from krag_eval.matching.contradiction import contradiction
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, shared_runs
-from krag_eval.matching.contradiction import contradiction
 from krag_eval.matching.plaintext import numbers_in
 from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import (
@@ -53,7 +53,7 @@ _AUTO = ("auto", ByScript.name)
 
 _DIGITS = re.compile(r"\d+")
 # Runs of digits, each with one space or line break after the one before.
-_WITH_GAPS = re.compile(r"(?<!\d)\d++(?:\s{1,4}\d++)+")
+_WITH_GAPS = re.compile(r"(?<!\d)\d++(?:(?:\r\n|\s)\d++)+")
 
 
 class CoverageMatcher(TextMatcher):
@@ -71,8 +71,8 @@ class CoverageMatcher(TextMatcher):
     tokenizer goes). A text without words is 0 with everything.
 
     No word weighs more than another: another year, another amount or a "not" in the middle takes a
-    word or a few from the share and leaves it above the threshold. ``numbers`` settles the first
-    two; no matcher here sees a negation.
+    word or a few from the share and leaves it above the threshold. ``numbers="aligned"`` settles
+    the first two, ``polarity`` the last.
 
     Args:
         threshold: Share from which a pair is a match.
@@ -86,10 +86,18 @@ class CoverageMatcher(TextMatcher):
             ``str -> list[str]``. Among letters a number and the two behind it are one amount: those
             two are found only behind the same number. A number that a document has with one space
             or line break inside is whole if a ground truth has it so, and none with the gap.
-        numbers: If true, the similarity is 0 unless every number of the ground-truth text occurs in
-            the predicted text, in any place and order (with ``direction="either"``, of the shorter
-            text in the longer one). What counts as a number, and as the same, is that of
-            :class:`NumbersMatcher`, whatever the tokenizer.
+        numbers: ``"aligned"`` lays the passage beside the stretch of the document that holds most
+            of it: the similarity is 0 where another number, or another unit, stands in the place of
+            one of its own (with ``direction="either"``, of the shorter text). A number that was cut
+            off costs its words and no more. Amounts and dates have one spelling: 1.2 million is
+            1,200,000, 3억 5천만 원 is 350,000,000원, March 3, 2024 is 2024-03-03; for the
+            similarity, too. ``"anywhere"``, or ``True``, is 0 unless every number of the passage
+            occurs in the document, in any place and order; what counts as a number is that of
+            :class:`NumbersMatcher`. ``"ignore"``, or ``False``, counts numbers as words.
+        polarity: If true, the similarity is 0 where, laid beside each other in this way, one of the
+            two has a negation more (않, 없, 못, 불가 …; not, no, never, without …) or another bound
+            (이상, 이하, 이전 …; before, after, at least, unless …). Korean and English have such
+            lists; other languages have none.
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
             ``threshold``. Right for passages that a splitter cut apart. Pairs of texts, as in
@@ -101,10 +109,10 @@ class CoverageMatcher(TextMatcher):
 
     Raises:
         InvalidInput: If the threshold is outside [0, 1], ``min_run`` is below 1, no tokenizer or
-            direction has that name, or ``union`` comes with ``numbers`` or ``direction="either"``,
-            which decide about pairs; when matching, if the tokenizer finds nothing in a text that
-            has letters or digits.
-        InvalidType: If one of them is of another type, or ``numbers`` or ``union`` is not a bool.
+            direction has that name, ``numbers`` is none of these, or ``union`` comes with
+            ``numbers``, ``polarity`` or ``direction="either"``, which decide about pairs; when
+            matching, if the tokenizer finds nothing in a text that has letters or digits.
+        InvalidType: If one of them is of another type, or ``polarity`` or ``union`` is not a bool.
 
     Five of the six words of the ground truth stand together in this chunk:
 
@@ -119,8 +127,12 @@ class CoverageMatcher(TextMatcher):
     >>> chunk = "In 2023 revenue from lending rose to a record high, too."
     >>> matcher.similarity("In 2024 revenue from lending rose to a record high", chunk)
     0.8
-    >>> CoverageMatcher(numbers=True).similarity(
-    ...     "In 2024 revenue from lending rose to a record high", chunk)
+    >>> guarded = CoverageMatcher(numbers="aligned", polarity=True)
+    >>> guarded.similarity("In 2024 revenue from lending rose to a record high", chunk)
+    0.0
+    >>> guarded.similarity(
+    ...     "Members borrow as many films as they like but may not lend them to anyone",
+    ...     "Members borrow as many films as they like but may lend them to anyone")
     0.0
 
     Of these 28 letters three are lost, the number and its unit:
@@ -177,13 +189,18 @@ class CoverageMatcher(TextMatcher):
     )
 
     @property
+    def decides_alone(self) -> bool:
+        """Whether more than the words that a document holds decides about it."""
+        return self.numbers != "ignore" or self.polarity or self.direction == "either"
+
+    @property
     def too_long_advice(self) -> Fix:
         """What to try when most ground truth is longer than every text that was retrieved."""
         if self.union or self.direction == "either":
             return ""
         settings = self.signature.removesuffix(")")
         either, union = f"{settings},direction=either)", f"{settings},union=yes)"
-        if self.numbers != "ignore" or self.polarity:
+        if self.numbers != "ignore" or self.polarity:  # which union refuses
             return Advice(_("Ask how much of the shorter text is held with {}"), matcher=either)
         told = _(
             "Let texts count together with {}, or ask how much of the shorter text is held with "
@@ -195,9 +212,8 @@ class CoverageMatcher(TextMatcher):
         """Return the length of a run, of what, and what else was asked for."""
         settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
-        numbers: dict[str, object] = {
-            "aligned": {"numbers": "aligned"}, "anywhere": {"numbers": True}
-        }.get(self.numbers, {})  # fmt: skip
+        spelled: dict[str, object] = {"aligned": "aligned", "anywhere": True}
+        numbers = {"numbers": spelled[self.numbers]} if self.numbers in spelled else {}
         flags = {"polarity": self.polarity, "union": self.union}
         chosen = {name: True for name, asked in flags.items() if asked}
         return settings | numbers | chosen | either
@@ -325,14 +341,15 @@ class CoverageMatcher(TextMatcher):
         for pair, ours, theirs, start, stop in zip(
             *(one.tolist() for one in (looked, truth, document, first, last)), strict=True
         ):
-            spans = runs.of_document.start[start:stop], runs.of_document.stop[start:stop]
+            shares = runs.of_document.start[start:stop], runs.of_document.stop[start:stop]
+            spans = [*zip(*(one.tolist() for one in shares), strict=True)]
             passage, text = (read.tokens.flat[texts[unit]] for unit in (ours, theirs))
             if self.direction == "either" and read.min_run[theirs] <= len(text) < len(passage):
-                passage, text, spans = text, passage, ([0], [len(passage)])
+                passage, text, spans = text, passage, [(0, len(passage))]
             said = contradiction(
                 passage,
                 text,
-                [*zip(*(map(int, side) for side in spans), strict=True)],
+                spans,
                 read.names,
                 by_letters=bool(read.by_letters[ours]),
                 numbers=self.numbers == "aligned",

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.numbering import TokenNumbers, amounts_in
@@ -78,7 +79,7 @@ def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool) 
     written = {word: NUMBER_WORDS[word] for word in NUMBER_WORDS.keys() & numbers.keys()}
     written |= {one: one.lstrip("0") or "0" for one in _digits(numbers) if one[0] == "0"}
     renamed = {numbers[one]: numbers[other] for one, other in written.items()}
-    same = np.arange(len(numbers), dtype=tokens.flat.dtype)
+    same = np.arange(len(numbers), dtype=np.int32)
     same[[*renamed]] = [*renamed.values()]
     tokens = replace(tokens, flat=same[tokens.flat])
     return _rewritten(tokens, numbers, _word_edits(tokens, numbers), times=lambda _: 1)
@@ -163,7 +164,9 @@ def _letter_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edi
     # Each digit stands for its number: where one begins, and what is behind it.
     begins = is_number[flat]
     begins[1:] &= (flat[1:] != flat[:-1]) | (widths[flat[1:]] == 1)
-    begins[(ends - tokens.sizes)[tokens.sizes > 0]] = is_number[flat[(ends - tokens.sizes)[tokens.sizes > 0]]]
+    begins[(ends - tokens.sizes)[tokens.sizes > 0]] = is_number[
+        flat[(ends - tokens.sizes)[tokens.sizes > 0]]
+    ]
     found = np.flatnonzero(begins)
     width = widths[flat[found]]
     behind = flat[np.minimum(found + width, len(flat) - 1)] if len(flat) else found
@@ -184,7 +187,8 @@ def _letter_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edi
 
 def _date(letters: list[str]) -> tuple[int, list[str]] | None:
     """Return the length of a date in numbers alone, and how it is usually written."""
-    parts, at = [], 0
+    parts: list[str] = []
+    at = 0
     while len(parts) < 3 and at < len(letters) and letters[at].isdecimal():
         parts.append(letters[at])
         at += len(letters[at])
@@ -244,12 +248,13 @@ def _rewritten(
     times: Callable[[str], int],
 ) -> TokenNumbers:
     """Return texts with some tokens in the place of others; a number by letters stands for each."""
-    parts, sizes, at = [], tokens.sizes.copy(), 0
+    parts: list[IntArray | NDArray[np.int32]] = []
+    sizes, at = tokens.sizes.copy(), 0
     ends = np.cumsum(tokens.sizes)
     for start, stop, written in edits:
         of_number = [(one, times(one) if one.isdecimal() else 1) for one in written]
         new = [numbers[one] for one, n in of_number for _ in range(n)]
-        parts += [tokens.flat[at:start], np.array(new, tokens.flat.dtype)]
+        parts += [tokens.flat[at:start], np.array(new, np.int32)]
         sizes[np.searchsorted(ends, start, side="right")] += len(new) - (stop - start)
         at = stop
     if not parts:

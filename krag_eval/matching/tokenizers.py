@@ -423,7 +423,7 @@ class ByScript:
 
     name: ClassVar[str] = "auto(words,letters)"
     #: More than this share of its letters must be of those scripts.
-    share: ClassVar[float] = 0.15
+    share: ClassVar[float] = 0.5
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of a text that is compared with none."""

@@ -7,8 +7,8 @@ import random
 
 import numpy as np
 import pytest
-from benchmarks import contradictions
 
+from benchmarks import contradictions
 from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator
 from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.contradiction import contradiction
@@ -23,7 +23,9 @@ def read(text, tokenizer, others=()):
     """Return the tokens of a text; a number by letters once."""
     numbers = Numbers()
     tokens = spelled(
-        numbered(tokenizer, [text, *others], numbers), numbers, by_letters=tokenizer is letter_tokens
+        numbered(tokenizer, [text, *others], numbers),
+        numbers,
+        by_letters=tokenizer is letter_tokens,
     )
     names = [[*numbers][one] for one in tokens.flat[: tokens.sizes[0]]]
     if tokenizer is word_tokens:
@@ -118,8 +120,8 @@ def test_what_is_cut_off_an_amount_leaves_its_beginning():
 
 PASSAGE = {
     "en": "In 2024 the fee rose to 1,200 euros a month and members may not resign before 31 May",
-    "ko": "2024년부터 월 이용료는 30만 원이며 회원은 3개월 이내에 탈퇴할 수 없고 환불은 하지 않습니다",
-}  # fmt: skip
+    "ko": "2024년부터 월 이용료는 30만 원이며 회원은 3개월 이내에 탈퇴할 수 없고 환불은 없습니다",
+}
 
 
 def accepts(passage, chunk, **options):
@@ -161,10 +163,10 @@ def test_what_another_thing_replaces_contradicts(language, said, other):
         # Cut off within the passage, at its end and at its beginning.
         ("en", "In 2024 the fee rose to 1,200 euros a month and members may not resign before"),
         ("en", "the fee rose to 1,200 euros a month and members may not resign before 31 May"),
-        ("ko", "2024년부터 월 이용료는 30만 원이며 회원은 3개월 이내에 탈퇴할 수 없고 환불은"),
+        ("ko", "2024년부터 월 이용료는 30만 원이며 회원은 3개월 이내에 탈퇴할 수 없고"),
         # Misread, and with numbers in another spelling.
-        ("ko", "2024년부터 월 이용료는 300,000원이며 회원은 3개월 이내에 탈퇴할 수 없고 환붕은 하지 않습니다"),
-        ("en", "In 2024 the fee rose to 1200 euros a month and members may not resign before 31 may"),
+        ("ko", PASSAGE["ko"].replace("30만 원", "300,000원").replace("환불", "환붕")),
+        ("en", PASSAGE["en"].replace("1,200", "1200").lower()),
     ],
 )  # fmt: skip
 def test_what_was_cut_off_or_misread_does_not(language, chunk):
@@ -206,13 +208,15 @@ def test_processes_and_combinations_decide_alike():
     matchers = (CoverageMatcher(**GUARDED), 1), (CoverageMatcher(**GUARDED), 2), (
         CoverageMatcher(**GUARDED) & CoverageMatcher(), 1)  # fmt: skip
     for matcher, n_jobs in matchers:
-        result = OfflineRetrievalEvaluator(truths, found, matcher=matcher, n_jobs=n_jobs).evaluate([1, 2])
+        result = OfflineRetrievalEvaluator(truths, found, matcher=matcher, n_jobs=n_jobs).evaluate(
+            [1, 2]
+        )
         assert result["macro_recall@1"] == 0.0
         assert result["macro_recall@2"] == pytest.approx(1 / 3)
 
 
 def test_where_it_contradicts_is_told():
-    names = "in march 2024 the fee rose a lot see 2023".split()
+    names = ["in", "march", "2024", "the", "fee", "rose", "a", "lot", "see", "2023"]
     passage, document = np.array([2, 3, 4, 5, 6, 7]), np.array([8, 8, 1, 9, 3, 4, 5, 6, 7, 8])
     found = contradiction(passage, document, [(4, 9)], names, by_letters=False)
     assert (found.kind, found.passage) == ("number", (0, 1))
