@@ -18,10 +18,12 @@ import numpy as np
 from krag_eval._language import N_, _
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
+from krag_eval.matching.contradiction import contradiction
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, shared_runs
 from krag_eval.matching.plaintext import numbers_in
+from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import (
     ByScript,
     Tokenizer,
@@ -32,6 +34,12 @@ from krag_eval.matching.tokenizers import (
 )
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
+_Numbers: TypeAlias = Literal["aligned", "anywhere", "ignore"] | bool
+
+# How the first two were asked for, in Python and in signatures.
+_NUMBERS = {True: "anywhere", "yes": "anywhere", False: "ignore", "no": "ignore"}
+# Share of a passage that a document holds, from which it is asked whether it contradicts.
+_LOOKED_AT = 0.5
 
 _MIN_RUN = 5
 # Tokenizers whose tokens are far shorter than words.
@@ -63,8 +71,8 @@ class CoverageMatcher(TextMatcher):
     tokenizer goes). A text without words is 0 with everything.
 
     No word weighs more than another: another year, another amount or a "not" in the middle takes a
-    word or a few from the share and leaves it above the threshold. ``numbers`` settles the first
-    two; no matcher here sees a negation.
+    word or a few from the share and leaves it above the threshold. ``numbers="aligned"`` settles
+    the first two, ``polarity`` the last.
 
     Args:
         threshold: Share from which a pair is a match.
@@ -78,10 +86,18 @@ class CoverageMatcher(TextMatcher):
             ``str -> list[str]``. Among letters a number and the two behind it are one amount: those
             two are found only behind the same number. A number that a document has with one space
             or line break inside is whole if a ground truth has it so, and none with the gap.
-        numbers: If true, the similarity is 0 unless every number of the ground-truth text occurs in
-            the predicted text, in any place and order (with ``direction="either"``, of the shorter
-            text in the longer one). What counts as a number, and as the same, is that of
-            :class:`NumbersMatcher`, whatever the tokenizer.
+        numbers: ``"aligned"`` lays the passage beside the stretch of the document that holds most
+            of it: the similarity is 0 where another number, or another unit, stands in the place of
+            one of its own (with ``direction="either"``, of the shorter text). A number that was cut
+            off costs its words and no more. Amounts and dates have one spelling: 1.2 million is
+            1,200,000, 3억 5천만 원 is 350,000,000원, March 3, 2024 is 2024-03-03; for the
+            similarity, too. ``"anywhere"``, or ``True``, is 0 unless every number of the passage
+            occurs in the document, in any place and order; what counts as a number is that of
+            :class:`NumbersMatcher`. ``"ignore"``, or ``False``, counts numbers as words.
+        polarity: If true, the similarity is 0 where, laid beside each other in this way, one of the
+            two has a negation more (않, 없, 못, 불가 …; not, no, never, without …) or another bound
+            (이상, 이하, 이전 …; before, after, at least, unless …). Korean and English have such
+            lists; other languages have none.
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
             ``threshold``. Right for passages that a splitter cut apart. Pairs of texts, as in
@@ -93,10 +109,10 @@ class CoverageMatcher(TextMatcher):
 
     Raises:
         InvalidInput: If the threshold is outside [0, 1], ``min_run`` is below 1, no tokenizer or
-            direction has that name, or ``union`` comes with ``numbers`` or ``direction="either"``,
-            which decide about pairs; when matching, if the tokenizer finds nothing in a text that
-            has letters or digits.
-        InvalidType: If one of them is of another type, or ``numbers`` or ``union`` is not a bool.
+            direction has that name, ``numbers`` is none of these, or ``union`` comes with
+            ``numbers``, ``polarity`` or ``direction="either"``, which decide about pairs; when
+            matching, if the tokenizer finds nothing in a text that has letters or digits.
+        InvalidType: If one of them is of another type, or ``polarity`` or ``union`` is not a bool.
 
     Five of the six words of the ground truth stand together in this chunk:
 
@@ -111,8 +127,12 @@ class CoverageMatcher(TextMatcher):
     >>> chunk = "In 2023 revenue from lending rose to a record high, too."
     >>> matcher.similarity("In 2024 revenue from lending rose to a record high", chunk)
     0.8
-    >>> CoverageMatcher(numbers=True).similarity(
-    ...     "In 2024 revenue from lending rose to a record high", chunk)
+    >>> guarded = CoverageMatcher(numbers="aligned", polarity=True)
+    >>> guarded.similarity("In 2024 revenue from lending rose to a record high", chunk)
+    0.0
+    >>> guarded.similarity(
+    ...     "Members borrow as many films as they like but may not lend them to anyone",
+    ...     "Members borrow as many films as they like but may lend them to anyone")
     0.0
 
     Of these 28 letters three are lost, the number and its unit:
@@ -132,7 +152,8 @@ class CoverageMatcher(TextMatcher):
         min_run: int | None = None,
         tokenizer: str | Tokenizer = "auto",
         *,
-        numbers: bool = False,
+        numbers: _Numbers = "ignore",
+        polarity: bool = False,
         union: bool = False,
         direction: _Direction = "ground_truth",
     ) -> None:
@@ -143,10 +164,16 @@ class CoverageMatcher(TextMatcher):
         if min_run is None:
             min_run = _MIN_RUNS.get(self._tokenizer_name, _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
-        self.numbers = boolean("numbers", numbers)
+        asked = _NUMBERS.get(numbers, numbers) if isinstance(numbers, bool | str) else numbers
+        self.numbers = one_of("numbers", asked, ("aligned", "anywhere", "ignore"))
+        self.polarity = boolean("polarity", polarity)
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
-        pairs = {"numbers": numbers, "direction": direction == "either"}
+        pairs = {
+            "numbers": self.numbers != "ignore",
+            "polarity": polarity,
+            "direction": direction == "either",
+        }
         for argument in [name for name, decided in pairs.items() if union and decided]:
             problem = (
                 f": {argument} decides about a document alone, and with union=True they count "
@@ -162,13 +189,18 @@ class CoverageMatcher(TextMatcher):
     )
 
     @property
+    def decides_alone(self) -> bool:
+        """Whether more than the words that a document holds decides about it."""
+        return self.numbers != "ignore" or self.polarity or self.direction == "either"
+
+    @property
     def too_long_advice(self) -> Fix:
         """What to try when most ground truth is longer than every text that was retrieved."""
         if self.union or self.direction == "either":
             return ""
         settings = self.signature.removesuffix(")")
         either, union = f"{settings},direction=either)", f"{settings},union=yes)"
-        if self.numbers:
+        if self.numbers != "ignore" or self.polarity:  # which union refuses
             return Advice(_("Ask how much of the shorter text is held with {}"), matcher=either)
         told = _(
             "Let texts count together with {}, or ask how much of the shorter text is held with "
@@ -180,15 +212,32 @@ class CoverageMatcher(TextMatcher):
         """Return the length of a run, of what, and what else was asked for."""
         settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
-        flags = {"numbers": self.numbers, "union": self.union}
-        return settings | {name: True for name, chosen in flags.items() if chosen} | either
+        spelled: dict[str, object] = {"aligned": "aligned", "anywhere": True}
+        numbers = {"numbers": spelled[self.numbers]} if self.numbers in spelled else {}
+        flags = {"polarity": self.polarity, "union": self.union}
+        chosen = {name: True for name, asked in flags.items() if asked}
+        return settings | numbers | chosen | either
 
     def read(self, texts: Sequence[str]) -> _Read:
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
-        tokens = numbered(chosen.tokenizer, texts)
+        tokens, names = self._numbered(chosen.tokenizer, texts)
+        by_letters = np.full(len(tokens), chosen.tokenizer is letter_tokens)
         run = np.full(len(tokens), chosen.min_run)
-        return _Read(tokens, run, _numbers_of(texts) if self.numbers else None)
+        return _Read(tokens, run, self._numbers_of(texts), by_letters, names)
+
+    def _numbers_of(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
+        return _numbers_of(texts) if self.numbers == "anywhere" else None
+
+    def _numbered(
+        self, tokenizer: Tokenizer, texts: Sequence[str]
+    ) -> tuple[TokenNumbers, list[str]]:
+        """Tokenise texts, with numbers in one spelling where they are compared by it."""
+        names: dict[str, int] = defaultdict(count().__next__)
+        tokens = numbered(tokenizer, texts, names)
+        if self.numbers == "aligned" and tokenizer in (word_tokens, letter_tokens):
+            tokens = spelled(tokens, names, by_letters=tokenizer is letter_tokens)
+        return tokens, [*names]
 
     def prepared(self, units: Units) -> Units:
         """Tokenise each text once, or once in each way in which queries ask for it."""
@@ -215,13 +264,14 @@ class CoverageMatcher(TextMatcher):
 
     def _read_by_script(self, texts: Sequence[str], n_words: int) -> _Read:
         """Tokenise texts: so many by words, the others by letters."""
-        tokens = numbered(word_tokens, texts[:n_words])
+        tokens, names = self._numbered(word_tokens, texts[:n_words])
         if n_words < len(texts):
             # Numbers of their own: what is a number among letters may be a word among words.
-            others: dict[str, int] = defaultdict(count(tokens.n_distinct).__next__)
-            tokens = tokens.followed_by(numbered(letter_tokens, texts[n_words:], others))
-        run = np.repeat([self.min_run, _in_letters(self.min_run)], [n_words, len(texts) - n_words])
-        return _Read(tokens, run, _numbers_of(texts) if self.numbers else None)
+            others, letters = self._numbered(letter_tokens, texts[n_words:])
+            tokens, names = tokens.followed_by(others.after(len(names))), [*names, *letters]
+        by_letters = np.arange(len(texts)) >= n_words
+        run = np.where(by_letters, _in_letters(self.min_run), self.min_run)
+        return _Read(tokens, run, self._numbers_of(texts), by_letters, names)
 
     def _for_ground_truth(self, texts: Sequence[str]) -> CoverageMatcher:
         """Return the same with the tokenizer that is right for a query."""
@@ -270,10 +320,44 @@ class CoverageMatcher(TextMatcher):
         if self.direction == "either":
             turned = (sizes[1] < sizes[0]) & (sizes[1] >= read.min_run[document])
             similarity[turned] = (runs.own() / sizes[1])[turned]
-        if self.numbers:
+        if self.numbers == "aligned" or self.polarity:
+            similarity[self._contradicted(runs, read, similarity)] = 0.0
+        if self.numbers == "anywhere":
             whole, part = np.where(turned, (truth, document), (document, truth))
             similarity[~read.have(whole, part)] = 0.0
         return runs.pairs(units, similarity)
+
+    def _contradicted(self, runs: SharedRuns, read: _Read, similarity: FloatArray) -> IntArray:
+        """Return the pairs whose document says something else than the passage that it holds.
+
+        Of all pairs that share a run, those that hold half of the passage or more are looked at.
+        """
+        looked = np.flatnonzero(similarity >= min(_LOOKED_AT, self.threshold))
+        pairs = runs.truth[looked], runs.document[looked]
+        truth, document = runs.truths.unit(pairs[0]), runs.documents.unit(pairs[1])
+        first, last = runs.of_document.places(*pairs)
+        texts = read.tokens.slices()
+        found = []
+        for pair, ours, theirs, start, stop in zip(
+            *(one.tolist() for one in (looked, truth, document, first, last)), strict=True
+        ):
+            shares = runs.of_document.start[start:stop], runs.of_document.stop[start:stop]
+            spans = [*zip(*(one.tolist() for one in shares), strict=True)]
+            passage, text = (read.tokens.flat[texts[unit]] for unit in (ours, theirs))
+            if self.direction == "either" and read.min_run[theirs] <= len(text) < len(passage):
+                passage, text, spans = text, passage, [(0, len(passage))]
+            said = contradiction(
+                passage,
+                text,
+                spans,
+                read.names,
+                by_letters=bool(read.by_letters[ours]),
+                numbers=self.numbers == "aligned",
+                polarity=self.polarity,
+            )
+            if said is not None:
+                found.append(pair)
+        return np.array(found, np.int64)
 
 
 class NumbersMatcher(TextMatcher):
@@ -339,11 +423,15 @@ class _Read:
         tokens: The tokens.
         min_run: Tokens in a run, of each text; shape (texts,).
         numbers: The numbers in each text, if they are asked for.
+        by_letters: Whether it is read by letters; shape (texts,).
+        names: The tokens that the numbers stand for.
     """
 
     tokens: TokenNumbers
     min_run: IntArray
     numbers: list[frozenset[str]] | None
+    by_letters: BoolArray
+    names: list[str]
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -351,7 +439,8 @@ class _Read:
     def take(self, texts: IntArray) -> _Read:
         """Return some of the texts, in the order asked for."""
         numbers = self.numbers and [self.numbers[text] for text in texts.tolist()]
-        return _Read(self.tokens.take(texts), self.min_run[texts], numbers)
+        tokens, run = self.tokens.take(texts), self.min_run[texts]
+        return _Read(tokens, run, numbers, self.by_letters[texts], self.names)
 
     def have(self, whole: IntArray, part: IntArray) -> BoolArray:
         """Return whether one text has all numbers of another, for pairs of texts."""

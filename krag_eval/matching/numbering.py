@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, count, pairwise, starmap
@@ -66,6 +66,10 @@ class TokenNumbers:
         """Return where each text is found in ``flat``."""
         return [*starmap(slice, pairwise([0, *np.cumsum(self.sizes).tolist()]))]
 
+    def after(self, n_tokens: int) -> TokenNumbers:
+        """Return the same texts, as their tokens are numbered after so many others."""
+        return TokenNumbers(self.flat + n_tokens, self.sizes, self.amounts + n_tokens)
+
     def followed_by(self, others: TokenNumbers) -> TokenNumbers:
         """Return these texts and then others, whose numbers mean the same."""
         return TokenNumbers(
@@ -106,8 +110,13 @@ def numbered(
     tokens = _numbered(tokenizer, texts, numbers)
     if tokenizer is not letter_tokens:
         return tokens
+    return replace(tokens, amounts=amounts_in(numbers))
+
+
+def amounts_in(numbers: Mapping[str, int]) -> IntArray:
+    """Return the tokens, by number, that are numbers, ascending."""
     amounts = [number for token, number in numbers.items() if token.isdecimal()]
-    return replace(tokens, amounts=np.sort(np.array(amounts, np.int64)))
+    return np.sort(np.array(amounts, np.int64))
 
 
 def _numbered(tokenizer: Tokenizer, texts: Sequence[str], numbers: dict[str, int]) -> TokenNumbers:

@@ -58,6 +58,12 @@ class Spans(NamedTuple):
         tokens = np.add.reduceat(sizes, start) if len(start) else start
         return self.truth[start], self.document[start], tokens
 
+    def places(self, truth: IntArray, document: IntArray) -> tuple[IntArray, IntArray]:
+        """Return where the stretches of pairs begin, and after the last where they end."""
+        n = 1 + int(max(self.document.max(initial=-1), document.max(initial=-1)))
+        key, wanted = self.truth.astype(np.int64) * n + self.document, truth * n + document
+        return np.searchsorted(key, wanted), np.searchsorted(key, wanted, side="right")
+
 
 @dataclass(frozen=True, eq=False)
 class OnceEach:

@@ -345,9 +345,7 @@ class _Case:
         self.texts, self.places = evidence.texts, evidence.items()
         found = evidence.measured(k.unit) if isinstance(k, Budget) else evidence.relevance
         # One that asks for numbers, or about the shorter text, decides about a document alone.
-        self.knows_words = isinstance(matcher, CoverageMatcher) and not (
-            matcher.numbers or matcher.direction == "either"
-        )
+        self.knows_words = isinstance(matcher, CoverageMatcher) and not matcher.decides_alone
         self.found = found
         if self.knows_words and found.pieces is None:
             raise InvalidInput(

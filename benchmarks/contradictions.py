@@ -1,0 +1,324 @@
+"""How often a chunk that says something else counts as the passage that was looked for.
+
+    python -m benchmarks.contradictions [--texts {dev,held}] [--markdown {en,ko}]
+
+Twelve texts in Korean, in English and in the mix that Korean developers write, all written for this
+purpose, are cut into overlapping chunks, and excerpts of them are looked for. The first table of a
+language has the share of chunks that a matcher accepts although they contradict the excerpt: all of
+it, but for one digit, a year, a unit, a negation, a bound or a name. The second has the F1 of its
+decisions over all pairs of excerpt and chunk of one text, as they stand and after damage that
+changes nothing about what a chunk says.
+
+Rules are set on the texts in ``texts/dev``; ``texts/held`` are for looking at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import korean_spaces
+from benchmarks.korean_spaces import AROUND, EXCERPT, Corpus, corpus, row
+from krag_eval import CoverageMatcher, Matcher
+from krag_eval.documents import QuerySet
+
+TEXTS = Path(__file__).parent / "texts"
+LANGUAGES = ("ko", "en", "mix")
+Change = Callable[[random.Random, str], str]
+Other = Callable[[random.Random, str], str | None]
+
+
+@cache
+def texts(part: str, language: str) -> tuple[str, ...]:
+    return tuple(one.read_text("utf-8") for one in sorted((TEXTS / part).glob(f"{language}_*.txt")))
+
+
+@cache
+def corpora(part: str, language: str, n_excerpts: int = 80) -> tuple[Corpus, ...]:
+    draw = random.Random(5)
+    return tuple(corpus(text, n_excerpts, draw) for text in texts(part, language))
+
+
+# --- damage: what a chunk says stays the same ---
+
+
+def full_width(_: random.Random, text: str) -> str:
+    return re.sub("[!-~]", lambda one: chr(ord(one[0]) + 0xFEE0), text)
+
+
+def decomposed(_: random.Random, text: str) -> str:
+    return unicodedata.normalize("NFD", text)
+
+
+def misread_letters(draw: random.Random, text: str) -> str:
+    return re.sub(
+        "[a-z]", lambda one: draw.choice("aceimnorstu") if draw.random() < 0.02 else one[0], text
+    )
+
+
+_DAMAGE: dict[str, Change] = {
+    **korean_spaces.CHANGES,
+    "full-width characters": full_width,
+    "NFD": decomposed,
+}
+# Without spaces there are no English words, nor are there particles.
+_NOT_ENGLISH = (
+    "all spaces lost",
+    "a third of the spaces lost",
+    "breaks inside words",
+    "a mix, as from PDF files",
+    "30 % of particles changed",
+    "all endings changed",
+)
+
+
+def damage(language: str) -> dict[str, Change]:
+    if language != "en":
+        return _DAMAGE
+    kept = {name: change for name, change in _DAMAGE.items() if name not in _NOT_ENGLISH}
+    return {**kept, "2 % of syllables misread": misread_letters}
+
+
+# --- contradictions: one thing is another ---
+
+
+def one_digit(draw: random.Random, text: str) -> str | None:
+    at = [match.start() for match in re.finditer(r"\d", text)]
+    if not at:
+        return None
+    place = draw.choice(at)
+    others = "123456789".replace(text[place], "")
+    return text[:place] + draw.choice(others) + text[place + 1 :]
+
+
+def year(draw: random.Random, text: str) -> str | None:
+    found = [*re.finditer(r"(?<!\d)20\d\d(?!\d)", text)]
+    if not found:
+        return None
+    one = draw.choice(found)
+    return text[: one.start()] + str(int(one[0]) - draw.choice([1, 2])) + text[one.end() :]
+
+
+def swapped(pairs: dict[str, str]) -> Other:
+    """Say another word in the place of one; the keys are patterns, tried in order."""
+    patterns = [(re.compile(said), other) for said, other in pairs.items()]
+
+    def change(draw: random.Random, text: str) -> str | None:
+        found = [(match, other) for one, other in patterns for match in one.finditer(text)]
+        if not found:
+            return None
+        match, other = draw.choice(found)
+        return text[: match.start()] + match.expand(other) + text[match.end() :]
+
+    return change
+
+
+_KO_UNITS = {
+    r"(?<=\d)(\s?)만 ?원": r"\1억 원",
+    r"(?<=\d)(\s?)억": r"\1만",
+    r"(?<=\d)(\s?)개월": r"\1년",
+    r"(?<=\d)(\s?)년(?! ?\d)": r"\1개월",
+    r"(?<=\d)(\s?)시간": r"\1분",
+    r"(?<=\d)(\s?)분(?!기)": r"\1시간",
+    r"(?<=\d)(\s?)km": r"\1m",
+    r"(?<=\d)(\s?)%(?!p)": r"\1%p",
+    r"(?<=\d)(\s?)GB": r"\1MB",
+    r"(?<=\d)(\s?)ms": r"\1s",
+    r"(?<=\d)(\s?)kg": r"\1g",
+    r"(?<=\d)(\s?)명": r"\1가구",
+    r"(?<=\d)(\s?)일(?= |간|동안|이내)": r"\1주",
+}
+_EN_UNITS = {
+    r"(?<=\d )million": "billion",
+    r"(?<=\d )billion": "million",
+    r"(?<=\d )days": "weeks",
+    r"(?<=\d )weeks": "days",
+    r"(?<=\d )months": "years",
+    r"(?<=\d )years": "months",
+    r"(?<=\d )hours": "minutes",
+    r"(?<=\d )minutes": "hours",
+    r"(?<=\d )miles": "kilometers",
+    r"(?<=\d )percent": "percentage points",
+    r"(?<=\d)%": " percentage points",
+    r"(?<=\d )mg": "g",
+    r"(?<=\d )MB": "GB",
+    r"(?<=\d )seconds": "milliseconds",
+    r"(?<=\d )gallons": "barrels",
+}
+_KO_NEGATIONS = {
+    "수 있": "수 없",
+    "수 없": "수 있",
+    "지 않는다": "ㄴ다",
+    "합니다": "하지 않습니다",
+    "됩니다": "되지 않습니다",
+    "한다": "하지 않는다",
+    "된다": "되지 않는다",
+    "있습니다": "없습니다",
+    "없습니다": "있습니다",
+    "받습니다": "받지 않습니다",
+    "하지 않": "하",
+    "되지 않": "되",
+}
+_EN_NEGATIONS = {
+    r"\b(is|are|was|were|will|must|may|can|has|have|do|does|should|could)\b(?! not)": r"\1 not",
+    r"\bcannot\b": "can",
+    r" not\b": "",
+    r"\bno\b": "a",
+    r"\bnever\b": "always",
+    r"\bwithout\b": "with",
+}
+_KO_BOUNDS = {
+    "이상": "이하",
+    "이하": "이상",
+    "미만": "초과",
+    "초과": "미만",
+    "이내": "이후",
+    "이전": "이후",
+    "이후": "이전",
+    "포함": "제외",
+    "제외": "포함",
+}
+_EN_BOUNDS = {
+    r"\bbefore\b": "after",
+    r"\bafter\b": "before",
+    r"\babove\b": "below",
+    r"\bbelow\b": "above",
+    r"\bat least\b": "at most",
+    r"\bat most\b": "at least",
+    r"\bmore than\b": "less than",
+    r"\bless than\b": "more than",
+    r"\bover\b": "under",
+    r"\bunder\b": "over",
+    r"\bexcept\b": "including",
+    r"\bunless\b": "if",
+    r"\buntil\b": "after",
+}
+_NAMES = {
+    r"\b(?!The|This|That|These|Those|If|In|On|At|For|When|No|An?\b)[A-Z][a-z]{3,}\b": "Orlen",
+    "신청": "접수",
+    "서류": "장비",
+    "학생": "직원",
+    "계약": "예약",
+}
+
+
+def contradictions(language: str) -> dict[str, Other]:
+    korean, english = language != "en", language != "ko"
+
+    def both(ko: dict[str, str], en: dict[str, str]) -> Other:
+        return swapped({**(ko if korean else {}), **(en if english else {})})
+
+    return {
+        "one digit": one_digit,
+        "a year": year,
+        "a unit": both(_KO_UNITS, _EN_UNITS),
+        "a negation": both(_KO_NEGATIONS, _EN_NEGATIONS),
+        "a bound": both(_KO_BOUNDS, _EN_BOUNDS),
+        "a name": swapped(_NAMES),
+    }
+
+
+# --- what is measured ---
+
+
+def decided(matcher: Matcher, part: str, language: str, change: str) -> tuple[int, int, int]:
+    """Return how many pairs are right and found, found, and right, all texts together."""
+    counts = np.zeros(3, np.int64)
+    for one in corpora(part, language):
+        draw = random.Random(change)
+        chunks = [damage(language)[change](draw, chunk) for chunk in one.chunks]
+        queries = QuerySet.from_lists([[e] for e in one.excerpts], [chunks] * len(one.excerpts))
+        matches = matcher.match(queries)
+        chosen = matches.similarity >= matcher.threshold
+        found = np.zeros(one.right.shape, np.bool_)
+        found[matches.item[chosen], matches.rank[chosen] - 1] = True
+        counts += (found & one.right).sum(), found.sum(), one.right.sum()
+    both, matched, right = counts.tolist()
+    return both, matched, right
+
+
+def f1(counts: Iterable[int]) -> float:
+    both, matched, right = counts
+    return 2 * both / (matched + right)
+
+
+@cache
+def contradicted(part: str, language: str, kind: str) -> list[tuple[str, str]]:
+    """Return excerpts, and what stands around each with something else in its place."""
+    draw = random.Random(3)
+    change = contradictions(language)[kind]
+    pairs = []
+    for text in texts(part, language):
+        words = [match.span() for match in re.finditer(r"\S+", text)]
+        for _ in range(len(words) // 2):
+            at, n = draw.randrange(len(words) - EXCERPT[1]), draw.randint(*EXCERPT)
+            start, stop = words[at][0], words[at + n - 1][1]
+            other = change(draw, text[start:stop])
+            if other is not None and other != text[start:stop]:
+                around = text[max(0, start - AROUND) : start], text[stop : stop + AROUND]
+                pairs.append((text[start:stop], other.join(around)))
+    return pairs
+
+
+def accepted(matcher: Matcher, part: str, language: str, kind: str) -> float:
+    """Return the share of chunks that match although they say something else."""
+    excerpts, chunks = zip(*contradicted(part, language, kind), strict=True)
+    matches = matcher.match(QuerySet.from_lists([[e] for e in excerpts], [[c] for c in chunks]))
+    return float((matches.similarity >= matcher.threshold).sum() / len(excerpts))
+
+
+MATCHERS: dict[str, Callable[[], Matcher]] = {
+    "`coverage`": CoverageMatcher,
+    "`numbers=True`": lambda: CoverageMatcher(numbers=True),
+    '`numbers="aligned", polarity=True`': lambda: CoverageMatcher(numbers="aligned", polarity=True),
+}
+_SAID = {
+    "one digit": "숫자 하나", "a year": "연도", "a unit": "단위", "a negation": "부정",
+    "a bound": "이상, 이하 등", "a name": "이름",
+}  # fmt: skip
+
+
+def wrong(part: str, language: str, korean: bool) -> str:
+    """Return what is accepted, a line for each kind of contradiction."""
+    head = ["바꾼 것", "쌍"] if korean else ["changed", "pairs"]
+    lines = [row([*head, *MATCHERS]), f"|{'---|' * (len(MATCHERS) + 2)}"]
+    for kind in contradictions(language):
+        shares = [accepted(make(), part, language, kind) for make in MATCHERS.values()]
+        n = len(contradicted(part, language, kind))
+        said = _SAID[kind] if korean else kind
+        lines.append(row([said, str(n), *(f"{share:.0%}" for share in shares)]))
+    return "\n".join(lines)
+
+
+def right(part: str, language: str) -> str:
+    """Return F1 of the decisions, a line for each kind of damage."""
+    lines = [row(["F1", *MATCHERS]), f"|{'---|' * (len(MATCHERS) + 1)}"]
+    for change in damage(language):
+        found = [f1(decided(make(), part, language, change)) for make in MATCHERS.values()]
+        lines.append(row([change, *(f"{one:.3f}" for one in found)]))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--texts", choices=["dev", "held"], default="dev")
+    parser.add_argument("--markdown", choices=["en", "ko"], default="en")
+    asked = parser.parse_args()
+    for language in LANGUAGES:
+        print(f"\n{language}\n")
+        print(
+            wrong(asked.texts, language, asked.markdown == "ko"),
+            right(asked.texts, language),
+            sep="\n\n",
+        )
+
+
+if __name__ == "__main__":
+    main()
