@@ -273,14 +273,17 @@ class _Aligned:
         ]
         if len(their_gap) > len(gap) + self.reading.longer:
             return ""
-        if len({len(_NEGATION.findall(text)) for text in texts}) > 1:
-            return "negation"
+        # Among letters an English word has no ends of its own, but those of what is in between.
+        alone = [self.reading.joined_by.join(tokens) for tokens in (gap, their_gap)]
+        for said in (texts, alone):
+            if len({len(_NEGATION.findall(text)) for text in said}) > 1:
+                return "negation"
         bounds = [Counter(_BOUND.findall(text)) for text in texts]
         return "bound" if all(bounds) and bounds[0] != bounds[1] else ""
 
 
 def _is_number(token: str) -> bool:
-    return token[0].isdecimal()
+    return token[:1].isdecimal()  # an own tokenizer may leave some empty
 
 
 def _cut(number: str, there: set[str], is_first: bool) -> bool:

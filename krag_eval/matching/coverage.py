@@ -27,6 +27,7 @@ from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import (
     ByScript,
     Tokenizer,
+    character_tokens,
     letter_tokens,
     resolve_tokenizer,
     tokenizer_name,
@@ -222,7 +223,7 @@ class CoverageMatcher(TextMatcher):
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
         tokens, names = self._numbered(chosen.tokenizer, texts)
-        by_letters = np.full(len(tokens), chosen.tokenizer is letter_tokens)
+        by_letters = np.full(len(tokens), chosen.tokenizer in (letter_tokens, character_tokens))
         run = np.full(len(tokens), chosen.min_run)
         return _Read(tokens, run, self._numbers_of(texts), by_letters, names)
 

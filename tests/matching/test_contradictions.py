@@ -190,6 +190,19 @@ def test_each_part_may_be_left_out():
     assert not accepts(passage, negated, numbers="ignore", threshold=0.7)
 
 
+@pytest.mark.parametrize("tokenizer", ["words", "letters", "character", "unicode", str.split])
+def test_any_tokenizer_will_do(tokenizer):
+    options = {"tokenizer": tokenizer, "threshold": 0.6}
+    for passage, said, other in (
+        (PASSAGE["en"], "2024", "2023"),
+        (PASSAGE["en"], "may not", "may"),
+        (PASSAGE["ko"], "30만", "40만"),
+        (PASSAGE["ko"], "수 없고", "수 있고"),
+    ):
+        assert accepts(passage, f"Before {passage} after", **options)
+        assert not accepts(passage, f"Before {passage.replace(said, other)} after", **options)
+
+
 def test_the_shorter_text_is_looked_at():
     chunk = PASSAGE["en"]
     truth = f"{'Some words that stand before it. ' * 3} {chunk}. {'And many after it. ' * 4}"
