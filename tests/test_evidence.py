@@ -305,6 +305,9 @@ FEE = "in 2024 the fee was raised to six"
         ("가나다라마바", ["바마라"], "coverage(tokenizer=character)",
          NearMiss("run", 6, "characters", 6, 3, 1), "no six characters in a row"),
         # All seven words but the year stand in a row, and that is not what is missing.
+        (FEE, [FEE.replace("4", "3")], "coverage(numbers=aligned)",
+         NearMiss("contradicted", 5, "words", 8, 7, 1),
+         "five words in a row in common with it and says the same; 7 of its 8 different words"),
         (FEE, [FEE.replace("4", "3")], "coverage(numbers=yes)",
          NearMiss("numbers", 5, "words", 8, 7, 1),
          "five words in a row in common with it and all its numbers"),

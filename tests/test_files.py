@@ -180,11 +180,14 @@ def no_room(n_bytes=64):
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # What Python compiles meanwhile would be cut off as well, and found so by others.
+    compiled, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = compiled
 
 
 def blamed_lack_of_room(write, path, named=None, n_bytes=64):

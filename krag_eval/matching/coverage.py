@@ -38,7 +38,9 @@ _Direction: TypeAlias = Literal["ground_truth", "either"]
 _Numbers: TypeAlias = Literal["aligned", "anywhere", "ignore"] | bool
 
 # How the first two were asked for, in Python and in signatures.
-_NUMBERS = {True: "anywhere", "yes": "anywhere", False: "ignore", "no": "ignore"}
+_NUMBERS = dict.fromkeys((True, "yes", "true"), "anywhere") | dict.fromkeys(
+    (False, "no", "false"), "ignore"
+)
 # Share of a passage that a document holds, from which it is asked whether it contradicts.
 _LOOKED_AT = 0.5
 

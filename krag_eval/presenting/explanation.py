@@ -298,6 +298,9 @@ _NOTHING_NEAR = {
     "numbers": N_(
         "no predicted document has {run} {unit} in a row in common with it and all its numbers"
     ),
+    "contradicted": N_(
+        "no predicted document has {run} {unit} in a row in common with it and says the same"
+    ),
     "no words": N_("it has no words"),
     "text": N_("no predicted document has the same text"),
     "contains": N_("no predicted document has it in its text"),

@@ -247,9 +247,9 @@ class NearMiss:
 
     Attributes:
         kind: What no document does: ``"run"`` (share a run of words), ``"numbers"`` (share one, and
-            have all numbers), ``"text"``, ``"id"``, ``"metadata"`` (have the same), ``"contains"``
-            (have it in its text). ``"no words"`` if the item has none, ``"nothing retrieved"`` if
-            there are no documents.
+            have all numbers), ``"contradicted"`` (share one, and say nothing else), ``"text"``,
+            ``"id"``, ``"metadata"`` (have the same), ``"contains"`` (have it in its text). ``"no
+            words"`` if the item has none, ``"nothing retrieved"`` if there are no documents.
         run: Consecutive words that would count; of interchangeable documents, the most.
         unit: What the matcher takes a text apart into.
         tokens: Different words of the item, or of the alternative that shares most with one
@@ -263,7 +263,15 @@ class NearMiss:
     """
 
     kind: Literal[
-        "run", "numbers", "no words", "text", "contains", "id", "metadata", "nothing retrieved"
+        "run",
+        "numbers",
+        "contradicted",
+        "no words",
+        "text",
+        "contains",
+        "id",
+        "metadata",
+        "nothing retrieved",
     ]
     run: int = 0
     unit: Literal["words", "characters", "tokens"] = "words"

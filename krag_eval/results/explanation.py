@@ -355,8 +355,13 @@ def _runs_missed(
     if run == 0:
         return NearMiss("no words")
     name = tokenizer_name(matcher.tokenizer, marked=False)
+    kind: Literal["run", "numbers", "contradicted"] = "run"
+    if matcher.numbers == "anywhere":
+        kind = "numbers"
+    elif matcher.numbers == "aligned" or matcher.polarity:
+        kind = "contradicted"
     near = NearMiss(
-        "numbers" if matcher.numbers else "run",
+        kind,
         run,
         "characters" if name in _CHARACTERS else "words" if name in _WORDS else "tokens",
     )
