@@ -368,11 +368,15 @@ class JudgeMatcher(base.Matcher):
         return error
 
     def _write(self, judged: Mapping[bytes, float], file: _File) -> None:
-        self._known.update(judged)
         self._count(judged=len(judged))
-        self._unwritten.update(judged)  # what a lock or a full disk stops is written later
-        file.keep(self._unwritten)
-        self._unwritten = {}
+        with _lock:  # several threads may ask one matcher
+            self._known.update(judged)
+            self._unwritten.update(judged)  # what a lock or a full disk stops is written later
+            unwritten = dict(self._unwritten)
+        file.keep(unwritten)
+        with _lock:
+            for key in unwritten:
+                self._unwritten.pop(key, None)
 
     def _count(self, **more: int) -> None:
         with _lock:

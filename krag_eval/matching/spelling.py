@@ -34,10 +34,8 @@ NUMBER_WORDS: dict[str, str] = {
 _MONTHS = (  # noqa: SIM905
     "january february march april may june july august september october november december"
 ).split()
-_MONTH_OF = {
-    name: month for month in _MONTHS for name in {month, month[:3], month[:4]}
-    if name != "sep" and (len(name) == 3 or name in ("sept", *_MONTHS))
-} | {"sep": "september"}  # fmt: skip
+_MONTH_OF = {name: month for month in _MONTHS for name in (month, month[:3])}
+_MONTH_OF["sept"] = "september"
 _MAGNITUDES = {"trillion": 10**12, "billion": 10**9, "million": 10**6}
 _PERCENT = ("percent", "pct")
 _BEHIND = (*_PERCENT, "per", "thousand")

@@ -136,6 +136,31 @@ def test_all_evaluations_share_a_loop():
     assert not loops[0].is_closed()
 
 
+def test_threads_may_share_a_matcher():
+    """None stops another, and every judgement is kept."""
+    matcher, refused = JudgeMatcher(lambda question, actual, predicted: 1.0), []
+
+    def ask(thread):
+        try:
+            for number in range(40):
+                matcher.similarity(f"{thread} {number}", "b", "Who?")
+        except RuntimeError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=ask, args=(one,)) for one in range(8)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert refused == []
+    assert matcher.cost.judged == 8 * 40
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_judge_may_evaluate_by_itself(is_async):
     """It waits for another judge, and must not keep that one from being asked."""
