@@ -41,11 +41,13 @@ _PERCENT = ("percent", "pct")
 _BEHIND = (*_PERCENT, "per", "thousand")
 _PERCENT_KO = ("퍼", "프")  # 퍼센트, 프로
 _LONGEST = 40  # letters of an amount
+_MOST_DIGITS = 18  # of a sum; Python refuses to read thousands
 _TENS = {"백": 2, "천": 3}
 _MYRIADS = {"만": 4, "억": 8, "조": 12}
 # What an amount may count, as it begins; "만" behind a number is also "only".
 _COUNTABLE = frozenset("원명개건주달톤대여회부권마평장호세가인배그킬헥리달유엔위㎡kt")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_MONTH = re.compile("0?[1-9]|1[0-2]")
 _DAY = re.compile(r"(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?")
 
 
@@ -127,8 +129,9 @@ def _word_edit(words: list[str], at: int) -> Edit | None:
         return day and (at, at + 2, [_MONTH_OF[word], day[1].lstrip("0")])
     if _YEAR.fullmatch(word) and len(behind) > 1:
         month, day_of_month = behind[:2]
-        if month.isdecimal() and 1 <= int(month) <= 12 and _DAY.fullmatch(day_of_month):
-            return at, at + 3, [_MONTHS[int(month) - 1], day_of_month, word]
+        day = _DAY.fullmatch(day_of_month)
+        if _MONTH.fullmatch(month) and day:
+            return at, at + 3, [_MONTHS[int(month) - 1], day[1].lstrip("0"), word]
     if word == "thousand" and at and words[at - 1].isdecimal():
         return at - 1, at + 1, [words[at - 1] + "000"]
     if word in _PERCENT and at:
@@ -145,7 +148,7 @@ def _in_millions(number: str) -> list[str]:
     >>> _in_millions("1200000"), _in_millions("3000000000"), _in_millions("1234567")
     (['1', '2', 'million'], ['3', 'billion'], [])
     """
-    value = int(number) if number.isdecimal() and len(number) > 6 else 0
+    value = int(number) if number.isdecimal() and 6 < len(number) <= _MOST_DIGITS else 0
     for name, unit in _MAGNITUDES.items():
         if value >= unit:
             thousandths, left = divmod(value * 1000, unit)
@@ -193,7 +196,7 @@ def _date(letters: list[str]) -> tuple[int, list[str]] | None:
     if len(parts) < 3 or not _YEAR.fullmatch(parts[0]):
         return None
     year, month, day = parts[0], parts[1].lstrip("0"), parts[2].lstrip("0")
-    if not (_DAY.fullmatch(day) and month and int(month) <= 12):
+    if not (_DAY.fullmatch(day) and _MONTH.fullmatch(month)):
         return None
     at += letters[at : at + 1] == ["일"]
     return at, [year, "년", month, "월", day, "일"]
@@ -208,7 +211,7 @@ def _korean_amount(letters: list[str]) -> tuple[int, list[str]] | None:
                 return at + len(word), [letters[0]]
     total, at, smallest = 0, 0, 16
     found: tuple[int, list[str]] | None = None
-    while at < len(letters) and letters[at].isdecimal():
+    while at < len(letters) and letters[at].isdecimal() and len(letters[at]) <= _MOST_DIGITS:
         number, at = int(letters[at]), at + len(letters[at])
         tens = [0, 0]
         for place, powers in enumerate((_TENS, _MYRIADS)):
