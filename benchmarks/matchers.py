@@ -78,6 +78,7 @@ def matchers() -> Iterator[tuple[Matcher, tuple[float, ...]]]:
     yield ContainsMatcher(word_boundaries=False), ()
     yield CoverageMatcher(), (0.5, 0.7, 0.8, 0.9, 1.0)
     yield CoverageMatcher(numbers=True), (0.5, 0.7, 0.8, 0.9, 1.0)
+    yield CoverageMatcher(numbers="aligned", polarity=True), (0.7, 0.8, 0.9)
     yield CoverageMatcher(tokenizer="unicode"), (0.8,)
     yield CoverageMatcher(tokenizer="character", min_run=15), (0.8,)
     yield CoverageMatcher(tokenizer="character", min_run=30), (0.8,)
