@@ -31,7 +31,9 @@ _LARGE = 2**28
 _PARQUET = b"PAR1"
 # What goes without saying in a terminal, where a result is to fit: what the table shows, what a
 # warning says, and defaults.
-_COVERAGE_BY_DEFAULT = "coverage(min_run=5,tokenizer=auto(words,letters))"
+_COVERAGE_BY_DEFAULT = (
+    "coverage(min_run=5,tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko)"
+)
 _SHOWN_BESIDE = ("k=", "queries=", "retrieved<=", "krag_eval=")
 _BY_DEFAULT = ("threshold=-", "criteria=all", "averaging=both", "conventions=default", "grades=-",
                "no_ground_truth=error")  # fmt: skip

@@ -819,6 +819,37 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
     )
 
 
+# What matchers did before their signatures said so.
+_ONCE = {
+    "coverage": {"numbers": "ignore", "polarity": "no"},
+    "contains": {"fold_whitespace": "no"},
+}
+
+
+def matcher_of_signature(signature: str) -> Matcher:
+    """Return the matcher that a result names, as it decided when the result was made.
+
+    >>> matcher_of_signature("contains").signature
+    'contains(fold_whitespace=no)'
+    """
+    name, settings = name_and_settings("matcher", signature)
+    settings = _ONCE.get(name, {}) | settings
+    shown = ",".join(f"{key}={value}" for key, value in settings.items())
+    return resolve_matcher(f"{name}({shown})" if settings else signature)
+
+
+def says_less(signature: str) -> bool:
+    """Tell whether a matcher is named as it was before its signature said what it does now.
+
+    >>> says_less("coverage(min_run=5)"), says_less("text"), says_less("judge(candidates=contains)")
+    (True, False, True)
+    """
+    return any(
+        name in signature and not all(f"{setting}=" in signature for setting in settings)
+        for name, settings in _ONCE.items()
+    )
+
+
 def _installed(name: str, spelled: str) -> Any:
     """Return what an installed package has under a name."""
     installed = entry_points(group=ENTRY_POINTS)

@@ -100,6 +100,7 @@ def contradiction(
     by_letters: bool,
     numbers: bool = True,
     polarity: bool = True,
+    piece: bool = False,
 ) -> Contradiction | None:
     """Return what a document says otherwise than a passage that it nearly holds.
 
@@ -111,6 +112,8 @@ def contradiction(
         by_letters: Whether tokens are letters, or words.
         numbers: Whether numbers and their units count.
         polarity: Whether negations and bounds count, in Korean and English.
+        piece: Whether the document holds less than half, so that only what lies between the
+            stretches that it holds counts, and only where these are close together.
 
     >>> names = "so the fee for 2024 is 30 euros a year and more 2023".split()
     >>> passage, document = np.arange(1, 12), np.array([0, 1, 2, 3, 12, *range(5, 12)])
@@ -124,7 +127,7 @@ def contradiction(
     found: Contradiction | None = None
     for start, stop in _windows(len(passage), len(document), spans):
         window = [names[one] for one in document[start:stop].tolist()]
-        found = _Aligned(words, window, by_letters).contradiction(numbers, polarity)
+        found = _Aligned(words, window, by_letters).contradiction(numbers, polarity, piece)
         if found is None:
             return None
         there, end = found.document
@@ -178,16 +181,16 @@ class _Aligned:
             weights[[one.isascii() and one.isalpha() for one in passage]] = _OF_LATIN
         self.weight = np.append(0.0, np.cumsum(weights))
 
-    def contradiction(self, numbers: bool, polarity: bool) -> Contradiction | None:
+    def contradiction(self, numbers: bool, polarity: bool, piece: bool) -> Contradiction | None:
         """Return the first thing that is said otherwise."""
         shared = self._shared()
-        if not shared:
+        if not shared or (piece and not self._is_close(shared)):
             return None
         ends = len(self.passage), len(self.window)
         every = [_Shared(0, 0, 0, 0), *shared, _Shared(ends[0], ends[0], ends[1], ends[1])]
         for place, (one, other) in enumerate(pairwise(every)):
             inside = 0 < place < len(shared)
-            if inside and self._slides(one, other):
+            if self._slides(one, other) if inside else piece:
                 continue
             ours, theirs = slice(one.stop, other.start), slice(one.end, other.there)
             if not inside:
@@ -254,6 +257,12 @@ class _Aligned:
         units = self._unit(self.passage, one.stop), self._unit(self.window, one.end)
         differ = units[0] != units[1] and (all(units) or not _RATES.isdisjoint(units))
         return "unit" if differ else ""
+
+    def _is_close(self, shared: Sequence[_Shared]) -> bool:
+        """Return whether of the passage, from the first stretch to the last, most is shared."""
+        held = sum(self.weight[one.stop] - self.weight[one.start] for one in shared)
+        extent = self.weight[shared[-1].stop] - self.weight[shared[0].start]
+        return bool(2 * held >= extent)
 
     def _unit(self, tokens: Sequence[str], at: int) -> str:
         """Return the unit at a place, if there is one."""

@@ -21,7 +21,7 @@ from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.contradiction import contradiction
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
-from krag_eval.matching.pieces import SharedRuns, shared_runs
+from krag_eval.matching.pieces import SharedRuns, Without, shared_runs
 from krag_eval.matching.plaintext import numbers_in
 from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import (
@@ -36,11 +36,13 @@ from krag_eval.matching.tokenizers import (
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
 _Numbers: TypeAlias = Literal["aligned", "anywhere", "ignore"] | bool
+_Polarity: TypeAlias = Literal["en+ko", "no"] | bool
 
-# How the first two were asked for, in Python and in signatures.
-_NUMBERS = dict.fromkeys((True, "yes", "true"), "anywhere") | dict.fromkeys(
-    (False, "no", "false"), "ignore"
-)
+# How these are asked for in Python and in the shell: whether, and how by the first names.
+_ASKED = {True: True, "yes": True, "true": True, False: False, "no": False, "false": False}
+_NUMBERS = ("ignore", "anywhere")
+# The languages that have lists of negations and bounds, as signatures name them.
+_POLARITY = ("no", "en+ko")
 # Share of a passage that a document holds, from which it is asked whether it contradicts.
 _LOOKED_AT = 0.5
 
@@ -55,8 +57,8 @@ _LETTERS_PER_WORD = _MIN_RUNS["letters"] / _MIN_RUN
 _AUTO = ("auto", ByScript.name)
 
 _DIGITS = re.compile(r"\d+")
-# Runs of digits, each with one space or line break after the one before.
-_WITH_GAPS = re.compile(r"(?<!\d)\d++(?:(?:\r\n|\s)\d++)+")
+# Runs of digits, each with up to four white spaces after the one before.
+_WITH_GAPS = re.compile(r"(?<!\d)\d++(?:\s{1,4}\d++)+")
 
 
 class CoverageMatcher(TextMatcher):
@@ -73,9 +75,10 @@ class CoverageMatcher(TextMatcher):
     the same words are 1, whatever their case, punctuation, markup and line breaks (as far as the
     tokenizer goes). A text without words is 0 with everything.
 
-    No word weighs more than another: another year, another amount or a "not" in the middle takes a
-    word or a few from the share and leaves it above the threshold. ``numbers="aligned"`` settles
-    the first two, ``polarity`` the last.
+    A chunk of last year's notice holds nearly all words of this year's passage, and says something
+    else. So a document that holds half of the passage or more, and not word for word, is laid
+    beside it, and its similarity is 0 where the two say different numbers (``numbers``) or one of
+    them says no (``polarity``). Whatever the threshold, what holds less is not looked at.
 
     Args:
         threshold: Share from which a pair is a match.
@@ -83,12 +86,12 @@ class CoverageMatcher(TextMatcher):
             ``tokenizer="letters"``, 15 with ``"character"``. With ``"auto"`` it counts words; by
             letters, a run has 2.4 times as many, 12 for 5.
         tokenizer: ``"auto"`` reads a query by words; by letters, in whatever words they stand, if
-            more than half of the letters of its ground truth are Korean, Chinese, Japanese, Thai,
+            more than 15 % of the letters of its ground truth are Korean, Chinese, Japanese, Thai,
             Lao, Khmer or Burmese. All ground truth of the query decides together, and its documents
             are read likewise. Or a name of ``krag_eval.matching.tokenizers``, or a callable
             ``str -> list[str]``. Among letters a number and the two behind it are one amount: those
-            two are found only behind the same number. A number that a document has with one space
-            or line break inside is whole if a ground truth has it so, and none with the gap.
+            two are found only behind the same number. A number that a document has with up to four
+            white spaces inside is whole if a ground truth has it so, and none with the gap.
         numbers: ``"aligned"`` lays the passage beside the stretch of the document that holds most
             of it: the similarity is 0 where another number, or another unit, stands in the place of
             one of its own (with ``direction="either"``, of the shorter text). A number that was cut
@@ -97,14 +100,14 @@ class CoverageMatcher(TextMatcher):
             similarity, too. ``"anywhere"``, or ``True``, is 0 unless every number of the passage
             occurs in the document, in any place and order; what counts as a number is that of
             :class:`NumbersMatcher`. ``"ignore"``, or ``False``, counts numbers as words.
-        polarity: If true, the similarity is 0 where, laid beside each other in this way, one of the
-            two has a negation more (않, 없, 못, 불가 …; not, no, never, without …) or another bound
-            (이상, 이하, 이전 …; before, after, at least, unless …). Korean and English have such
-            lists; other languages have none.
+        polarity: If true, or ``"en+ko"``, the similarity is 0 where, laid beside each other in this
+            way, one of the two has a negation more (않, 없, 못, 불가 …; not, no, never, without …)
+            or another bound (이상, 이하, 이전 …; before, after, at least, unless …). Korean and
+            English have such lists; other languages have none.
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
-            ``threshold``. Right for passages that a splitter cut apart. Pairs of texts, as in
-            ``similarity``, stay what they are.
+            ``threshold``; what a document that contradicts holds does not count. Right for passages
+            that a splitter cut apart. Pairs of texts, as in ``similarity``, stay what they are.
         direction: ``"either"`` asks of the shorter text of a pair how much of it the longer one
             holds; for ground truth that is longer than the chunks. A document of fewer than
             ``min_run`` tokens is never the shorter one. ``"ground_truth"`` always asks of the
@@ -112,10 +115,10 @@ class CoverageMatcher(TextMatcher):
 
     Raises:
         InvalidInput: If the threshold is outside [0, 1], ``min_run`` is below 1, no tokenizer or
-            direction has that name, ``numbers`` is none of these, or ``union`` comes with
-            ``numbers``, ``polarity`` or ``direction="either"``, which decide about pairs; when
-            matching, if the tokenizer finds nothing in a text that has letters or digits.
-        InvalidType: If one of them is of another type, or ``polarity`` or ``union`` is not a bool.
+            direction has that name, ``numbers`` or ``polarity`` is none of these, or ``union``
+            comes with ``numbers="anywhere"`` or ``direction="either"``, which decide about pairs;
+            when matching, if the tokenizer finds nothing in a text that has letters or digits.
+        InvalidType: If one of them is of another type, or ``union`` is not a bool.
 
     Five of the six words of the ground truth stand together in this chunk:
 
@@ -128,12 +131,12 @@ class CoverageMatcher(TextMatcher):
     Of these ten words two are lost, the year and the word before it:
 
     >>> chunk = "In 2023 revenue from lending rose to a record high, too."
-    >>> matcher.similarity("In 2024 revenue from lending rose to a record high", chunk)
+    >>> unguarded = CoverageMatcher(numbers="ignore", polarity=False)
+    >>> unguarded.similarity("In 2024 revenue from lending rose to a record high", chunk)
     0.8
-    >>> guarded = CoverageMatcher(numbers="aligned", polarity=True)
-    >>> guarded.similarity("In 2024 revenue from lending rose to a record high", chunk)
+    >>> matcher.similarity("In 2024 revenue from lending rose to a record high", chunk)
     0.0
-    >>> guarded.similarity(
+    >>> matcher.similarity(
     ...     "Members borrow as many films as they like but may not lend them to anyone",
     ...     "Members borrow as many films as they like but may lend them to anyone")
     0.0
@@ -141,8 +144,10 @@ class CoverageMatcher(TextMatcher):
     Of these 28 letters three are lost, the number and its unit:
 
     >>> passage = "시는 올해 모두 합하여 청년에게 3억원을 월세와 교육비로 지원한다"
-    >>> matcher.similarity(passage, passage.replace("3억원", "4억원"))
+    >>> unguarded.similarity(passage, passage.replace("3억원", "4억원"))
     0.8928571428571429
+    >>> matcher.similarity(passage, passage.replace("3억원", "4억원"))
+    0.0
     """
 
     name = "coverage"
@@ -155,8 +160,8 @@ class CoverageMatcher(TextMatcher):
         min_run: int | None = None,
         tokenizer: str | Tokenizer = "auto",
         *,
-        numbers: _Numbers = "ignore",
-        polarity: bool = False,
+        numbers: _Numbers = "aligned",
+        polarity: _Polarity = True,
         union: bool = False,
         direction: _Direction = "ground_truth",
     ) -> None:
@@ -167,16 +172,11 @@ class CoverageMatcher(TextMatcher):
         if min_run is None:
             min_run = _MIN_RUNS.get(self._tokenizer_name, _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
-        asked = _NUMBERS.get(numbers, numbers) if isinstance(numbers, bool | str) else numbers
-        self.numbers = one_of("numbers", asked, ("aligned", "anywhere", "ignore"))
-        self.polarity = boolean("polarity", polarity)
+        self.numbers = one_of("numbers", _named(numbers, _NUMBERS), ("aligned", *_NUMBERS))
+        self.polarity = one_of("polarity", _named(polarity, _POLARITY), _POLARITY) != "no"
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
-        pairs = {
-            "numbers": self.numbers != "ignore",
-            "polarity": polarity,
-            "direction": direction == "either",
-        }
+        pairs = {"numbers": self.numbers == "anywhere", "direction": direction == "either"}
         for argument in [name for name, decided in pairs.items() if union and decided]:
             problem = (
                 f": {argument} decides about a document alone, and with union=True they count "
@@ -193,8 +193,8 @@ class CoverageMatcher(TextMatcher):
 
     @property
     def decides_alone(self) -> bool:
-        """Whether more than the words that a document holds decides about it."""
-        return self.numbers != "ignore" or self.polarity or self.direction == "either"
+        """Whether a document that holds most words decides otherwise than several together."""
+        return self.numbers == "anywhere" or self.direction == "either"
 
     @property
     def too_long_advice(self) -> Fix:
@@ -203,7 +203,7 @@ class CoverageMatcher(TextMatcher):
             return ""
         settings = self.signature.removesuffix(")")
         either, union = f"{settings},direction=either)", f"{settings},union=yes)"
-        if self.numbers != "ignore" or self.polarity:  # which union refuses
+        if self.numbers == "anywhere":  # which union refuses
             return Advice(_("Ask how much of the shorter text is held with {}"), matcher=either)
         told = _(
             "Let texts count together with {}, or ask how much of the shorter text is held with "
@@ -215,19 +215,16 @@ class CoverageMatcher(TextMatcher):
         """Return the length of a run, of what, and what else was asked for."""
         settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
-        spelled: dict[str, object] = {"aligned": "aligned", "anywhere": True}
-        numbers = {"numbers": spelled[self.numbers]} if self.numbers in spelled else {}
-        flags = {"polarity": self.polarity, "union": self.union}
-        chosen = {name: True for name, asked in flags.items() if asked}
-        return settings | numbers | chosen | either
+        guard = {"numbers": self.numbers, "polarity": _POLARITY[self.polarity]}
+        return settings | guard | ({"union": True} if self.union else {}) | either
 
-    def read(self, texts: Sequence[str]) -> _Read:
+    def read(self, texts: Sequence[str]) -> Read:
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
         tokens, names = self._numbered(chosen.tokenizer, texts)
         by_letters = np.full(len(tokens), chosen.tokenizer in (letter_tokens, character_tokens))
         run = np.full(len(tokens), chosen.min_run)
-        return _Read(tokens, run, self._numbers_of(texts), by_letters, names)
+        return Read(tokens, run, self._numbers_of(texts), by_letters, names)
 
     def _numbers_of(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
         return _numbers_of(texts) if self.numbers == "anywhere" else None
@@ -235,12 +232,25 @@ class CoverageMatcher(TextMatcher):
     def _numbered(
         self, tokenizer: Tokenizer, texts: Sequence[str]
     ) -> tuple[TokenNumbers, list[str]]:
-        """Tokenise texts, with numbers in one spelling where they are compared by it."""
+        """Tokenise texts, and return their tokens and what each number stands for."""
         names: dict[str, int] = defaultdict(count().__next__)
+        return self.numbered(texts, names, tokenizer), [*names]
+
+    def numbered(
+        self, texts: Sequence[str], names: dict[str, int], tokenizer: Tokenizer | None = None
+    ) -> TokenNumbers:
+        """Tokenise texts, with numbers in one spelling where they are compared by it.
+
+        Args:
+            texts: The texts.
+            names: The number of each token; what it lacks is added.
+            tokenizer: By what, where not by the matcher's own.
+        """
+        tokenizer = tokenizer or self.tokenizer
         tokens = numbered(tokenizer, texts, names)
         if self.numbers == "aligned" and tokenizer in (word_tokens, letter_tokens):
-            tokens = spelled(tokens, names, by_letters=tokenizer is letter_tokens)
-        return tokens, [*names]
+            return spelled(tokens, names, by_letters=tokenizer is letter_tokens)
+        return tokens
 
     def prepared(self, units: Units) -> Units:
         """Tokenise each text once, or once in each way in which queries ask for it."""
@@ -265,7 +275,7 @@ class CoverageMatcher(TextMatcher):
             predicted=places[n_truths:],
         )
 
-    def _read_by_script(self, texts: Sequence[str], n_words: int) -> _Read:
+    def _read_by_script(self, texts: Sequence[str], n_words: int) -> Read:
         """Tokenise texts: so many by words, the others by letters."""
         tokens, names = self._numbered(word_tokens, texts[:n_words])
         if n_words < len(texts):
@@ -274,7 +284,7 @@ class CoverageMatcher(TextMatcher):
             tokens, names = tokens.followed_by(others.after(len(names))), [*names, *letters]
         by_letters = np.arange(len(texts)) >= n_words
         run = np.where(by_letters, _in_letters(self.min_run), self.min_run)
-        return _Read(tokens, run, self._numbers_of(texts), by_letters, names)
+        return Read(tokens, run, self._numbers_of(texts), by_letters, names)
 
     def _for_ground_truth(self, texts: Sequence[str]) -> CoverageMatcher:
         """Return the same with the tokenizer that is right for a query."""
@@ -286,14 +296,15 @@ class CoverageMatcher(TextMatcher):
             chosen.tokenizer, chosen.min_run = letter_tokens, _in_letters(self.min_run)
         return chosen
 
-    def block_scorer(self, texts: Sequence[str] | _Read) -> BlockScorer:
+    def block_scorer(self, texts: Sequence[str] | Read) -> BlockScorer:
         """Return the scorer of blocks; whole runs of queries are scored at once instead."""
-        read = texts if isinstance(texts, _Read) else self.read(texts)
+        read = texts if isinstance(texts, Read) else self.read(texts)
 
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
             block = np.zeros((len(actual), len(predicted)))
             units = Units.of_block(read, actual, predicted)
-            item, rank, similarity, _ = self._covered(units, self._shared(units))
+            runs = self._shared(units)
+            item, rank, similarity, _ = runs.pairs(units, self.shares(runs, read)[0])
             block[item, rank - 1] = similarity
             return block
 
@@ -303,19 +314,18 @@ class CoverageMatcher(TextMatcher):
         """Score all queries together."""
         units.check_sizes()
         runs = self._shared(units)
-        pieces = runs.pieces(units)
-        if type(self).block_scorer is CoverageMatcher.block_scorer:
-            return self._covered(units, runs)._replace(pieces=pieces)
-        # A class of the user's own scores pairs in its way; words stay where they are.
-        return super()._pairs(units)._replace(pieces=pieces)
+        if type(self).block_scorer is not CoverageMatcher.block_scorer:
+            # A class of the user's own scores pairs in its way; words stay where they are.
+            return super()._pairs(units)._replace(pieces=runs.pieces(units))
+        similarity, without = self.shares(runs, units.values)
+        return runs.pairs(units, similarity)._replace(pieces=runs.pieces(units, without))
 
     def _shared(self, units: Units) -> SharedRuns:
         """Return the runs that are shared within each query."""
         return shared_runs(units.values.tokens, units, units.values.min_run)
 
-    def _covered(self, units: Units, runs: SharedRuns) -> Pairs:
-        """Return how much is covered of each item."""
-        read = units.values
+    def shares(self, runs: SharedRuns, read: Read) -> tuple[FloatArray, Without | None]:
+        """Return how much is covered in each pair that shares a run, and which contradict."""
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
         sizes = runs.sizes[truth], runs.sizes[document]
         similarity = runs.held / sizes[0]
@@ -323,26 +333,31 @@ class CoverageMatcher(TextMatcher):
         if self.direction == "either":
             turned = (sizes[1] < sizes[0]) & (sizes[1] >= read.min_run[document])
             similarity[turned] = (runs.own() / sizes[1])[turned]
+        without = None
         if self.numbers == "aligned" or self.polarity:
-            similarity[self._contradicted(runs, read, similarity)] = 0.0
+            pairs = self._contradicted(runs, read, similarity)
+            without = Without(pairs, similarity[pairs], read.tokens, read.min_run)
+            similarity[pairs] = 0.0
         if self.numbers == "anywhere":
             whole, part = np.where(turned, (truth, document), (document, truth))
             similarity[~read.have(whole, part)] = 0.0
-        return runs.pairs(units, similarity)
+        return similarity, without
 
-    def _contradicted(self, runs: SharedRuns, read: _Read, similarity: FloatArray) -> IntArray:
+    def _contradicted(self, runs: SharedRuns, read: Read, similarity: FloatArray) -> IntArray:
         """Return the pairs whose document says something else than the passage that it holds.
 
-        Of all pairs that share a run, those that hold half of the passage or more are looked at.
+        Of all pairs that share a run, those that hold half of the passage or more are looked at;
+        where documents count together, the others as pieces.
         """
-        looked = np.flatnonzero(similarity >= min(_LOOKED_AT, self.threshold))
-        pairs = runs.truth[looked], runs.document[looked]
+        alone = similarity >= _LOOKED_AT
+        chosen = np.flatnonzero(alone | self.union)
+        pairs = runs.truth[chosen], runs.document[chosen]
         truth, document = runs.truths.unit(pairs[0]), runs.documents.unit(pairs[1])
         first, last = runs.of_document.places(*pairs)
         texts = read.tokens.slices()
         found = []
         for pair, ours, theirs, start, stop in zip(
-            *(one.tolist() for one in (looked, truth, document, first, last)), strict=True
+            *(one.tolist() for one in (chosen, truth, document, first, last)), strict=True
         ):
             shares = runs.of_document.start[start:stop], runs.of_document.stop[start:stop]
             spans = [*zip(*(one.tolist() for one in shares), strict=True)]
@@ -357,6 +372,7 @@ class CoverageMatcher(TextMatcher):
                 by_letters=bool(read.by_letters[ours]),
                 numbers=self.numbers == "aligned",
                 polarity=self.polarity,
+                piece=not alone[pair],
             )
             if said is not None:
                 found.append(pair)
@@ -419,7 +435,7 @@ class NumbersMatcher(TextMatcher):
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
+class Read:
     """All distinct texts as tokens.
 
     Attributes:
@@ -439,17 +455,27 @@ class _Read:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def take(self, texts: IntArray) -> _Read:
+    def take(self, texts: IntArray) -> Read:
         """Return some of the texts, in the order asked for."""
         numbers = self.numbers and [self.numbers[text] for text in texts.tolist()]
         tokens, run = self.tokens.take(texts), self.min_run[texts]
-        return _Read(tokens, run, numbers, self.by_letters[texts], self.names)
+        return Read(tokens, run, numbers, self.by_letters[texts], self.names)
 
     def have(self, whole: IntArray, part: IntArray) -> BoolArray:
         """Return whether one text has all numbers of another, for pairs of texts."""
         numbers = self.numbers or []
         texts = zip(whole.tolist(), part.tolist(), strict=True)
         return np.array([numbers[a] >= numbers[b] for a, b in texts], np.bool_)
+
+
+def _named(asked: object, names: tuple[str, str]) -> object:
+    """Return by its name what may be asked for by yes or no.
+
+    >>> _named(True, ("no", "en+ko")), _named("yes", ("ignore", "anywhere")), _named("aligned", ())
+    ('en+ko', 'anywhere', 'aligned')
+    """
+    known = _ASKED.get(asked) if isinstance(asked, bool | str) else None
+    return asked if known is None else names[known]
 
 
 def _in_letters(min_run: int) -> int:

@@ -33,9 +33,11 @@ _UNSPACED = (
 
 # What shows nothing: soft hyphens, zero-width spaces and joiners, variation selectors.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]")
-# Spaces where no line may break are spaces, and typographic quotes the quotes of a keyboard.
+_FULL_WIDTH = re.compile("[\uff01-\uff5e]+")
+# Spaces where no line may break, or as wide as a letter, are spaces, and typographic quotes the
+# quotes of a keyboard.
 _TYPED = {
-    **dict.fromkeys("\u00a0\u2007\u202f", " "),
+    **dict.fromkeys("\u00a0\u2007\u202f\u3000", " "),
     **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),
     **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
 }
@@ -107,14 +109,14 @@ class ContainsMatcher(TextMatcher):
     Scripts written without spaces (Chinese, Japanese, Thai, …) have a boundary at every character;
     Hangul is spaced, so ``서울`` is not found in ``서울은`` unless ``word_boundaries=False``.
     White space around the ground-truth text does not count. No-break spaces are spaces, typographic
-    quotes (‘ ’ “ ”, also low and reversed) are ' and ", and what shows nothing does not count: soft
-    hyphens, zero-width characters, variation selectors. A ground-truth text of nothing else is in
-    no text. Similarity is 1 or 0.
+    quotes (‘ ’ “ ”, also low and reversed) are ' and ", full-width letters, digits and signs are
+    those of a keyboard, and what shows nothing does not count: soft hyphens, zero-width characters,
+    variation selectors. A ground-truth text of nothing else is in no text. Similarity is 1 or 0.
 
     Args:
         case_sensitive: If false, texts are compared without regard to case.
-        fold_whitespace: If true, every run of white space counts as one space; useful when
-            chunking has re-wrapped lines.
+        fold_whitespace: If true, every run of white space counts as one space, so that lines may
+            be wrapped elsewhere; if false, it must be the same.
         word_boundaries: If false, an occurrence anywhere counts.
 
     >>> ContainsMatcher().similarity("the fee is 5 euros", "Note that the fee is 5 euros.")
@@ -133,7 +135,7 @@ class ContainsMatcher(TextMatcher):
         self,
         *,
         case_sensitive: bool = True,
-        fold_whitespace: bool = False,
+        fold_whitespace: bool = True,
         word_boundaries: bool = True,
     ) -> None:
         self.case_sensitive = boolean("case_sensitive", case_sensitive)
@@ -141,16 +143,14 @@ class ContainsMatcher(TextMatcher):
         self.word_boundaries = boolean("word_boundaries", word_boundaries)
 
     _advice = Advice(
-        N_(
-            "If chunks may cut a ground-truth passage, try {}; if line breaks or case "
-            "differ, try {}"
-        ),
-        matcher=("coverage", "contains(case_sensitive=no,fold_whitespace=yes)"),
+        N_("If chunks may cut a ground-truth passage, try {}; if case differs, try {}"),
+        matcher=("coverage", "contains(case_sensitive=no)"),
     )
 
     def settings(self) -> dict[str, object]:
-        """Return the settings that differ from the defaults."""
-        settings = _changed_folding(self)
+        """Return what is folded, and what else differs from the defaults."""
+        # Always there: once nothing was folded unless it was asked for.
+        settings = _changed_folding(self) | {"fold_whitespace": self.fold_whitespace}
         if not self.word_boundaries:
             settings["word_boundaries"] = False
         return settings
@@ -331,6 +331,7 @@ def _as_typed(text: str) -> str:
     if text.isascii():
         return text
     text = _INVISIBLE.sub("", text)
+    text = _FULL_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
     # One by one: str.translate takes ten times as long.
     for typeset, typed in _TYPED.items():
         text = text.replace(typeset, typed)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from operator import length_hint
 from typing import Any, NamedTuple, TypeAlias
@@ -27,6 +27,10 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 #: have questions, with ``question=`` as well.
 BlockScorer: TypeAlias = Callable[..., FloatArray]
 
+
+# Kinds of rows in pieces, and none of them.
+_KINDS = ("added", "span", "contradicted", "agreed")
+_no_rows: Callable[[], Any] = partial(np.empty, 0, np.int64)
 
 # From here on it is worth a look whether the texts of one query are repeated.
 _MANY_PAIRS = 10_000
@@ -146,17 +150,20 @@ class Pieces:
     """Which words of the ground truth each document holds, and which of its own words those are.
 
     Alternatives are the documents of all items, numbered through all queries: one of a plain item,
-    several of an ``AnyOf``.
+    several of an ``AnyOf``. Rows of each kind are sorted by alternative, then rank.
 
     Attributes:
         alternative_item: Item of each alternative, ascending; shape (alternatives,).
         alternative_tokens: Its tokens; shape (alternatives,).
         document_tokens: Tokens of each predicted document, query by query; shape (documents,).
         added_alternative, added_rank, added_tokens: Tokens of an alternative that the document at a
-            rank holds and none before it, where there are any; sorted by alternative, then rank.
+            rank holds and none before it, where there are any.
         span_alternative, span_rank, span_start, span_stop: The tokens of the document at a rank
-            that lie in runs shared with an alternative, as stretches that do not touch; sorted by
-            alternative, rank and start.
+            that lie in runs shared with an alternative, as stretches that do not touch, by start.
+        contradicted_alternative, contradicted_rank, contradicted_share: The documents that say
+            something else than an alternative, and how much of it they hold.
+        agreed_alternative, agreed_rank, agreed_tokens: Of these alternatives, what ``added`` would
+            be without those documents.
     """
 
     alternative_item: IntArray
@@ -169,20 +176,50 @@ class Pieces:
     span_rank: IntArray
     span_start: IntArray
     span_stop: IntArray
+    contradicted_alternative: IntArray = field(default_factory=_no_rows)
+    contradicted_rank: IntArray = field(default_factory=_no_rows)
+    contradicted_share: FloatArray = field(default_factory=partial(np.empty, 0))
+    agreed_alternative: IntArray = field(default_factory=_no_rows)
+    agreed_rank: IntArray = field(default_factory=_no_rows)
+    agreed_tokens: IntArray = field(default_factory=_no_rows)
 
-    def taken(self, alternatives: Any, documents: Any, added: Any, spans: Any) -> Pieces:
+    @cached_property
+    def together(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Alternative, rank and tokens as in ``added``, but for documents that contradict."""
+        known = self.added_alternative, self.added_rank, self.added_tokens
+        others = self.agreed_alternative, self.agreed_rank, self.agreed_tokens
+        settled = np.union1d(self.contradicted_alternative, self.agreed_alternative)
+        if not len(settled):
+            return known
+        kept = ~np.isin(self.added_alternative, settled)
+        alternative, rank, tokens = (
+            np.concatenate([one[kept], other]) for one, other in zip(known, others, strict=True)
+        )
+        order = np.lexsort((rank, alternative))
+        return alternative[order], rank[order], tokens[order]
+
+    def taken(self, alternatives: Any, documents: Any, of_kind: Callable[[str], Any]) -> Pieces:
         """Return some rows of each kind, by masks or slices."""
-        rows = {"alternative": alternatives, "document": documents, "added": added, "span": spans}
+        chosen = {"alternative": alternatives, "document": documents}
+        chosen |= {kind: of_kind(kind) for kind in _KINDS}
         names = [one.name for one in fields(self)]
-        return Pieces(**{one: getattr(self, one)[rows[one.partition("_")[0]]] for one in names})
+        return Pieces(**{one: getattr(self, one)[chosen[one.partition("_")[0]]] for one in names})
+
+    def _of(self, kind: str, what: str = "alternative") -> IntArray:
+        column: IntArray = getattr(self, f"{kind}_{what}")
+        return column
+
+    @staticmethod
+    def _with(what: str, of_kind: Callable[[str], IntArray]) -> dict[str, Any]:
+        """Return a column of each kind of rows."""
+        return {f"{kind}_{what}": of_kind(kind) for kind in _KINDS}
 
     def after(self, n_items: int, n_alternatives: int = 0) -> Pieces:
         """Return these pieces as they are numbered after so many other items and alternatives."""
         return replace(
             self,
             alternative_item=self.alternative_item + n_items,
-            added_alternative=self.added_alternative + n_alternatives,
-            span_alternative=self.span_alternative + n_alternatives,
+            **self._with("alternative", lambda kind: self._of(kind) + n_alternatives),
         )
 
     def of_items(self, kept: BoolArray) -> Pieces:
@@ -193,12 +230,11 @@ class Pieces:
         """
         of_kept = kept[self.alternative_item]
         item, number = np.cumsum(kept) - 1, np.cumsum(of_kept) - 1
-        added, spans = of_kept[self.added_alternative], of_kept[self.span_alternative]
+        rest = self.taken(of_kept, slice(None), lambda kind: of_kept[self._of(kind)])
         return replace(
-            self.taken(of_kept, slice(None), added, spans),
-            alternative_item=item[self.alternative_item[of_kept]],
-            added_alternative=number[self.added_alternative[added]],
-            span_alternative=number[self.span_alternative[spans]],
+            rest,
+            alternative_item=item[rest.alternative_item],
+            **self._with("alternative", lambda kind: number[rest._of(kind)]),
         )
 
     def between(self, first: int, last: int, documents: slice) -> Pieces:
@@ -211,9 +247,11 @@ class Pieces:
         """
         of_items = slice(*np.searchsorted(self.alternative_item, [first, last]).tolist())
         bounds = [of_items.start, of_items.stop]
-        added = slice(*np.searchsorted(self.added_alternative, bounds).tolist())
-        spans = slice(*np.searchsorted(self.span_alternative, bounds).tolist())
-        return self.taken(of_items, documents, added, spans).after(-first, -of_items.start)
+        return self.taken(
+            of_items,
+            documents,
+            lambda kind: slice(*np.searchsorted(self._of(kind), bounds).tolist()),
+        ).after(-first, -of_items.start)
 
     def moved(self, kept: BoolArray, new_rank: IntArray, start: IntArray) -> Pieces:
         """Return what some of the documents hold, at other ranks.
@@ -223,12 +261,10 @@ class Pieces:
             new_rank: The rank of each; shape (documents,).
             start: The first document of the query of each alternative; shape (alternatives,).
         """
-        added = start[self.added_alternative] + self.added_rank - 1
-        spans = start[self.span_alternative] + self.span_rank - 1
+        place = {kind: start[self._of(kind)] + self._of(kind, "rank") - 1 for kind in _KINDS}
         return replace(
-            self.taken(slice(None), kept, kept[added], kept[spans]),
-            added_rank=new_rank[added[kept[added]]],
-            span_rank=new_rank[spans[kept[spans]]],
+            self.taken(slice(None), kept, lambda kind: kept[place[kind]]),
+            **self._with("rank", lambda kind: new_rank[place[kind][kept[place[kind]]]]),
         )
 
     @classmethod

@@ -7,7 +7,7 @@ which tokens of its own these are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -165,50 +165,91 @@ class SharedRuns:
         """Return how many tokens of the document are shared; shape (pairs,)."""
         return self.of_document.of_pairs()[2]
 
-    def held_together(self) -> IntArray:
+    def held_together(self, without: Without | None = None) -> IntArray:
         """Return how many tokens of the ground truth the documents hold together; (members,)."""
         truth, _, tokens = self._added()
+        if without is not None:
+            settled = ~np.isin(truth, self.truth[without.pairs])
+            others = self._agreed(without)
+            truth = np.concatenate([truth[settled], others[0]])
+            tokens = np.concatenate([tokens[settled], others[2]])
         counts = np.bincount(truth, tokens, minlength=len(self.truths.key))
         return np.asarray(counts, np.int64)
 
     def pairs(self, units: Units, similarity: FloatArray) -> Pairs:
         """Return similarities, given for the pairs that share a run, by item and rank."""
         kept = np.flatnonzero(similarity)
-        pair, alternative = self.truths.each(self.truth[kept])
-        row, occurrence = self.documents.each(self.document[kept][pair])
-        rank = self.documents.number(occurrence, self.document[kept][pair][row])
-        item = np.repeat(np.arange(len(units.item_sizes)), units.item_sizes)[alternative[row]]
+        row, alternative, rank = self._each(self.truth[kept], self.document[kept])
+        item = np.repeat(np.arange(len(units.item_sizes)), units.item_sizes)[alternative]
         order = np.lexsort((rank, item))
-        found = Pairs(item[order], rank[order], similarity[kept][pair[row[order]]])
+        found = Pairs(item[order], rank[order], similarity[kept][row[order]])
         return found.best_of_each() if len(units.alternatives) > len(units.item_sizes) else found
 
-    def pieces(self, units: Units) -> Pieces:
-        """Return which tokens each document holds, for every alternative of an item."""
-        truth, rank, tokens = self._added()
-        added, alternative = self.truths.each(truth)
-        by_rank = np.lexsort((rank[added], alternative))
+    def pieces(self, units: Units, without: Without | None = None) -> Pieces:
+        """Return which tokens each document holds, for every alternative of an item.
+
+        Args:
+            units: The texts of each query.
+            without: The pairs whose document says something else.
+        """
         spans = self.of_document
-        of_truth, holder = self.truths.each(spans.truth)
-        row, occurrence = self.documents.each(spans.document[of_truth])
-        span, holder = of_truth[row], holder[row]
-        ranks = self.documents.number(occurrence, spans.document[span])
+        span, holder, ranks = self._each(spans.truth, spans.document)
         order = np.lexsort((spans.start[span], ranks, holder))
-        return Pieces(
+        found = Pieces(
             np.repeat(np.arange(len(units.item_sizes)), units.item_sizes),
             self.sizes[units.alternatives],
+            _compact(self.sizes[units.predicted]),
+            *self._by_alternative(*self._added()),
             *map(
                 _compact,
                 (
-                    self.sizes[units.predicted],
-                    alternative[by_rank],
-                    rank[added][by_rank],
-                    tokens[added][by_rank],
                     holder[order],
                     ranks[order],
                     spans.start[span][order],
                     spans.stop[span][order],
                 ),
             ),
+        )
+        if without is None or not len(without.pairs):
+            return found
+        row, alternative, rank = self._each(self.truth[without.pairs], self.document[without.pairs])
+        order = np.lexsort((rank, alternative))
+        again = self._by_alternative(*self._agreed(without))
+        return replace(
+            found,
+            contradicted_alternative=alternative[order],
+            contradicted_rank=rank[order],
+            contradicted_share=without.share[row[order]],
+            agreed_alternative=again[0],
+            agreed_rank=again[1],
+            agreed_tokens=again[2],
+        )
+
+    def _each(self, truth: IntArray, document: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Return every row with every occurrence of its truth and its document.
+
+        Args:
+            truth: Member of each row.
+            document: Likewise.
+
+        Returns:
+            Rows, alternatives and ranks.
+        """
+        of_truth, alternative = self.truths.each(truth)
+        row, occurrence = self.documents.each(document[of_truth])
+        rows = of_truth[row]
+        return rows, alternative[row], self.documents.number(occurrence, document[rows])
+
+    def _by_alternative(
+        self, truth: IntArray, rank: IntArray, tokens: IntArray
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Return rows that are known of each truth, for all of its occurrences."""
+        row, alternative = self.truths.each(truth)
+        order = np.lexsort((rank[row], alternative))
+        return (
+            _compact(alternative[order]),
+            _compact(rank[row][order]),
+            _compact(tokens[row][order]),
         )
 
     def _added(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -220,6 +261,47 @@ class SharedRuns:
         step = int(rank.max(initial=0)) + 1
         key, tokens = np.unique(truth * step + rank, return_counts=True)
         return key // step, key % step, tokens
+
+    def _agreed(self, without: Without) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the same of the truths of some pairs, as if these did not share anything."""
+        kept = np.isin(self.truth, self.truth[without.pairs])
+        kept[without.pairs] = False
+        truth, document = self.truth[kept], self.document[kept]
+        first = self.documents.occurrences[self.documents.of_member[document]]
+        rank = self.documents.number(first.astype(np.int64), document)
+        order = np.lexsort((rank, truth))
+        truth, document, rank = truth[order], document[order], rank[order]
+        wanted, start, n_each = np.unique(truth, return_index=True, return_counts=True)
+        one_each = np.ones(len(wanted), np.int64)
+        # Each truth is looked for once more, in a query of its own.
+        again = Units(
+            without.tokens,
+            np.zeros(len(without.tokens), np.bool_),
+            self.truths.unit(wanted),
+            one_each,
+            wanted,
+            self.documents.unit(document),
+            one_each,
+            n_each,
+        )
+        query, place, tokens = shared_runs(without.tokens, again, without.min_run)._added()
+        return wanted[query], rank[start[query] + place - 1], tokens
+
+
+class Without(NamedTuple):
+    """Pairs whose document says something else than the ground truth that it holds much of.
+
+    Attributes:
+        pairs: Which of the pairs that share a run; ascending.
+        share: How much of the ground truth each holds.
+        tokens: The tokens of all texts.
+        min_run: Tokens in a run, of each text if they differ.
+    """
+
+    pairs: IntArray
+    share: FloatArray
+    tokens: TokenNumbers
+    min_run: int | IntArray
 
 
 def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> SharedRuns:

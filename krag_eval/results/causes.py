@@ -47,7 +47,14 @@ from krag_eval.errors import (
     warn,
     whole,
 )
-from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher, resolve_matcher
+from krag_eval.matching.base import (
+    AndMatcher,
+    KeyMatcher,
+    Matcher,
+    OrMatcher,
+    matcher_of_signature,
+    resolve_matcher,
+)
 from krag_eval.matching.coverage import CoverageMatcher, other_readings
 from krag_eval.matching.identity import same
 from krag_eval.matching.joins import Units
@@ -87,7 +94,8 @@ MOST_PAIRS = 10**7
 
 _NEVER = 2**62
 # A chunk repeats another if it holds this share of its words in runs of five.
-_REPEATS = CoverageMatcher(0.8)
+_REPEATS = CoverageMatcher(0.8, numbers="ignore", polarity=False)
+_BY_WORDS = CoverageMatcher(numbers="ignore", polarity=False)
 # So many pairs of ground truth and chunks at a time, where a run is a word or two: nearly every
 # chunk has some of them.
 _MOST_SHORT, _SHORT = 5_000_000, 2
@@ -275,7 +283,7 @@ def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None
     if held is not None:
         return held
     try:
-        return resolve_matcher(signature)
+        return matcher_of_signature(signature)
     except (InvalidInput, InvalidType) as error:
         raise InvalidInput(
             "matcher",
@@ -397,10 +405,9 @@ class _Case:
         """Return how much of each item the documents up to a last rank hold together."""
         pieces = self.found.pieces_known
         item = pieces.alternative_item
-        seen = pieces.added_rank <= last[item[pieces.added_alternative]]
-        held = np.bincount(
-            pieces.added_alternative[seen], pieces.added_tokens[seen], minlength=len(item)
-        )
+        alternative, rank, tokens = pieces.together
+        seen = rank <= last[item[alternative]]
+        held = np.bincount(alternative[seen], tokens[seen], minlength=len(item))
         shares = np.zeros(len(last))
         np.maximum.at(shares, item, held / np.maximum(pieces.alternative_tokens, 1))
         return shares
@@ -896,7 +903,9 @@ def _agree(pairs: Sequence[tuple[str, list[str]]]) -> list[bool]:
     if rest:
         lists = [[pairs[place][0]] for place in rest], [pairs[place][1] for place in rest]
         with muted():
-            matcher = CoverageMatcher(_MOST_WORDS, direction="either")
+            matcher = CoverageMatcher(
+                _MOST_WORDS, numbers="ignore", polarity=False, direction="either"
+            )
             matches = matcher.match(QuerySet.from_lists(*lists))
         for row in matches.item[matches.similarity >= _MOST_WORDS].tolist():
             agrees[rest[row]] = True
@@ -910,7 +919,7 @@ def _parts_and_alike(texts: Sequence[str], index: Index) -> tuple[int, int]:
     """
     readings: dict[bool, tuple[CoverageMatcher, list[str]]] = {}
     for one in texts:
-        matcher = CoverageMatcher()._for_ground_truth([one])
+        matcher = _BY_WORDS._for_ground_truth([one])
         readings.setdefault(matcher.tokenizer is letter_tokens, (matcher, []))[1].append(one)
     of_chunks, there, alike = list(index._texts), 0, 0
     for matcher, several in readings.values():

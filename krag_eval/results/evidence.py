@@ -444,7 +444,8 @@ def _best(found: Relevance) -> tuple[NDArray[np.float64], IntArray]:
     if isinstance(found, RelevanceTogether):
         pieces = found.pieces_known
         n_tokens = pieces.alternative_tokens
-        held = np.bincount(pieces.added_alternative, pieces.added_tokens, len(n_tokens))
+        alternative, _, added = pieces.together
+        held = np.bincount(alternative, added, len(n_tokens))
         np.maximum.at(similarity, pieces.alternative_item, held / np.maximum(n_tokens, 1))
     rank[found.covered], similarity[found.covered] = found.first_rank, found.first_similarity
     return similarity, rank
@@ -521,8 +522,9 @@ def _piece_of(
     if not isinstance(found, RelevanceTogether):
         return {}
     pieces, rows = found.pieces_known, found.piece_rows
-    item = pieces.alternative_item[pieces.added_alternative[rows]]
-    rank, complete = pieces.added_rank[rows], found.completed_rank[item]
+    alternative, rank, _ = (one[rows] for one in pieces.together)
+    item = pieces.alternative_item[alternative]
+    complete = found.completed_rank[item]
     in_pieces = np.array([*map(bool, _held_together(found))], np.bool_)
     kept = (rank < complete) | in_pieces[item]
     if k is not None:

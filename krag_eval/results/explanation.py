@@ -19,7 +19,7 @@ from krag_eval._language import Language
 from krag_eval.conventions import Conventions
 from krag_eval.documents import text_of
 from krag_eval.errors import InvalidInput, InvalidType
-from krag_eval.matching.base import Matcher, resolve_matcher
+from krag_eval.matching.base import Matcher, matcher_of_signature, resolve_matcher
 from krag_eval.matching.coverage import CoverageMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher
 from krag_eval.matching.joins import Pieces
@@ -253,7 +253,7 @@ def _known_matcher(evidence: Evidence, position: int, signature: str) -> Matcher
     matcher = evidence.matcher
     if matcher is None and signature.partition("(")[0] in _NAMED:
         try:
-            matcher = resolve_matcher(signature)
+            matcher = matcher_of_signature(signature)
         except (InvalidInput, InvalidType):
             return None  # it has a tokenizer, or something else, of the user's own
     if matcher is None or evidence.texts is None or matcher._for_ground_truth([]) is matcher:

@@ -383,6 +383,15 @@ def _evidence_content(evidence: Evidence, n_queries: int) -> Content:
             "span_start": pieces.span_start,
             "span_stop": pieces.span_stop,
         }
+        if len(pieces.contradicted_alternative):
+            content["pieces"] |= {
+                "contradicted": np.bincount(pieces.contradicted_alternative, minlength=n),
+                "contradicted_rank": pieces.contradicted_rank,
+                "contradicted_share": pieces.contradicted_share,
+                "agreed": np.bincount(pieces.agreed_alternative, minlength=n),
+                "agreed_rank": pieces.agreed_rank,
+                "agreed_tokens": pieces.agreed_tokens,
+            }
     return content
 
 
@@ -421,7 +430,12 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
         aspects=aspects
         and Aspects(**{name: _whole(aspects[name], len(aspects[name])) for name in _ASPECTS}),
     )
-    if (ranks > retrieved[relevance.item_query[relevance.pair_item]]).any():
+    n_retrieved = retrieved[relevance.item_query]
+    beyond = ranks > n_retrieved[relevance.pair_item]
+    if pieces is not None:
+        item = pieces.alternative_item[pieces.contradicted_alternative]
+        beyond = np.append(beyond, pieces.contradicted_rank > n_retrieved[item])
+    if beyond.any():
         raise ValueError("a rank lies beyond the retrieved documents")
     evidence = Evidence(relevance, bool(kept["takes_threshold"]))
     if content["texts"] is not None:
@@ -431,18 +445,31 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
 
 def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
     tokens = _whole(kept["tokens"], n_alternatives)
+    each = np.arange(len(tokens))
     added, spans = _whole(kept["added"], len(tokens)), _whole(kept["spans"], len(tokens))
+    contradicted: dict[str, Any] = {}
+    if "contradicted" in kept:
+        pairs, agreed = (_whole(kept[one], len(tokens)) for one in ("contradicted", "agreed"))
+        contradicted = {
+            "contradicted_alternative": np.repeat(each, pairs),
+            "contradicted_rank": _whole(kept["contradicted_rank"], pairs, least=1),
+            "contradicted_share": _or_all_1(kept["contradicted_share"], int(pairs.sum())),
+            "agreed_alternative": np.repeat(each, agreed),
+            "agreed_rank": _whole(kept["agreed_rank"], agreed, least=1),
+            "agreed_tokens": _whole(kept["agreed_tokens"], agreed, least=1),
+        }
     return Pieces(
         alternative_item=np.repeat(np.arange(len(n_alternatives)), n_alternatives),
         alternative_tokens=tokens,
         document_tokens=_whole(kept["document_tokens"], retrieved),
-        added_alternative=np.repeat(np.arange(len(tokens)), added),
+        added_alternative=np.repeat(each, added),
         added_rank=_whole(kept["added_rank"], added, least=1),
         added_tokens=_whole(kept["added_tokens"], added, least=1),
-        span_alternative=np.repeat(np.arange(len(tokens)), spans),
+        span_alternative=np.repeat(each, spans),
         span_rank=_whole(kept["span_rank"], spans, least=1),
         span_start=_whole(kept["span_start"], spans),
         span_stop=_whole(kept["span_stop"], spans, least=1),
+        **contradicted,
     )
 
 

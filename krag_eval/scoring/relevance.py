@@ -650,13 +650,13 @@ class RelevanceTogether(Relevance):
     def completed(self) -> tuple[IntArray, FloatArray]:
         """Rank at which each alternative is completed, 0 for never, and the share held there."""
         pieces = self.pieces_known
-        held = _sums_within(pieces.added_alternative, pieces.added_tokens)
-        share = held / pieces.alternative_tokens[pieces.added_alternative]
+        added, ranks, tokens = pieces.together
+        share = _sums_within(added, tokens) / pieces.alternative_tokens[added]
         enough = np.flatnonzero(share >= self.threshold)
-        alternative, first = np.unique(pieces.added_alternative[enough], return_index=True)
+        alternative, first = np.unique(added[enough], return_index=True)
         rank = np.zeros(len(pieces.alternative_item), np.int64)
         at_rank = np.zeros(len(rank))
-        rank[alternative] = pieces.added_rank[enough[first]]
+        rank[alternative] = ranks[enough[first]]
         at_rank[alternative] = share[enough[first]]
         return rank, at_rank
 
@@ -688,13 +688,13 @@ class RelevanceTogether(Relevance):
 
     @cached_property
     def piece_rows(self) -> NDArray[np.bool_]:
-        """Whether each addition of tokens helps to complete an item; shape (additions,)."""
+        """Whether each addition of ``together`` helps to complete an item; shape (additions,)."""
         pieces = self.pieces_known
         rank, _ = self.completed
-        alternative = pieces.added_alternative
+        alternative, at, _ = pieces.together
         item = pieces.alternative_item[alternative]
         completes = rank[alternative] == self.completed_rank[item]
-        return np.asarray(completes & (pieces.added_rank <= rank[alternative]))
+        return np.asarray(completes & (at <= rank[alternative]))
 
     def held_together(self) -> Iterator[tuple[tuple[int, ...], float]]:
         """Yield, per item, the ranks of its pieces and the share they hold, until it is complete.
@@ -702,14 +702,13 @@ class RelevanceTogether(Relevance):
         Of a missed item, those of the alternative of which most is held.
         """
         pieces, (rank, _) = self.pieces_known, self.completed
-        in_all = _sums_within(pieces.added_alternative, pieces.added_tokens)
+        added, at, tokens = pieces.together
+        in_all = _sums_within(added, tokens)
         for item, complete in enumerate(self.completed_rank.tolist()):
             best: tuple[tuple[int, ...], float] = (), 0.0
             for alternative in np.flatnonzero(pieces.alternative_item == item).tolist():
-                rows = slice(
-                    *np.searchsorted(pieces.added_alternative, [alternative, alternative + 1])
-                )
-                ranks, held = pieces.added_rank[rows], in_all[rows]
+                rows = slice(*np.searchsorted(added, [alternative, alternative + 1]))
+                ranks, held = at[rows], in_all[rows]
                 kept = ranks <= complete
                 if kept.any() and (complete == _NEVER or rank[alternative] == complete):
                     part = float(held[kept][-1] / pieces.alternative_tokens[alternative])
@@ -725,9 +724,10 @@ class RelevanceTogether(Relevance):
         the rank on at which the item is completed.
         """
         pieces, alone = self.pieces_known, self.pair_similarity >= self.threshold
-        item = pieces.alternative_item[pieces.added_alternative[self.piece_rows]]
+        alternative, at, _ = (one[self.piece_rows] for one in pieces.together)
+        item = pieces.alternative_item[alternative]
         query = np.concatenate([self.item_query[self.pair_item[alone]], self.item_query[item]])
-        rank = np.concatenate([self.pair_rank[alone], pieces.added_rank[self.piece_rows]])
+        rank = np.concatenate([self.pair_rank[alone], at])
         since = np.concatenate([self.pair_rank[alone], self.completed_rank[item]])
         order = np.lexsort((since, rank, query))
         query, rank, since = query[order], rank[order], since[order]

@@ -21,6 +21,7 @@ from krag_eval import errors
 from krag_eval._doors import Drawn, write_report
 from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, must, warn, whole
+from krag_eval.matching.base import says_less
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
@@ -909,6 +910,12 @@ def _remedy(results: Mapping[str, EvaluationResult], settings: Sequence[str]) ->
         return Advice(told, on="common")
     old = _without_digests(results) if settings else ""
     old = f". Saved by krag_eval 0.1: {old}; evaluate and save anew" if old else ""
+    less = [name for name, one in results.items() if says_less(one.settings.get("matcher", ""))]
+    if less and len(less) < len(results):
+        old += (
+            f". {', '.join(map(repr, less))}: saved before the matcher decided as it does now "
+            "(see Changes in reported numbers); evaluate and save anew"
+        )
     return f"Evaluate both over the same queries with the same settings{old}"
 
 
