@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -80,6 +80,20 @@ class Contradiction(NamedTuple):
     kind: str
     passage: tuple[int, int]
     document: tuple[int, int]
+
+
+class SaidOtherwise(NamedTuple):
+    """The same in words.
+
+    Attributes:
+        kind: As of a :class:`Contradiction`.
+        passage: What the passage says there, in the spelling in which it is compared.
+        document: What the document says instead; empty if nothing.
+    """
+
+    kind: str
+    passage: str
+    document: str
 
 
 class _Shared(NamedTuple):
@@ -289,6 +303,37 @@ class _Aligned:
                 return "negation"
         bounds = [Counter(_BOUND.findall(text)) for text in texts]
         return "bound" if all(bounds) and bounds[0] != bounds[1] else ""
+
+
+def in_words(
+    said: Contradiction, passage: Sequence[str], document: Sequence[str], *, by_letters: bool
+) -> SaidOtherwise:
+    """Return a contradiction in words: of numbers, those that differ; else, what is around it.
+
+    >>> in_words(Contradiction("number", (1, 3), (1, 2)), ["in", "2024", "the"], ["in", "23"],
+    ...     by_letters=False)
+    SaidOtherwise(kind='number', passage='2024', document='23')
+    """
+    sides, around = [], 0 if said.kind == "number" else _AROUND
+    for (start, stop), tokens in ((said.passage, passage), (said.document, document)):
+        whole = [*_once(tokens[max(0, start - around) : stop + around], by_letters)]
+        sides.append(whole)
+    if said.kind == "number":
+        numbers = [[*filter(_is_number, side)] for side in sides]
+        others = [[one for one in side if one not in numbers[1 - at]]
+                  for at, side in enumerate(numbers)]  # fmt: skip
+        sides = [other or side for other, side in zip(others, sides, strict=True)]
+        return SaidOtherwise(said.kind, *(" ".join(side) for side in sides))
+    joined_by = (_LETTERS if by_letters else _WORDS).joined_by
+    return SaidOtherwise(said.kind, *(joined_by.join(side) for side in sides))
+
+
+def _once(tokens: Sequence[str], by_letters: bool) -> Iterator[str]:
+    """Yield tokens, among letters each number once, which stands for each of its digits."""
+    at = 0
+    while at < len(tokens):
+        yield tokens[at]
+        at += len(tokens[at]) if by_letters and tokens[at].isdecimal() else 1
 
 
 def _is_number(token: str) -> bool:

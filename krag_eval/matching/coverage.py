@@ -16,9 +16,10 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from krag_eval._language import N_, _
+from krag_eval.documents import DocumentLike, text_of
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
-from krag_eval.matching.contradiction import contradiction
+from krag_eval.matching.contradiction import SaidOtherwise, contradiction, in_words
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, Without, shared_runs
@@ -362,7 +363,7 @@ class CoverageMatcher(TextMatcher):
             shares = runs.of_document.start[start:stop], runs.of_document.stop[start:stop]
             spans = [*zip(*(one.tolist() for one in shares), strict=True)]
             passage, text = (read.tokens.flat[texts[unit]] for unit in (ours, theirs))
-            if self.direction == "either" and read.min_run[theirs] <= len(text) < len(passage):
+            if self._is_turned(passage, text, read.min_run[theirs]):
                 passage, text, spans = text, passage, [(0, len(passage))]
             said = contradiction(
                 passage,
@@ -377,6 +378,40 @@ class CoverageMatcher(TextMatcher):
             if said is not None:
                 found.append(pair)
         return np.array(found, np.int64)
+
+    def _is_turned(self, passage: IntArray, text: IntArray, min_run: int) -> bool:
+        """Return whether it is asked how much of a document the passage holds."""
+        return self.direction == "either" and min_run <= len(text) < len(passage)
+
+    def said_otherwise(self, actual: DocumentLike, predicted: DocumentLike) -> SaidOtherwise | None:
+        """Return what a document says otherwise than a passage, where that is why it is no match.
+
+        Args:
+            actual: The passage.
+            predicted: The document.
+
+        >>> CoverageMatcher().said_otherwise(
+        ...     "In 2024 revenue from lending rose to a record high",
+        ...     "In 2023 revenue from lending rose to a record high, too.")
+        SaidOtherwise(kind='number', passage='2024', document='2023')
+        """
+        units = self.prepared(Units.of_pair([text_of(actual), text_of(predicted)]))
+        read, runs = units.values, self._shared(units)
+        ours, theirs = int(units.alternatives[0]), int(units.predicted[0])
+        texts = read.tokens.slices()
+        passage, text = (read.tokens.flat[texts[unit]] for unit in (ours, theirs))
+        spans = [*zip(runs.of_document.start.tolist(), runs.of_document.stop.tolist(), strict=True)]
+        turned = self._is_turned(passage, text, read.min_run[theirs])
+        if turned:
+            passage, text, spans = text, passage, [(0, len(passage))]
+        asked = {"numbers": self.numbers == "aligned", "polarity": self.polarity}
+        by_letters = bool(read.by_letters[ours])
+        said = contradiction(passage, text, spans, read.names, by_letters=by_letters, **asked)
+        if said is None or not any(asked.values()):
+            return None
+        sides = [[read.names[one] for one in side.tolist()] for side in (passage, text)]
+        shown = in_words(said, *sides, by_letters=by_letters)
+        return shown._replace(passage=shown.document, document=shown.passage) if turned else shown
 
 
 class NumbersMatcher(TextMatcher):
