@@ -4,6 +4,7 @@ What is expected follows from reading the sentences.
 """
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -277,3 +278,75 @@ def test_the_texts_that_were_kept_aside():
             some = draw.sample(pairs, min(60, len(pairs)))
             accepted = sum(guarded.similarity(*pair) >= 0.8 for pair in some)
             assert accepted <= most * len(some) + 3, (language, kind)
+
+
+@pytest.mark.parametrize(
+    ("change", "text", "damaged"),
+    [
+        (
+            "case and punctuation",
+            "The fee, 1,200 (in all), isn't",
+            "THE FEE 1,200 （IN ALL） ISN’T",
+        ),
+        # Three words and spaces are 33 letters: three of the fourth word stay.
+        (
+            "line breaks, hyphens",
+            "abcdefghij abcdefghij abcdefghij abcdefghij",
+            "abcdefghij abcdefghij abcdefghij abc-\ndefghij",
+        ),
+        # Three words and spaces are 33 letters, the fourth ends at 36: the line breaks behind it.
+        (
+            "line breaks, hyphens",
+            "가나다라마바사아자차 가나다라마바사아자차 가나다라마바사아자차 마바사 이용할 수",
+            "가나다라마바사아자차 가나다라마바사아자차 가나다라마바사아자차 마바사\n이용할 수",
+        ),
+        ("full width, NFD", "a 1, 각", "ａ １， \u1100\u1161\u11a8"),
+        ("tables", "one two", "| one two |\n|---|---|"),
+    ],
+)
+def test_damage_by_hand(change, text, damaged):
+    assert contradictions.damage("ko")[change](random.Random(1), text) == damaged
+
+
+def test_markup_and_misreading_keep_the_numbers():
+    """What they add holds no digit, and they change none."""
+    text = "In 2024 the fees rose to 1,200 euros. All 3 boards agreed on 31 May. " * 20
+    for change in ("Markdown", "2 % of letters misread"):
+        damaged = contradictions.damage("en")[change](random.Random(1), text)
+        assert damaged != text
+        assert re.findall(r"\d+", damaged) == re.findall(r"\d+", text)
+
+
+def test_there_are_thirteen_kinds_of_damage():
+    """English has neither particles nor such endings."""
+    assert len(contradictions.damage("ko")) == len(contradictions.damage("mix")) == 1 + 13
+    assert len(contradictions.damage("en")) == 1 + 11
+
+
+def test_the_tables_fit_the_guides(monkeypatch, capsys):
+    """Each language has two, of six contradictions and of all damage."""
+    monkeypatch.setattr("sys.argv", ["contradictions", "--quick", "--markdown", "en"])
+    contradictions.main()
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert sum(line.startswith("|---") for line in lines) == 6
+    heads_and_rules, damage = 6 * 2, 14 + 14 + 12
+    assert len(lines) == heads_and_rules + 3 * 6 + damage
+    assert max(map(len, lines)) <= 100
+
+
+def test_a_table_in_korean():
+    """What has no Korean name keeps its own."""
+    table = {"changed": ["pairs", "coverage"], "a year": ["7", "14%"], "MRR@10": ["7", "0%"]}
+    assert contradictions.markdown(table, contradictions.KOREAN).splitlines() == [
+        "| 바꾼 것 | 쌍 | `coverage` |",
+        "|---|---|---|",
+        "| 연도 | 7 | 14% |",
+        "| MRR@10 | 7 | 0% |",
+    ]
+
+
+def test_every_name_of_a_table_has_a_korean_one():
+    kinds = [
+        one for language in contradictions.LANGUAGES for one in contradictions.damage(language)
+    ]
+    assert {*kinds, *contradictions.contradictions("ko")} <= contradictions.KOREAN.keys()
