@@ -4,12 +4,14 @@
 
 Twelve texts in Korean, in English and in the mix that Korean developers write, all written for this
 purpose, are cut into overlapping chunks, and excerpts of them are looked for by every matcher that
-decides by text without a model. Each language has two tables:
+decides by text without a model. Each language has three tables:
 
 - the share of chunks that a matcher accepts although they contradict the excerpt: all of it, but
   for one digit, a year, a unit, a negation, a bound or a name;
 - the F1 of its decisions over all pairs of excerpt and chunk of one text, as they stand and after
-  damage that changes nothing about what a chunk says.
+  damage that changes nothing about what a chunk says;
+- what it reports about a retriever on a corpus in three yearly versions, in which a question asks
+  for one of them, beside the truth, which is known as the versions are made here.
 
 ``--quick`` takes one text of each language and few excerpts, ``--markdown`` only the matchers that
 the guides speak of. Rules are set on the texts in ``texts/dev``; ``texts/held`` are for looking at
@@ -23,31 +25,43 @@ import random
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from warnings import catch_warnings
 
 import numpy as np
 
 from benchmarks import korean_spaces
+from benchmarks.chunk_sizes import small_rag
 from benchmarks.korean_spaces import (
     AROUND,
+    CHUNK,
     EXCERPT,
+    RIGHT,
+    STEP,
     Corpus,
     corpus,
     header,
     row,
 )
 from krag_eval import (
+    AnyOf,
     CoverageMatcher,
     FuzzyMatcher,
+    KragEvalWarning,
     Matcher,
+    OfflineRetrievalEvaluator,
 )
-from krag_eval.documents import QuerySet
+from krag_eval.documents import DocumentLike, QuerySet
 from krag_eval.matching.base import resolve_matcher
 
 TEXTS = Path(__file__).parent / "texts"
 LANGUAGES = ("ko", "en", "mix")
 N_EXCERPTS = 80  # of each text
+DEPTH = 10
+#: What they are called -> where a result has them.
+METRICS = {"hit@1": "hit_rate@1", "recall@5": "macro_recall@5", "MRR@10": f"mrr@{DEPTH}"}
 #: What a line is about -> its cells; the first line is the head.
 Table = dict[str, list[str]]
 Change = Callable[[random.Random, str], str]
@@ -297,6 +311,131 @@ def contradictions(language: str) -> dict[str, Other]:
     }
 
 
+# --- a corpus in versions ---
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Words of one version of a text, from the first to before the last.
+
+    Attributes:
+        text: The text as it stands, of whichever version.
+        version: Its words in this version, as many as in each other.
+        start: Number of the first word.
+        stop: Number of the one behind the last.
+    """
+
+    text: str
+    version: tuple[str, ...]
+    start: int
+    stop: int
+
+    def __str__(self) -> str:
+        return " ".join(self.version[self.start : self.stop])
+
+    def holds(self, excerpt: Passage) -> bool:
+        """Tell whether it has all words of an excerpt, or of its place enough and nothing else.
+
+        What ends in "is" also stands where another version goes on with "not".
+        """
+        shared = slice(max(self.start, excerpt.start), min(self.stop, excerpt.stop))
+        said = excerpt.version[shared]
+        return f" {excerpt} " in f" {self} " or (
+            self.text == excerpt.text
+            and self.version[shared] == said
+            and n_letters(" ".join(said)) >= RIGHT * n_letters(str(excerpt))
+        )
+
+
+def n_letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
+
+
+def earlier(draw: random.Random, word: str, years: int, language: str) -> str:
+    """Return a word as it stood some years ago: other years, numbers and negations, or the same."""
+    moved = re.sub(r"(?<!\d)20\d\d(?!\d)", lambda one: str(int(one[0]) - years), word)
+    if moved != word:
+        return moved
+    has_digits = any(map(str.isdigit, word))
+    change = one_digit if has_digits else contradictions(language)["a negation"]
+    changed = draw.random() < (0.5 if has_digits else 0.1)
+    return (change(draw, word) if changed else None) or word
+
+
+def versions(draw: random.Random, text: str, language: str) -> list[tuple[str, ...]]:
+    """Return the words of a text as it stands, and as it stood one and two years ago."""
+    words = text.split()
+    before = [tuple(earlier(draw, one, years, language) for one in words) for years in (1, 2)]
+    return [tuple(words), *before]
+
+
+def in_versions(
+    originals: Sequence[str], language: str, n_each: int, draw: random.Random
+) -> Corpus:
+    """Cut all versions of the texts into chunks, and draw excerpts, each of a version drawn too."""
+    chunks, excerpts = [], []
+    for text in originals:
+        all_versions = versions(draw, text, language)
+        n = len(all_versions[0])
+        firsts = range(0, n - CHUNK // 2, STEP)
+        chunks += [Passage(text, one, at, at + CHUNK) for one in all_versions for at in firsts]
+        for _ in range(n_each):
+            at = draw.randrange(n - EXCERPT[1])
+            wanted, stop = draw.choice(all_versions), at + draw.randint(*EXCERPT)
+            excerpts.append(Passage(text, wanted, at, stop))
+    # A retriever that cannot tell the versions apart leaves them in the order they come in.
+    draw.shuffle(chunks)
+    right = np.array([[chunk.holds(excerpt) for chunk in chunks] for excerpt in excerpts])
+    return Corpus([*map(str, excerpts)], [*map(str, chunks)], right)
+
+
+def question(excerpt: str) -> str:
+    """Return the words of an excerpt without its numbers, which whoever asks does not know."""
+    return " ".join(word for word in excerpt.split() if not re.search(r"\d", word))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A corpus in versions, and what a retriever returned.
+
+    Attributes:
+        truth: Per question, the chunks that are right.
+        excerpts: Per question, the excerpt it asks for.
+        found: Per question, the chunks that were retrieved, best first.
+    """
+
+    truth: list[list[AnyOf]]
+    excerpts: list[list[DocumentLike]]
+    found: list[list[DocumentLike]]
+
+
+@cache
+def asked(part: str, language: str, quick: bool = False) -> Asked:
+    whole = in_versions(texts(part, language, quick), language, n_excerpts(quick), random.Random(7))
+    chunks = [{"page_content": text, "id": str(at)} for at, text in enumerate(whole.chunks)]
+    rag = small_rag()
+    documents = [rag.Document(one["page_content"], id=one["id"]) for one in chunks]
+    bm25 = rag.BM25(documents=documents, k=DEPTH)
+    return Asked(
+        truth=[[AnyOf([chunks[at] for at in np.flatnonzero(one)])] for one in whole.right],
+        excerpts=[[one] for one in whole.excerpts],
+        found=[bm25.invoke(question(one)) for one in whole.excerpts],
+    )
+
+
+def reported(
+    matcher: Matcher | None, part: str, language: str, quick: bool = False
+) -> dict[str, float]:
+    """Return the metrics of the retriever by a matcher, or by the truth if there is none."""
+    of = asked(part, language, quick)
+    actual = of.truth if matcher is None else of.excerpts
+    with catch_warnings(action="ignore", category=KragEvalWarning):  # some find nothing at all
+        result = OfflineRetrievalEvaluator(actual, of.found, matcher=matcher or "id").evaluate(
+            [1, 5, DEPTH]
+        )
+    return {name: result[key] for name, key in METRICS.items()}
+
+
 # --- what is measured ---
 
 
@@ -358,7 +497,7 @@ KOREAN = {
     "F1": "판정의 F1", "case and punctuation": "대소문자와 문장 부호",
     "line breaks, hyphens": "줄바꿈과 하이픈", "Markdown": "마크다운",
     "full width, NFD": "전각 문자와 NFD", "2 % of letters misread": "OCR 오류 2%",
-    "no guard": "검사 없음", "anywhere": "어디든",
+    "by year": "해마다 바뀐 글", "truth": "실제", "no guard": "검사 없음", "anywhere": "어디든",
     "ROUGE-L recall": "ROUGE-L 재현율",
 }  # fmt: skip
 
@@ -382,6 +521,14 @@ def right(part: str, language: str, columns: Sequence[str], quick: bool = False)
     return table
 
 
+def by_year(part: str, language: str, columns: Sequence[str], quick: bool = False) -> Table:
+    """Return what is true of the retriever, and what each matcher reports, a line for a metric."""
+    makers = [MATCHERS[one]() for one in columns]
+    found = [reported(one, part, language, quick) for one in (None, *makers)]
+    lines: Table = {name: [f"{one[name]:.2f}" for one in found] for name in METRICS}
+    return {"by year": ["truth", *columns], **lines}
+
+
 def markdown(table: Table, words: Mapping[str, str]) -> str:
     """Return a table, the first line as its head, in other words where there are any."""
     head, *lines = (
@@ -402,7 +549,7 @@ def main() -> None:
     words = {"en": ENGLISH, "ko": KOREAN}.get(options.markdown, {})
     for language in LANGUAGES:
         print(f"\n{language}")
-        for made in (wrong, right):
+        for made in (wrong, right, by_year):
             table = made(options.texts, language, columns, options.quick)
             print(f"\n{markdown(table, words)}")
 
