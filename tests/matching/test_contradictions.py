@@ -4,12 +4,14 @@ What is expected follows from reading the sentences.
 """
 
 import random
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks import contradictions
-from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator
+from krag_eval import AnyOf, CoverageMatcher, OfflineRetrievalEvaluator
 from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.contradiction import contradiction
 from krag_eval.matching.numbering import numbered
@@ -277,3 +279,172 @@ def test_the_texts_that_were_kept_aside():
             some = draw.sample(pairs, min(60, len(pairs)))
             accepted = sum(guarded.similarity(*pair) >= 0.8 for pair in some)
             assert accepted <= most * len(some) + 3, (language, kind)
+
+
+def test_an_earlier_version_says_other_numbers_and_nothing_else():
+    """No word of these can be negated, and the year moves whatever is drawn."""
+    text = "Since 2024 the fee of 1,200 euros covers 3 visits to rooms 11, 12 and 27"
+    numbers = {1, 5, 8, 12, 13, 15}  # by place: 2024, 1,200, 3, 11, 12 and 27
+    for seed in range(20):
+        now, *before = contradictions.versions(random.Random(seed), text, "en")
+        assert list(now) == text.split()
+        assert [version[1] for version in before] == ["2023", "2022"]
+        for version in before:
+            changed = {at for at, word in enumerate(version) if word != now[at]}
+            assert {1} <= changed <= numbers
+            assert len(version) == len(now)
+            assert [len(word) for word in version] == [len(word) for word in now]
+
+
+def test_here_and_there_an_earlier_version_negates():
+    """One in ten of the words that can be negated is: 100 of 1,000, give or take 10."""
+    now, *before = contradictions.versions(random.Random(1), "is " * 1000, "en")
+    for version in before:
+        assert len(version) == len(now) == 1000
+        assert set(version) == {"is", "is not"}
+        assert 60 <= version.count("is not") <= 140
+
+
+@pytest.mark.parametrize(
+    ("version", "start", "stop", "holds"),
+    [
+        ("abcdefghijkl", 0, 12, True),
+        ("abcdefghijkl", 2, 12, True),  # c to j, 8 of 10 letters
+        ("abcdefghijkl", 3, 12, False),  # 7 of 10
+        ("abcdefghiXkl", 0, 12, False),  # X for j
+        ("abcdefghiXkl", 0, 9, True),  # a to i, before the X
+        ("abcdefghijXl", 0, 12, True),  # X for k, which is not asked for
+        ("abcdefghijkl", 10, 12, False),
+    ],
+)
+def test_right_is_a_chunk_that_says_the_same(version, start, stop, holds):
+    """Asked for are the words a to j of a version, each of one letter."""
+    excerpt = contradictions.Passage("text", tuple("abcdefghijkl"), 0, 10)
+    chunk = contradictions.Passage("text", tuple(version), start, stop)
+    assert chunk.holds(excerpt) == holds
+    # In another text all ten words count, and no fewer.
+    assert replace(chunk, text="another").holds(excerpt) == (str(excerpt) in str(chunk))
+
+
+def test_words_at_the_end_of_an_excerpt_may_go_on_otherwise():
+    """What asks for "the fee is" is found in "the fee is not", and "fee is due" is not."""
+    now, before = ("the", "fee", "is", "due"), ("the", "fee", "is not", "due")
+    chunk = contradictions.Passage("text", before, 0, 4)
+    assert chunk.holds(contradictions.Passage("text", now, 0, 3))
+    assert not chunk.holds(contradictions.Passage("text", now, 1, 4))
+
+
+def test_every_excerpt_stands_in_some_chunk():
+    """And each chunk that has it is right, whichever version the chunk is of."""
+    made = contradictions.in_versions(contradictions.texts("dev", "en"), "en", 30, random.Random(7))
+    whole = np.array([[excerpt in chunk for chunk in made.chunks] for excerpt in made.excerpts])
+    assert whole.any(axis=1).all()
+    assert made.right[whole].all()
+
+
+def test_a_question_names_no_number():
+    assert contradictions.question("In 2024 the fee of £4.50 rose by 3% for 12-year-olds") == (
+        "In the fee of rose by for"
+    )
+
+
+def test_another_version_in_front_is_a_hit_to_those_who_do_not_look(monkeypatch):
+    """Last year's text comes first for one question, this year's for the other."""
+    passage = PASSAGE["en"]
+    now = {"page_content": f"{passage}.", "id": "now"}
+    before = {"page_content": f"{passage.replace('2024', '2023')}.", "id": "before"}
+    made = contradictions.Asked(
+        truth=[[AnyOf([now])]] * 2, excerpts=[[passage]] * 2, found=[[before, now], [now, before]]
+    )
+    monkeypatch.setattr(contradictions, "asked", lambda *_: made)
+    true = {"hit@1": 1 / 2, "recall@5": 1.0, "MRR@10": (1 / 2 + 1) / 2}
+    unguarded = CoverageMatcher(0.7, numbers="ignore", polarity=False)
+    assert contradictions.reported(None, "", "") == true
+    assert contradictions.reported(CoverageMatcher(0.7, **GUARDED), "", "") == true
+    assert contradictions.reported(unguarded, "", "") == dict.fromkeys(true, 1.0)
+
+
+@pytest.mark.parametrize("language", contradictions.LANGUAGES)
+def test_on_texts_in_versions_the_guard_reports_what_is_true(language):
+    hits = {
+        name: contradictions.reported(matcher, "dev", language)["hit@1"]
+        for name, matcher in (
+            ("truth", None),
+            ("guarded", contradictions.MATCHERS["coverage"]()),
+            ("not", contradictions.MATCHERS["no guard"]()),
+        )
+    }
+    assert abs(hits["guarded"] - hits["truth"]) <= 0.04
+    assert hits["not"] >= hits["truth"] + 0.1
+
+
+@pytest.mark.parametrize(
+    ("change", "text", "damaged"),
+    [
+        (
+            "case and punctuation",
+            "The fee, 1,200 (in all), isn't",
+            "THE FEE 1,200 （IN ALL） ISN’T",
+        ),
+        # Three words and spaces are 33 letters: three of the fourth word stay.
+        (
+            "line breaks, hyphens",
+            "abcdefghij abcdefghij abcdefghij abcdefghij",
+            "abcdefghij abcdefghij abcdefghij abc-\ndefghij",
+        ),
+        # Three words and spaces are 33 letters, the fourth ends at 36: the line breaks behind it.
+        (
+            "line breaks, hyphens",
+            "가나다라마바사아자차 가나다라마바사아자차 가나다라마바사아자차 마바사 이용할 수",
+            "가나다라마바사아자차 가나다라마바사아자차 가나다라마바사아자차 마바사\n이용할 수",
+        ),
+        ("full width, NFD", "a 1, 각", "ａ １， \u1100\u1161\u11a8"),
+        ("tables", "one two", "| one two |\n|---|---|"),
+    ],
+)
+def test_damage_by_hand(change, text, damaged):
+    assert contradictions.damage("ko")[change](random.Random(1), text) == damaged
+
+
+def test_markup_and_misreading_keep_the_numbers():
+    """What they add holds no digit, and they change none."""
+    text = "In 2024 the fees rose to 1,200 euros. All 3 boards agreed on 31 May. " * 20
+    for change in ("Markdown", "2 % of letters misread"):
+        damaged = contradictions.damage("en")[change](random.Random(1), text)
+        assert damaged != text
+        assert re.findall(r"\d+", damaged) == re.findall(r"\d+", text)
+
+
+def test_there_are_thirteen_kinds_of_damage():
+    """English has neither particles nor such endings."""
+    assert len(contradictions.damage("ko")) == len(contradictions.damage("mix")) == 1 + 13
+    assert len(contradictions.damage("en")) == 1 + 11
+
+
+def test_the_tables_fit_the_guides(monkeypatch, capsys):
+    """Each language has three, of six contradictions, of all damage and of three metrics."""
+    monkeypatch.setattr("sys.argv", ["contradictions", "--quick", "--markdown", "en"])
+    contradictions.main()
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert sum(line.startswith("|---") for line in lines) == 9
+    heads_and_rules, damage = 9 * 2, 14 + 14 + 12
+    assert len(lines) == heads_and_rules + 3 * (6 + 3) + damage
+    assert max(map(len, lines)) <= 100
+
+
+def test_a_table_in_korean():
+    """What has no Korean name keeps its own."""
+    table = {"changed": ["pairs", "coverage"], "a year": ["7", "14%"], "MRR@10": ["7", "0%"]}
+    assert contradictions.markdown(table, contradictions.KOREAN).splitlines() == [
+        "| 바꾼 것 | 쌍 | `coverage` |",
+        "|---|---|---|",
+        "| 연도 | 7 | 14% |",
+        "| MRR@10 | 7 | 0% |",
+    ]
+
+
+def test_every_name_of_a_table_has_a_korean_one():
+    kinds = [
+        one for language in contradictions.LANGUAGES for one in contradictions.damage(language)
+    ]
+    assert {*kinds, *contradictions.contradictions("ko")} <= contradictions.KOREAN.keys()
