@@ -18,6 +18,7 @@ from krag_eval.matching.numbering import numbered
 from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import letter_tokens, word_tokens
 
+UNGUARDED = {"numbers": "ignore", "polarity": False}
 GUARDED = {"numbers": "aligned", "polarity": True}
 
 
@@ -168,7 +169,7 @@ def test_the_passage_itself_is_no_contradiction(language):
 def test_what_another_thing_replaces_contradicts(language, said, other):
     passage = PASSAGE[language]
     chunk = f"So it is: {passage.replace(said, other)}. That is all there is to it."
-    assert CoverageMatcher(0.7).similarity(passage, chunk) >= 0.7
+    assert CoverageMatcher(0.7, **UNGUARDED).similarity(passage, chunk) >= 0.7
     assert CoverageMatcher(0.7, **GUARDED).similarity(passage, chunk) == 0.0
 
 
@@ -254,9 +255,9 @@ def test_where_it_contradicts_is_told():
 @pytest.mark.parametrize(
     "spelling",
     [
-        "coverage(min_run=5,tokenizer=words,numbers=aligned,polarity=yes)",
-        "coverage(min_run=5,tokenizer=words,numbers=yes)",
-        "coverage(min_run=5,tokenizer=words)",
+        "coverage(min_run=5,tokenizer=words,numbers=aligned,polarity=en+ko)",
+        "coverage(min_run=5,tokenizer=words,numbers=anywhere,polarity=no)",
+        "coverage(min_run=5,tokenizer=words,numbers=ignore,polarity=no)",
     ],
 )
 def test_signatures_make_the_same_matcher(spelling):
@@ -358,7 +359,7 @@ def test_another_version_in_front_is_a_hit_to_those_who_do_not_look(monkeypatch)
     )
     monkeypatch.setattr(contradictions, "asked", lambda *_: made)
     true = {"hit@1": 1 / 2, "recall@5": 1.0, "MRR@10": (1 / 2 + 1) / 2}
-    unguarded = CoverageMatcher(0.7, numbers="ignore", polarity=False)
+    unguarded = CoverageMatcher(0.7, **UNGUARDED)
     assert contradictions.reported(None, "", "") == true
     assert contradictions.reported(CoverageMatcher(0.7, **GUARDED), "", "") == true
     assert contradictions.reported(unguarded, "", "") == dict.fromkeys(true, 1.0)
