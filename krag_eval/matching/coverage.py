@@ -18,7 +18,7 @@ import numpy as np
 from krag_eval._language import N_, _
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
-from krag_eval.matching.contradiction import contradiction
+from krag_eval.matching.contradiction import contradiction, verbatim
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, shared_runs
@@ -336,9 +336,11 @@ class CoverageMatcher(TextMatcher):
         Of all pairs that share a run, those that hold half of the passage or more are looked at.
         """
         looked = np.flatnonzero(similarity >= min(_LOOKED_AT, self.threshold))
-        pairs = runs.truth[looked], runs.document[looked]
-        truth, document = runs.truths.unit(pairs[0]), runs.documents.unit(pairs[1])
-        first, last = runs.of_document.places(*pairs)
+        truth = runs.truths.unit(runs.truth[looked])
+        document = runs.documents.unit(runs.document[looked])
+        others = ~verbatim(read.tokens, truth, document)
+        looked, truth, document = looked[others], truth[others], document[others]
+        first, last = runs.of_document.places(runs.truth[looked], runs.document[looked])
         texts = read.tokens.slices()
         found = []
         for pair, ours, theirs, start, stop in zip(
