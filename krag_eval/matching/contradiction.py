@@ -12,22 +12,23 @@ more than once, it contradicts if it does each time.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from krag_eval.matching.joins import IntArray
+from krag_eval.matching.joins import BoolArray, IntArray
+from krag_eval.matching.numbering import TokenNumbers
 
 # Twelve letters of Hangul say about as much as five words, or 28 Latin letters.
 _OF_LATIN = 0.43
 _AROUND = 2  # tokens of the shared stretches in which a negation is looked for as well
 
 _NEGATION = re.compile(
-    r"않|아니|못|없|마세|마십|마시오|마라|안[되돼]|불가|(?:^|\W)안(?=\W|$)"
-    r"|\b(?:not|no|never|without|cannot|none|nor|neither|nobody|nothing|t)\b"
+    r"(?=[가-힣nwct])"  # first letters, as most words have another one
+    r"(?:않|아니|못|없|마세|마십|마시오|마라|안[되돼]|불가"
+    r"|\b(?:안|not|no|never|without|cannot|none|nor|neither|nobody|nothing|t)\b)"
 )
 _BOUND = re.compile(
     r"이상|이하|초과|미만|이내|이전|이후|포함|제외|무상|유상|전액|일부"
@@ -135,12 +136,12 @@ def contradiction(
     Contradiction(kind='number', passage=(3, 4), document=(4, 5))
     >>> contradiction(passage[:3], document, [(1, 4)], names, by_letters=False)
     """
-    if _verbatim(passage, document):
+    if _holds(document.tobytes(), passage.tobytes(), passage.itemsize):
         return None
-    words = [names[one] for one in passage.tolist()]
+    words = [*map(names.__getitem__, passage.tolist())]
     found: Contradiction | None = None
     for start, stop in _windows(len(passage), len(document), spans):
-        window = [names[one] for one in document[start:stop].tolist()]
+        window = [*map(names.__getitem__, document[start:stop].tolist())]
         found = _Aligned(words, window, by_letters).contradiction(numbers, polarity, piece)
         if found is None:
             return None
@@ -149,16 +150,28 @@ def contradiction(
     return found
 
 
-def _verbatim(passage: IntArray, document: IntArray) -> bool:
-    """Return whether a document has a passage token by token.
+def verbatim(tokens: TokenNumbers, passages: IntArray, documents: IntArray) -> BoolArray:
+    """Return whether documents have passages token by token, for pairs of texts.
 
-    >>> _verbatim(np.array([2, 3]), np.array([1, 2, 3])), _verbatim(np.array([2]), np.array([3]))
-    (True, False)
+    >>> tokens = TokenNumbers(np.array([2, 3, 1, 2, 3], np.int32), np.array([2, 3]))
+    >>> verbatim(tokens, np.array([0, 1]), np.array([1, 0])).tolist()
+    [True, False]
     """
-    wanted, text = passage.tobytes(), document.tobytes()
-    at = text.find(wanted)
-    while at >= 0 and at % passage.itemsize:
-        at = text.find(wanted, at + 1)
+    flat, size = tokens.flat.tobytes(), tokens.flat.itemsize
+    stops = np.cumsum(tokens.sizes) * size
+    starts = stops - tokens.sizes * size
+    passage, document = (
+        map(slice, starts[one].tolist(), stops[one].tolist()) for one in (passages, documents)
+    )
+    pairs = zip(passage, document, strict=True)
+    return np.array([_holds(flat[theirs], flat[ours], size) for ours, theirs in pairs], np.bool_)
+
+
+def _holds(document: bytes, passage: bytes, size: int) -> bool:
+    """Return whether one text is within another, each token as so many bytes."""
+    at = document.find(passage)
+    while at >= 0 and at % size:
+        at = document.find(passage, at + 1)
     return at >= 0
 
 
@@ -190,10 +203,11 @@ class _Aligned:
         self.passage, self.window = passage, window
         self.reading = _LETTERS if by_letters else _WORDS
         self.by_letters = by_letters
-        weights = np.ones(len(passage))
+        self.weight: Sequence[float] = range(len(passage) + 1)
         if by_letters:
-            weights[[one.isascii() and one.isalpha() for one in passage]] = _OF_LATIN
-        self.weight = np.append(0.0, np.cumsum(weights))
+            latin = (one.isascii() and one.isalpha() for one in passage)
+            weights = (_OF_LATIN if one else 1.0 for one in latin)
+            self.weight = [*accumulate(weights, initial=0.0)]
 
     def contradiction(self, numbers: bool, polarity: bool, piece: bool) -> Contradiction | None:
         """Return the first thing that is said otherwise."""
@@ -204,12 +218,12 @@ class _Aligned:
         every = [_Shared(0, 0, 0, 0), *shared, _Shared(ends[0], ends[0], ends[1], ends[1])]
         for place, (one, other) in enumerate(pairwise(every)):
             inside = 0 < place < len(shared)
-            if self._slides(one, other) if inside else piece:
+            if self._slides(one, other) if inside else piece or one.stop == other.start:
                 continue
             ours, theirs = slice(one.stop, other.start), slice(one.end, other.there)
             if not inside:
                 # What the passage lacks at its ends was cut off; of the other side, as much counts.
-                most = (ours.stop - ours.start + 4) * (ours.stop > ours.start)
+                most = ours.stop - ours.start + 4
                 theirs = (
                     slice(max(theirs.start, theirs.stop - most), theirs.stop)
                     if place == 0
@@ -229,15 +243,15 @@ class _Aligned:
         """Return the stretches that both have, if one of them is long enough to tell."""
         from rapidfuzz.distance import Indel
 
-        total, n = float(self.weight[-1]), len(self.passage)
+        total, n = self.weight[-1], len(self.passage)
         least, kept, longest = min(self.reading.block, total), [], 0.0
-        for block in Indel.opcodes(self.passage, self.window):
-            start, stop = block.src_start, block.src_end
-            same = block.tag == "equal"
-            size = float(self.weight[stop] - self.weight[start]) if same else 0.0
+        blocks = Indel.opcodes(self.passage, self.window).as_matching_blocks()
+        for block in blocks[:-1]:  # the last one is empty
+            start, stop = block.a, block.a + block.size
+            size = self.weight[stop] - self.weight[start]
             at_an_end = start == 0 or stop == n
-            if size and size >= min(least, self.reading.at_an_end if at_an_end else least):
-                kept.append(_Shared(start, stop, block.dest_start, block.dest_end))
+            if size >= min(least, self.reading.at_an_end if at_an_end else least):
+                kept.append(_Shared(start, stop, block.b, block.b + block.size))
                 longest = max(longest, size)
         return kept if longest >= min(self.reading.anchor, 0.999 * total) else []
 
@@ -257,11 +271,13 @@ class _Aligned:
     ) -> str:
         """Return whether a number is another one there, or has another unit."""
         gap, their_gap = self.passage[ours], self.window[theirs]
-        there = {*filter(_is_number, their_gap)}
-        missing = {*filter(_is_number, gap)} - there
-        if not inside:
-            goes_on = there and 2 * len(their_gap) >= len(gap)
-            missing = {n for n in missing if goes_on and not _cut(n, there, is_first)}
+        missing = {*filter(_is_number, gap)}
+        if missing:
+            there = {*filter(_is_number, their_gap)}
+            missing -= there
+            if not inside:
+                goes_on = there and 2 * len(their_gap) >= len(gap)
+                missing = {n for n in missing if goes_on and not _cut(n, there, is_first)}
         if missing:
             return "number"
         if not inside or not their_gap or one.stop - one.start < self.reading.block:
@@ -290,18 +306,18 @@ class _Aligned:
         gap, their_gap = self.passage[ours], self.window[theirs]
         if not (gap or their_gap) or (self.by_letters and _misread(gap, their_gap)):
             return ""
+        if len(their_gap) > len(gap) + self.reading.longer:
+            return ""
         texts = [
             self.reading.joined_by.join(tokens[max(0, at.start - _AROUND) : at.stop + _AROUND])
             for tokens, at in ((self.passage, ours), (self.window, theirs))
         ]
-        if len(their_gap) > len(gap) + self.reading.longer:
-            return ""
         # Among letters an English word has no ends of its own, but those of what is in between.
         alone = [self.reading.joined_by.join(tokens) for tokens in (gap, their_gap)]
         for said in (texts, alone):
             if len({len(_NEGATION.findall(text)) for text in said}) > 1:
                 return "negation"
-        bounds = [Counter(_BOUND.findall(text)) for text in texts]
+        bounds = [sorted(_BOUND.findall(text)) for text in texts]
         return "bound" if all(bounds) and bounds[0] != bounds[1] else ""
 
 

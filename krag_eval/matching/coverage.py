@@ -19,7 +19,7 @@ from krag_eval._language import N_, _
 from krag_eval.documents import DocumentLike, text_of
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
-from krag_eval.matching.contradiction import SaidOtherwise, contradiction, in_words
+from krag_eval.matching.contradiction import SaidOtherwise, contradiction, in_words, verbatim
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, Without, shared_runs
@@ -352,9 +352,11 @@ class CoverageMatcher(TextMatcher):
         """
         alone = similarity >= _LOOKED_AT
         chosen = np.flatnonzero(alone | self.union)
-        pairs = runs.truth[chosen], runs.document[chosen]
-        truth, document = runs.truths.unit(pairs[0]), runs.documents.unit(pairs[1])
-        first, last = runs.of_document.places(*pairs)
+        truth = runs.truths.unit(runs.truth[chosen])
+        document = runs.documents.unit(runs.document[chosen])
+        others = ~verbatim(read.tokens, truth, document)
+        chosen, truth, document = chosen[others], truth[others], document[others]
+        first, last = runs.of_document.places(runs.truth[chosen], runs.document[chosen])
         texts = read.tokens.slices()
         found = []
         for pair, ours, theirs, start, stop in zip(
