@@ -82,6 +82,7 @@ MATCHERS: dict[str, Callable[[], Matcher]] = {
     "no guard": lambda: CoverageMatcher(numbers="ignore", polarity=False),
     "anywhere": lambda: CoverageMatcher(numbers="anywhere", polarity=False),
     "coverage": lambda: CoverageMatcher(numbers="aligned", polarity=True),
+    "tolerant": lambda: CoverageMatcher(numbers="aligned", polarity=True, tolerant=True),
 }
 #: The columns that the guides have, without what finds next to no chunk.
 IN_GUIDES = ("contains", "ROUGE-L recall", "fuzzy partial", "no guard", "anywhere", "coverage")

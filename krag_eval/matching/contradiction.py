@@ -106,48 +106,86 @@ class _Shared(NamedTuple):
     end: int
 
 
-def contradiction(
-    passage: IntArray,
-    document: IntArray,
-    spans: Sequence[tuple[int, int]],
-    names: Sequence[str],
-    *,
-    by_letters: bool,
-    numbers: bool = True,
-    polarity: bool = True,
-    piece: bool = False,
-) -> Contradiction | None:
-    """Return what a document says otherwise than a passage that it nearly holds.
+class Beside(NamedTuple):
+    """A passage and a document, to be laid side by side.
 
-    Args:
+    Attributes:
         passage: Its tokens by number, those of amounts and dates in one spelling.
         document: Likewise.
         spans: The stretches of the document that the passage shares, ascending.
         names: The tokens that the numbers stand for.
         by_letters: Whether tokens are letters, or words.
-        numbers: Whether numbers and their units count.
-        polarity: Whether negations and bounds count, in Korean and English.
-        piece: Whether the document holds less than half, so that only what lies between the
-            stretches that it holds counts, and only where these are close together.
+        turned: Whether the two changed sides, as it is asked how much of the document is held.
 
     >>> names = "so the fee for 2024 is 30 euros a year and more 2023".split()
     >>> passage, document = np.arange(1, 12), np.array([0, 1, 2, 3, 12, *range(5, 12)])
-    >>> contradiction(passage, document, [(1, 12)], names, by_letters=False)
+    >>> both = Beside(passage, document, [(1, 12)], names, by_letters=False)
+    >>> both.contradiction()
     Contradiction(kind='number', passage=(3, 4), document=(4, 5))
-    >>> contradiction(passage[:3], document, [(1, 4)], names, by_letters=False)
+    >>> both._replace(passage=passage[:3], spans=[(1, 4)]).contradiction()
+    >>> both.in_words(both.contradiction())
+    SaidOtherwise(kind='number', passage='2024', document='2023')
+    >>> both.in_blocks() == 10 / 11
+    True
     """
-    if _holds(document.tobytes(), passage.tobytes(), passage.itemsize):
-        return None
-    words = [*map(names.__getitem__, passage.tolist())]
-    found: Contradiction | None = None
-    for start, stop in _windows(len(passage), len(document), spans):
-        window = [*map(names.__getitem__, document[start:stop].tolist())]
-        found = _Aligned(words, window, by_letters).contradiction(numbers, polarity, piece)
-        if found is None:
+
+    passage: IntArray
+    document: IntArray
+    spans: Sequence[tuple[int, int]]
+    names: Sequence[str]
+    by_letters: bool
+    turned: bool = False
+
+    def _aligned(self) -> Iterator[tuple[int, _Aligned]]:
+        """Yield where the passage may stand, and the two side by side; the likeliest place last."""
+        words = [*map(self.names.__getitem__, self.passage.tolist())]
+        for start, stop in _windows(len(self.passage), len(self.document), self.spans):
+            window = [*map(self.names.__getitem__, self.document[start:stop].tolist())]
+            yield start, _Aligned(words, window, self.by_letters)
+
+    def contradiction(
+        self, *, numbers: bool = True, polarity: bool = True, piece: bool = False
+    ) -> Contradiction | None:
+        """Return what a document says otherwise than a passage that it nearly holds.
+
+        Args:
+            numbers: Whether numbers and their units count.
+            polarity: Whether negations and bounds count, in Korean and English.
+            piece: Whether the document holds less than half, so that only what lies between the
+                stretches that it holds counts, and only where these are close together.
+        """
+        if _holds(self.document.tobytes(), self.passage.tobytes(), self.passage.itemsize):
             return None
-        there, end = found.document
-        found = found._replace(document=(there + start, end + start))
-    return found
+        found: Contradiction | None = None
+        for start, both in self._aligned():
+            found = both.contradiction(numbers, polarity, piece)
+            if found is None:
+                return None
+            there, end = found.document
+            found = found._replace(document=(there + start, end + start))
+        return found
+
+    def in_blocks(self) -> float:
+        """Return how much of the passage stands in the document in however short stretches."""
+        return max((both.share for _, both in self._aligned()), default=0.0)
+
+    def in_words(self, said: Contradiction) -> SaidOtherwise:
+        """Return a contradiction in words: of numbers, those that differ; else, what is around."""
+        sides = []
+        around = 0 if said.kind == "number" else _AROUND
+        for (start, stop), tokens in zip(said[1:], (self.passage, self.document), strict=True):
+            shown = tokens[max(0, start - around) : stop + around].tolist()
+            sides.append([*_once([self.names[one] for one in shown], self.by_letters)])
+        if said.kind == "number":
+            numbers = [[*filter(_is_number, side)] for side in sides]
+            ours, theirs = ({*one} for one in numbers)
+            sides = [
+                [one for one in side if one not in ours & theirs] or others
+                for side, others in zip(numbers, sides, strict=True)
+            ]
+        spaced = not self.by_letters or said.kind == "number"
+        texts = [(" " if spaced else "").join(side) for side in sides]
+        return SaidOtherwise(said.kind, *(reversed(texts) if self.turned else texts))
 
 
 def verbatim(tokens: TokenNumbers, passages: IntArray, documents: IntArray) -> BoolArray:
@@ -239,6 +277,12 @@ class _Aligned:
                 return Contradiction(kind, (ours.start, ours.stop), there)
         return None
 
+    @property
+    def share(self) -> float:
+        """How much of the passage both have, if one stretch is long enough to tell."""
+        held = sum(self.weight[one.stop] - self.weight[one.start] for one in self._shared())
+        return held / self.weight[-1]
+
     def _shared(self) -> list[_Shared]:
         """Return the stretches that both have, if one of them is long enough to tell."""
         from rapidfuzz.distance import Indel
@@ -319,29 +363,6 @@ class _Aligned:
                 return "negation"
         bounds = [sorted(_BOUND.findall(text)) for text in texts]
         return "bound" if all(bounds) and bounds[0] != bounds[1] else ""
-
-
-def in_words(
-    said: Contradiction, passage: Sequence[str], document: Sequence[str], *, by_letters: bool
-) -> SaidOtherwise:
-    """Return a contradiction in words: of numbers, those that differ; else, what is around it.
-
-    >>> in_words(Contradiction("number", (1, 3), (1, 2)), ["in", "2024", "the"], ["in", "23"],
-    ...     by_letters=False)
-    SaidOtherwise(kind='number', passage='2024', document='23')
-    """
-    sides, around = [], 0 if said.kind == "number" else _AROUND
-    for (start, stop), tokens in ((said.passage, passage), (said.document, document)):
-        whole = [*_once(tokens[max(0, start - around) : stop + around], by_letters)]
-        sides.append(whole)
-    if said.kind == "number":
-        numbers = [[*filter(_is_number, side)] for side in sides]
-        others = [[one for one in side if one not in numbers[1 - at]]
-                  for at, side in enumerate(numbers)]  # fmt: skip
-        sides = [other or side for other, side in zip(others, sides, strict=True)]
-        return SaidOtherwise(said.kind, *(" ".join(side) for side in sides))
-    joined_by = (_LETTERS if by_letters else _WORDS).joined_by
-    return SaidOtherwise(said.kind, *(joined_by.join(side) for side in sides))
 
 
 def _once(tokens: Sequence[str], by_letters: bool) -> Iterator[str]:

@@ -21,7 +21,7 @@ from krag_eval import (
 )
 from krag_eval.errors import InvalidInput
 from krag_eval.matching.base import matcher_of_signature, resolve_matcher, says_less
-from krag_eval.matching.contradiction import contradiction
+from krag_eval.matching.contradiction import Beside
 from krag_eval.matching.joins import Pieces
 from krag_eval.matching.numbering import numbered
 from krag_eval.matching.spelling import spelled
@@ -318,7 +318,7 @@ def test_pieces_that_contradict_are_kept_in_files(tmp_path):
 def test_where_it_contradicts_is_told():
     names = ["in", "march", "2024", "the", "fee", "rose", "a", "lot", "see", "2023"]
     passage, document = np.array([2, 3, 4, 5, 6, 7]), np.array([8, 8, 1, 9, 3, 4, 5, 6, 7, 8])
-    found = contradiction(passage, document, [(4, 9)], names, by_letters=False)
+    found = Beside(passage, document, [(4, 9)], names, by_letters=False).contradiction()
     assert (found.kind, found.passage) == ("number", (0, 1))
     assert found.document[0] <= 3 < found.document[1] == 4
 
