@@ -974,8 +974,8 @@ CHECKS: Mapping[str, Check] = {
             n,
         ),
         N_(
-            "Say in the question, or in a tag, which version is meant (docs/versions.md); by "
-            "relevance alone no retriever can tell them apart"
+            "Say in the question which version is meant, or look at these apart by a tag "
+            "(docs/versions.md); by relevance alone no retriever can choose"
         ),
     ),
     "duplicate_questions": Check(

@@ -200,6 +200,15 @@ class TestVersions:
             with warnings.catch_warnings(action="ignore"):
                 assert evaluator.calculate_recall()["micro_recall"] == 0.0
 
+    def test_in_korean(self):
+        """The same facts, with a page of its own to read on."""
+        found = audit(dataset([V24]), [V23, V24], language="ko").findings["versions"]
+        assert found.said == "정답 문서 1개 중 1개는 내용이 다른 버전이 색인에 있습니다"
+        assert "docs/ko/versions.md" in found.fix
+        assert found.rows[0].concerns == (
+            "청크 0(0부터 셈)의 내용이 다름: 정답은 2024, 청크는 2023; 정답 구절도 색인에 있음"
+        )
+
     def test_pieces_of_another_version_hold_nothing_either(self):
         """Seven and nine words: in the first, five are in a run, but behind another year."""
         halves = [" ".join(V23.split()[:7]), " ".join(V24.split()[7:])]
