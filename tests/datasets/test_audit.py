@@ -6,6 +6,7 @@ What cannot be audited is in ``golden/refused/datasets.py``.
 import json
 import warnings
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,6 +15,7 @@ from langchain_core.documents import Document
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
 from krag_eval.datasets import Dataset
 from krag_eval.datasets.audit import CHECKS
+from krag_eval.documents import QuerySet
 from krag_eval.matching.tokenizers import word_tokens
 
 
@@ -478,6 +480,26 @@ class TestScripts:
             if (at, passage) in lost and (at, number) not in places(found, "no_words")
         ]
         assert places(found, "dangling") == expected
+
+    @settings(max_examples=200)
+    @given(st.data())
+    def test_versions_are_what_coverage_calls_contradicted(self, data):
+        """In the whole index, however few of many chunks with a run are looked at."""
+        lists = st.lists(TEXT, max_size=3, unique=True)
+        actual = data.draw(st.lists(lists, min_size=1, max_size=4).filter(any))
+        chunks = data.draw(st.lists(TEXT, min_size=1, max_size=8, unique=True))
+        min_run = data.draw(st.sampled_from([1, 2, 3]))
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("krag_eval.datasets.audit._COMPARED", 1)
+            found = audit(dataset(*actual), chunks, min_run=min_run)
+        expected = []
+        for at, own in enumerate(actual):
+            matches = CoverageMatcher(min_run=min_run).match(QuerySet.from_lists([own], [chunks]))
+            wanted = matches.rank[matches.similarity >= 0.8]
+            rows = matches.pieces
+            near = (rows.contradicted_share >= 0.8) & ~np.isin(rows.contradicted_rank, wanted)
+            expected += [(at, 1 + one) for one in np.unique(rows.contradicted_alternative[near])]
+        assert places(found, "versions") == expected
 
     @given(st.data())
     def test_sizes_and_quotes_are_what_coverage_counts(self, data):
