@@ -198,6 +198,11 @@ class CoverageMatcher(TextMatcher):
         return self.numbers == "anywhere" or self.direction == "either"
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether a document that says something else is no match."""
+        return self.numbers == "aligned" or self.polarity
+
+    @property
     def too_long_advice(self) -> Fix:
         """What to try when most ground truth is longer than every text that was retrieved."""
         if self.union or self.direction == "either":
@@ -223,9 +228,17 @@ class CoverageMatcher(TextMatcher):
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
         tokens, names = self._numbered(chosen.tokenizer, texts)
-        by_letters = np.full(len(tokens), chosen.tokenizer in (letter_tokens, character_tokens))
-        run = np.full(len(tokens), chosen.min_run)
-        return Read(tokens, run, self._numbers_of(texts), by_letters, names)
+        return chosen.as_read(tokens, names, self._numbers_of(texts))
+
+    def as_read(
+        self,
+        tokens: TokenNumbers,
+        names: list[str],
+        numbers: list[frozenset[str]] | None = None,
+    ) -> Read:
+        """Return texts that are tokens already, as they are compared."""
+        by_letters = np.full(len(tokens), self.tokenizer in (letter_tokens, character_tokens))
+        return Read(tokens, np.full(len(tokens), self.min_run), numbers, by_letters, names)
 
     def _numbers_of(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
         return _numbers_of(texts) if self.numbers == "anywhere" else None
@@ -248,7 +261,12 @@ class CoverageMatcher(TextMatcher):
             tokenizer: By what, where not by the matcher's own.
         """
         tokenizer = tokenizer or self.tokenizer
-        tokens = numbered(tokenizer, texts, names)
+        return self.spelled(numbered(tokenizer, texts, names), names, tokenizer)
+
+    def spelled(
+        self, tokens: TokenNumbers, names: dict[str, int], tokenizer: Tokenizer
+    ) -> TokenNumbers:
+        """Return texts with numbers in one spelling, where they are compared by it."""
         if self.numbers == "aligned" and tokenizer in (word_tokens, letter_tokens):
             return spelled(tokens, names, by_letters=tokenizer is letter_tokens)
         return tokens
@@ -335,7 +353,7 @@ class CoverageMatcher(TextMatcher):
             turned = (sizes[1] < sizes[0]) & (sizes[1] >= read.min_run[document])
             similarity[turned] = (runs.own() / sizes[1])[turned]
         without = None
-        if self.numbers == "aligned" or self.polarity:
+        if self.is_guarded:
             pairs = self._contradicted(runs, read, similarity)
             without = Without(pairs, similarity[pairs], read.tokens, read.min_run)
             similarity[pairs] = 0.0
