@@ -228,9 +228,9 @@ class CoverageMatcher(TextMatcher):
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
         tokens, names = self._numbered(chosen.tokenizer, texts)
-        return chosen.as_read(tokens, names, self._numbers_of(texts))
+        return chosen._as_read(tokens, names, self._numbers_of(texts))
 
-    def as_read(
+    def _as_read(
         self,
         tokens: TokenNumbers,
         names: list[str],
@@ -261,9 +261,9 @@ class CoverageMatcher(TextMatcher):
             tokenizer: By what, where not by the matcher's own.
         """
         tokenizer = tokenizer or self.tokenizer
-        return self.spelled(numbered(tokenizer, texts, names), names, tokenizer)
+        return self._spelled(numbered(tokenizer, texts, names), names, tokenizer)
 
-    def spelled(
+    def _spelled(
         self, tokens: TokenNumbers, names: dict[str, int], tokenizer: Tokenizer
     ) -> TokenNumbers:
         """Return texts with numbers in one spelling, where they are compared by it."""

@@ -177,7 +177,7 @@ class Index:
                 tokens, _, numbers = self._tokens(tokenizer)
             else:
                 tokens = numbered(tokenizer, list(self._texts), numbers)
-            read = key, numbers, matcher.spelled(tokens, numbers, tokenizer)
+            read = key, numbers, matcher._spelled(tokens, numbers, tokenizer)
             self._read.append(read)
         _, known, tokens = read
         # A dict of its own: what several threads ask for must not change what is kept.
@@ -829,7 +829,7 @@ def _by_words(
     readings = [*others, *distinct]
     of_chunks, of_texts, names = index._tokens(matcher.tokenizer, readings, matcher)
     tokens = of_chunks.followed_by(of_texts)
-    read, n = matcher.as_read(tokens, [*names]), len(distinct)
+    read, n = matcher._as_read(tokens, [*names]), len(distinct)
     chunks = np.arange(len(tokens) - n)
     similarity, together = np.zeros(n), np.zeros(n)
     chunk, against = np.full(n, -1), np.full(n, -1)

@@ -100,6 +100,7 @@ _TYPES: Mapping[str, Any] = {
     **dict.fromkeys(("rank", "chunk", "repeats_above"), "Int64"),
     **dict.fromkeys(("similarity", "together", "query_overlap", "letters"), "Float64"),
     "right_source": "boolean",
+    **dict.fromkeys(("differs_in", "passage_says", "chunk_says"), "string"),
 }
 
 #: What to do with an index that has next to none of what was retrieved.
