@@ -231,10 +231,7 @@ class CoverageMatcher(TextMatcher):
         return chosen._as_read(tokens, names, self._numbers_of(texts))
 
     def _as_read(
-        self,
-        tokens: TokenNumbers,
-        names: list[str],
-        numbers: list[frozenset[str]] | None = None,
+        self, tokens: TokenNumbers, names: list[str], numbers: list[frozenset[str]] | None = None
     ) -> Read:
         """Return texts that are tokens already, as they are compared."""
         by_letters = np.full(len(tokens), self.tokenizer in (letter_tokens, character_tokens))
@@ -368,8 +365,9 @@ class CoverageMatcher(TextMatcher):
         Of all pairs that share a run, those that hold half of the passage or more are looked at;
         where documents count together, the others as pieces.
         """
-        alone = similarity >= _LOOKED_AT
-        chosen = np.flatnonzero(alone | self.union)
+        alone, every = similarity >= _LOOKED_AT, runs.truths.unit(runs.truth)
+        # One that is no longer than a run stands there word for word.
+        chosen = np.flatnonzero((alone | self.union) & (runs.sizes[every] > read.min_run[every]))
         pairs = runs.truth[chosen], runs.document[chosen]
         truth, document = runs.truths.unit(pairs[0]), runs.documents.unit(pairs[1])
         first, last = runs.of_document.places(*pairs)

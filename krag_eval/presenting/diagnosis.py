@@ -135,11 +135,8 @@ def _facts(diagnosis: Diagnosis, cause: str, share: float) -> dict[str, Any]:
     """Return the numbers in what is said of a cause."""
     items = [item for item in diagnosis.items if item.cause == cause]
     ranks = [item.rank for item in items if item.rank is not None]
-    said = [
-        SaidOtherwise(item.differs_in, item.passage_says or "", item.chunk_says or "")
-        for item in items
-        if item.differs_in
-    ]
+    said = [(one.differs_in, one.passage_says or "", one.chunk_says or "") for one in items]
+    told = [otherwise_in_words(SaidOtherwise(kind, *sides)) for kind, *sides in said if kind]
     return {
         "share": _percent(share),
         "within": within(diagnosis.k),
@@ -150,7 +147,7 @@ def _facts(diagnosis: Diagnosis, cause: str, share: float) -> dict[str, Any]:
         "repeats": sum(bool(item.repeats_above) for item in items),
         "gaps": sum(item.query_overlap == 0 for item in items),
         "parsed": sum((item.letters or 0.0) >= diagnosis.threshold for item in items),
-        "said": otherwise_in_words(said[0]) if said else "",
+        "said": told[0] if told else "",
     }
 
 

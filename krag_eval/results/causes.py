@@ -160,10 +160,7 @@ class Index:
         return first
 
     def _tokens(
-        self,
-        tokenizer: Tokenizer,
-        others: Sequence[str] = (),
-        matcher: CoverageMatcher = _BY_WORDS,
+        self, tokenizer: Tokenizer, others: Sequence[str] = (), matcher: CoverageMatcher = _BY_WORDS
     ) -> tuple[TokenNumbers, TokenNumbers, dict[str, int]]:
         """Return the tokens of the distinct texts and of others, and the number of each token.
 
