@@ -83,6 +83,7 @@ MATCHERS: dict[str, Callable[[], Matcher]] = {
     "anywhere": lambda: CoverageMatcher(numbers="anywhere", polarity=False),
     "coverage": CoverageMatcher,
     "letters": lambda: CoverageMatcher(tokenizer="letters"),
+    "tolerant": lambda: CoverageMatcher(tolerant=True),
 }
 #: Whose decisions the guides show on damaged texts.
 IN_GUIDES = ("coverage", "contains", "ROUGE-L recall", "fuzzy partial")

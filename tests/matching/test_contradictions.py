@@ -5,19 +5,29 @@ What is expected follows from reading the sentences.
 
 import random
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from matched import quiet
 
 from benchmarks import contradictions
-from krag_eval import AnyOf, CoverageMatcher, OfflineRetrievalEvaluator
-from krag_eval.matching.base import resolve_matcher
-from krag_eval.matching.contradiction import contradiction
+from krag_eval import (
+    AnyOf,
+    CoverageMatcher,
+    EvaluationResult,
+    OfflineRetrievalEvaluator,
+    compare,
+)
+from krag_eval.errors import InvalidInput
+from krag_eval.matching.base import matcher_of_signature, resolve_matcher, says_less
+from krag_eval.matching.contradiction import Beside
+from krag_eval.matching.joins import Pieces
 from krag_eval.matching.numbering import numbered
 from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import letter_tokens, word_tokens
 
+UNGUARDED = {"numbers": "ignore", "polarity": False}
 GUARDED = {"numbers": "aligned", "polarity": True}
 
 
@@ -168,7 +178,7 @@ def test_the_passage_itself_is_no_contradiction(language):
 def test_what_another_thing_replaces_contradicts(language, said, other):
     passage = PASSAGE[language]
     chunk = f"So it is: {passage.replace(said, other)}. That is all there is to it."
-    assert CoverageMatcher(0.7).similarity(passage, chunk) >= 0.7
+    assert CoverageMatcher(0.7, **UNGUARDED).similarity(passage, chunk) >= 0.7
     assert CoverageMatcher(0.7, **GUARDED).similarity(passage, chunk) == 0.0
 
 
@@ -243,10 +253,72 @@ def test_processes_and_combinations_decide_alike():
         assert result["macro_recall@2"] == pytest.approx(1 / 3)
 
 
+# A passage of 9, 9 and 10 words, and its thirds, in each of which a year may be another one.
+THIRDS = [
+    "in 2024 the fee was raised by two euros",
+    "while from 2023 on every member has lent books",
+    "and since 2022 the hall on the left is closed",
+]
+
+
+def draws(seed):
+    """Draw documents, and which of them another year makes contradict the passage."""
+    draw = random.Random(seed)
+    for _ in range(draw.randint(1, 6)):
+        first = draw.randrange(4)
+        chosen = THIRDS[first : draw.randint(first, 3)]  # what is left out inside contradicts
+        changed = draw.random() < 0.4 and bool(chosen)
+        if changed:
+            at = draw.randrange(len(chosen))
+            chosen[at] = re.sub(r"20\d\d", str(draw.randint(1990, 2010)), chosen[at])
+        yield " ".join(["see", *chosen, "there"]), changed
+
+
+@quiet
+@pytest.mark.parametrize("union", [False, True])
+@pytest.mark.parametrize("seed", range(60))
+def test_what_contradicts_is_there_for_nothing_but_tokens(seed, union):
+    """Together with others, too, it counts as if it were blank; words are words wherever."""
+    passage, drawn = " ".join(THIRDS), [*draws(seed)]
+    found = [text for text, _ in drawn]
+    agreeing = ["nothing" if changed else text for text, changed in drawn]
+    settings, options = {"union": union}, {"metrics": ["recall", "mrr", "token_recall"]}
+    guarded, without, agreed = (
+        OfflineRetrievalEvaluator(
+            [[passage]], [texts], CoverageMatcher(0.6, **guard, **settings)
+        ).evaluate([1, 3, None], **options)
+        for guard, texts in ((GUARDED, found), (UNGUARDED, found), (UNGUARDED, agreeing))
+    )
+    for k in (1, 3, "all"):
+        for average in (f"macro_recall@{k}", f"mrr@{k}"):
+            assert guarded[average] == agreed[average]
+        token_recall = f"macro_token_recall@{k}"
+        assert guarded[token_recall] == without[token_recall]
+
+
+def test_pieces_that_contradict_are_kept_in_files(tmp_path):
+    passage = " ".join(THIRDS)
+    result = OfflineRetrievalEvaluator(
+        [[passage]], [[passage.replace("2023", "2020"), THIRDS[0], " ".join(THIRDS[1:])]],
+        CoverageMatcher(union=True),
+    ).evaluate([2, 3])  # fmt: skip
+    assert (result["macro_recall@2"], result["macro_recall@3"]) == (0.0, 1.0)
+    result.to_json(tmp_path / "result.json")
+    pieces, read = (
+        one.evidence.relevance.pieces
+        for one in (result, EvaluationResult.from_json(tmp_path / "result.json"))
+    )
+    for one in fields(Pieces):
+        assert getattr(read, one.name).tolist() == getattr(pieces, one.name).tolist()
+    # Of 28 words one is not in a run that both have: the year.
+    assert pieces.contradicted_rank.tolist() == [1]
+    assert pieces.contradicted_share.tolist() == [27 / 28]
+
+
 def test_where_it_contradicts_is_told():
     names = ["in", "march", "2024", "the", "fee", "rose", "a", "lot", "see", "2023"]
     passage, document = np.array([2, 3, 4, 5, 6, 7]), np.array([8, 8, 1, 9, 3, 4, 5, 6, 7, 8])
-    found = contradiction(passage, document, [(4, 9)], names, by_letters=False)
+    found = Beside(passage, document, [(4, 9)], names, by_letters=False).contradiction()
     assert (found.kind, found.passage) == ("number", (0, 1))
     assert found.document[0] <= 3 < found.document[1] == 4
 
@@ -254,13 +326,42 @@ def test_where_it_contradicts_is_told():
 @pytest.mark.parametrize(
     "spelling",
     [
-        "coverage(min_run=5,tokenizer=words,numbers=aligned,polarity=yes)",
-        "coverage(min_run=5,tokenizer=words,numbers=yes)",
-        "coverage(min_run=5,tokenizer=words)",
+        "coverage(min_run=5,tokenizer=words,numbers=aligned,polarity=en+ko)",
+        "coverage(min_run=5,tokenizer=words,numbers=anywhere,polarity=no)",
+        "coverage(min_run=5,tokenizer=words,numbers=ignore,polarity=no)",
     ],
 )
 def test_signatures_make_the_same_matcher(spelling):
     assert resolve_matcher(spelling).signature == spelling
+
+
+@pytest.mark.parametrize(
+    ("signature", "now"),
+    [
+        # What is not said was not done.
+        ("coverage(min_run=5,tokenizer=words)",
+         "coverage(min_run=5,tokenizer=words,numbers=ignore,polarity=no)"),
+        ("coverage(min_run=5,tokenizer=words,numbers=yes)",
+         "coverage(min_run=5,tokenizer=words,numbers=anywhere,polarity=no)"),
+        ("contains", "contains(fold_whitespace=no)"),
+        ("contains(fold_whitespace=yes)", "contains(fold_whitespace=yes)"),
+        ("text", "text"),
+    ],
+)  # fmt: skip
+def test_a_result_of_before_names_what_its_matcher_did(signature, now):
+    assert matcher_of_signature(signature).signature == now
+    assert says_less(signature) == (signature != now)
+
+
+@pytest.mark.parametrize("check", ["compare", "gate"])
+def test_results_of_before_are_other_numbers(check):
+    new = OfflineRetrievalEvaluator([["a b"]], [["a b"]], "coverage").evaluate(1)
+    before = new.settings["matcher"].replace(",numbers=aligned,polarity=en+ko", "")
+    old = replace(new, settings={**new.settings, "matcher": before})
+    with pytest.raises(InvalidInput) as caught:
+        compare(old, new) if check == "compare" else new.check(baseline=old, metric="recall@1")
+    assert "matcher" in caught.value.problem
+    assert "before the matcher decided as it does now" in str(caught.value.fix)
 
 
 def test_numbers_have_old_names():
@@ -358,7 +459,7 @@ def test_another_version_in_front_is_a_hit_to_those_who_do_not_look(monkeypatch)
     )
     monkeypatch.setattr(contradictions, "asked", lambda *_: made)
     true = {"hit@1": 1 / 2, "recall@5": 1.0, "MRR@10": (1 / 2 + 1) / 2}
-    unguarded = CoverageMatcher(0.7, numbers="ignore", polarity=False)
+    unguarded = CoverageMatcher(0.7, **UNGUARDED)
     assert contradictions.reported(None, "", "") == true
     assert contradictions.reported(CoverageMatcher(0.7, **GUARDED), "", "") == true
     assert contradictions.reported(unguarded, "", "") == dict.fromkeys(true, 1.0)
