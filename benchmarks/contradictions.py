@@ -13,9 +13,9 @@ decides by text without a model. Each language has three tables:
 - what it reports about a retriever on a corpus in three yearly versions, in which a question asks
   for one of them, beside the truth, which is known as the versions are made here.
 
-``--quick`` takes one text of each language and few excerpts, ``--markdown`` prints the tables as the
-guides have them, with few matchers and all languages side by side. Rules are set on the texts in ``texts/dev``; ``texts/held`` are for looking at
-once.
+``--quick`` takes one text of each language and few excerpts, ``--markdown`` prints the tables as
+the guides have them, with few matchers and all languages side by side. Rules are set on the texts
+in ``texts/dev``; ``texts/held`` are for looking at once.
 """
 
 from __future__ import annotations
