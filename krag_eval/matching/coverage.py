@@ -209,6 +209,11 @@ class CoverageMatcher(TextMatcher):
         return self.numbers == "anywhere" or self.tolerant or self.direction == "either"
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether a document that says something else is no match."""
+        return self.numbers == "aligned" or self.polarity
+
+    @property
     def too_long_advice(self) -> Fix:
         """What to try when most ground truth is longer than every text that was retrieved."""
         if self.union or self.direction == "either":
@@ -235,9 +240,14 @@ class CoverageMatcher(TextMatcher):
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
         tokens, names = self._numbered(chosen.tokenizer, texts)
-        by_letters = np.full(len(tokens), chosen.tokenizer in (letter_tokens, character_tokens))
-        run = np.full(len(tokens), chosen.min_run)
-        return Read(tokens, run, self._numbers_of(texts), by_letters, names)
+        return chosen._as_read(tokens, names, self._numbers_of(texts))
+
+    def _as_read(
+        self, tokens: TokenNumbers, names: list[str], numbers: list[frozenset[str]] | None = None
+    ) -> Read:
+        """Return texts that are tokens already, as they are compared."""
+        by_letters = np.full(len(tokens), self.tokenizer in (letter_tokens, character_tokens))
+        return Read(tokens, np.full(len(tokens), self.min_run), numbers, by_letters, names)
 
     def _numbers_of(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
         return _numbers_of(texts) if self.numbers == "anywhere" else None
@@ -260,7 +270,12 @@ class CoverageMatcher(TextMatcher):
             tokenizer: By what, where not by the matcher's own.
         """
         tokenizer = tokenizer or self.tokenizer
-        tokens = numbered(tokenizer, texts, names)
+        return self._spelled(numbered(tokenizer, texts, names), names, tokenizer)
+
+    def _spelled(
+        self, tokens: TokenNumbers, names: dict[str, int], tokenizer: Tokenizer
+    ) -> TokenNumbers:
+        """Return texts with numbers in one spelling, where they are compared by it."""
         if self.numbers == "aligned" and tokenizer in (word_tokens, letter_tokens):
             return spelled(tokens, names, by_letters=tokenizer is letter_tokens)
         return tokens
@@ -351,7 +366,7 @@ class CoverageMatcher(TextMatcher):
             blocks = [both.in_blocks() for both in self._beside(runs, read, rest)]
             similarity[rest] = np.maximum(similarity[rest], blocks)
         without = None
-        if self.numbers == "aligned" or self.polarity:
+        if self.is_guarded:
             pairs = self._contradicted(runs, read, similarity)
             without = Without(pairs, similarity[pairs], read.tokens, read.min_run)
             similarity[pairs] = 0.0
@@ -367,9 +382,10 @@ class CoverageMatcher(TextMatcher):
         where documents count together, the others as pieces.
         """
         alone = similarity >= _LOOKED_AT
-        chosen = np.flatnonzero(alone | self.union)
-        units = runs.truths.unit(runs.truth[chosen]), runs.documents.unit(runs.document[chosen])
-        chosen = chosen[~verbatim(read.tokens, *units)]
+        truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
+        # One that is no longer than a run stands there word for word.
+        chosen = np.flatnonzero((alone | self.union) & (runs.sizes[truth] > read.min_run[truth]))
+        chosen = chosen[~verbatim(read.tokens, truth[chosen], document[chosen])]
         asked = {"numbers": self.numbers == "aligned", "polarity": self.polarity}
         sides = zip(self._beside(runs, read, chosen), alone[chosen].tolist(), strict=True)
         found = [both.contradiction(**asked, piece=not one) is not None for both, one in sides]
@@ -536,7 +552,7 @@ def _by_letters(by_script: ByScript, units: Units) -> BoolArray:
 def without_gaps(units: Units, by_letters: BoolArray) -> Units:
     """Close gaps inside numbers of documents, of queries that are read by letters.
 
-    Two runs of digits with one space or line break between them are one number if a ground truth of
+    Two runs of digits with up to four white spaces between them are one number if a ground truth of
     the query has that number, and none has it with the gap. Texts that this makes come after the
     others.
     """
@@ -590,24 +606,28 @@ def other_readings(
 
 def with_gaps_to_close(
     tokenizer: Tokenizer, documents: Sequence[str], truths: Mapping[int, Sequence[str]]
-) -> tuple[set[int], set[int]]:
-    """Return the positions of documents that are read with gaps closed, and for which queries.
+) -> tuple[dict[int, str], set[int]]:
+    """Return the documents that have gaps to close, and for which queries.
 
     Args:
         tokenizer: That of coverage, as for :func:`other_readings`.
         documents: The texts to look through.
         truths: Query -> all its ground-truth texts.
 
+    Returns:
+        Their positions, with how they read if the gaps are closed for all queries; and the queries.
+
     >>> with_gaps_to_close(letter_tokens, ["20 24년", "2024년"], {5: ["2024년"], 6: ["24년"]})
-    ({0}, {5})
+    ({0: '2024년'}, {5})
     """
     if tokenizer is not letter_tokens:
-        return set(), set()
+        return {}, set()
     holders = _holders(documents)
     asked = {one: _without_any_gap(texts) & holders.keys() for one, texts in truths.items()}
     numbers = {number for found in asked.values() for number in found}
-    positions = {at for number in numbers for at in holders[number]}
-    return positions, {one for one, found in asked.items() if found}
+    positions = sorted({at for number in numbers for at in holders[number]})
+    closed = {at: _closed(documents[at], numbers) for at in positions}
+    return closed, {one for one, found in asked.items() if found}
 
 
 def _holders(documents: Sequence[str]) -> dict[str, list[int]]:
