@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 
-from benchmarks import chunk_sizes
+from benchmarks import chunk_sizes, contradictions
 from krag_eval import CoverageMatcher, Matcher, OfflineRetrievalEvaluator
 from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.matching.tokenizers import TOKENIZER_NAMES
@@ -52,8 +52,8 @@ def test_codes_matcher(guide):
     """All codes of the ground truth must be in the chunk, also where another matcher joins it."""
     codes = shown(guide, "CodesMatcher", {})["CodesMatcher"]()
     truth = "Each applicant may order up to one AB-1203 for a period of four weeks"
-    changed = truth.replace("1203", "1204")
-    # Without the figure 8 + 6 of 15 words stand in runs of at least five: 0.93.
+    changed = truth.replace("AB", "AC")
+    # Without the letters 7 + 7 of 15 words stand in runs of at least five: 0.93.
     assert CoverageMatcher().similarity(truth, changed) == pytest.approx(14 / 15)
     for matcher, actual, predicted in (
         (codes, "Filters AB-1203 and AB-1204 fit.", ["AB-1203 fits.", "Order AB-1204 or AB-1203."]),
@@ -95,6 +95,25 @@ def test_the_table_of_chunk_sizes_is_what_the_command_prints(page, language):
     assert f"\n\n{chunk_sizes.markdown(language)}\n\n" in text
 
 
+def test_the_tables_of_contradictions_are_what_the_command_prints():
+    """What is accepted that says something else, and the first hits on a corpus in versions."""
+    for table in contradictions.of_all_languages("held"):
+        for page, words in (("", contradictions.ENGLISH), ("ko", contradictions.KOREAN)):
+            text = (DOCS / page / "coverage.md").read_text("utf-8")
+            assert f"\n\n{contradictions.markdown(table, words)}\n\n" in text
+
+
+@pytest.mark.parametrize(
+    ("page", "language"), [("matching", "en"), ("ko/matching", "ko"), ("ko/texts", "mix")]
+)
+def test_the_tables_of_damage_say_what_coverage_decides(page, language):
+    """The other matchers take longer."""
+    text = (DOCS / f"{page}.md").read_text("utf-8")
+    words = contradictions.KOREAN if "ko/" in page else contradictions.ENGLISH
+    for change, cells in contradictions.right("held", language, ("coverage",)).items():
+        assert f"\n| {words.get(change, change)} | {words.get(cells[0], cells[0])} |" in text
+
+
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_words_say_what_places_in_the_text_say(language):
     """Token recall of each question, where chunks and excerpts have known places in a handbook."""
@@ -112,8 +131,11 @@ def test_the_table_of_changed_coverage_is_what_is_measured():
     for passage, chunk, before, now in rows:
         chunk = chunk.replace("⏎", "\n")
         measured = [
-            CoverageMatcher(tokenizer=tokenizer).similarity(passage, chunk)
-            for tokenizer in ("unicode", "words")
+            matcher.similarity(passage, chunk)
+            for matcher in (
+                CoverageMatcher(tokenizer="unicode", numbers="ignore", polarity=False),
+                CoverageMatcher(tokenizer="words"),
+            )
         ]
         assert [f"{similarity:.2f}" for similarity in measured] == [before, now], passage
 
