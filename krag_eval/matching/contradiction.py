@@ -154,7 +154,8 @@ class Beside(NamedTuple):
             piece: Whether the document holds less than half, so that only what lies between the
                 stretches that it holds counts, and only where these are close together.
         """
-        if _holds(self.document.tobytes(), self.passage.tobytes(), self.passage.itemsize):
+        texts = self.document.tobytes(), self.passage.tobytes()
+        if self.turned and _holds(*texts, self.passage.itemsize):
             return None
         found: Contradiction | None = None
         for start, both in self._aligned():
