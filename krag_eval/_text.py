@@ -12,8 +12,9 @@ from typing import TypeAlias
 
 from krag_eval.errors import InvalidInput
 
-#: A stretch of text, and whether it is highlighted.
-Fragment: TypeAlias = tuple[str, bool]
+#: A stretch of text, and whether it is highlighted: 0 if not, or what for.
+Fragment: TypeAlias = tuple[str, int]
+SHARED, DIFFERENT = 1, 2
 
 #: Characters of a text that are looked at; what lies beyond is not shown, nor highlighted.
 EXAMINED = 20_000
@@ -128,7 +129,8 @@ class Marked(str):
     """Text that is ready to show as it is, with highlights between noncharacters."""
 
 
-OPEN, CLOSE = "\ufdd0", "\ufdd1"
+OPEN, CLOSE, OPEN_DIFFERENT, CLOSE_DIFFERENT = "\ufdd0\ufdd1\ufdd2\ufdd3"
+_SIGNS = {0: ("", ""), SHARED: (OPEN, CLOSE), DIFFERENT: (OPEN_DIFFERENT, CLOSE_DIFFERENT)}
 
 
 @dataclass(frozen=True)
@@ -139,11 +141,13 @@ class Excerpt:
         text: Its beginning, in NFC; of many marks stacked on one letter, eight.
         spans: What to highlight, in order.
         cut: Whether the text went on.
+        different: What to highlight, in order, because another text says something else there.
     """
 
     text: str
     spans: Spans = ()
     cut: bool = False
+    different: Spans = ()
 
     @classmethod
     def of(cls, text: str, *, whole: bool = False) -> Excerpt:
@@ -162,11 +166,13 @@ class Excerpt:
     def marked(self, width: int | None = None) -> Marked:
         """Return what fits into so many columns, or all of it, with its highlights."""
         parts = self.fragments if width is None else self.clipped(width)
-        return Marked("".join(f"{OPEN}{text}{CLOSE}" if is_marked else text
-                              for text, is_marked in parts if text))  # fmt: skip
+        return Marked("".join(text.join(_SIGNS[mark]) for text, mark in parts if text))
 
     def clipped(self, width: int) -> list[Fragment]:
-        """Return what fits into so many columns, around the longest highlight, ready to show."""
+        """Return what fits into so many columns, around a highlight, ready to show.
+
+        That is the first of what is different, else the longest.
+        """
         start = self._start(width)
         # A long text of characters that take no columns must not all be shown.
         stop = min(len(self.text), start + 4 * width + 100)
@@ -174,13 +180,14 @@ class Excerpt:
         pieces = [(visible(part), marked) for part, marked in self._segments(start, stop)]
         whole = stop == len(self.text) and not self.cut
         if not (whole and sum(width_of(part) for part, _ in pieces) <= room):
-            pieces = [*_fitting(pieces, room - 1), (_ELLIPSIS, False)]
-        return [(_ELLIPSIS, False), *pieces] if start else pieces
+            pieces = [*_fitting(pieces, room - 1), (_ELLIPSIS, 0)]
+        return [(_ELLIPSIS, 0), *pieces] if start else pieces
 
     def _start(self, width: int) -> int:
-        """Return where to begin: at the start, unless the longest highlight would not be seen."""
-        begin, end = max(self.spans, key=lambda span: span[1] - span[0], default=(0, 0))
-        if width_of(self.text[:end]) <= width or width_of(self.text[:begin]) <= width // 2:
+        """Return where to begin: at the start, unless that highlight would not be seen."""
+        spans = self.different[:1] or self.spans
+        begin, end = max(spans, key=lambda span: span[1] - span[0], default=(0, 0))
+        if width_of(self.text[:end]) < width or width_of(self.text[:begin]) <= width // 2:
             return 0
         earliest = max(0, begin - width // 4)
         space = _SPACE.search(self.text, earliest, begin)
@@ -188,13 +195,14 @@ class Excerpt:
 
     def _segments(self, start: int, stop: int) -> Iterator[Fragment]:
         place = start
-        for begin, end in self.spans:
+        shared = ((*one, SHARED) for one in _apart(self.spans, self.different))
+        for begin, end, mark in sorted([*shared, *((*one, DIFFERENT) for one in self.different)]):
             begin, end = max(begin, place), min(end, stop)
             if begin < end:
-                yield self.text[place:begin], False
-                yield self.text[begin:end], True
+                yield self.text[place:begin], 0
+                yield self.text[begin:end], mark
                 place = end
-        yield self.text[place:stop], False
+        yield self.text[place:stop], 0
 
 
 def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
@@ -306,6 +314,54 @@ def united(spans: Iterable[tuple[int, int]]) -> Spans:
         else:
             joined.append((start, stop))
     return tuple(joined)
+
+
+def _apart(spans: Spans, others: Spans) -> Iterator[tuple[int, int]]:
+    """Yield what lies in some stretches and in none of the others.
+
+    >>> list(_apart(((0, 9), (12, 15)), ((2, 4), (8, 10))))
+    [(0, 2), (4, 8), (12, 15)]
+    """
+    for start, stop in spans:
+        for begin, end in others:
+            if start < end and begin < stop:
+                if start < begin:
+                    yield start, begin
+                start = end
+        if start < stop:
+            yield start, stop
+
+
+def said_at(text: str, said: str, spans: Spans, *, by_letters: bool = False) -> Spans:
+    """Return where a text says something, whatever stands between its letters and digits.
+
+    Of several places, that is the first that does not lie in a stretch that another text shares. If
+    all together are nowhere, each of the words is looked for.
+
+    Args:
+        text: The text.
+        said: Words or numbers, as they are compared.
+        spans: The stretches of the text that the other one shares.
+        by_letters: Whether it may stand within a word.
+
+    >>> text = "2024: in 2024, 1,200 or 3"
+    >>> [text[start:stop] for start, stop in said_at(text, "1200 3", ())]
+    ['1,200', '3']
+    >>> said_at(text, "2024", ((0, 8),))
+    ((9, 13),)
+    """
+    edge = r"\d" if by_letters else r"\w"
+    for several in ([said], said.split()):
+        found = []
+        for one in several:
+            letters = r"[\W_]*".join(map(re.escape, filter(str.isalnum, one)))
+            places = re.finditer(rf"(?<!{edge}){letters}(?!{edge})", text, re.IGNORECASE)
+            some = [place.span() for place in places if letters]
+            is_shared = lambda at: any(begin <= at[0] and at[1] <= end for begin, end in spans)  # noqa: E731
+            found += sorted(some, key=is_shared)[:1]
+        if found:
+            return united(found)
+    return ()
 
 
 def whole_percent(share: float) -> str:

@@ -71,6 +71,7 @@ class Summary(OfAPart):
         sums: Cutoff -> sums over the counted queries.
         declared: What is known of metrics that are not computed by default, by column.
         n_failed: Number of queries whose retriever failed, which count as nothing retrieved.
+        n_contradicted: Number of pairs that would match if their document did not contradict.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> first = OfflineRetrievalEvaluator([["a"]], [["a", "x"]]).evaluate(2).summary
@@ -88,6 +89,7 @@ class Summary(OfAPart):
     )
     declared: Mapping[str, Metric] = field(default_factory=dict)
     n_failed: int = field(default=0, metadata=joined_by(add))
+    n_contradicted: int = field(default=0, metadata=joined_by(add))
 
     @classmethod
     def of(
@@ -228,6 +230,7 @@ class Summary(OfAPart):
             },
             **declared_in(self.declared),
             **({"failed": self.n_failed} if self.n_failed else {}),
+            **({"contradicted": self.n_contradicted} if self.n_contradicted else {}),
         }
 
     @classmethod
@@ -254,6 +257,7 @@ class Summary(OfAPart):
             n_queries=n_queries,
             sums=sums,
             n_failed=_count(content.get("failed", 0), n_queries),
+            n_contradicted=_count(content.get("contradicted", 0)),
         )
 
 
