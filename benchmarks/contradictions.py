@@ -1,15 +1,21 @@
 """How often a chunk that says something else counts as the passage that was looked for.
 
-    python -m benchmarks.contradictions [--texts {dev,held}] [--markdown {en,ko}]
+    python -m benchmarks.contradictions [--texts {dev,held}] [--quick] [--markdown {en,ko}]
 
 Twelve texts in Korean, in English and in the mix that Korean developers write, all written for this
-purpose, are cut into overlapping chunks, and excerpts of them are looked for. The first table of a
-language has the share of chunks that a matcher accepts although they contradict the excerpt: all of
-it, but for one digit, a year, a unit, a negation, a bound or a name. The second has the F1 of its
-decisions over all pairs of excerpt and chunk of one text, as they stand and after damage that
-changes nothing about what a chunk says.
+purpose, are cut into overlapping chunks, and excerpts of them are looked for by every matcher that
+decides by text without a model. Each language has three tables:
 
-Rules are set on the texts in ``texts/dev``; ``texts/held`` are for looking at once.
+- the share of chunks that a matcher accepts although they contradict the excerpt: all of it, but
+  for one digit, a year, a unit, a negation, a bound or a name;
+- the F1 of its decisions over all pairs of excerpt and chunk of one text, as they stand and after
+  damage that changes nothing about what a chunk says;
+- what it reports about a retriever on a corpus in three yearly versions, in which a question asks
+  for one of them, beside the truth, which is known as the versions are made here.
+
+``--quick`` takes one text of each language and few excerpts, ``--markdown`` only the matchers that
+the guides speak of. Rules are set on the texts in ``texts/dev``; ``texts/held`` are for looking at
+once.
 """
 
 from __future__ import annotations
@@ -18,72 +24,153 @@ import argparse
 import random
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from warnings import catch_warnings
 
 import numpy as np
 
 from benchmarks import korean_spaces
-from benchmarks.korean_spaces import AROUND, EXCERPT, Corpus, corpus, row
-from krag_eval import CoverageMatcher, Matcher
-from krag_eval.documents import QuerySet
+from benchmarks.chunk_sizes import small_rag
+from benchmarks.korean_spaces import (
+    AROUND,
+    CHUNK,
+    EXCERPT,
+    RIGHT,
+    STEP,
+    Corpus,
+    corpus,
+    header,
+    row,
+)
+from krag_eval import (
+    AnyOf,
+    CoverageMatcher,
+    FuzzyMatcher,
+    KragEvalWarning,
+    Matcher,
+    OfflineRetrievalEvaluator,
+)
+from krag_eval.documents import DocumentLike, QuerySet
+from krag_eval.matching.base import resolve_matcher
 
 TEXTS = Path(__file__).parent / "texts"
 LANGUAGES = ("ko", "en", "mix")
+N_EXCERPTS = 80  # of each text
+DEPTH = 10
+#: What they are called -> where a result has them.
+METRICS = {"hit@1": "hit_rate@1", "recall@5": "macro_recall@5", "MRR@10": f"mrr@{DEPTH}"}
+#: What a line is about -> its cells; the first line is the head.
+Table = dict[str, list[str]]
 Change = Callable[[random.Random, str], str]
 Other = Callable[[random.Random, str], str | None]
 
+#: Every matcher that decides by text without a model, at the threshold it comes with.
+MATCHERS: dict[str, Callable[[], Matcher]] = {
+    "exact": lambda: resolve_matcher("text"),
+    "contains": lambda: resolve_matcher("contains"),
+    "ROUGE-1": lambda: resolve_matcher("rouge1"),
+    "ROUGE-2": lambda: resolve_matcher("rouge2"),
+    "ROUGE-L": lambda: resolve_matcher("rougeL"),
+    "ROUGE-1 recall": lambda: resolve_matcher("rouge1(statistic=recall)"),
+    "ROUGE-2 recall": lambda: resolve_matcher("rouge2(statistic=recall)"),
+    "ROUGE-L recall": lambda: resolve_matcher("rougeL(statistic=recall)"),
+    "fuzzy": FuzzyMatcher,
+    "fuzzy partial": lambda: FuzzyMatcher("partial_ratio"),
+    "no guard": lambda: CoverageMatcher(numbers="ignore", polarity=False),
+    "anywhere": lambda: CoverageMatcher(numbers="anywhere", polarity=False),
+    "coverage": lambda: CoverageMatcher(numbers="aligned", polarity=True),
+    "tolerant": lambda: CoverageMatcher(numbers="aligned", polarity=True, tolerant=True),
+}
+#: The columns that the guides have, without what finds next to no chunk.
+IN_GUIDES = ("contains", "ROUGE-L recall", "fuzzy partial", "no guard", "anywhere", "coverage")
+
 
 @cache
-def texts(part: str, language: str) -> tuple[str, ...]:
-    return tuple(one.read_text("utf-8") for one in sorted((TEXTS / part).glob(f"{language}_*.txt")))
+def texts(part: str, language: str, quick: bool = False) -> tuple[str, ...]:
+    files = sorted((TEXTS / part).glob(f"{language}_*.txt"))
+    return tuple(one.read_text("utf-8") for one in files[: 1 if quick else None])
 
 
 @cache
-def corpora(part: str, language: str, n_excerpts: int = 80) -> tuple[Corpus, ...]:
+def corpora(part: str, language: str, quick: bool = False) -> tuple[Corpus, ...]:
     draw = random.Random(5)
-    return tuple(corpus(text, n_excerpts, draw) for text in texts(part, language))
+    return tuple(corpus(text, n_excerpts(quick), draw) for text in texts(part, language, quick))
+
+
+def n_excerpts(quick: bool) -> int:
+    return N_EXCERPTS // 4 if quick else N_EXCERPTS
 
 
 # --- damage: what a chunk says stays the same ---
 
 
-def full_width(_: random.Random, text: str) -> str:
-    return re.sub("[!-~]", lambda one: chr(ord(one[0]) + 0xFEE0), text)
+def other_case(draw: random.Random, text: str) -> str:
+    """Write in capitals, with other marks and without the commas between words."""
+    return re.sub(r"[,;:](?=\s)", "", korean_spaces.other_marks(draw, text).upper())
 
 
-def decomposed(_: random.Random, text: str) -> str:
-    return unicodedata.normalize("NFD", text)
-
-
-def misread_letters(draw: random.Random, text: str) -> str:
+def hyphenated(_: random.Random, text: str) -> str:
+    """Break lines after some forty letters, at a space or within an English word."""
     return re.sub(
-        "[a-z]", lambda one: draw.choice("aceimnorstu") if draw.random() < 0.02 else one[0], text
+        r"(.{36,44}?)(?: |(?<=[a-z]{2})(?=[a-z]{2}))",
+        lambda line: f"{line[1]}\n" if line[0].endswith(" ") else f"{line[1]}-\n",
+        " ".join(text.split()),
+    )
+
+
+def markup(draw: random.Random, text: str) -> str:
+    """Mark up a tenth of the words, and put sentences on lines of their own."""
+    marks = ["**{}**", "*{}*", "`{}`", "[{}](https://example.org/more)"]
+    marked = re.sub(
+        r"\S+",
+        lambda word: draw.choice(marks).format(word[0]) if draw.random() < 0.1 else word[0],
+        text,
+    )
+    begin = ["\n- ", "\n\n## ", "\n\n> ", "\n\n"]
+    # A point behind a digit may be one of a date.
+    return re.sub(r"(?<=[^\W\d]\.)\s+", lambda _: draw.choice(begin), marked)
+
+
+def other_characters(_: random.Random, text: str) -> str:
+    """Write ASCII in full width, and Hangul as the letters that each syllable is made of."""
+    wide = re.sub("[!-~]", lambda one: chr(ord(one[0]) + 0xFEE0), text)
+    return unicodedata.normalize("NFD", wide)
+
+
+def misread(draw: random.Random, text: str) -> str:
+    """Misread one letter in fifty; digits stay, as another number says something else."""
+    return re.sub(
+        "[a-z]",
+        lambda one: draw.choice("aceimnorstu") if draw.random() < 0.02 else one[0],
+        korean_spaces.misread(0.02)(draw, text),
     )
 
 
 _DAMAGE: dict[str, Change] = {
-    **korean_spaces.CHANGES,
-    "full-width characters": full_width,
-    "NFD": decomposed,
+    "clean": korean_spaces.CHANGES["clean"],
+    "case and punctuation": other_case,
+    "a third of the spaces lost": korean_spaces.CHANGES["a third of the spaces lost"],
+    "all spaces lost": korean_spaces.CHANGES["all spaces lost"],
+    "breaks inside words": korean_spaces.broken,
+    "line breaks, hyphens": hyphenated,
+    "tables": korean_spaces.tables,
+    "Markdown": markup,
+    "full width, NFD": other_characters,
+    "2 % of letters misread": misread,
+    "30 % of particles changed": korean_spaces.CHANGES["30 % of particles changed"],
+    "all endings changed": korean_spaces.CHANGES["all endings changed"],
+    "page footers": korean_spaces.footers,
+    "a mix, as from PDF files": korean_spaces.pdf,
 }
-# Without spaces there are no English words, nor are there particles.
-_NOT_ENGLISH = (
-    "all spaces lost",
-    "a third of the spaces lost",
-    "breaks inside words",
-    "a mix, as from PDF files",
-    "30 % of particles changed",
-    "all endings changed",
-)
+_OF_KOREAN = ("30 % of particles changed", "all endings changed")
 
 
 def damage(language: str) -> dict[str, Change]:
-    if language != "en":
-        return _DAMAGE
-    kept = {name: change for name, change in _DAMAGE.items() if name not in _NOT_ENGLISH}
-    return {**kept, "2 % of syllables misread": misread_letters}
+    left_out = _OF_KOREAN if language == "en" else ()
+    return {name: change for name, change in _DAMAGE.items() if name not in left_out}
 
 
 # --- contradictions: one thing is another ---
@@ -225,13 +312,140 @@ def contradictions(language: str) -> dict[str, Other]:
     }
 
 
+# --- a corpus in versions ---
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Words of one version of a text, from the first to before the last.
+
+    Attributes:
+        text: The text as it stands, of whichever version.
+        version: Its words in this version, as many as in each other.
+        start: Number of the first word.
+        stop: Number of the one behind the last.
+    """
+
+    text: str
+    version: tuple[str, ...]
+    start: int
+    stop: int
+
+    def __str__(self) -> str:
+        return " ".join(self.version[self.start : self.stop])
+
+    def holds(self, excerpt: Passage) -> bool:
+        """Tell whether it has all words of an excerpt, or of its place enough and nothing else.
+
+        What ends in "is" also stands where another version goes on with "not".
+        """
+        shared = slice(max(self.start, excerpt.start), min(self.stop, excerpt.stop))
+        said = excerpt.version[shared]
+        return f" {excerpt} " in f" {self} " or (
+            self.text == excerpt.text
+            and self.version[shared] == said
+            and n_letters(" ".join(said)) >= RIGHT * n_letters(str(excerpt))
+        )
+
+
+def n_letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
+
+
+def earlier(draw: random.Random, word: str, years: int, language: str) -> str:
+    """Return a word as it stood some years ago: other years, numbers and negations, or the same."""
+    moved = re.sub(r"(?<!\d)20\d\d(?!\d)", lambda one: str(int(one[0]) - years), word)
+    if moved != word:
+        return moved
+    has_digits = any(map(str.isdigit, word))
+    change = one_digit if has_digits else contradictions(language)["a negation"]
+    changed = draw.random() < (0.5 if has_digits else 0.1)
+    return (change(draw, word) if changed else None) or word
+
+
+def versions(draw: random.Random, text: str, language: str) -> list[tuple[str, ...]]:
+    """Return the words of a text as it stands, and as it stood one and two years ago."""
+    words = text.split()
+    before = [tuple(earlier(draw, one, years, language) for one in words) for years in (1, 2)]
+    return [tuple(words), *before]
+
+
+def in_versions(
+    originals: Sequence[str], language: str, n_each: int, draw: random.Random
+) -> Corpus:
+    """Cut all versions of the texts into chunks, and draw excerpts, each of a version drawn too."""
+    chunks, excerpts = [], []
+    for text in originals:
+        all_versions = versions(draw, text, language)
+        n = len(all_versions[0])
+        firsts = range(0, n - CHUNK // 2, STEP)
+        chunks += [Passage(text, one, at, at + CHUNK) for one in all_versions for at in firsts]
+        for _ in range(n_each):
+            at = draw.randrange(n - EXCERPT[1])
+            wanted, stop = draw.choice(all_versions), at + draw.randint(*EXCERPT)
+            excerpts.append(Passage(text, wanted, at, stop))
+    # A retriever that cannot tell the versions apart leaves them in the order they come in.
+    draw.shuffle(chunks)
+    right = np.array([[chunk.holds(excerpt) for chunk in chunks] for excerpt in excerpts])
+    return Corpus([*map(str, excerpts)], [*map(str, chunks)], right)
+
+
+def question(excerpt: str) -> str:
+    """Return the words of an excerpt without its numbers, which whoever asks does not know."""
+    return " ".join(word for word in excerpt.split() if not re.search(r"\d", word))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A corpus in versions, and what a retriever returned.
+
+    Attributes:
+        truth: Per question, the chunks that are right.
+        excerpts: Per question, the excerpt it asks for.
+        found: Per question, the chunks that were retrieved, best first.
+    """
+
+    truth: list[list[AnyOf]]
+    excerpts: list[list[DocumentLike]]
+    found: list[list[DocumentLike]]
+
+
+@cache
+def asked(part: str, language: str, quick: bool = False) -> Asked:
+    whole = in_versions(texts(part, language, quick), language, n_excerpts(quick), random.Random(7))
+    chunks = [{"page_content": text, "id": str(at)} for at, text in enumerate(whole.chunks)]
+    rag = small_rag()
+    documents = [rag.Document(one["page_content"], id=one["id"]) for one in chunks]
+    bm25 = rag.BM25(documents=documents, k=DEPTH)
+    return Asked(
+        truth=[[AnyOf([chunks[at] for at in np.flatnonzero(one)])] for one in whole.right],
+        excerpts=[[one] for one in whole.excerpts],
+        found=[bm25.invoke(question(one)) for one in whole.excerpts],
+    )
+
+
+def reported(
+    matcher: Matcher | None, part: str, language: str, quick: bool = False
+) -> dict[str, float]:
+    """Return the metrics of the retriever by a matcher, or by the truth if there is none."""
+    of = asked(part, language, quick)
+    actual = of.truth if matcher is None else of.excerpts
+    with catch_warnings(action="ignore", category=KragEvalWarning):  # some find nothing at all
+        result = OfflineRetrievalEvaluator(actual, of.found, matcher=matcher or "id").evaluate(
+            [1, 5, DEPTH]
+        )
+    return {name: result[key] for name, key in METRICS.items()}
+
+
 # --- what is measured ---
 
 
-def decided(matcher: Matcher, part: str, language: str, change: str) -> tuple[int, int, int]:
+def decided(
+    matcher: Matcher, part: str, language: str, change: str, quick: bool = False
+) -> tuple[int, int, int]:
     """Return how many pairs are right and found, found, and right, all texts together."""
     counts = np.zeros(3, np.int64)
-    for one in corpora(part, language):
+    for one in corpora(part, language, quick):
         draw = random.Random(change)
         chunks = [damage(language)[change](draw, chunk) for chunk in one.chunks]
         queries = QuerySet.from_lists([[e] for e in one.excerpts], [chunks] * len(one.excerpts))
@@ -250,12 +464,12 @@ def f1(counts: Iterable[int]) -> float:
 
 
 @cache
-def contradicted(part: str, language: str, kind: str) -> list[tuple[str, str]]:
+def contradicted(part: str, language: str, kind: str, quick: bool = False) -> list[tuple[str, str]]:
     """Return excerpts, and what stands around each with something else in its place."""
     draw = random.Random(3)
     change = contradictions(language)[kind]
     pairs = []
-    for text in texts(part, language):
+    for text in texts(part, language, quick):
         words = [match.span() for match in re.finditer(r"\S+", text)]
         for _ in range(len(words) // 2):
             at, n = draw.randrange(len(words) - EXCERPT[1]), draw.randint(*EXCERPT)
@@ -267,57 +481,78 @@ def contradicted(part: str, language: str, kind: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def accepted(matcher: Matcher, part: str, language: str, kind: str) -> float:
+def accepted(matcher: Matcher, part: str, language: str, kind: str, quick: bool = False) -> float:
     """Return the share of chunks that match although they say something else."""
-    excerpts, chunks = zip(*contradicted(part, language, kind), strict=True)
+    excerpts, chunks = zip(*contradicted(part, language, kind, quick), strict=True)
     matches = matcher.match(QuerySet.from_lists([[e] for e in excerpts], [[c] for c in chunks]))
     return float((matches.similarity >= matcher.threshold).sum() / len(excerpts))
 
 
-MATCHERS: dict[str, Callable[[], Matcher]] = {
-    "`coverage`": CoverageMatcher,
-    "`numbers=True`": lambda: CoverageMatcher(numbers=True),
-    '`numbers="aligned", polarity=True`': lambda: CoverageMatcher(numbers="aligned", polarity=True),
-}
-_SAID = {
-    "one digit": "숫자 하나", "a year": "연도", "a unit": "단위", "a negation": "부정",
-    "a bound": "이상, 이하 등", "a name": "이름",
+# --- tables ---
+
+ENGLISH = {"contains": "`contains`", "coverage": "`coverage`"}
+KOREAN = {
+    **korean_spaces.KOREAN, **ENGLISH,
+    "changed": "바꾼 것", "pairs": "쌍", "one digit": "숫자 하나", "a year": "연도",
+    "a unit": "단위", "a negation": "부정", "a bound": "이상, 이하 등", "a name": "이름",
+    "F1": "판정의 F1", "case and punctuation": "대소문자와 문장 부호",
+    "line breaks, hyphens": "줄바꿈과 하이픈", "Markdown": "마크다운",
+    "full width, NFD": "전각 문자와 NFD", "2 % of letters misread": "OCR 오류 2%",
+    "by year": "해마다 바뀐 글", "truth": "실제", "no guard": "검사 없음", "anywhere": "어디든",
+    "ROUGE-L recall": "ROUGE-L 재현율",
 }  # fmt: skip
 
 
-def wrong(part: str, language: str, korean: bool) -> str:
-    """Return what is accepted, a line for each kind of contradiction."""
-    head = ["바꾼 것", "쌍"] if korean else ["changed", "pairs"]
-    lines = [row([*head, *MATCHERS]), f"|{'---|' * (len(MATCHERS) + 2)}"]
+def wrong(part: str, language: str, columns: Sequence[str], quick: bool = False) -> Table:
+    """Return the share of contradictions that each matcher accepts, a line for each kind."""
+    table: Table = {"changed": ["pairs", *columns]}
     for kind in contradictions(language):
-        shares = [accepted(make(), part, language, kind) for make in MATCHERS.values()]
-        n = len(contradicted(part, language, kind))
-        said = _SAID[kind] if korean else kind
-        lines.append(row([said, str(n), *(f"{share:.0%}" for share in shares)]))
-    return "\n".join(lines)
+        n = len(contradicted(part, language, kind, quick))
+        shares = [accepted(MATCHERS[one](), part, language, kind, quick) for one in columns]
+        table[kind] = [str(n), *(f"{share:.0%}" for share in shares)]
+    return table
 
 
-def right(part: str, language: str) -> str:
+def right(part: str, language: str, columns: Sequence[str], quick: bool = False) -> Table:
     """Return F1 of the decisions, a line for each kind of damage."""
-    lines = [row(["F1", *MATCHERS]), f"|{'---|' * (len(MATCHERS) + 1)}"]
+    table: Table = {"F1": [*columns]}
     for change in damage(language):
-        found = [f1(decided(make(), part, language, change)) for make in MATCHERS.values()]
-        lines.append(row([change, *(f"{one:.3f}" for one in found)]))
-    return "\n".join(lines)
+        counts = [decided(MATCHERS[one](), part, language, change, quick) for one in columns]
+        table[change] = [f"{f1(one):.3f}" for one in counts]
+    return table
+
+
+def by_year(part: str, language: str, columns: Sequence[str], quick: bool = False) -> Table:
+    """Return what is true of the retriever, and what each matcher reports, a line for a metric."""
+    makers = [MATCHERS[one]() for one in columns]
+    found = [reported(one, part, language, quick) for one in (None, *makers)]
+    lines: Table = {name: [f"{one[name]:.2f}" for one in found] for name in METRICS}
+    return {"by year": ["truth", *columns], **lines}
+
+
+def markdown(table: Table, words: Mapping[str, str]) -> str:
+    """Return a table, the first line as its head, in other words where there are any."""
+    head, *lines = (
+        [words.get(cell, cell) for cell in (name, *cells)] for name, cells in table.items()
+    )
+    return "\n".join([header(head), *map(row, lines)])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--texts", choices=["dev", "held"], default="dev")
-    parser.add_argument("--markdown", choices=["en", "ko"], default="en")
-    asked = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="one text of each language")
+    parser.add_argument(
+        "--markdown", choices=["en", "ko"], help="the tables as the guides have them"
+    )
+    options = parser.parse_args()
+    columns = IN_GUIDES if options.markdown else tuple(MATCHERS)
+    words = {"en": ENGLISH, "ko": KOREAN}.get(options.markdown, {})
     for language in LANGUAGES:
-        print(f"\n{language}\n")
-        print(
-            wrong(asked.texts, language, asked.markdown == "ko"),
-            right(asked.texts, language),
-            sep="\n\n",
-        )
+        print(f"\n{language}")
+        for made in (wrong, right, by_year):
+            table = made(options.texts, language, columns, options.quick)
+            print(f"\n{markdown(table, words)}")
 
 
 if __name__ == "__main__":

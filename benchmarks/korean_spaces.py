@@ -232,7 +232,7 @@ def footers(draw: random.Random, text: str) -> str:
 
 def other_marks(_: random.Random, text: str) -> str:
     """Write other quotes, dots and brackets."""
-    return text.translate(str.maketrans("“”‘’\"'·ㆍ()~", "「」『』““ㆍ·（）∼"))
+    return text.translate(str.maketrans("“”‘’\"'·ㆍ()~", "「」『』“’ㆍ·（）∼"))
 
 
 def pdf(draw: random.Random, text: str) -> str:

@@ -324,7 +324,8 @@ def test_what_objects_are_called_when_shown(monkeypatch):
     assert list(map(numbers, korean)) == list(map(numbers, english))
     assert [text.splitlines()[0] for text in korean[:2]] == [
         "OfflineRetrievalEvaluator: 질문 1개, 매처 "
-        "coverage(min_run=5,tokenizer=auto(words,letters)), 임계값 0.8",
+        "coverage(min_run=5,tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko), "
+        "임계값 0.8",
         "Dataset: 질문 1개, 아직 검색 결과 없음",
     ]
     assert korean[2].startswith("macro 재현율 0.5에 이르는 예산: ")

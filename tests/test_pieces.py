@@ -252,7 +252,8 @@ def cases(seeds, **rules):
 def evaluator_of(case):
     """Return the evaluator of a case; its texts are tokens between spaces."""
     rules = case.rules
-    options = {"union": True} if rules.union else {}
+    options = {"numbers": "ignore", "polarity": False}
+    options |= {"union": True} if rules.union else {}
     return OfflineRetrievalEvaluator(
         [list(map(item_of, query.items, query.grades)) for query in case.queries],
         [[" ".join(document) for document in query.documents] for query in case.queries],

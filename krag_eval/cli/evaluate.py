@@ -31,8 +31,9 @@ _LARGE = 2**28
 _PARQUET = b"PAR1"
 # What goes without saying in a terminal, where a result is to fit: what the table shows, what a
 # warning says, and defaults.
-_COVERAGE_BY_DEFAULT = (
-    "coverage(min_run=5,tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko)"
+_MATCHERS_BY_DEFAULT = (
+    "(min_run=5,tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko",
+    "(fold_whitespace=yes",
 )
 _SHOWN_BESIDE = ("k=", "queries=", "retrieved<=", "krag_eval=")
 _BY_DEFAULT = ("threshold=-", "criteria=all", "averaging=both", "conventions=default", "grades=-",
@@ -268,7 +269,9 @@ def _page(
 
 def _in_short(signature: str) -> str:
     """Leave out of a signature what goes without saying."""
-    parts = signature.replace(_COVERAGE_BY_DEFAULT, "coverage").split(" | ")
+    for known in _MATCHERS_BY_DEFAULT:
+        signature = signature.replace(f"{known})", "").replace(f"{known},", "(")
+    parts = signature.split(" | ")
     told = [one for one in parts if not one.startswith(_SHOWN_BESIDE) and one not in _BY_DEFAULT]
     return " | ".join([*told, "…"])
 

@@ -639,7 +639,7 @@ class AndMatcher(_CombinedMatcher):
     >>> from krag_eval.matching.exact import ContainsMatcher, IdMatcher
     >>> both = AndMatcher(IdMatcher(), ContainsMatcher())
     >>> both.signature
-    '(id&contains)'
+    '(id&contains(fold_whitespace=yes))'
     >>> truth = {"page_content": "5 euros", "id": "7"}
     >>> both.similarity(truth, {"page_content": "The fee is 5 euros.", "id": "7"})
     1.0

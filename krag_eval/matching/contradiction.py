@@ -12,22 +12,23 @@ more than once, it contradicts if it does each time.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from krag_eval.matching.joins import IntArray
+from krag_eval.matching.joins import BoolArray, IntArray
+from krag_eval.matching.numbering import TokenNumbers
 
 # Twelve letters of Hangul say about as much as five words, or 28 Latin letters.
 _OF_LATIN = 0.43
 _AROUND = 2  # tokens of the shared stretches in which a negation is looked for as well
 
 _NEGATION = re.compile(
-    r"않|아니|못|없|마세|마십|마시오|마라|안[되돼]|불가|(?:^|\W)안(?=\W|$)"
-    r"|\b(?:not|no|never|without|cannot|none|nor|neither|nobody|nothing|t)\b"
+    r"(?=[가-힣nwct])"  # first letters, as most words have another one
+    r"(?:않|아니|못|없|마세|마십|마시오|마라|안[되돼]|불가"
+    r"|\b(?:안|not|no|never|without|cannot|none|nor|neither|nobody|nothing|t)\b)"
 )
 _BOUND = re.compile(
     r"이상|이하|초과|미만|이내|이전|이후|포함|제외|무상|유상|전액|일부"
@@ -105,60 +106,110 @@ class _Shared(NamedTuple):
     end: int
 
 
-def contradiction(
-    passage: IntArray,
-    document: IntArray,
-    spans: Sequence[tuple[int, int]],
-    names: Sequence[str],
-    *,
-    by_letters: bool,
-    numbers: bool = True,
-    polarity: bool = True,
-    piece: bool = False,
-) -> Contradiction | None:
-    """Return what a document says otherwise than a passage that it nearly holds.
+class Beside(NamedTuple):
+    """A passage and a document, to be laid side by side.
 
-    Args:
+    Attributes:
         passage: Its tokens by number, those of amounts and dates in one spelling.
         document: Likewise.
         spans: The stretches of the document that the passage shares, ascending.
         names: The tokens that the numbers stand for.
         by_letters: Whether tokens are letters, or words.
-        numbers: Whether numbers and their units count.
-        polarity: Whether negations and bounds count, in Korean and English.
-        piece: Whether the document holds less than half, so that only what lies between the
-            stretches that it holds counts, and only where these are close together.
+        turned: Whether the two changed sides, as it is asked how much of the document is held.
 
     >>> names = "so the fee for 2024 is 30 euros a year and more 2023".split()
     >>> passage, document = np.arange(1, 12), np.array([0, 1, 2, 3, 12, *range(5, 12)])
-    >>> contradiction(passage, document, [(1, 12)], names, by_letters=False)
+    >>> both = Beside(passage, document, [(1, 12)], names, by_letters=False)
+    >>> both.contradiction()
     Contradiction(kind='number', passage=(3, 4), document=(4, 5))
-    >>> contradiction(passage[:3], document, [(1, 4)], names, by_letters=False)
+    >>> both._replace(passage=passage[:3], spans=[(1, 4)]).contradiction()
+    >>> both.in_words(both.contradiction())
+    SaidOtherwise(kind='number', passage='2024', document='2023')
+    >>> both.in_blocks() == 10 / 11
+    True
     """
-    if _verbatim(passage, document):
-        return None
-    words = [names[one] for one in passage.tolist()]
-    found: Contradiction | None = None
-    for start, stop in _windows(len(passage), len(document), spans):
-        window = [names[one] for one in document[start:stop].tolist()]
-        found = _Aligned(words, window, by_letters).contradiction(numbers, polarity, piece)
-        if found is None:
+
+    passage: IntArray
+    document: IntArray
+    spans: Sequence[tuple[int, int]]
+    names: Sequence[str]
+    by_letters: bool
+    turned: bool = False
+
+    def _aligned(self) -> Iterator[tuple[int, _Aligned]]:
+        """Yield where the passage may stand, and the two side by side; the likeliest place last."""
+        words = [*map(self.names.__getitem__, self.passage.tolist())]
+        for start, stop in _windows(len(self.passage), len(self.document), self.spans):
+            window = [*map(self.names.__getitem__, self.document[start:stop].tolist())]
+            yield start, _Aligned(words, window, self.by_letters)
+
+    def contradiction(
+        self, *, numbers: bool = True, polarity: bool = True, piece: bool = False
+    ) -> Contradiction | None:
+        """Return what a document says otherwise than a passage that it nearly holds.
+
+        Args:
+            numbers: Whether numbers and their units count.
+            polarity: Whether negations and bounds count, in Korean and English.
+            piece: Whether the document holds less than half, so that only what lies between the
+                stretches that it holds counts, and only where these are close together.
+        """
+        if _holds(self.document.tobytes(), self.passage.tobytes(), self.passage.itemsize):
             return None
-        there, end = found.document
-        found = found._replace(document=(there + start, end + start))
-    return found
+        found: Contradiction | None = None
+        for start, both in self._aligned():
+            found = both.contradiction(numbers, polarity, piece)
+            if found is None:
+                return None
+            there, end = found.document
+            found = found._replace(document=(there + start, end + start))
+        return found
+
+    def in_blocks(self) -> float:
+        """Return how much of the passage stands in the document in however short stretches."""
+        return max((both.share for _, both in self._aligned()), default=0.0)
+
+    def in_words(self, said: Contradiction) -> SaidOtherwise:
+        """Return a contradiction in words: of numbers, those that differ; else, what is around."""
+        sides = []
+        around = 0 if said.kind == "number" else _AROUND
+        for (start, stop), tokens in zip(said[1:], (self.passage, self.document), strict=True):
+            shown = tokens[max(0, start - around) : stop + around].tolist()
+            sides.append([*_once([self.names[one] for one in shown], self.by_letters)])
+        if said.kind == "number":
+            numbers = [[*filter(_is_number, side)] for side in sides]
+            ours, theirs = ({*one} for one in numbers)
+            sides = [
+                [one for one in side if one not in ours & theirs] or others
+                for side, others in zip(numbers, sides, strict=True)
+            ]
+        spaced = not self.by_letters or said.kind == "number"
+        texts = [(" " if spaced else "").join(side) for side in sides]
+        return SaidOtherwise(said.kind, *(reversed(texts) if self.turned else texts))
 
 
-def _verbatim(passage: IntArray, document: IntArray) -> bool:
-    """Return whether a document has a passage token by token.
+def verbatim(tokens: TokenNumbers, passages: IntArray, documents: IntArray) -> BoolArray:
+    """Return whether documents have passages token by token, for pairs of texts.
 
-    >>> _verbatim(np.array([2, 3]), np.array([1, 2, 3])), _verbatim(np.array([2]), np.array([3]))
-    (True, False)
+    >>> tokens = TokenNumbers(np.array([2, 3, 1, 2, 3], np.int32), np.array([2, 3]))
+    >>> verbatim(tokens, np.array([0, 1]), np.array([1, 0])).tolist()
+    [True, False]
     """
-    wanted, text = passage.tobytes(), document.tobytes()
-    at = text.find(wanted)
-    while at >= 0 and at % passage.itemsize:
-        at = text.find(wanted, at + 1)
+    flat, size = tokens.flat.tobytes(), tokens.flat.itemsize
+    stops = np.cumsum(tokens.sizes) * size
+    starts = stops - tokens.sizes * size
+    passage, document = (
+        map(slice, starts[one].tolist(), stops[one].tolist()) for one in (passages, documents)
+    )
+    pairs = zip(passage, document, strict=True)
+    return np.array([_holds(flat[theirs], flat[ours], size) for ours, theirs in pairs], np.bool_)
+
+
+def _holds(document: bytes, passage: bytes, size: int) -> bool:
+    """Return whether one text is within another, each token as so many bytes."""
+    at = document.find(passage)
+    while at >= 0 and at % size:
+        at = document.find(passage, at + 1)
     return at >= 0
 
 
@@ -190,10 +241,11 @@ class _Aligned:
         self.passage, self.window = passage, window
         self.reading = _LETTERS if by_letters else _WORDS
         self.by_letters = by_letters
-        weights = np.ones(len(passage))
+        self.weight: Sequence[float] = range(len(passage) + 1)
         if by_letters:
-            weights[[one.isascii() and one.isalpha() for one in passage]] = _OF_LATIN
-        self.weight = np.append(0.0, np.cumsum(weights))
+            latin = (one.isascii() and one.isalpha() for one in passage)
+            weights = (_OF_LATIN if one else 1.0 for one in latin)
+            self.weight = [*accumulate(weights, initial=0.0)]
 
     def contradiction(self, numbers: bool, polarity: bool, piece: bool) -> Contradiction | None:
         """Return the first thing that is said otherwise."""
@@ -204,12 +256,12 @@ class _Aligned:
         every = [_Shared(0, 0, 0, 0), *shared, _Shared(ends[0], ends[0], ends[1], ends[1])]
         for place, (one, other) in enumerate(pairwise(every)):
             inside = 0 < place < len(shared)
-            if self._slides(one, other) if inside else piece:
+            if self._slides(one, other) if inside else piece or one.stop == other.start:
                 continue
             ours, theirs = slice(one.stop, other.start), slice(one.end, other.there)
             if not inside:
                 # What the passage lacks at its ends was cut off; of the other side, as much counts.
-                most = (ours.stop - ours.start + 4) * (ours.stop > ours.start)
+                most = ours.stop - ours.start + 4
                 theirs = (
                     slice(max(theirs.start, theirs.stop - most), theirs.stop)
                     if place == 0
@@ -225,19 +277,25 @@ class _Aligned:
                 return Contradiction(kind, (ours.start, ours.stop), there)
         return None
 
+    @property
+    def share(self) -> float:
+        """How much of the passage both have, if one stretch is long enough to tell."""
+        held = sum(self.weight[one.stop] - self.weight[one.start] for one in self._shared())
+        return held / self.weight[-1]
+
     def _shared(self) -> list[_Shared]:
         """Return the stretches that both have, if one of them is long enough to tell."""
         from rapidfuzz.distance import Indel
 
-        total, n = float(self.weight[-1]), len(self.passage)
+        total, n = self.weight[-1], len(self.passage)
         least, kept, longest = min(self.reading.block, total), [], 0.0
-        for block in Indel.opcodes(self.passage, self.window):
-            start, stop = block.src_start, block.src_end
-            same = block.tag == "equal"
-            size = float(self.weight[stop] - self.weight[start]) if same else 0.0
+        blocks = Indel.opcodes(self.passage, self.window).as_matching_blocks()
+        for block in blocks[:-1]:  # the last one is empty
+            start, stop = block.a, block.a + block.size
+            size = self.weight[stop] - self.weight[start]
             at_an_end = start == 0 or stop == n
-            if size and size >= min(least, self.reading.at_an_end if at_an_end else least):
-                kept.append(_Shared(start, stop, block.dest_start, block.dest_end))
+            if size >= min(least, self.reading.at_an_end if at_an_end else least):
+                kept.append(_Shared(start, stop, block.b, block.b + block.size))
                 longest = max(longest, size)
         return kept if longest >= min(self.reading.anchor, 0.999 * total) else []
 
@@ -257,11 +315,13 @@ class _Aligned:
     ) -> str:
         """Return whether a number is another one there, or has another unit."""
         gap, their_gap = self.passage[ours], self.window[theirs]
-        there = {*filter(_is_number, their_gap)}
-        missing = {*filter(_is_number, gap)} - there
-        if not inside:
-            goes_on = there and 2 * len(their_gap) >= len(gap)
-            missing = {n for n in missing if goes_on and not _cut(n, there, is_first)}
+        missing = {*filter(_is_number, gap)}
+        if missing:
+            there = {*filter(_is_number, their_gap)}
+            missing -= there
+            if not inside:
+                goes_on = there and 2 * len(their_gap) >= len(gap)
+                missing = {n for n in missing if goes_on and not _cut(n, there, is_first)}
         if missing:
             return "number"
         if not inside or not their_gap or one.stop - one.start < self.reading.block:
@@ -290,42 +350,19 @@ class _Aligned:
         gap, their_gap = self.passage[ours], self.window[theirs]
         if not (gap or their_gap) or (self.by_letters and _misread(gap, their_gap)):
             return ""
+        if len(their_gap) > len(gap) + self.reading.longer:
+            return ""
         texts = [
             self.reading.joined_by.join(tokens[max(0, at.start - _AROUND) : at.stop + _AROUND])
             for tokens, at in ((self.passage, ours), (self.window, theirs))
         ]
-        if len(their_gap) > len(gap) + self.reading.longer:
-            return ""
         # Among letters an English word has no ends of its own, but those of what is in between.
         alone = [self.reading.joined_by.join(tokens) for tokens in (gap, their_gap)]
         for said in (texts, alone):
             if len({len(_NEGATION.findall(text)) for text in said}) > 1:
                 return "negation"
-        bounds = [Counter(_BOUND.findall(text)) for text in texts]
+        bounds = [sorted(_BOUND.findall(text)) for text in texts]
         return "bound" if all(bounds) and bounds[0] != bounds[1] else ""
-
-
-def in_words(
-    said: Contradiction, passage: Sequence[str], document: Sequence[str], *, by_letters: bool
-) -> SaidOtherwise:
-    """Return a contradiction in words: of numbers, those that differ; else, what is around it.
-
-    >>> in_words(Contradiction("number", (1, 3), (1, 2)), ["in", "2024", "the"], ["in", "23"],
-    ...     by_letters=False)
-    SaidOtherwise(kind='number', passage='2024', document='23')
-    """
-    sides, around = [], 0 if said.kind == "number" else _AROUND
-    for (start, stop), tokens in ((said.passage, passage), (said.document, document)):
-        whole = [*_once(tokens[max(0, start - around) : stop + around], by_letters)]
-        sides.append(whole)
-    if said.kind == "number":
-        numbers = [[*filter(_is_number, side)] for side in sides]
-        others = [[one for one in side if one not in numbers[1 - at]]
-                  for at, side in enumerate(numbers)]  # fmt: skip
-        sides = [other or side for other, side in zip(others, sides, strict=True)]
-        return SaidOtherwise(said.kind, *(" ".join(side) for side in sides))
-    joined_by = (_LETTERS if by_letters else _WORDS).joined_by
-    return SaidOtherwise(said.kind, *(joined_by.join(side) for side in sides))
 
 
 def _once(tokens: Sequence[str], by_letters: bool) -> Iterator[str]:

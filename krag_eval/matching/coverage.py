@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, groupby
 from typing import ClassVar, Literal, TypeAlias, get_args
@@ -19,7 +19,7 @@ from krag_eval._language import N_, _
 from krag_eval.documents import DocumentLike, text_of
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
-from krag_eval.matching.contradiction import SaidOtherwise, contradiction, in_words
+from krag_eval.matching.contradiction import Beside, SaidOtherwise, verbatim
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, Without, shared_runs
@@ -105,6 +105,10 @@ class CoverageMatcher(TextMatcher):
             way, one of the two has a negation more (않, 없, 못, 불가 …; not, no, never, without …)
             or another bound (이상, 이하, 이전 …; before, after, at least, unless …). Korean and
             English have such lists; other languages have none.
+        tolerant: If true, words also count that stand at their place in shorter stretches between
+            the longer ones, once passage and document lie beside each other: of two words or more
+            (one at the ends), of four letters or more. For ground truth that was scanned or
+            rewritten; it also counts a chunk that has another name.
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
             ``threshold``; what a document that contradicts holds does not count. Right for passages
@@ -117,9 +121,10 @@ class CoverageMatcher(TextMatcher):
     Raises:
         InvalidInput: If the threshold is outside [0, 1], ``min_run`` is below 1, no tokenizer or
             direction has that name, ``numbers`` or ``polarity`` is none of these, or ``union``
-            comes with ``numbers="anywhere"`` or ``direction="either"``, which decide about pairs;
-            when matching, if the tokenizer finds nothing in a text that has letters or digits.
-        InvalidType: If one of them is of another type, or ``union`` is not a bool.
+            comes with ``numbers="anywhere"``, ``tolerant`` or ``direction="either"``, which decide
+            about pairs; when matching, if the tokenizer finds nothing in a text that has letters or
+            digits.
+        InvalidType: If one of them is of another type.
 
     Five of the six words of the ground truth stand together in this chunk:
 
@@ -163,6 +168,7 @@ class CoverageMatcher(TextMatcher):
         *,
         numbers: _Numbers = "aligned",
         polarity: _Polarity = True,
+        tolerant: bool = False,
         union: bool = False,
         direction: _Direction = "ground_truth",
     ) -> None:
@@ -175,9 +181,14 @@ class CoverageMatcher(TextMatcher):
         self.min_run = whole("min_run", min_run, 1)
         self.numbers = one_of("numbers", _named(numbers, _NUMBERS), ("aligned", *_NUMBERS))
         self.polarity = one_of("polarity", _named(polarity, _POLARITY), _POLARITY) != "no"
+        self.tolerant = boolean("tolerant", tolerant)
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
-        pairs = {"numbers": self.numbers == "anywhere", "direction": direction == "either"}
+        pairs = {
+            "numbers": self.numbers == "anywhere",
+            "tolerant": tolerant,
+            "direction": direction == "either",
+        }
         for argument in [name for name, decided in pairs.items() if union and decided]:
             problem = (
                 f": {argument} decides about a document alone, and with union=True they count "
@@ -195,7 +206,7 @@ class CoverageMatcher(TextMatcher):
     @property
     def decides_alone(self) -> bool:
         """Whether a document that holds most words decides otherwise than several together."""
-        return self.numbers == "anywhere" or self.direction == "either"
+        return self.numbers == "anywhere" or self.tolerant or self.direction == "either"
 
     @property
     def too_long_advice(self) -> Fix:
@@ -204,7 +215,7 @@ class CoverageMatcher(TextMatcher):
             return ""
         settings = self.signature.removesuffix(")")
         either, union = f"{settings},direction=either)", f"{settings},union=yes)"
-        if self.numbers == "anywhere":  # which union refuses
+        if self.numbers == "anywhere" or self.tolerant:  # which union refuses
             return Advice(_("Ask how much of the shorter text is held with {}"), matcher=either)
         told = _(
             "Let texts count together with {}, or ask how much of the shorter text is held with "
@@ -217,7 +228,8 @@ class CoverageMatcher(TextMatcher):
         settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
         guard = {"numbers": self.numbers, "polarity": _POLARITY[self.polarity]}
-        return settings | guard | ({"union": True} if self.union else {}) | either
+        flags = {"tolerant": self.tolerant, "union": self.union}
+        return settings | guard | {name: True for name, asked in flags.items() if asked} | either
 
     def read(self, texts: Sequence[str]) -> Read:
         """Tokenise each distinct text once."""
@@ -334,6 +346,10 @@ class CoverageMatcher(TextMatcher):
         if self.direction == "either":
             turned = (sizes[1] < sizes[0]) & (sizes[1] >= read.min_run[document])
             similarity[turned] = (runs.own() / sizes[1])[turned]
+        if self.tolerant:
+            rest = np.flatnonzero(similarity < 1.0)
+            blocks = [both.in_blocks() for both in self._beside(runs, read, rest)]
+            similarity[rest] = np.maximum(similarity[rest], blocks)
         without = None
         if self.numbers == "aligned" or self.polarity:
             pairs = self._contradicted(runs, read, similarity)
@@ -352,36 +368,28 @@ class CoverageMatcher(TextMatcher):
         """
         alone = similarity >= _LOOKED_AT
         chosen = np.flatnonzero(alone | self.union)
-        pairs = runs.truth[chosen], runs.document[chosen]
-        truth, document = runs.truths.unit(pairs[0]), runs.documents.unit(pairs[1])
-        first, last = runs.of_document.places(*pairs)
-        texts = read.tokens.slices()
-        found = []
-        for pair, ours, theirs, start, stop in zip(
-            *(one.tolist() for one in (chosen, truth, document, first, last)), strict=True
-        ):
-            shares = runs.of_document.start[start:stop], runs.of_document.stop[start:stop]
-            spans = [*zip(*(one.tolist() for one in shares), strict=True)]
-            passage, text = (read.tokens.flat[texts[unit]] for unit in (ours, theirs))
-            if self._is_turned(passage, text, read.min_run[theirs]):
-                passage, text, spans = text, passage, [(0, len(passage))]
-            said = contradiction(
-                passage,
-                text,
-                spans,
-                read.names,
-                by_letters=bool(read.by_letters[ours]),
-                numbers=self.numbers == "aligned",
-                polarity=self.polarity,
-                piece=not alone[pair],
-            )
-            if said is not None:
-                found.append(pair)
-        return np.array(found, np.int64)
+        units = runs.truths.unit(runs.truth[chosen]), runs.documents.unit(runs.document[chosen])
+        chosen = chosen[~verbatim(read.tokens, *units)]
+        asked = {"numbers": self.numbers == "aligned", "polarity": self.polarity}
+        sides = zip(self._beside(runs, read, chosen), alone[chosen].tolist(), strict=True)
+        found = [both.contradiction(**asked, piece=not one) is not None for both, one in sides]
+        return chosen[found]
 
-    def _is_turned(self, passage: IntArray, text: IntArray, min_run: int) -> bool:
-        """Return whether it is asked how much of a document the passage holds."""
-        return self.direction == "either" and min_run <= len(text) < len(passage)
+    def _beside(self, runs: SharedRuns, read: Read, pairs: IntArray) -> Iterator[Beside]:
+        """Yield passage and document of pairs; of each, the one that is asked for first."""
+        truth, document = runs.truth[pairs], runs.document[pairs]
+        units = runs.truths.unit(truth), runs.documents.unit(document)
+        spans, texts = runs.of_document, read.tokens.slices()
+        for ours, theirs, first, last in zip(
+            *(one.tolist() for one in (*units, *spans.places(truth, document))), strict=True
+        ):
+            passage, text = (read.tokens.flat[texts[unit]] for unit in (ours, theirs))
+            by_letters = bool(read.by_letters[ours])
+            if self.direction == "either" and read.min_run[theirs] <= len(text) < len(passage):
+                yield Beside(text, passage, [(0, len(passage))], read.names, by_letters, True)
+                continue
+            shared = spans.start[first:last].tolist(), spans.stop[first:last].tolist()
+            yield Beside(passage, text, [*zip(*shared, strict=True)], read.names, by_letters)
 
     def said_otherwise(self, actual: DocumentLike, predicted: DocumentLike) -> SaidOtherwise | None:
         """Return what a document says otherwise than a passage, where that is why it is no match.
@@ -396,22 +404,13 @@ class CoverageMatcher(TextMatcher):
         SaidOtherwise(kind='number', passage='2024', document='2023')
         """
         units = self.prepared(Units.of_pair([text_of(actual), text_of(predicted)]))
-        read, runs = units.values, self._shared(units)
-        ours, theirs = int(units.alternatives[0]), int(units.predicted[0])
-        texts = read.tokens.slices()
-        passage, text = (read.tokens.flat[texts[unit]] for unit in (ours, theirs))
-        spans = [*zip(runs.of_document.start.tolist(), runs.of_document.stop.tolist(), strict=True)]
-        turned = self._is_turned(passage, text, read.min_run[theirs])
-        if turned:
-            passage, text, spans = text, passage, [(0, len(passage))]
-        asked = {"numbers": self.numbers == "aligned", "polarity": self.polarity}
-        by_letters = bool(read.by_letters[ours])
-        said = contradiction(passage, text, spans, read.names, by_letters=by_letters, **asked)
-        if said is None or not any(asked.values()):
-            return None
-        sides = [[read.names[one] for one in side.tolist()] for side in (passage, text)]
-        shown = in_words(said, *sides, by_letters=by_letters)
-        return shown._replace(passage=shown.document, document=shown.passage) if turned else shown
+        runs = self._shared(units)
+        _, without = self.shares(runs, units.values)
+        pairs = runs.truth[:0] if without is None else without.pairs
+        for both in self._beside(runs, units.values, pairs):
+            said = both.contradiction(numbers=self.numbers == "aligned", polarity=self.polarity)
+            return said and both.in_words(said)
+        return None
 
 
 class NumbersMatcher(TextMatcher):

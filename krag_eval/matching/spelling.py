@@ -76,33 +76,44 @@ def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool) 
     if by_letters:
         tokens = _rewritten(tokens, numbers, _letter_edits(tokens, numbers), times=len)
         return replace(tokens, amounts=amounts_in(numbers))
+    digits = [one for one in numbers if one[0].isdecimal()]
     written = {word: NUMBER_WORDS[word] for word in NUMBER_WORDS.keys() & numbers.keys()}
-    written |= {one: one.lstrip("0") or "0" for one in _digits(numbers) if one[0] == "0"}
+    written |= {one: one.lstrip("0") or "0" for one in digits if one[0] == "0"}
     renamed = {numbers[one]: numbers[other] for one, other in written.items()}
     same = np.arange(len(numbers), dtype=np.int32)
     same[[*renamed]] = [*renamed.values()]
-    tokens = replace(tokens, flat=same[tokens.flat])
-    return _rewritten(tokens, numbers, _word_edits(tokens, numbers), times=lambda _: 1)
+    tokens = replace(tokens, flat=same.take(tokens.flat))
+    edits = _word_edits(tokens, numbers, [*digits, *written.values()])
+    return _rewritten(tokens, numbers, edits, times=lambda _: 1)
 
 
-def _digits(numbers: Mapping[str, int]) -> list[str]:
-    return [one for one in numbers if one[0].isdecimal()]
-
-
-def _word_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edit]:
-    names, digits = [*numbers], _digits(numbers)
-    flat, ends = tokens.flat, np.cumsum(tokens.sizes)
+def _word_edits(
+    tokens: TokenNumbers, numbers: Mapping[str, int], digits: list[str]
+) -> Iterator[Edit]:
+    names, flat, ends = [*numbers], tokens.flat, np.cumsum(tokens.sizes)
 
     def marked(chosen: Iterable[str]) -> BoolArray:
         marks = np.zeros(len(names), np.bool_)
         marks[[numbers[one] for one in chosen if one in numbers]] = True
-        return marks[flat]
+        return marks
 
-    is_number = marked(digits)
-    before, after = np.append(False, is_number[:-1]), np.append(is_number[1:], False)
-    of_dates = marked([*_MONTH_OF, *filter(_YEAR.fullmatch, digits)])
-    round_sums = marked(one for one in digits if len(one) > 6 and one.endswith("000"))
-    found = np.flatnonzero(round_sums | (marked(_BEHIND) & before) | (of_dates & after))
+    # A closer look at each place takes long, so only where the words around it make an edit.
+    short = [one for one in digits if len(one) < 5]
+    days = [*filter(_DAY.fullmatch, short)]
+    year, day, month = marked(filter(_YEAR.fullmatch, short)), marked(days), marked(_MONTH_OF)
+    month_number = marked(filter(_MONTH.fullmatch, short))
+    rewritten_day = marked(one for one in days if not one.isdecimal())
+    behind_numbers = marked(_BEHIND)
+    round_sum = marked(one for one in digits if len(one) > 6 and one.endswith("000"))
+    found = np.flatnonzero((year | month | behind_numbers | round_sum).take(flat))
+    before, word, behind, last = (flat.take(found + n, mode="clip") for n in (-1, 0, 1, 2))
+    found = found[
+        round_sum[word]
+        | (behind_numbers[word] & marked(digits)[before])
+        | (year[word] & month_number[behind] & day[last])
+        | (month[word] & (year[behind] & day[before] | rewritten_day[behind]))
+        | (marked(_MONTH_OF.keys() - _MONTHS)[word] & day[behind])
+    ]
     text = np.searchsorted(ends, found, side="right")
     bounds = (ends - tokens.sizes)[text].tolist(), ends[text].tolist()
     done = 0
@@ -250,14 +261,16 @@ def _rewritten(
 ) -> TokenNumbers:
     """Return texts with some tokens in the place of others; a number by letters stands for each."""
     parts: list[IntArray | NDArray[np.int32]] = []
-    sizes, at = tokens.sizes.copy(), 0
-    ends = np.cumsum(tokens.sizes)
+    starts, more, at = [], [], 0
     for start, stop, written in edits:
         of_number = [(one, times(one) if one.isdecimal() else 1) for one in written]
         new = [numbers[one] for one, n in of_number for _ in range(n)]
         parts += [tokens.flat[at:start], np.array(new, np.int32)]
-        sizes[np.searchsorted(ends, start, side="right")] += len(new) - (stop - start)
+        starts.append(start)
+        more.append(len(new) - (stop - start))
         at = stop
     if not parts:
         return tokens
+    sizes = tokens.sizes.copy()
+    np.add.at(sizes, np.searchsorted(np.cumsum(sizes), starts, side="right"), more)
     return replace(tokens, flat=np.concatenate([*parts, tokens.flat[at:]]), sizes=sizes)

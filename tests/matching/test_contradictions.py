@@ -4,18 +4,30 @@ What is expected follows from reading the sentences.
 """
 
 import random
+import re
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from matched import quiet
 
 from benchmarks import contradictions
-from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator
-from krag_eval.matching.base import resolve_matcher
-from krag_eval.matching.contradiction import contradiction
+from krag_eval import (
+    AnyOf,
+    CoverageMatcher,
+    EvaluationResult,
+    OfflineRetrievalEvaluator,
+    compare,
+)
+from krag_eval.errors import InvalidInput
+from krag_eval.matching.base import matcher_of_signature, resolve_matcher, says_less
+from krag_eval.matching.contradiction import Beside
+from krag_eval.matching.joins import Pieces
 from krag_eval.matching.numbering import numbered
 from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import letter_tokens, word_tokens
 
+UNGUARDED = {"numbers": "ignore", "polarity": False}
 GUARDED = {"numbers": "aligned", "polarity": True}
 
 
@@ -166,7 +178,7 @@ def test_the_passage_itself_is_no_contradiction(language):
 def test_what_another_thing_replaces_contradicts(language, said, other):
     passage = PASSAGE[language]
     chunk = f"So it is: {passage.replace(said, other)}. That is all there is to it."
-    assert CoverageMatcher(0.7).similarity(passage, chunk) >= 0.7
+    assert CoverageMatcher(0.7, **UNGUARDED).similarity(passage, chunk) >= 0.7
     assert CoverageMatcher(0.7, **GUARDED).similarity(passage, chunk) == 0.0
 
 
@@ -241,10 +253,72 @@ def test_processes_and_combinations_decide_alike():
         assert result["macro_recall@2"] == pytest.approx(1 / 3)
 
 
+# A passage of 9, 9 and 10 words, and its thirds, in each of which a year may be another one.
+THIRDS = [
+    "in 2024 the fee was raised by two euros",
+    "while from 2023 on every member has lent books",
+    "and since 2022 the hall on the left is closed",
+]
+
+
+def draws(seed):
+    """Draw documents, and which of them another year makes contradict the passage."""
+    draw = random.Random(seed)
+    for _ in range(draw.randint(1, 6)):
+        first = draw.randrange(4)
+        chosen = THIRDS[first : draw.randint(first, 3)]  # what is left out inside contradicts
+        changed = draw.random() < 0.4 and bool(chosen)
+        if changed:
+            at = draw.randrange(len(chosen))
+            chosen[at] = re.sub(r"20\d\d", str(draw.randint(1990, 2010)), chosen[at])
+        yield " ".join(["see", *chosen, "there"]), changed
+
+
+@quiet
+@pytest.mark.parametrize("union", [False, True])
+@pytest.mark.parametrize("seed", range(60))
+def test_what_contradicts_is_there_for_nothing_but_tokens(seed, union):
+    """Together with others, too, it counts as if it were blank; words are words wherever."""
+    passage, drawn = " ".join(THIRDS), [*draws(seed)]
+    found = [text for text, _ in drawn]
+    agreeing = ["nothing" if changed else text for text, changed in drawn]
+    settings, options = {"union": union}, {"metrics": ["recall", "mrr", "token_recall"]}
+    guarded, without, agreed = (
+        OfflineRetrievalEvaluator(
+            [[passage]], [texts], CoverageMatcher(0.6, **guard, **settings)
+        ).evaluate([1, 3, None], **options)
+        for guard, texts in ((GUARDED, found), (UNGUARDED, found), (UNGUARDED, agreeing))
+    )
+    for k in (1, 3, "all"):
+        for average in (f"macro_recall@{k}", f"mrr@{k}"):
+            assert guarded[average] == agreed[average]
+        token_recall = f"macro_token_recall@{k}"
+        assert guarded[token_recall] == without[token_recall]
+
+
+def test_pieces_that_contradict_are_kept_in_files(tmp_path):
+    passage = " ".join(THIRDS)
+    result = OfflineRetrievalEvaluator(
+        [[passage]], [[passage.replace("2023", "2020"), THIRDS[0], " ".join(THIRDS[1:])]],
+        CoverageMatcher(union=True),
+    ).evaluate([2, 3])  # fmt: skip
+    assert (result["macro_recall@2"], result["macro_recall@3"]) == (0.0, 1.0)
+    result.to_json(tmp_path / "result.json")
+    pieces, read = (
+        one.evidence.relevance.pieces
+        for one in (result, EvaluationResult.from_json(tmp_path / "result.json"))
+    )
+    for one in fields(Pieces):
+        assert getattr(read, one.name).tolist() == getattr(pieces, one.name).tolist()
+    # Of 28 words one is not in a run that both have: the year.
+    assert pieces.contradicted_rank.tolist() == [1]
+    assert pieces.contradicted_share.tolist() == [27 / 28]
+
+
 def test_where_it_contradicts_is_told():
     names = ["in", "march", "2024", "the", "fee", "rose", "a", "lot", "see", "2023"]
     passage, document = np.array([2, 3, 4, 5, 6, 7]), np.array([8, 8, 1, 9, 3, 4, 5, 6, 7, 8])
-    found = contradiction(passage, document, [(4, 9)], names, by_letters=False)
+    found = Beside(passage, document, [(4, 9)], names, by_letters=False).contradiction()
     assert (found.kind, found.passage) == ("number", (0, 1))
     assert found.document[0] <= 3 < found.document[1] == 4
 
@@ -252,13 +326,42 @@ def test_where_it_contradicts_is_told():
 @pytest.mark.parametrize(
     "spelling",
     [
-        "coverage(min_run=5,tokenizer=words,numbers=aligned,polarity=yes)",
-        "coverage(min_run=5,tokenizer=words,numbers=yes)",
-        "coverage(min_run=5,tokenizer=words)",
+        "coverage(min_run=5,tokenizer=words,numbers=aligned,polarity=en+ko)",
+        "coverage(min_run=5,tokenizer=words,numbers=anywhere,polarity=no)",
+        "coverage(min_run=5,tokenizer=words,numbers=ignore,polarity=no)",
     ],
 )
 def test_signatures_make_the_same_matcher(spelling):
     assert resolve_matcher(spelling).signature == spelling
+
+
+@pytest.mark.parametrize(
+    ("signature", "now"),
+    [
+        # What is not said was not done.
+        ("coverage(min_run=5,tokenizer=words)",
+         "coverage(min_run=5,tokenizer=words,numbers=ignore,polarity=no)"),
+        ("coverage(min_run=5,tokenizer=words,numbers=yes)",
+         "coverage(min_run=5,tokenizer=words,numbers=anywhere,polarity=no)"),
+        ("contains", "contains(fold_whitespace=no)"),
+        ("contains(fold_whitespace=yes)", "contains(fold_whitespace=yes)"),
+        ("text", "text"),
+    ],
+)  # fmt: skip
+def test_a_result_of_before_names_what_its_matcher_did(signature, now):
+    assert matcher_of_signature(signature).signature == now
+    assert says_less(signature) == (signature != now)
+
+
+@pytest.mark.parametrize("check", ["compare", "gate"])
+def test_results_of_before_are_other_numbers(check):
+    new = OfflineRetrievalEvaluator([["a b"]], [["a b"]], "coverage").evaluate(1)
+    before = new.settings["matcher"].replace(",numbers=aligned,polarity=en+ko", "")
+    old = replace(new, settings={**new.settings, "matcher": before})
+    with pytest.raises(InvalidInput) as caught:
+        compare(old, new) if check == "compare" else new.check(baseline=old, metric="recall@1")
+    assert "matcher" in caught.value.problem
+    assert "before the matcher decided as it does now" in str(caught.value.fix)
 
 
 def test_numbers_have_old_names():
@@ -277,3 +380,172 @@ def test_the_texts_that_were_kept_aside():
             some = draw.sample(pairs, min(60, len(pairs)))
             accepted = sum(guarded.similarity(*pair) >= 0.8 for pair in some)
             assert accepted <= most * len(some) + 3, (language, kind)
+
+
+def test_an_earlier_version_says_other_numbers_and_nothing_else():
+    """No word of these can be negated, and the year moves whatever is drawn."""
+    text = "Since 2024 the fee of 1,200 euros covers 3 visits to rooms 11, 12 and 27"
+    numbers = {1, 5, 8, 12, 13, 15}  # by place: 2024, 1,200, 3, 11, 12 and 27
+    for seed in range(20):
+        now, *before = contradictions.versions(random.Random(seed), text, "en")
+        assert list(now) == text.split()
+        assert [version[1] for version in before] == ["2023", "2022"]
+        for version in before:
+            changed = {at for at, word in enumerate(version) if word != now[at]}
+            assert {1} <= changed <= numbers
+            assert len(version) == len(now)
+            assert [len(word) for word in version] == [len(word) for word in now]
+
+
+def test_here_and_there_an_earlier_version_negates():
+    """One in ten of the words that can be negated is: 100 of 1,000, give or take 10."""
+    now, *before = contradictions.versions(random.Random(1), "is " * 1000, "en")
+    for version in before:
+        assert len(version) == len(now) == 1000
+        assert set(version) == {"is", "is not"}
+        assert 60 <= version.count("is not") <= 140
+
+
+@pytest.mark.parametrize(
+    ("version", "start", "stop", "holds"),
+    [
+        ("abcdefghijkl", 0, 12, True),
+        ("abcdefghijkl", 2, 12, True),  # c to j, 8 of 10 letters
+        ("abcdefghijkl", 3, 12, False),  # 7 of 10
+        ("abcdefghiXkl", 0, 12, False),  # X for j
+        ("abcdefghiXkl", 0, 9, True),  # a to i, before the X
+        ("abcdefghijXl", 0, 12, True),  # X for k, which is not asked for
+        ("abcdefghijkl", 10, 12, False),
+    ],
+)
+def test_right_is_a_chunk_that_says_the_same(version, start, stop, holds):
+    """Asked for are the words a to j of a version, each of one letter."""
+    excerpt = contradictions.Passage("text", tuple("abcdefghijkl"), 0, 10)
+    chunk = contradictions.Passage("text", tuple(version), start, stop)
+    assert chunk.holds(excerpt) == holds
+    # In another text all ten words count, and no fewer.
+    assert replace(chunk, text="another").holds(excerpt) == (str(excerpt) in str(chunk))
+
+
+def test_words_at_the_end_of_an_excerpt_may_go_on_otherwise():
+    """What asks for "the fee is" is found in "the fee is not", and "fee is due" is not."""
+    now, before = ("the", "fee", "is", "due"), ("the", "fee", "is not", "due")
+    chunk = contradictions.Passage("text", before, 0, 4)
+    assert chunk.holds(contradictions.Passage("text", now, 0, 3))
+    assert not chunk.holds(contradictions.Passage("text", now, 1, 4))
+
+
+def test_every_excerpt_stands_in_some_chunk():
+    """And each chunk that has it is right, whichever version the chunk is of."""
+    made = contradictions.in_versions(contradictions.texts("dev", "en"), "en", 30, random.Random(7))
+    whole = np.array([[excerpt in chunk for chunk in made.chunks] for excerpt in made.excerpts])
+    assert whole.any(axis=1).all()
+    assert made.right[whole].all()
+
+
+def test_a_question_names_no_number():
+    assert contradictions.question("In 2024 the fee of £4.50 rose by 3% for 12-year-olds") == (
+        "In the fee of rose by for"
+    )
+
+
+def test_another_version_in_front_is_a_hit_to_those_who_do_not_look(monkeypatch):
+    """Last year's text comes first for one question, this year's for the other."""
+    passage = PASSAGE["en"]
+    now = {"page_content": f"{passage}.", "id": "now"}
+    before = {"page_content": f"{passage.replace('2024', '2023')}.", "id": "before"}
+    made = contradictions.Asked(
+        truth=[[AnyOf([now])]] * 2, excerpts=[[passage]] * 2, found=[[before, now], [now, before]]
+    )
+    monkeypatch.setattr(contradictions, "asked", lambda *_: made)
+    true = {"hit@1": 1 / 2, "recall@5": 1.0, "MRR@10": (1 / 2 + 1) / 2}
+    unguarded = CoverageMatcher(0.7, **UNGUARDED)
+    assert contradictions.reported(None, "", "") == true
+    assert contradictions.reported(CoverageMatcher(0.7, **GUARDED), "", "") == true
+    assert contradictions.reported(unguarded, "", "") == dict.fromkeys(true, 1.0)
+
+
+@pytest.mark.parametrize("language", contradictions.LANGUAGES)
+def test_on_texts_in_versions_the_guard_reports_what_is_true(language):
+    hits = {
+        name: contradictions.reported(matcher, "dev", language)["hit@1"]
+        for name, matcher in (
+            ("truth", None),
+            ("guarded", contradictions.MATCHERS["coverage"]()),
+            ("not", contradictions.MATCHERS["no guard"]()),
+        )
+    }
+    assert abs(hits["guarded"] - hits["truth"]) <= 0.04
+    assert hits["not"] >= hits["truth"] + 0.1
+
+
+@pytest.mark.parametrize(
+    ("change", "text", "damaged"),
+    [
+        (
+            "case and punctuation",
+            "The fee, 1,200 (in all), isn't",
+            "THE FEE 1,200 （IN ALL） ISN’T",
+        ),
+        # Three words and spaces are 33 letters: three of the fourth word stay.
+        (
+            "line breaks, hyphens",
+            "abcdefghij abcdefghij abcdefghij abcdefghij",
+            "abcdefghij abcdefghij abcdefghij abc-\ndefghij",
+        ),
+        # Three words and spaces are 33 letters, the fourth ends at 36: the line breaks behind it.
+        (
+            "line breaks, hyphens",
+            "가나다라마바사아자차 가나다라마바사아자차 가나다라마바사아자차 마바사 이용할 수",
+            "가나다라마바사아자차 가나다라마바사아자차 가나다라마바사아자차 마바사\n이용할 수",
+        ),
+        ("full width, NFD", "a 1, 각", "ａ １， \u1100\u1161\u11a8"),
+        ("tables", "one two", "| one two |\n|---|---|"),
+    ],
+)
+def test_damage_by_hand(change, text, damaged):
+    assert contradictions.damage("ko")[change](random.Random(1), text) == damaged
+
+
+def test_markup_and_misreading_keep_the_numbers():
+    """What they add holds no digit, and they change none."""
+    text = "In 2024 the fees rose to 1,200 euros. All 3 boards agreed on 31 May. " * 20
+    for change in ("Markdown", "2 % of letters misread"):
+        damaged = contradictions.damage("en")[change](random.Random(1), text)
+        assert damaged != text
+        assert re.findall(r"\d+", damaged) == re.findall(r"\d+", text)
+
+
+def test_there_are_thirteen_kinds_of_damage():
+    """English has neither particles nor such endings."""
+    assert len(contradictions.damage("ko")) == len(contradictions.damage("mix")) == 1 + 13
+    assert len(contradictions.damage("en")) == 1 + 11
+
+
+def test_the_tables_fit_the_guides(monkeypatch, capsys):
+    """Each language has three, of six contradictions, of all damage and of three metrics."""
+    monkeypatch.setattr("sys.argv", ["contradictions", "--quick", "--markdown", "en"])
+    contradictions.main()
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert sum(line.startswith("|---") for line in lines) == 9
+    heads_and_rules, damage = 9 * 2, 14 + 14 + 12
+    assert len(lines) == heads_and_rules + 3 * (6 + 3) + damage
+    assert max(map(len, lines)) <= 100
+
+
+def test_a_table_in_korean():
+    """What has no Korean name keeps its own."""
+    table = {"changed": ["pairs", "coverage"], "a year": ["7", "14%"], "MRR@10": ["7", "0%"]}
+    assert contradictions.markdown(table, contradictions.KOREAN).splitlines() == [
+        "| 바꾼 것 | 쌍 | `coverage` |",
+        "|---|---|---|",
+        "| 연도 | 7 | 14% |",
+        "| MRR@10 | 7 | 0% |",
+    ]
+
+
+def test_every_name_of_a_table_has_a_korean_one():
+    kinds = [
+        one for language in contradictions.LANGUAGES for one in contradictions.damage(language)
+    ]
+    assert {*kinds, *contradictions.contradictions("ko")} <= contradictions.KOREAN.keys()

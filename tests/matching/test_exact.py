@@ -140,9 +140,9 @@ def test_what_typesetting_adds_does_not_count(plain, typeset, word_boundaries):
         ({"word_boundaries": False}, "art", "start", True),
         # For chunks whose lines were wrapped anew.
         ({}, "the  Fee is", "Note: THE FEE\nIS 5.", False),
-        ({"case_sensitive": False, "fold_whitespace": True},
-         "the  Fee is", "Note: THE FEE\nIS 5.", True),
-        ({"case_sensitive": False}, "the  Fee is", "Note: THE FEE\nIS 5.", False),
+        ({"case_sensitive": False}, "the  Fee is", "Note: THE FEE\nIS 5.", True),
+        ({"fold_whitespace": False}, "the  Fee is", "Note: the Fee\nis 5.", False),
+        ({"fold_whitespace": False}, "Fee (5%)", "Ｆｅｅ\u3000（５％）", True),
     ],
 )  # fmt: skip
 def test_what_is_contained_by_settings(settings, actual, predicted, contained):
@@ -163,7 +163,9 @@ def test_what_is_contained_by_settings(settings, actual, predicted, contained):
         ("the fee", "the fees", False),
         ("(a)", "x(a)y", True),  # brackets bound themselves
         ("a", "A", False),
-        ("a b", "a\nb", False),
+        ("a b", "a\nb", True),
+        ("a1", "ａ１", True),  # as wide as a letter of Korean
+        ("a", "ａ１", False),
         (" a ", "(a)", True),  # white space around the ground truth does not count
         ("b", "é", False),
         ("e", nfd("é"), False),  # nor is an accent cut off

@@ -81,9 +81,9 @@ def test_what_is_no_matcher_is_refused_with_the_remedy(came, fix):
     [
         *MATCHER_NAMES,
         "coverage(min_run=15,tokenizer=character)",
-        "coverage(min_run=5,tokenizer=words,numbers=yes)",
-        "coverage(min_run=5,tokenizer=auto(words,letters),union=yes)",
-        "coverage(min_run=3,tokenizer=character,numbers=yes,direction=either)",
+        "coverage(min_run=5,tokenizer=words,numbers=anywhere,polarity=no)",
+        "coverage(min_run=5,tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko,union=yes)",
+        "coverage(min_run=3,tokenizer=character,numbers=ignore,polarity=no,direction=either)",
         "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)",
         "fuzzy(scorer=partial_ratio)",
         "contains(case_sensitive=no)",

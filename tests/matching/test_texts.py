@@ -88,6 +88,7 @@ def test_texts_without_words_match_nothing(matcher):
     assert len(matches_of(matcher, [["a b"], []], [[], ["a b"]])) == 0
 
 
+GUARD = "numbers=aligned,polarity=en+ko"
 ROUGE = "(statistic=fmeasure,tokenizer=unicode,stemmer=no)"
 
 
@@ -96,22 +97,23 @@ ROUGE = "(statistic=fmeasure,tokenizer=unicode,stemmer=no)"
     [
         # As in 0.1.0, from which results are kept.
         ("text", "text"),
-        ("contains", "contains"),
         ("id", "id"),
-        ("coverage(tokenizer=unicode)", "coverage(min_run=5,tokenizer=unicode)"),
         ("fuzzy", "fuzzy(scorer=ratio)"),
         *((name, name + ROUGE) for name in ("rouge1", "rouge2", "rougeL")),
-        ("coverage", "coverage(min_run=5,tokenizer=auto(words,letters))"),
-        ("coverage(tokenizer=auto)", "coverage(min_run=5,tokenizer=auto(words,letters))"),
-        ("coverage(tokenizer=letters)", "coverage(min_run=12,tokenizer=letters)"),
+        ("contains", "contains(fold_whitespace=yes)"),
+        ("coverage", f"coverage(min_run=5,tokenizer=auto(words,letters),{GUARD})"),
+        ("coverage(tokenizer=auto)", f"coverage(min_run=5,tokenizer=auto(words,letters),{GUARD})"),
+        ("coverage(tokenizer=unicode)", f"coverage(min_run=5,tokenizer=unicode,{GUARD})"),
+        ("coverage(tokenizer=letters)", f"coverage(min_run=12,tokenizer=letters,{GUARD})"),
         # Five words are some fifteen characters of Korean; a run that is given always stands.
-        ("coverage(tokenizer=character)", "coverage(min_run=15,tokenizer=character)"),
-        (CoverageMatcher(0.9, 5, "character"), "coverage(min_run=5,tokenizer=character)"),
-        ("coverage(tokenizer=whitespace)", "coverage(min_run=5,tokenizer=whitespace)"),
-        (CoverageMatcher(0.9, 3, "character", numbers=True, direction="either"),
-         "coverage(min_run=3,tokenizer=character,numbers=yes,direction=either)"),
-        (CoverageMatcher(union=True),
-         "coverage(min_run=5,tokenizer=auto(words,letters),union=yes)"),
+        ("coverage(tokenizer=character)", f"coverage(min_run=15,tokenizer=character,{GUARD})"),
+        (CoverageMatcher(0.9, 5, "character"), f"coverage(min_run=5,tokenizer=character,{GUARD})"),
+        ("coverage(tokenizer=whitespace)", f"coverage(min_run=5,tokenizer=whitespace,{GUARD})"),
+        (CoverageMatcher(0.9, 3, "words", numbers=True, polarity=False, direction="either"),
+         "coverage(min_run=3,tokenizer=words,numbers=anywhere,polarity=no,direction=either)"),
+        (CoverageMatcher(union=True, numbers=False),
+         "coverage(min_run=5,tokenizer=auto(words,letters),"
+         "numbers=ignore,polarity=en+ko,union=yes)"),
         (FuzzyMatcher("token_set_ratio", 0.9), "fuzzy(scorer=token_set_ratio)"),
         (RougeMatcher("rouge2", 0.9, "recall", "whitespace", stemmer=True),
          "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)"),
@@ -121,7 +123,8 @@ ROUGE = "(statistic=fmeasure,tokenizer=unicode,stemmer=no)"
         (ContainsMatcher(fold_whitespace=True, word_boundaries=False),
          "contains(fold_whitespace=yes,word_boundaries=no)"),
         (CoverageMatcher() & FuzzyMatcher(threshold=1) | IdMatcher(),
-         "((coverage(min_run=5,tokenizer=auto(words,letters))>=0.8&fuzzy(scorer=ratio)>=1.0)|id)"),
+         f"((coverage(min_run=5,tokenizer=auto(words,letters),{GUARD})>=0.8"
+         "&fuzzy(scorer=ratio)>=1.0)|id)"),
     ],
 )  # fmt: skip
 def test_the_signature_tells_every_setting(matcher, signature):

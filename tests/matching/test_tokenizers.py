@@ -517,6 +517,8 @@ def test_letters_are_the_same_however_they_are_spaced():
         ["① 서울 ②"],  # a number, whatever its shape, is of no script
         ["서울 10㎡ 2½"], ["<td class='wide column'>서울</td>"], ["&#49436;&#50872;"],
         ["서울은 대한민국의 수도이다", "The capital"],
+        ["서울 abcdefghijk"],  # 2 of 13, 15.4 %
+        ["서울은 수도다", "The capital of the country"],  # 6 of 28
     ],
 )  # fmt: skip
 def test_a_ground_truth_is_read_by_letters_for_its_script(texts):
@@ -527,8 +529,8 @@ def test_a_ground_truth_is_read_by_letters_for_its_script(texts):
     "texts",
     [
         ["Seoul is the capital"], ["Москва — столица"], ["2024"], [""],
-        ["서울 ab"],  # two of four are not more than half
-        ["서울은 수도다", "The capital of the country"],
+        ["서울시 abcdefghijklmnopq"],  # 3 of 20 are not more than 15 %
+        ["서울", "The capital of the country"],  # 2 of 24
     ],
 )  # fmt: skip
 def test_any_other_ground_truth_is_read_by_words(texts):

@@ -87,7 +87,7 @@ def test_a_data_set_brings_its_defaults_and_tags():
         assert (result.labels, result.tags) == (["q1"], {"of": ["wiki"]})
         assert (result.settings["matcher"], ranks(result)) == ("id", [1])
         other = evaluate(dataset, 1, "contains", tags={})
-        assert (other.settings["matcher"], other.tags) == ("contains", {})
+        assert (other.settings["matcher"], other.tags) == ("contains(fold_whitespace=yes)", {})
 
 
 def test_rows_that_repeat_a_question_go_by_their_order():
