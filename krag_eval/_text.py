@@ -187,7 +187,8 @@ class Excerpt:
         """Return where to begin: at the start, unless that highlight would not be seen."""
         spans = self.different[:1] or self.spans
         begin, end = max(spans, key=lambda span: span[1] - span[0], default=(0, 0))
-        if width_of(self.text[:end]) < width or width_of(self.text[:begin]) <= width // 2:
+        room = width - bool(self.different)  # the last column may be that of an ellipsis
+        if width_of(self.text[:end]) <= room or width_of(self.text[:begin]) <= width // 2:
             return 0
         earliest = max(0, begin - width // 4)
         space = _SPACE.search(self.text, earliest, begin)

@@ -210,19 +210,7 @@ def explain(
         raise InvalidInput("format", "is about --contradicted alone", "add it, or leave this out")
     result, at = _result_of(file, k, typed)
     if contradicted:
-        from krag_eval.presenting.result import contradicted_page
-
-        found = result.contradicted()
-        output.emit(
-            outputs,
-            lambda: replace(contradicted_page(found), signature=output.signed(result.signature)),
-            lambda: {
-                "n_contradicted": len(found),
-                "contradicted": output.records_of(found.reset_index()),
-                "signature": result.signature,
-            },
-            found.reset_index,
-        )
+        _list_contradicted(result, outputs)
         return
     named = _named(asked or query or "", result.labels)
     try:
@@ -235,6 +223,24 @@ def explain(
         fix = fix or "name it by its position, as 'krag-eval misses FILE' lists it"
         raise InvalidInput("query", error.problem, fix) from None
     click.echo(told.to_text(output.terminal_width()))
+
+
+def _list_contradicted(result: EvaluationResult, outputs: output.Outputs) -> None:
+    """Print the pairs that would match if their documents said the same."""
+    from krag_eval.presenting.result import contradicted_page
+
+    found = result.contradicted()
+    rows = found.reset_index()
+    output.emit(
+        outputs,
+        lambda: replace(contradicted_page(found), signature=output.signed(result.signature)),
+        lambda: {
+            "n_contradicted": len(found),
+            "contradicted": output.records_of(rows),
+            "signature": result.signature,
+        },
+        lambda: rows,
+    )
 
 
 # Columns of a page that clips no text.

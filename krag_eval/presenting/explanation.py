@@ -20,6 +20,7 @@ from krag_eval._text import (
     width_of,
 )
 from krag_eval.errors import told_apart
+from krag_eval.matching.contradiction import SaidOtherwise
 from krag_eval.presenting import Page, Table, numbers, presents
 from krag_eval.presenting.contradictions import otherwise_in_words
 from krag_eval.results.evidence import (
@@ -315,7 +316,10 @@ def _contradicted(by: Sequence[Contradicting]) -> str:
         share = whole_percent(one.share)
         line = _("contradicted by rank {rank}, which holds {share} % of it")
         line = line.format(rank=one.rank, share=share)
-        told.append(f"{line}: {otherwise_in_words(one.said)}" if one.said else line)
+        if one.said is not None:
+            sides = (fitted(side, _ASIDE) for side in one.said[1:])
+            line += f": {otherwise_in_words(SaidOtherwise(one.said.kind, *sides))}"
+        told.append(line)
     if more := len(by) - len(told):
         told.append(_("and {} more").format(more))
     return _("; ").join(told)
