@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, pairwise
+from operator import itemgetter
 from typing import TypeAlias
 
 from krag_eval.errors import InvalidInput
@@ -195,15 +198,12 @@ class Excerpt:
         return space.end() if space else earliest
 
     def _segments(self, start: int, stop: int) -> Iterator[Fragment]:
-        place = start
-        shared = ((*one, SHARED) for one in _apart(self.spans, self.different))
-        for begin, end, mark in sorted([*shared, *((*one, DIFFERENT) for one in self.different)]):
-            begin, end = max(begin, place), min(end, stop)
-            if begin < end:
-                yield self.text[place:begin], 0
-                yield self.text[begin:end], mark
-                place = end
-        yield self.text[place:stop], 0
+        shared = (at for at in chain(*self.spans) if not _within(at, self.different))
+        edges = {at for at in (*shared, *chain(*self.different)) if start < at < stop}
+        for begin, end in pairwise(sorted({start, stop, *edges})):
+            is_different = _within(begin, self.different)
+            mark = DIFFERENT if is_different else SHARED if _within(begin, self.spans) else 0
+            yield self.text[begin:end], mark
 
 
 def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
@@ -317,20 +317,9 @@ def united(spans: Iterable[tuple[int, int]]) -> Spans:
     return tuple(joined)
 
 
-def _apart(spans: Spans, others: Spans) -> Iterator[tuple[int, int]]:
-    """Yield what lies in some stretches and in none of the others.
-
-    >>> list(_apart(((0, 9), (12, 15)), ((2, 4), (8, 10))))
-    [(0, 2), (4, 8), (12, 15)]
-    """
-    for start, stop in spans:
-        for begin, end in others:
-            if start < end and begin < stop:
-                if start < begin:
-                    yield start, begin
-                start = end
-        if start < stop:
-            yield start, stop
+def _within(place: int, spans: Spans) -> bool:
+    begun = bisect_right(spans, place, key=itemgetter(0))
+    return begun > 0 and place < spans[begun - 1][1]
 
 
 def said_at(text: str, said: str, spans: Spans, *, by_letters: bool = False) -> Spans:
@@ -358,8 +347,8 @@ def said_at(text: str, said: str, spans: Spans, *, by_letters: bool = False) -> 
             letters = r"[\W_]*".join(map(re.escape, filter(str.isalnum, one)))
             places = re.finditer(rf"(?<!{edge}){letters}(?!{edge})", text, re.IGNORECASE)
             some = [place.span() for place in places if letters]
-            is_shared = lambda at: any(begin <= at[0] and at[1] <= end for begin, end in spans)  # noqa: E731
-            found += sorted(some, key=is_shared)[:1]
+            some.sort(key=lambda at: _within(at[0], spans) and _within(at[1] - 1, spans))
+            found += some[:1]
         if found:
             return united(found)
     return ()

@@ -201,10 +201,9 @@ def explain(
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
     saved, whose name ends in .json. QUERY is its question, or its position, from 0.
     """
-    n_asked = (query is not None) + (asked is not None)
-    if n_asked != (not contradicted):
-        number = "none" if contradicted else "one question, or its position"
-        problem = f"must be {number}, got {('none', 'one', 'two')[n_asked]}"
+    if (query is not None) + (asked is not None) + contradicted != 1:
+        got = "none" if query is None and asked is None else "two" if query and asked else "both"
+        problem = f"must be one question, or its position, or --contradicted for all, got {got}"
         raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
     if not contradicted and outputs.format != "table":
         raise InvalidInput("format", "is about --contradicted alone", "add it, or leave this out")

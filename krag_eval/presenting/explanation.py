@@ -20,7 +20,6 @@ from krag_eval._text import (
     width_of,
 )
 from krag_eval.errors import told_apart
-from krag_eval.matching.contradiction import SaidOtherwise
 from krag_eval.presenting import Page, Table, numbers, presents
 from krag_eval.presenting.contradictions import otherwise_in_words
 from krag_eval.results.evidence import (
@@ -70,9 +69,7 @@ def _page(explanation: Explanation) -> Page:
         )
     if hidden := len(explanation.items) - len(items):
         notes.append(_("… and {} more items, not shown").format(hidden))
-    if any(
-        one.different for several in (documents, items) for of in several.values() for one in of
-    ):
+    if any(one.different for one in chain(*documents.values(), *items.values())):
         notes.append(
             _(
                 "Underlined, in a terminal between two ≠: what a passage and a chunk that "
@@ -316,10 +313,8 @@ def _contradicted(by: Sequence[Contradicting]) -> str:
         share = whole_percent(one.share)
         line = _("contradicted by rank {rank}, which holds {share} % of it")
         line = line.format(rank=one.rank, share=share)
-        if one.said is not None:
-            sides = (fitted(side, _ASIDE) for side in one.said[1:])
-            line += f": {otherwise_in_words(SaidOtherwise(one.said.kind, *sides))}"
-        told.append(line)
+        said = f": {fitted(otherwise_in_words(one.said), _LABEL)}" if one.said else ""
+        told.append(line + said)
     if more := len(by) - len(told):
         told.append(_("and {} more").format(more))
     return _("; ").join(told)
@@ -431,9 +426,8 @@ def highlighted(
         ranks, numbers = list(documents), list(items)
     else:
         ranks = _to_show(documents, [r for i in explanation.items for r in _partners(i)])
-        numbers = _to_show(
-            items, [n for d in explanation.documents for n in (d.closest, *d.contradicts)]
-        )
+        spoken_of = [n for d in explanation.documents for n in (d.closest, *d.contradicts)]
+        numbers = _to_show(items, spoken_of)
     # A partner need not be shown itself.
     all_ranks = {*ranks, *(rank for number in numbers for rank in _partners(items[number]))}
     held = {
@@ -441,30 +435,16 @@ def highlighted(
         for one in map(documents.__getitem__, ranks)
     }
     marked = partial(_marked, by_letters=explanation.by_letters)
-    said = [
-        (i.number, by.rank, by.said) for i in items.values() for by in i.contradicted if by.said
-    ]
+    said = [(n, by.rank, by.said) for n, i in items.items() for by in i.contradicted if by.said]
     all_numbers = {*numbers, *(number for rank in ranks for number in held[rank])}
     by_rank = {r: _excerpts((d.text,), full) for r, d in documents.items() if r in all_ranks}
     by_number = {n: _excerpts(i.alternatives, full) for n, i in items.items() if n in all_numbers}
     return (
-        {
-            r: marked(
-                by_rank[r],
-                [by_number.get(n or 0, ()) for n in held[r]],
-                {one.document for _n, rank, one in said if rank == r},
-            )
-            for r in ranks
-        },
-        {
-            n: marked(
-                by_number[n],
-                [by_rank.get(rank, ()) for rank in _partners(items[n])],
-                {one.passage for number, _r, one in said if number == n},
-            )
-            for n in numbers
-        },
-    )
+        {r: marked(by_rank[r], [by_number.get(n or 0, ()) for n in held[r]],
+                   {one.document for _n, rank, one in said if rank == r}) for r in ranks},
+        {n: marked(by_number[n], [by_rank.get(rank, ()) for rank in _partners(items[n])],
+                   {one.passage for number, _r, one in said if number == n}) for n in numbers},
+    )  # fmt: skip
 
 
 def _to_show(numbered: Iterable[int], spoken_of: Iterable[int | None]) -> list[int]:
