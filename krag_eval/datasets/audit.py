@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,11 +34,17 @@ from krag_eval.documents import (
     text_of,
 )
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, Place, boolean, one_of, whole
-from krag_eval.matching.coverage import CoverageMatcher, with_gaps_to_close, without_gaps
+from krag_eval.matching.contradiction import SaidOtherwise
+from krag_eval.matching.coverage import (
+    CoverageMatcher,
+    Read,
+    with_gaps_to_close,
+    without_gaps,
+)
 from krag_eval.matching.exact import ExactTextMatcher
-from krag_eval.matching.joins import BoolArray, Units
-from krag_eval.matching.numbering import TokenNumbers, numbered
-from krag_eval.matching.pieces import SharedRuns, held_anywhere, shared_runs
+from krag_eval.matching.joins import Units
+from krag_eval.matching.numbering import TokenNumbers
+from krag_eval.matching.pieces import SharedRuns, holders, shared_runs
 from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, tokenizer_name
 from krag_eval.statistics.gates import Gate, GateReport
 
@@ -60,11 +68,11 @@ TIERS = (
 )
 _QUOTED = 0.5
 _FORMAT, _FORMAT_VERSION = "krag_eval.audit", 1
-# Columns of a text in a table, and how many chunks or queries are named.
-_WIDTH = 100
+# Columns of a text in a table, and of words in it; how many chunks or queries are named.
+_WIDTH, _OF_WORDS = 100, 40
 _NAMED = 5
-# Words of chunks that are looked through at a time.
-_PART = 1 << 20
+# Chunks that a run of words is looked at in, where very many have it.
+_COMPARED = 10
 
 _TEXT = ExactTextMatcher()
 _QUESTION = ExactTextMatcher(case_sensitive=False, fold_whitespace=True)
@@ -270,6 +278,8 @@ def audit(
     ``dangling``              documents that are not in the index
     ``twins``                 documents whose text stands in the index under several ids, or, where
                               texts are compared, more than once
+    ``versions``              documents of which the index holds another version: a chunk that has
+                              most of the words and says another number, or no where it says yes
     ``duplicate_questions``   questions asked more than once; case and white space do not count
     ``indistinguishable``     those of them whose ground truth differs while all their tags agree
     ``short``                 documents of fewer words than a run
@@ -284,9 +294,9 @@ def audit(
     and otherwise by its text. Texts are equal as the matcher ``"text"`` has it: after Unicode NFC
     normalisation, case and white space included. A passage that is no chunk itself is in the index
     all the same if its chunks together hold most of its words, in runs, as
-    ``CoverageMatcher(union=True)`` counts them. Each query is read as that matcher reads it, so for
-    "words" read letters where its ground truth is Korean, say. Items of grade 0 are no ground
-    truth.
+    ``CoverageMatcher(union=True)`` counts them; chunks that say otherwise hold nothing of it. Each
+    query is read as that matcher reads it, so for "words" read letters where its ground truth is
+    Korean, say. Items of grade 0 are no ground truth.
 
     Args:
         dataset: A :class:`~krag_eval.datasets.Dataset`, or what :func:`load_dataset` makes one of:
@@ -481,6 +491,20 @@ class _Near(NamedTuple):
     overlap: float
 
 
+class _Held(NamedTuple):
+    """What the chunks hold of a text.
+
+    Attributes:
+        tokens: How many of its words they hold together, but for those that say otherwise.
+        by: The chunks that hold enough of it alone.
+        otherwise: Those that would, and say otherwise.
+    """
+
+    tokens: int
+    by: list[str]
+    otherwise: list[str]
+
+
 class _Reader:
     """Texts as coverage reads them for some queries: by words, or by letters.
 
@@ -497,7 +521,7 @@ class _Reader:
         self.counts = N_("characters") if by_letters else N_("words")
         self.unit = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         self._token: dict[str, int] = defaultdict(count().__next__)
-        self.tokens = numbered(matcher.tokenizer, [*self.unit], self._token)
+        self.tokens = matcher.numbered([*self.unit], self._token)
         self._ends = np.cumsum(self.tokens.sizes)
 
     def size(self, text: str) -> int:
@@ -509,13 +533,12 @@ class _Reader:
         end = self._ends[self.unit[text]]
         return {*self.tokens.flat[end - self.size(text) : end].tolist()}
 
-    def _taken(self, texts: Iterable[str]) -> TokenNumbers:
-        return self.tokens.take(np.array([self.unit[one] for one in texts], np.int64))
-
     def shared(
-        self, truths: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]
-    ) -> SharedRuns:
-        """Return what texts share with documents, query by query, as coverage compares them."""
+        self,
+        truths: Collection[Sequence[str]],
+        documents: Collection[Sequence[str]],
+    ) -> tuple[SharedRuns, Read]:
+        """Return what texts share with documents, query by query, and all texts as read."""
         alternatives, predicted = (
             np.array([self.unit[text] for text in chain(*side)], np.int64)
             for side in (truths, documents)
@@ -530,88 +553,84 @@ class _Reader:
             n_items=np.array([*map(len, truths)], np.int64),
             n_predicted=np.array([*map(len, documents)], np.int64),
         )
-        by_letters = self.matcher.tokenizer is letter_tokens
+        by_letters, run = self.matcher.tokenizer is letter_tokens, self.matcher.min_run
         units = without_gaps(units, np.full(len(truths), by_letters))
-        # What these read in another way takes numbers of its own.
-        others = units.values[len(self.unit) :]
-        token = defaultdict(count(len(self._token)).__next__, self._token) if others else {}
-        tokens = self.tokens.followed_by(numbered(self.matcher.tokenizer, others, token))
-        return shared_runs(tokens, units, self.matcher.min_run)
+        others = self.matcher.numbered(units.values[len(self.unit) :], self._token)
+        tokens = self.tokens.followed_by(others)
+        n, names = len(tokens), [*self._token]
+        read = Read(tokens, np.full(n, run), None, np.full(n, by_letters), names)
+        return shared_runs(tokens, units, run), read
 
     def held(
-        self, truths: Mapping[int, Sequence[str]], missing: Collection[str], chunks: Sequence[str]
-    ) -> dict[tuple[int, str], int]:
-        """Return how many words of texts the chunks hold together, by query and text.
+        self, truths: Mapping[int, Sequence[str]], chunks: Sequence[str]
+    ) -> dict[tuple[int, str], _Held]:
+        """Return what the chunks hold of texts, by query and text.
 
         Args:
             truths: Query -> all its ground-truth texts.
-            missing: The texts to look up.
             chunks: All chunks, each once.
         """
-        gaps, asking = with_gaps_to_close(self.matcher.tokenizer, chunks, truths)
-        places = [(query, text) for query, of in truths.items() for text in of if text in missing]
-        alike = self._held_alike([text for query, text in places if query not in asking], chunks)
-        held = {(query, text): alike[text] for query, text in places if query not in asking}
-        if asking:
-            # Chunks that a query reads in a way of its own are compared for each query.
-            several = {query: truths[query] for query in sorted(asking)}
-            others = [text for at, text in enumerate(chunks) if at not in gaps]
-            alike = self._held_alike(chain(*several.values()), others)
-            apart = self._held_apart(several, [chunks[at] for at in sorted(gaps)])
-            held |= {(query, text): alike[text] | of for (query, text), of in apart.items()}
-        return {place: int(of_text.sum()) for place, of_text in held.items()}
+        likely = self._likely(truths, chunks)
+        found = self._held(self.matcher, truths, likely)
+        # Whether pieces contradict takes longer, and matters where no chunk holds enough alone.
+        least = self.matcher.threshold
+        doubtful = {at for (at, text), one in found.items() if not one.by
+                    and one.tokens >= least * self.size(text)}  # fmt: skip
+        together = copy.copy(self.matcher)
+        together.union = True
+        return found | self._held(together, {at: truths[at] for at in doubtful}, likely)
 
-    def _held_apart(
+    def _held(
+        self,
+        matcher: CoverageMatcher,
+        truths: Mapping[int, Sequence[str]],
+        documents: Mapping[int, Sequence[str]],
+    ) -> dict[tuple[int, str], _Held]:
+        """Return what documents hold of texts, by query and text."""
+        shown = [documents[query] for query in truths]
+        runs, read = self.shared(truths.values(), shown)
+        similarity, without = matcher.shares(runs, read)
+        assert without is not None  # the guard is on
+        queries, texts, chunks = [*truths], [*self.unit], [*chain(*shown)]
+        members = zip(runs.truths.query().tolist(), runs.truths.unit().tolist(), strict=True)
+        places = [(queries[query], texts[unit]) for query, unit in members]
+        together = runs.held_together(without).tolist()
+        found = {place: _Held(n, [], []) for place, n in zip(places, together, strict=True)}
+        near = np.flatnonzero(similarity >= matcher.threshold)
+        others = without.pairs[without.share >= matcher.threshold]
+        for side, pairs in ("by", near), ("otherwise", others):
+            row, at = runs.documents.each(runs.document[pairs])
+            for truth, chunk in zip(runs.truth[pairs][row].tolist(), at.tolist(), strict=True):
+                getattr(found[places[truth]], side).append(chunks[chunk])
+        return found
+
+    def _likely(
         self, truths: Mapping[int, Sequence[str]], chunks: Sequence[str]
-    ) -> dict[tuple[int, str], BoolArray]:
-        """Return which tokens of each query's texts the chunks hold, as the query reads them."""
-        likely = self._likely([*dict.fromkeys(chain(*truths.values()))], chunks)
-        documents = [
-            [chunks[at] for at in sorted({at for text in texts for at in likely[text]})]
-            for texts in truths.values()
-        ]
-        runs = self.shared([*truths.values()], documents)
-        queries, texts, units = [*truths], [*self.unit], runs.truths.unit()
-        held = np.split(runs.is_held, np.cumsum(runs.sizes[units])[:-1])
-        members = zip(runs.truths.query().tolist(), units.tolist(), held, strict=True)
-        return {(queries[query], texts[unit]): of_text for query, unit, of_text in members}
+    ) -> dict[int, list[str]]:
+        """Return for each query the chunks to compare its texts with."""
+        gaps, asking = with_gaps_to_close(self.matcher.tokenizer, chunks, truths)
+        texts = [*dict.fromkeys(chain(*truths.values()))]
+        wanted, run = self._taken(texts), self.matcher.min_run
+        likely = holders(wanted, self._taken(chunks), run, _COMPARED)
+        if asking:
+            broken = self._taken(chunks[at] for at in gaps)
+            broken = broken.followed_by(self.matcher.numbered([*gaps.values()], self._token))
+            # Whatever number a query makes of a gap: here all digits are the same.
+            for one in (wanted, broken):
+                one.flat[np.isin(one.flat, broken.amounts)] = len(self._token)
+            at = [*gaps, *gaps]
+            for several, places in zip(
+                likely, holders(wanted, broken, run, _COMPARED), strict=True
+            ):
+                several += [at[place] for place in places]
+        of_text = dict(zip(texts, likely, strict=True))
+        return {
+            query: [chunks[at] for at in sorted({*chain(*(of_text[text] for text in of))})]
+            for query, of in truths.items()
+        }
 
-    def _likely(self, texts: Sequence[str], chunks: Sequence[str]) -> dict[str, list[int]]:
-        """Return the chunks that may have a run of each text, whatever numbers are made of gaps.
-
-        That is, those that have one if all digits are the same.
-        """
-        tokens = self._taken(chain(texts, chunks))
-        is_digit = np.isin(tokens.flat, tokens.amounts)
-        tokens = TokenNumbers(np.where(is_digit, tokens.n_distinct, tokens.flat), tokens.sizes)
-        places = np.arange(len(tokens))
-        units = Units.of_block(tokens, places[: len(texts)], places[len(texts) :])
-        runs = shared_runs(tokens, units, self.matcher.min_run)
-        likely: dict[str, list[int]] = {text: [] for text in texts}
-        at = runs.documents.unit(runs.document) - len(texts)
-        for text, chunk in zip(runs.truths.unit(runs.truth).tolist(), at.tolist(), strict=True):
-            likely[texts[text]].append(chunk)
-        return likely
-
-    def _held_alike(self, texts: Iterable[str], chunks: Sequence[str]) -> dict[str, BoolArray]:
-        """Return which tokens of texts the chunks hold, where every query reads these alike."""
-        distinct = [*dict.fromkeys(texts)]
-        if not distinct:
-            return {}
-        tokens = self._taken(distinct)
-        run = np.minimum(tokens.sizes, self.matcher.min_run)
-        of_token, held = np.repeat(run, tokens.sizes), np.zeros(len(tokens.flat), np.bool_)
-        for length in np.unique(run[run > 0]).tolist():
-            wanted = tokens.take(np.flatnonzero(run == length))
-            held[of_token == length] = held_anywhere(wanted, self._parts(chunks), length)
-        return dict(zip(distinct, np.split(held, np.cumsum(tokens.sizes)[:-1]), strict=True))
-
-    def _parts(self, chunks: Sequence[str]) -> Iterator[TokenNumbers]:
-        """Yield the words of chunks, so many at a time."""
-        units = np.array([self.unit[text] for text in chunks], np.int64)
-        part = np.cumsum(self.tokens.sizes[units]) // _PART
-        for texts in np.split(units, np.flatnonzero(np.diff(part)) + 1):
-            yield self.tokens.take(texts)
+    def _taken(self, texts: Iterable[str]) -> TokenNumbers:
+        return self.tokens.take(np.array([self.unit[one] for one in texts], np.int64))
 
 
 class _Seen:
@@ -713,7 +732,7 @@ class _Seen:
             return
         questions = [self.questions[query] for query in asked]
         texts = [[one.text for one in goldens[query]] for query in asked]
-        runs = reader.shared([[question] for question in questions], texts)
+        runs, _ = reader.shared([[question] for question in questions], texts)
         pair, place = runs.documents.each(runs.document)
         held = np.zeros(sum(map(len, texts)), np.int64)
         held[place] = runs.held[pair]
@@ -727,6 +746,44 @@ class _Seen:
             overlap = max(len(known & words.vocabulary(text)) for text in several)
             yield _Near(goldens[query][best], reader.size(question), int(runs_in[best]),
                         overlap / len(known))  # fmt: skip
+
+    @cached_property
+    def held(self) -> dict[tuple[int, str], _Held]:
+        """What the chunks hold of the ground truth, by query and text."""
+        chunks = [*dict.fromkeys(self.chunks.texts)]
+        found: dict[tuple[int, str], _Held] = {}
+        for reader in self.readers:
+            own = {at: of for at, of in self.truths.items() if self.reader[at] is reader}
+            found |= reader.held(own, chunks)
+        return found
+
+    @cached_property
+    def wanted(self) -> dict[int, set[str]]:
+        """The chunks that hold ground truth of each query."""
+        wanted: dict[int, set[str]] = defaultdict(set)
+        for one in self.goldens:
+            if one.has_text:
+                wanted[one.query].update(self.held[one.query, one.text].by)
+        return wanted
+
+    def lacks(self, golden: _Golden) -> bool:
+        """Return whether a document has words, and the chunks do not hold its text."""
+        size = self.reader[golden.query].size(golden.text)
+        held = self.held[golden.query, golden.text].tokens
+        is_lost = size > 0 and held / size < self.matcher.threshold
+        return is_lost and not self.chunks.same_as(golden.text)
+
+    def otherwise(self, golden: _Golden) -> str:
+        """Say which unwanted chunks hold a document nearly, and what they say; "" if none does."""
+        others = {*self.held[golden.query, golden.text].otherwise} - self.wanted[golden.query]
+        chunks = sorted({at for text in others for at in self.chunks.same_as(text)})
+        if not chunks:
+            return ""
+        ask = partial(self.reader[golden.query].matcher.said_otherwise, golden.text)
+        said = dict.fromkeys(ask(self.chunks.texts[at]) for at in chunks[:_NAMED])
+        what = [_different(one) for one in said if one]
+        told = _("{chunks} say otherwise: {what}")
+        return told.format(chunks=self.chunks.named(chunks), what="; ".join(what))
 
     def row(self, golden: _Golden, concerns: str) -> FoundAt:
         """Return a finding about a document."""
@@ -744,24 +801,18 @@ class _Seen:
 
 
 def _dangling(seen: _Seen) -> Iterator[FoundAt]:
-    missing = {
-        one.text for one in seen.goldens if not one.identity and not seen.chunks.same_as(one.text)
-    }
-    held: dict[tuple[int, str], int] = {}
-    for reader in seen.readers:
-        truths = {query: texts for query, texts in seen.truths.items()
-                  if seen.reader[query] is reader and not missing.isdisjoint(texts)}  # fmt: skip
-        held |= reader.held(truths, missing, [*dict.fromkeys(seen.chunks.texts)])
     for golden in seen.goldens:
         if golden.identity:
             if golden.identity not in seen.chunks.by_id:
                 yield seen.row(golden, _where_else(golden, seen.chunks))
-        elif golden.text in missing and (size := seen.reader[golden.query].size(golden.text)):
-            share = held[golden.query, golden.text]
-            if share / size < seen.matcher.threshold:
-                words = _(seen.reader[golden.query].counts)
-                told = _("the chunks hold {share} of {size} {words}")
-                yield seen.row(golden, told.format(share=share, size=size, words=words))
+        elif seen.lacks(golden):
+            reader = seen.reader[golden.query]
+            told = _("the chunks hold {share} of {size} {words}").format(
+                share=seen.held[golden.query, golden.text].tokens,
+                size=reader.size(golden.text),
+                words=_(reader.counts),
+            )
+            yield seen.row(golden, "; ".join(filter(None, [told, seen.otherwise(golden)])))
 
 
 def _where_else(golden: _Golden, chunks: _Chunks) -> str:
@@ -786,6 +837,21 @@ def _twins(seen: _Seen) -> Iterator[FoundAt]:
             if first := [*islice(others, _NAMED + 1)]:
                 told = _("the same text as {}").format(chunks.named(first))
                 yield seen.row(golden, told)
+
+
+def _versions(seen: _Seen) -> Iterator[FoundAt]:
+    for golden in seen.goldens:
+        if golden.has_text and (told := seen.otherwise(golden)):
+            lacks = seen.lacks(golden)
+            there = _("the index lacks the passage") if lacks else _("the index has both")
+            yield seen.row(golden, f"{told}; {there}")
+
+
+def _different(said: SaidOtherwise) -> str:
+    """Say what a passage and a chunk say differently."""
+    ours, theirs = (fitted(one, _OF_WORDS) for one in said[1:])
+    told = _("{ours} here, {theirs} there") if theirs else _("{ours} here, not there")
+    return told.format(ours=ours, theirs=theirs)
 
 
 def _of_size(seen: _Seen, sizes: Mapping[_Reader, range]) -> Iterator[FoundAt]:
@@ -896,6 +962,20 @@ CHECKS: Mapping[str, Check] = {
         N_(
             'List the copies as interchangeable (AnyOf; in a file, "any_of"), or index each '
             "text once"
+        ),
+    ),
+    "versions": Check(
+        _versions,
+        (_INDEX, _CHUNK_TEXTS, _TEXTS),
+        "documents",
+        lambda n: ngettext(
+            "{n} of {total} has another version in the index, which says otherwise",
+            "{n} of {total} have other versions in the index, which say otherwise",
+            n,
+        ),
+        N_(
+            "Say in the question which version is meant, or look at these apart by a tag "
+            "(docs/versions.md); by relevance alone no retriever can choose"
         ),
     ),
     "duplicate_questions": Check(

@@ -536,7 +536,7 @@ def _by_letters(by_script: ByScript, units: Units) -> BoolArray:
 def without_gaps(units: Units, by_letters: BoolArray) -> Units:
     """Close gaps inside numbers of documents, of queries that are read by letters.
 
-    Two runs of digits with one space or line break between them are one number if a ground truth of
+    Two runs of digits with up to four white spaces between them are one number if a ground truth of
     the query has that number, and none has it with the gap. Texts that this makes come after the
     others.
     """
@@ -590,24 +590,28 @@ def other_readings(
 
 def with_gaps_to_close(
     tokenizer: Tokenizer, documents: Sequence[str], truths: Mapping[int, Sequence[str]]
-) -> tuple[set[int], set[int]]:
-    """Return the positions of documents that are read with gaps closed, and for which queries.
+) -> tuple[dict[int, str], set[int]]:
+    """Return the documents that have gaps to close, and for which queries.
 
     Args:
         tokenizer: That of coverage, as for :func:`other_readings`.
         documents: The texts to look through.
         truths: Query -> all its ground-truth texts.
 
+    Returns:
+        Their positions, with how they read if the gaps are closed for all queries; and the queries.
+
     >>> with_gaps_to_close(letter_tokens, ["20 24년", "2024년"], {5: ["2024년"], 6: ["24년"]})
-    ({0}, {5})
+    ({0: '2024년'}, {5})
     """
     if tokenizer is not letter_tokens:
-        return set(), set()
+        return {}, set()
     holders = _holders(documents)
     asked = {one: _without_any_gap(texts) & holders.keys() for one, texts in truths.items()}
     numbers = {number for found in asked.values() for number in found}
-    positions = {at for number in numbers for at in holders[number]}
-    return positions, {one for one, found in asked.items() if found}
+    positions = sorted({at for number in numbers for at in holders[number]})
+    closed = {at: _closed(documents[at], numbers) for at in positions}
+    return closed, {one for one, found in asked.items() if found}
 
 
 def _holders(documents: Sequence[str]) -> dict[str, list[int]]:

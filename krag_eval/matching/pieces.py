@@ -392,6 +392,53 @@ def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: i
     return runs.marked(is_there)
 
 
+def holders(wanted: TokenNumbers, others: TokenNumbers, min_run: int, most: int) -> list[list[int]]:
+    """Return for each of some texts the others that have a run of it, of which there may be many.
+
+    Of those that have a run which more than ``most`` others have, only the first may be there; but
+    all that hold half of the text or more.
+
+    Args:
+        wanted: The texts.
+        others: The texts to look through.
+        min_run: Tokens in a run; of a shorter text, all.
+        most: How many others to return for each run at least.
+
+    >>> wanted = TokenNumbers(np.array([1, 2, 3, 4, 5]), np.array([5]))
+    >>> others = TokenNumbers(np.array([4, 5, 4, 5, 1, 2, 3]), np.array([2, 2, 3]))
+    >>> holders(wanted, others, 2, most=1)
+    [[0, 2]]
+    """
+    found: list[list[int]] = [[] for _ in range(len(wanted))]
+    run = np.minimum(wanted.sizes, min_run)
+    for length in np.unique(run[run > 0]).tolist():
+        texts = np.flatnonzero(run == length)
+        for text, other in _held_by(wanted.take(texts), others, length, most).tolist():
+            found[texts[text]].append(other)
+    return found
+
+
+def _held_by(wanted: TokenNumbers, others: TokenNumbers, length: int, most: int) -> IntArray:
+    """Return pairs of a text and another, as :func:`holders` does for runs of one length."""
+    runs = _WantedRuns.of(wanted, np.arange(len(wanted)), length)
+    places = runs.found_in(others, np.arange(len(others)))
+    of_run = np.unique(places.run.astype(np.int64) * len(others) + places.unit)
+    counts = np.bincount(of_run // max(len(others), 1), minlength=runs.n)
+    text, position, run = runs.places
+    # For each token, how many others have one of its runs at most. For half of the tokens that is
+    # not more than the limit: who has half of them has a run that not more others have.
+    sizes = wanted.sizes
+    start, often = np.cumsum(sizes) - sizes, np.zeros(len(wanted.flat), np.int64)
+    for token in start[text] + position + np.arange(length)[:, None]:
+        often[token] = np.maximum(often[token], counts[run])
+    often = often[np.lexsort((-often, np.repeat(np.arange(len(sizes)), sizes)))]
+    limit = np.maximum(often[start + (sizes - 1) // 2], most)
+    n_each = np.minimum(counts[run], limit[text])
+    row = _ranges((np.cumsum(counts) - counts)[run], n_each)
+    held = np.unique(np.repeat(text, n_each) * len(others) + of_run[row] % max(len(others), 1))
+    return np.stack(np.divmod(held, max(len(others), 1)), 1)
+
+
 class Whereabouts(NamedTuple):
     """What other texts have of some texts.
 

@@ -6,6 +6,7 @@ What cannot be audited is in ``golden/refused/datasets.py``.
 import json
 import warnings
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,6 +15,7 @@ from langchain_core.documents import Document
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
 from krag_eval.datasets import Dataset
 from krag_eval.datasets.audit import CHECKS
+from krag_eval.documents import QuerySet
 from krag_eval.matching.tokenizers import word_tokens
 
 
@@ -65,6 +67,11 @@ class TestDangling:
             (BY_ID, [doc("a", ONE)], {}, [(0, 2)]),
             (dataset([doc("a", ONE)]), [doc("b", ONE)], {"ids": False}, []),
             (dataset([doc("a", ONE)]), [doc("b", ONE)], {}, [(0, 1)]),
+            # Numbers are read in one spelling, as the matcher reads them.
+            (dataset(["The grant of $1.2 million was paid on March 3, 2024"]),
+             ["Note: the grant of 1,200,000 was paid on 2024-03-03."], {}, []),
+            (dataset(["시는 사업에 3억 5천만 원을 썼다"]),
+             ["- 시는 사업에 350,000,000원을 썼다"], {}, []),
         ],
     )  # fmt: skip
     def test_which_documents(self, data, index, options, expected):
@@ -126,6 +133,99 @@ class TestTwins:
         found = audit(dataset(["a"]), [doc("a", "x y"), doc("b", "x y")], ids=True)
         assert places(found, "twins") == [(0, 1)]
         assert [row.text for row in found.findings["short"].rows] == ["x y"]
+
+
+# Three yearly versions of a notice, with 16 words each: of these the year is one.
+NOTICE = "In {} a members card for the city library costs twenty euros for adults per year"
+V23, V24, V25 = (NOTICE.format(year) for year in (2023, 2024, 2025))
+ALLOWED = "Dogs may be brought into the garden and onto the terrace on a short lead"
+BOILER = "this document is confidential and may not be passed on to others"
+
+
+class TestVersions:
+    """Ground truth of which the index holds versions that say otherwise."""
+
+    @pytest.mark.parametrize(
+        ("data", "index", "expected"),
+        [
+            (dataset([V24]), [TWO, V23, V24],
+             [(0, "chunks 1 (counted from 0) say otherwise: 2024 here, 2023 there; "
+                  "the index has both")]),
+            (dataset([V24]), [V23, V25, TWO],
+             [(0, "chunks 0, 1 (counted from 0) say otherwise: 2024 here, 2023 there; "
+                  "2024 here, 2025 there; the index lacks the passage")]),
+            # What the negation turns is told with two words around it.
+            (dataset([ALLOWED]), [ALLOWED.replace("may be", "may not be"), ALLOWED],
+             [(0, "chunks 0 (counted from 0) say otherwise: dogs may be brought here, "
+                  "dogs may not be brought there; the index has both")]),
+            # A chunk with both versions has the passage; one with other amounts beside it, too.
+            (dataset([V24]), [f"{V23}. {V24}.", f"{V24}. Children pay 5 euros."], []),
+            # Of 16 words, 11 are in a run: less than the share from which a chunk matches.
+            (dataset([V24]), [V23.removesuffix(" adults per year")], []),
+            # By ids: that the text stands in the index under another one does no harm.
+            (dataset([doc("a", V24)]), [doc("a", V24), doc("b", V23)],
+             [(0, "chunks b say otherwise: 2024 here, 2023 there; the index has both")]),
+            # All copies of the other version, each with its id.
+            (dataset([V24]), [doc("x", V23), doc("y", V24), doc("z", V23)],
+             [(0, "chunks x, z say otherwise: 2024 here, 2023 there; the index has both")]),
+            # Where both versions are wanted, there is nothing to tell apart.
+            (dataset([V23, V24]), [V23, V24], []),
+            (dataset([AnyOf([V23, V24])]), [V23, V24], []),
+        ],
+    )  # fmt: skip
+    def test_which_chunks_say_what(self, data, index, expected):
+        assert told(audit(data, index), "versions") == expected
+
+    def test_by_letters(self):
+        """Of Korean, the amount is told as it is written."""
+        passage = "시립 도서관 회원증은 성인 한 사람에 3만 원이며 구청 누리집에서 미리 신청한다"
+        found = audit(dataset([passage]), [passage.replace("3만", "5만"), passage])
+        assert told(found, "versions") == [
+            (0, "chunks 0 (counted from 0) say otherwise: 3 here, 5 there; "
+                "the index has both")
+        ]  # fmt: skip
+
+    def test_what_is_judged_irrelevant_is_a_version_all_the_same(self):
+        judged = [{**doc("a", V24), "metadata": {"grade": 1}},
+                  {**doc("b", V23), "metadata": {"grade": 0}}]  # fmt: skip
+        made = Dataset(["q"], [judged], defaults={"grade_key": "grade"})
+        assert places(audit(made, [doc("a", V24), doc("b", V23)]), "versions") == [(0, 1)]
+
+    def test_dangling_agrees(self):
+        """Last year's version holds no word of the passage; evaluating finds nothing either."""
+        found = audit(dataset([V24], [TWO]), [V23, TWO])
+        said = "chunks 0 (counted from 0) say otherwise: 2024 here, 2023 there"
+        assert told(found, "dangling") == [(0, f"the chunks hold 0 of 16 words; {said}")]
+        assert told(found, "versions") == [(0, f"{said}; the index lacks the passage")]
+        for union in (False, True):
+            evaluator = OfflineRetrievalEvaluator([[V24]], [[V23]], CoverageMatcher(union=union))
+            with warnings.catch_warnings(action="ignore"):
+                assert evaluator.calculate_recall()["micro_recall"] == 0.0
+
+    def test_in_korean(self):
+        """The same facts, with a page of its own to read on."""
+        found = audit(dataset([V24]), [V23, V24], language="ko").findings["versions"]
+        assert found.said == "정답 문서 1개 중 1개는 내용이 다른 버전이 색인에 있습니다"
+        assert "docs/ko/versions.md" in found.fix
+        assert found.rows[0].concerns == (
+            "청크 0(0부터 셈)의 내용이 다름: 정답은 2024, 청크는 2023; 정답 구절도 색인에 있음"
+        )
+
+    def test_pieces_of_another_version_hold_nothing_either(self):
+        """Seven and nine words: in the first, five are in a run, but behind another year."""
+        halves = [" ".join(V23.split()[:7]), " ".join(V24.split()[7:])]
+        found = audit(dataset([V24]), halves)
+        assert told(found, "dangling") == [(0, "the chunks hold 9 of 16 words")]
+
+    def test_a_boilerplate_that_all_chunks_have_hides_no_version(self):
+        """The year stands behind 12 words that 40 chunks have; one of these has the passage."""
+        others = [f"{BOILER} {word}" for word in "abcdefghijklmnopqrstuvwxyz0123456789"]
+        passage = f"{BOILER} since {V24}"
+        found = audit(dataset([passage]), [*others, f"{BOILER} since {V25}", passage])
+        assert told(found, "versions") == [
+            (0, "chunks 36 (counted from 0) say otherwise: 2024 here, 2025 there; "
+                "the index has both")
+        ]  # fmt: skip
 
 
 class TestQuestions:
@@ -253,10 +353,7 @@ class TestQuotes:
         actual = data.draw(st.lists(st.lists(words, max_size=2), max_size=3).filter(any))
         asked = data.draw(st.lists(words, min_size=len(actual), max_size=len(actual)))
         index = data.draw(st.lists(words, min_size=1, max_size=3))
-        with pytest.MonkeyPatch.context() as patched:
-            # Chunks are looked through a few words at a time, where they are many.
-            patched.setattr("krag_eval.datasets.audit._PART", data.draw(st.integers(1, 20)))
-            found = audit(dataset(*actual, questions=asked), index, min_run=3)
+        found = audit(dataset(*actual, questions=asked), index, min_run=3)
         quoted = [
             at
             for at, (question, items) in enumerate(zip(asked, actual, strict=True))
@@ -296,7 +393,8 @@ UNSPACED = "안내: " + KOREAN.replace(" ", "") + " 문의는 전화로"
 # Texts of words, letters and numbers, some of which are broken.
 PARTS = (
     "서울", "시는", "예산", "원을", "東京", "budget", "of the", "city", "-", "。",
-    "20 24", "2024", "20", "24", "2\n024", "12 3", "123", "12 3 4",
+    "20 24", "2024", "20", "24", "2\n024", "12 3", "123", "12 3 4", "3", "1", "월", "년",
+    "억", "만", "million", "not", "않", "350,000,000원", "3억 5,000만 원", "5 000",
 )  # fmt: skip
 TEXT = st.builds(
     str.join,
@@ -382,6 +480,26 @@ class TestScripts:
             if (at, passage) in lost and (at, number) not in places(found, "no_words")
         ]
         assert places(found, "dangling") == expected
+
+    @settings(max_examples=200)
+    @given(st.data())
+    def test_versions_are_what_coverage_calls_contradicted(self, data):
+        """In the whole index, however few of many chunks with a run are looked at."""
+        lists = st.lists(TEXT, max_size=3, unique=True)
+        actual = data.draw(st.lists(lists, min_size=1, max_size=4).filter(any))
+        chunks = data.draw(st.lists(TEXT, min_size=1, max_size=8, unique=True))
+        min_run = data.draw(st.sampled_from([1, 2, 3]))
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("krag_eval.datasets.audit._COMPARED", 1)
+            found = audit(dataset(*actual), chunks, min_run=min_run)
+        expected = []
+        for at, own in enumerate(actual):
+            matches = CoverageMatcher(min_run=min_run).match(QuerySet.from_lists([own], [chunks]))
+            wanted = matches.rank[matches.similarity >= 0.8]
+            rows = matches.pieces
+            near = (rows.contradicted_share >= 0.8) & ~np.isin(rows.contradicted_rank, wanted)
+            expected += [(at, 1 + one) for one in np.unique(rows.contradicted_alternative[near])]
+        assert places(found, "versions") == expected
 
     @given(st.data())
     def test_sizes_and_quotes_are_what_coverage_counts(self, data):

@@ -14,6 +14,7 @@ from krag_eval.documents import QuerySet
 from krag_eval.matching import pieces
 
 PASSAGE = "Refunds are paid within seven days of the cancellation"  # nine words
+REFUNDS = "All refunds due to anyone are paid"
 WORDS_ALONE = CoverageMatcher(numbers="ignore", polarity=False)
 RULE = "Dogs are allowed in the garden and on the terrace but must be kept on a lead"
 
@@ -175,6 +176,32 @@ def test_a_passage_with_markup_is_the_passage(passage, chunk, before):
     assert CoverageMatcher().similarity(passage, f"x\n{chunk}\ny") == 1.0
     assert CoverageMatcher().similarity(chunk, f"x\n{passage}\ny") == 1.0
     assert CoverageMatcher(tokenizer="unicode").similarity(passage, chunk) == before
+
+
+# --- shorter stretches ---
+
+
+@pytest.mark.parametrize(
+    ("passage", "chunk", "strict", "tolerant"),
+    [
+        # Words 1 to 9 of 17 at their place, then "and on" and "must be kept on a lead": all but
+        # "the", which is one word alone, and "terrace but", which are others.
+        (RULE, RULE.replace("the terrace but", "tho torrace bat"), 14 / 17, 14 / 17),
+        # Words 5 to 11 and 13 to 17 in a row; with shorter ones 1 to 3, too.
+        (RULE, RULE.replace("in", "1n").replace("must", "mvst"), 12 / 17, 15 / 17),
+        # One word alone between others is none, at an end it is one.
+        (f"{REFUNDS} within one week", f"{REFUNDS} w1thin one wcek", 7 / 10, 7 / 10),
+        (f"{REFUNDS} within one week", f"{REFUNDS} w1thin a week", 7 / 10, 8 / 10),
+        # No stretch of three words: texts that are not alike.
+        ("red green blue white", "red green x blue white", 0.0, 0.0),
+    ],
+)
+def test_shorter_stretches_count_where_they_stand_if_asked_for(passage, chunk, strict, tolerant):
+    found = [
+        CoverageMatcher(numbers="ignore", polarity=False, tolerant=one).similarity(passage, chunk)
+        for one in (False, True)
+    ]
+    assert found == [pytest.approx(strict), pytest.approx(tolerant)]
 
 
 # --- numbers ---
