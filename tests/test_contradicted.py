@@ -5,7 +5,15 @@ from hypothesis import given, settings, strategies as st
 from reference import no_advice
 from results_made import evaluated, read_back, write_lines
 
-from krag_eval import AnyOf, CoverageMatcher, NumbersMatcher, evaluate_file, load_dataset
+from krag_eval import (
+    AnyOf,
+    CoverageMatcher,
+    KragEvalWarning,
+    NumbersMatcher,
+    OfflineRetrievalEvaluator,
+    evaluate_file,
+    load_dataset,
+)
 
 YEAR = "In 2024 revenue from lending rose to a record high"
 LAST_YEAR = "In 2023 revenue from lending rose to a record high, too."
@@ -183,10 +191,14 @@ def test_the_result_says_how_many():
     assert "2 retrieved chunks say" in repr(evaluated([[YEAR]], [[LAST_YEAR] * 2], "coverage"))
     assert "검색된 청크 1개는 정답 구절을 거의 담고 있지만" in one.to_markdown("ko")
     assert "contradicted" not in repr(evaluated([[YEAR]], [[YEAR]], "coverage"))
-    assert (
-        "1위 문서는 구절의 80 %를 담고 있지만 어긋남"
-        in one.explain(0, language="ko").to_text()
-    )
+    assert "1위 문서는 구절의 80 %를 담고 있지만 어긋남" in one.explain(0, language="ko").to_text()
+
+
+def test_where_all_is_contradicted_the_warning_says_so():
+    """The advice is not to try another matcher, but to look at what differs."""
+    evaluator = OfflineRetrievalEvaluator([[YEAR]], [[LAST_YEAR]], matcher="coverage")
+    with pytest.warns(KragEvalWarning, match="says something else there. See result.contradicted"):
+        evaluator.evaluate(1)
 
 
 def test_texts_stay_texts_where_they_are_marked(tmp_path):

@@ -526,8 +526,8 @@ class EvaluationResult(Shown):
             ValueError: If the result holds no evidence.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
-        >>> actual = [["In 2024 revenue from lending rose to a record high"]]
-        >>> predicted = [["In 2023 revenue from lending rose to a record high, too."]]
+        >>> passage = "In 2024 revenue from lending rose to a record high"
+        >>> actual, predicted = [[passage]], [[passage.replace("2024", "2023"), passage]]
         >>> result = OfflineRetrievalEvaluator(actual, predicted, matcher="coverage").evaluate(5)
         >>> [*result.contradicted().itertuples(index=False, name=None)]
         [(0, 1, 1, 0.8, 'number', '2024', '2023')]
