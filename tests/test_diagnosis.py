@@ -50,7 +50,7 @@ pytestmark = [
 ]
 
 FURTHEST = ("found", "found_in_pieces", "ranked_too_low", "not_retrieved", "not_in_top_k",
-            "cut_apart", "not_in_index", "not_seen")  # fmt: skip
+            "cut_apart", "contradicted", "not_in_index", "not_seen")  # fmt: skip
 
 
 @dataclass
@@ -74,10 +74,11 @@ def slow_class(texts, documents, asked, rules, *, is_deep):
 
 def slow_class_of(text, documents, asked, rules, *, is_deep):
     """Return the same for one of its texts."""
+    run = min(rules.min_run, len(text))
 
     def is_enough(*chunks):
-        run = min(rules.min_run, len(text))
-        positions = set().union(*(positions_shared(text, chunk, run) for chunk in chunks))
+        agreeing = [chunk for chunk in chunks if not contradicts(text, chunk, rules)]
+        positions = set().union(*(positions_shared(text, chunk, run) for chunk in agreeing))
         return len(positions) > 0 and len(positions) / len(text) >= rules.threshold
 
     seen = documents[: asked.k]
@@ -87,7 +88,8 @@ def slow_class_of(text, documents, asked, rules, *, is_deep):
     if together:
         return ("found", alone) if alone else ("found_in_pieces", together)
     if asked.index is not None and not is_enough(*asked.index):
-        return "not_in_index", None
+        another = any(contradicts(text, chunk, rules) for chunk in asked.index)
+        return "contradicted" if another else "not_in_index", None
     if asked.index is not None and not any(is_enough(chunk) for chunk in asked.index):
         return "cut_apart", None
     stands = next((rank for rank, one in beyond(documents, asked) if is_enough(one)), None)
@@ -95,6 +97,14 @@ def slow_class_of(text, documents, asked, rules, *, is_deep):
         return "ranked_too_low", stands
     missed = "not_retrieved" if is_deep else "not_in_top_k"
     return ("not_seen" if asked.index is None else missed), None
+
+
+def contradicts(text, chunk, rules):
+    """Tell whether a chunk has another year than a text of which it holds half, or a piece."""
+    held = positions_shared(text, chunk, min(rules.min_run, len(text)))
+    is_looked_at = held and (rules.union or 2 * len(held) >= len(text))
+    years = [{one for one in tokens if one.isdecimal()} for tokens in (text, chunk)]
+    return bool(is_looked_at and all(years) and years[0] != years[1])
 
 
 def beyond(documents, asked):
@@ -177,7 +187,9 @@ def compare(seed, *, union):
     if source.random() < 0.5:
         lists = [source.sample(pool, source.randint(0, len(pool))) for _ in queries]
         lists = lists if any(map(any, lists)) else None  # which is refused
-    matcher = CoverageMatcher(rules.threshold, rules.min_run, "whitespace", union=union)
+    matcher = CoverageMatcher(
+        rules.threshold, rules.min_run, "whitespace", numbers="ignore", polarity=False, union=union
+    )
     depth = source.choice([None, None, 4, 6])
     return *agreed(queries, matcher, rules, k, index, lists, depth), k
 
@@ -197,7 +209,49 @@ def test_every_item_has_the_class_of_the_definition(union):
         assert covered == found.covered_within(k).sum()
         assert len(diagnosis.items) == len(found.item_query)
         seen |= {item.cause for item in diagnosis.items}
-    assert seen == {*CLASSES}  # else the comparison would show little
+    assert seen == {*CLASSES} - {"contradicted"}  # else the comparison would show little
+
+
+def version(passage, year):
+    """Return a passage of words that no other has, with a year far from its ends."""
+    words = [f"{letter}{passage}" for letter in "abcdefghijklmn"]
+    return [*words[:7], str(year), *words[7:]]
+
+
+def random_versions(source):
+    """Return queries for passages of one year, and chunks: passages of some years, whole or cut."""
+    passages = range(source.randint(1, 3))
+    pool = [["x", "y", "z"]]
+    for passage in passages:
+        for year in source.choices([2022, 2023, 2024], k=source.randint(0, 3)):
+            text = version(passage, year)
+            # The year stands between four words at least, or in the other part.
+            cut = source.choice([0, 3, 11, 12])
+            pool += source.sample([text[:cut], text[cut:]], source.randint(1, 2)) if cut else [text]
+    queries = []
+    for passage in passages:
+        years = source.choice([[2024], [2024, 2023]])
+        documents = source.sample(pool, source.randint(0, min(3, len(pool))))
+        queries.append(Query([[version(passage, year) for year in years]], documents))
+    return queries, source.sample(pool, source.randint(1, len(pool)))
+
+
+@pytest.mark.parametrize("union", [False, True])
+def test_every_passage_of_another_year_has_the_class_of_the_definition(union):
+    """Whole versions and pieces of them, alternatives, with deeper lists and without."""
+    seen = set()
+    for seed in range(300):
+        source = random.Random(seed)
+        queries, index = random_versions(source)
+        rules = Rules(source.choice([0.5, 0.8]), source.choice([3, 4]), union)
+        matcher = CoverageMatcher(rules.threshold, rules.min_run, "whitespace", union=union)
+        lists = None
+        if source.random() < 0.3:
+            lists = [source.sample(index, source.randint(1, len(index))) for _ in queries]
+        _, diagnosis = agreed(queries, matcher, rules, source.choice([1, 2]), index, lists, None)
+        assert sum(diagnosis.shares.values()) == pytest.approx(1.0)
+        seen |= {item.cause for item in diagnosis.items}
+    assert seen == {*CLASSES} - {"not_seen", "no_words"}
 
 
 # --- one query by hand -----------------------------------------------------------------------
@@ -247,7 +301,7 @@ def test_each_class_by_hand(one):
     assert diagnosis.index_ceiling == 3 / 6
     assert diagnosis.counts == {
         "found": 1, "found_in_pieces": 0, "ranked_too_low": 1, "not_retrieved": 1,
-        "cut_apart": 1, "not_in_index": 2,
+        "cut_apart": 1, "contradicted": 0, "not_in_index": 2,
     }  # fmt: skip
 
 
@@ -332,6 +386,170 @@ def test_interchangeable_documents_are_as_good_as_the_best_of_them():
     diagnosis = result.diagnose(CHUNKS, k=1, foreign_index="allow")
     assert causes(diagnosis) == ["not_in_top_k", "cut_apart"]
     assert [item.chunk for item in diagnosis.items] == [4, 2]
+
+
+# --- another version -------------------------------------------------------------------------
+
+NOW = "in 2024 the fee for a card rose to five euros a year for all members"  # 15 words
+BEFORE = NOW.replace("2024", "2023") + " of the society"
+TODAY = NOW + " of the society"
+
+
+def said(item):
+    return item.differs_in, item.passage_says, item.chunk_says
+
+
+def diagnosed(passages, retrieved, index, matcher="coverage", **options):
+    result = evaluated([passages], [retrieved], matcher)
+    return result.diagnose(index, foreign_index="allow", **options)
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "index", "cause"),
+    [
+        (CHUNKS[:1], [CHUNKS[0], BEFORE], "contradicted"),
+        ([BEFORE], [CHUNKS[0], BEFORE], "contradicted"),
+        ([TODAY], [BEFORE, TODAY], "found"),
+        ([BEFORE], [BEFORE, TODAY], "not_in_top_k"),
+        ([BEFORE], CHUNKS, "not_in_index"),
+    ],
+)
+@pytest.mark.parametrize(
+    "matcher", ["coverage", "coverage(union=yes)", "coverage(direction=either)"]
+)
+def test_last_year_s_version_is_not_this_year_s(retrieved, index, cause, matcher):
+    """An item is contradicted where the index has another version and not the wanted one."""
+    (item,) = diagnosed([NOW], retrieved, index, matcher).items
+    assert item.cause == cause
+    if cause == "contradicted":
+        assert (item.chunk, item.similarity, *said(item)) == (1, 0.0, "number", "2024", "2023")
+    else:
+        assert said(item) == (None, None, None)
+
+
+def test_a_longer_list_may_have_the_right_version():
+    """The deeper list has this year's version at rank 2, or at no rank."""
+    index = [BEFORE, TODAY, CHUNKS[0]]
+    for deeper, cause in (([BEFORE, TODAY], "ranked_too_low"), ([BEFORE], "not_retrieved")):
+        assert causes(diagnosed([NOW], [BEFORE], index, deeper=[deeper])) == [cause]
+    assert causes(diagnosed([NOW], [BEFORE], [BEFORE], deeper=[[BEFORE]])) == ["contradicted"]
+    # Of what the lists alone say, another version is no more than anything else.
+    assert causes(diagnosed([NOW], [BEFORE], None)) == ["not_seen"]
+
+
+def test_the_chunk_that_contradicts_is_the_one_that_holds_most():
+    """The first holds 9 of 15 words, the second 14."""
+    index = [" ".join(BEFORE.split()[:10]), CHUNKS[0], BEFORE.replace("2023", "2022")]
+    (item,) = diagnosed([NOW], CHUNKS[:1], index).items
+    assert (item.cause, item.chunk, *said(item)) == ("contradicted", 2, "number", "2024", "2022")
+
+
+def test_pieces_of_another_version_do_not_complete_a_passage():
+    """Of 23 words, 15 and 8; the year is in the first, a number of cents in the second."""
+    first = "since the start of spring 2024 the fee for a lost card of the house"
+    second = "is five euros and 30 cents a day"
+    passage = f"{first} {second}"
+    matchers = [CoverageMatcher(0.7, 3, union=union) for union in (False, True)]
+    for matcher in matchers:
+        assert causes(diagnosed([passage], ["x"], [first, second], matcher)) == ["cut_apart"]
+        index = [CHUNKS[1], first.replace("2024", "2023"), second]
+        (item,) = diagnosed([passage], ["x"], index, matcher).items
+        assert (item.cause, item.chunk, item.together) == ("contradicted", 1, 8 / 23)
+    # It holds less than half: only where pieces count it matters what it says. 22 of 23, or 15.
+    index = [first, second.replace("30", "20")]
+    told = [causes(diagnosed([passage], ["x"], index, matcher)) for matcher in matchers]
+    assert told == [["cut_apart"], ["contradicted"]]
+
+
+def test_the_best_alternative_decides_about_versions():
+    """Cut apart is closer to being found than contradicted, which is closer than nowhere."""
+    index = [*CHUNKS, BEFORE]
+    items = [AnyOf([NOWHERE, NOW]), AnyOf([NOW, LOAN]), AnyOf([NOW, PETS])]
+    diagnosis = diagnosed(items, ["x"], index)
+    assert causes(diagnosis) == ["contradicted", "cut_apart", "not_in_top_k"]
+    assert said(diagnosis.items[0]) == ("number", "2024", "2023")
+    assert diagnosis.index_ceiling == 1 / 3
+
+
+def test_without_the_guard_there_is_no_such_class():
+    """Numbers are words then: last year's version holds 14 of 15."""
+    diagnosis = diagnosed([NOW], ["x"], [BEFORE], "coverage(numbers=ignore,polarity=no)")
+    assert causes(diagnosis) == ["not_in_top_k"]
+    assert "contradicted" not in diagnosis.counts
+    assert "contradicted" not in diagnosed([NOW], ["x"], [BEFORE], "contains").counts
+
+
+@pytest.mark.parametrize(
+    ("passage", "chunk", "other"),
+    [
+        ("revenue of the town grew to {} euros", "1,200,000", "1,300,000"),
+        ("시는 올해 청년의 월세와 교육비로 {}원을 지원한다", "70,000,000", "80,000,000"),
+    ],
+)
+def test_the_index_is_read_with_numbers_in_one_spelling(passage, chunk, other):
+    """A sum in millions is the same in digits; in Korean, one with 만."""
+    wanted = passage.format("1.2 million" if passage.isascii() else "7000만")
+    assert causes(diagnosed([wanted], ["x"], [passage.format(chunk)])) == ["not_in_top_k"]
+    (item,) = diagnosed([wanted], ["x"], [passage.format(other)]).items
+    assert (item.cause, item.differs_in) == ("contradicted", "number")
+
+
+def test_an_index_that_was_read_is_read_in_the_other_spelling_too():
+    """Several matchers share an index, and each finds what it would find alone."""
+    index = Index([CHUNKS[0], "revenue of the town grew to 1,200,000 euros"])
+    passage = "revenue of the town grew to 1.2 million euros"
+    for matcher, cause in (
+        ("coverage", "not_in_top_k"),
+        ("coverage(numbers=ignore,polarity=no)", "not_in_index"),
+        ("coverage(polarity=no)", "not_in_top_k"),
+    ):
+        assert causes(diagnosed([passage], ["x"], index, matcher)) == [cause]
+
+
+@pytest.mark.parametrize(
+    ("passage", "chunk", "differs_in", "words", "korean"),
+    [
+        (NOW, BEFORE, "number", "the passage has 2024, the chunk 2023 there",
+         "정답은 2024, 청크는 2023"),
+        ("members may lend the films of the house to anyone",
+         "members may not lend the films of the house to anyone", "negation",
+         "one of them negates it", "한쪽만 부정문"),
+        ("the garden is open to members before nine in the evening",
+         "the garden is open to members after nine in the evening", "bound",
+         "another bound", "조건이 다름"),
+        ("the way from the house to the garden is 5 km long for all",
+         "the way from the house to the garden is 5 m long for all", "unit",
+         "another unit", "단위가 다름"),
+    ],
+)  # fmt: skip
+def test_what_a_version_says_otherwise_is_told_and_kept(
+    tmp_path, passage, chunk, differs_in, words, korean
+):
+    """The summary has an example, in both languages, as has the page of a report."""
+    result = covered([[passage]], [[CHUNKS[0]]])
+    diagnosis = result.diagnose([CHUNKS[0], chunk])
+    assert diagnosis.table["differs_in"].to_list() == [differs_in]
+    again = read_back(diagnosis, tmp_path)
+    assert again == diagnosis
+    for language, part in (("en", words), ("ko", korean)):
+        assert part in again.summary(language)
+    result.report(tmp_path / "page.html", diagnosis=again, intervals=False)
+    assert words in (tmp_path / "page.html").read_text("utf-8")
+    assert result.by("diagnosis", diagnosis=again).names == ["contradicted"]
+
+
+def test_a_diagnosis_saved_before_there_was_a_guard_is_read(tmp_path):
+    """It has neither the class nor what is said otherwise."""
+    covered([[NOWHERE]], [[CHUNKS[0]]]).diagnose(CHUNKS).to_json(tmp_path / "d.json")
+    changed(tmp_path / "d.json", "is_guarded", MISSING, sealed=False)
+    for name in ("differs_in", "passage_says", "chunk_says"):
+        changed(tmp_path / "d.json", "items", name, MISSING, sealed=False)
+    before = Diagnosis.from_json(tmp_path / "d.json")
+    assert "contradicted" not in before.counts
+    assert before.items[0].differs_in is None
+
+
+# --- what counts -----------------------------------------------------------------------------
 
 
 def test_items_that_do_not_count_are_no_items():
@@ -620,7 +838,7 @@ def test_budgets_are_cutoffs(one):
 
 
 def test_the_table_and_the_waterfall_add_up(one):
-    """Found, pieces, rank, search, splitter, index: 1, 0, 1, 1, 1, 2 of 6."""
+    """Found, pieces, rank, search, splitter, version, index: 1, 0, 1, 1, 1, 0, 2 of 6."""
     diagnosis = one.diagnose(CHUNKS, k=2)
     table, steps = diagnosis.table, diagnosis.waterfall()
     assert table["class"].to_list() == causes(diagnosis)
@@ -629,8 +847,9 @@ def test_the_table_and_the_waterfall_add_up(one):
     assert table["rank"].isna().sum() == 4
     kinds = ["object", "int64", "int64", "object", "Int64", *["Float64"] * 2]
     assert table.dtypes.astype(str).to_list()[:7] == kinds
-    assert steps["share"].to_list() == [1 / 6, 0, 1 / 6, 1 / 6, 1 / 6, 2 / 6]
-    assert steps["cumulative"].to_list() == pytest.approx([1 / 6, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 1])
+    assert steps["share"].to_list() == [1 / 6, 0, 1 / 6, 1 / 6, 1 / 6, 0, 2 / 6]
+    up_to = [1 / 6, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 4 / 6, 1]
+    assert steps["cumulative"].to_list() == pytest.approx(up_to)
     assert steps["label"].to_list()[:3] == ["recall now", "with pieces", "with k = 3"]
     assert steps["cumulative"].iloc[0] == one["micro_recall@2"]
     # Recall now is with pieces where the matcher joins them.

@@ -301,13 +301,15 @@ class _Aligned:
 
     def _slides(self, one: _Shared, other: _Shared) -> bool:
         """Return whether the first or last words stand beside the others after all."""
-        if one.stop != other.start:
-            return False
         first, last = self.passage[: one.stop], self.passage[other.start :]
-        before = self.window[max(0, other.there - len(first)) : other.there]
-        after = self.window[one.end : one.end + len(last)]
-        return (one.start == 0 and before == first) or (
-            other.stop == len(self.passage) and after == last
+        if one.stop == other.start:  # the document has something in between
+            texts, start, stop = self.window, one.end, other.there
+        elif one.end == other.there:  # the passage has: what begins like the rest was cut off
+            texts, start, stop = self.passage, one.stop, other.start
+        else:
+            return False
+        return (one.start == 0 and texts[max(0, stop - len(first)) : stop] == first) or (
+            other.stop == len(self.passage) and texts[start : start + len(last)] == last
         )
 
     def _number(

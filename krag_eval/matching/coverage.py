@@ -209,6 +209,11 @@ class CoverageMatcher(TextMatcher):
         return self.numbers == "anywhere" or self.tolerant or self.direction == "either"
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether a document that says something else is no match."""
+        return self.numbers == "aligned" or self.polarity
+
+    @property
     def too_long_advice(self) -> Fix:
         """What to try when most ground truth is longer than every text that was retrieved."""
         if self.union or self.direction == "either":
@@ -235,9 +240,14 @@ class CoverageMatcher(TextMatcher):
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
         tokens, names = self._numbered(chosen.tokenizer, texts)
-        by_letters = np.full(len(tokens), chosen.tokenizer in (letter_tokens, character_tokens))
-        run = np.full(len(tokens), chosen.min_run)
-        return Read(tokens, run, self._numbers_of(texts), by_letters, names)
+        return chosen._as_read(tokens, names, self._numbers_of(texts))
+
+    def _as_read(
+        self, tokens: TokenNumbers, names: list[str], numbers: list[frozenset[str]] | None = None
+    ) -> Read:
+        """Return texts that are tokens already, as they are compared."""
+        by_letters = np.full(len(tokens), self.tokenizer in (letter_tokens, character_tokens))
+        return Read(tokens, np.full(len(tokens), self.min_run), numbers, by_letters, names)
 
     def _numbers_of(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
         return _numbers_of(texts) if self.numbers == "anywhere" else None
@@ -260,7 +270,12 @@ class CoverageMatcher(TextMatcher):
             tokenizer: By what, where not by the matcher's own.
         """
         tokenizer = tokenizer or self.tokenizer
-        tokens = numbered(tokenizer, texts, names)
+        return self._spelled(numbered(tokenizer, texts, names), names, tokenizer)
+
+    def _spelled(
+        self, tokens: TokenNumbers, names: dict[str, int], tokenizer: Tokenizer
+    ) -> TokenNumbers:
+        """Return texts with numbers in one spelling, where they are compared by it."""
         if self.numbers == "aligned" and tokenizer in (word_tokens, letter_tokens):
             return spelled(tokens, names, by_letters=tokenizer is letter_tokens)
         return tokens
@@ -351,7 +366,7 @@ class CoverageMatcher(TextMatcher):
             blocks = [both.in_blocks() for both in self._beside(runs, read, rest)]
             similarity[rest] = np.maximum(similarity[rest], blocks)
         without = None
-        if self.numbers == "aligned" or self.polarity:
+        if self.is_guarded:
             pairs = self._contradicted(runs, read, similarity)
             without = Without(pairs, similarity[pairs], read.tokens, read.min_run)
             similarity[pairs] = 0.0
@@ -367,9 +382,10 @@ class CoverageMatcher(TextMatcher):
         where documents count together, the others as pieces.
         """
         alone = similarity >= _LOOKED_AT
-        chosen = np.flatnonzero(alone | self.union)
-        units = runs.truths.unit(runs.truth[chosen]), runs.documents.unit(runs.document[chosen])
-        chosen = chosen[~verbatim(read.tokens, *units)]
+        truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
+        # One that is no longer than a run stands there word for word.
+        chosen = np.flatnonzero((alone | self.union) & (runs.sizes[truth] > read.min_run[truth]))
+        chosen = chosen[~verbatim(read.tokens, truth[chosen], document[chosen])]
         asked = {"numbers": self.numbers == "aligned", "polarity": self.polarity}
         sides = zip(self._beside(runs, read, chosen), alone[chosen].tolist(), strict=True)
         found = [both.contradiction(**asked, piece=not one) is not None for both, one in sides]

@@ -168,7 +168,7 @@ class SharedRuns:
     def held_together(self, without: Without | None = None) -> IntArray:
         """Return how many tokens of the ground truth the documents hold together; (members,)."""
         truth, _, tokens = self._added()
-        if without is not None:
+        if without is not None and len(without.pairs):
             settled = ~np.isin(truth, self.truth[without.pairs])
             others = self._agreed(without)
             truth = np.concatenate([truth[settled], others[0]])

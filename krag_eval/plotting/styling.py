@@ -358,6 +358,7 @@ def cause_name(cause: str) -> str:
         "not_retrieved": _("in the index, not retrieved"),
         "not_in_top_k": _("in the index, not in the first k"),
         "cut_apart": _("cut apart by the splitter"),
+        "contradicted": _("in the index in another version"),
         "not_in_index": _("not in the index"),
         "not_seen": _("missed, not looked for"),
         "no_words": _("without words"),

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from krag_eval._language import N_, _, ngettext
+from krag_eval.matching.contradiction import SaidOtherwise
 from krag_eval.presenting import Column, Page, Table, presents
+from krag_eval.presenting.contradictions import otherwise_in_words
 from krag_eval.results.diagnosis import Diagnosis, LookedUp, within
 from krag_eval.scoring.cutoffs import spelled
 
@@ -21,6 +23,7 @@ _LABELS = {
     "not_retrieved": N_("with perfect ranking"),
     "not_in_top_k": N_("with perfect ranking"),
     "cut_apart": N_("with other chunks"),
+    "contradicted": N_("with the right version in the index"),
     "not_in_index": N_("with everything in the index"),
     "not_seen": N_("with everything that is missed"),
 }
@@ -93,6 +96,10 @@ _LOST = {
         "{share} % of passages are cut apart by the splitter: chunks of {words} words; try a "
         "larger size or overlap"
     ),
+    "contradicted": N_(
+        "{share} % of passages are in the index in another version only: index the version "
+        "that is wanted, or correct the ground truth"
+    ),
     "not_in_index": N_("{share} % of passages are not in the index: check what was ingested"),
     "not_seen": N_(
         "{share} % of passages are missed: diagnose with the chunks of the store to see whether "
@@ -128,6 +135,8 @@ def _facts(diagnosis: Diagnosis, cause: str, share: float) -> dict[str, Any]:
     """Return the numbers in what is said of a cause."""
     items = [item for item in diagnosis.items if item.cause == cause]
     ranks = [item.rank for item in items if item.rank is not None]
+    said = [(one.differs_in, one.passage_says or "", one.chunk_says or "") for one in items]
+    told = [otherwise_in_words(SaidOtherwise(kind, *sides)) for kind, *sides in said if kind]
     return {
         "share": _percent(share),
         "within": within(diagnosis.k),
@@ -138,6 +147,7 @@ def _facts(diagnosis: Diagnosis, cause: str, share: float) -> dict[str, Any]:
         "repeats": sum(bool(item.repeats_above) for item in items),
         "gaps": sum(item.query_overlap == 0 for item in items),
         "parsed": sum((item.letters or 0.0) >= diagnosis.threshold for item in items),
+        "said": told[0] if told else "",
     }
 
 
@@ -166,6 +176,8 @@ def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> str:
         )
     if cause == "not_retrieved" and facts["gaps"]:
         told += _("; {gaps} of {n} share no word with their question")
+    if cause == "contradicted" and facts["said"]:
+        told += _("; in one case, {said}")
     if cause == "not_in_index" and facts["parsed"]:
         told += _(" (the letters of {parsed} are: look at parsing)")
     return told

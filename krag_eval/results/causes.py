@@ -143,7 +143,7 @@ class Index:
                 "must hold at least one chunk, got none",
                 "an iterator can be used once; keep its chunks as Index(chunks)",
             )
-        self._read: list[tuple[Tokenizer, Mapping[str, int], TokenNumbers]] = []
+        self._read: list[tuple[tuple[Tokenizer, bool], dict[str, int], TokenNumbers]] = []
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -160,18 +160,26 @@ class Index:
         return first
 
     def _tokens(
-        self, tokenizer: Tokenizer, others: Sequence[str] = ()
-    ) -> tuple[TokenNumbers, TokenNumbers, Mapping[str, int]]:
-        """Return the tokens of the distinct texts and of others, and the number of each token."""
-        read = next((one for one in self._read if one[0] == tokenizer), None)
+        self, tokenizer: Tokenizer, others: Sequence[str] = (), matcher: CoverageMatcher = _BY_WORDS
+    ) -> tuple[TokenNumbers, TokenNumbers, dict[str, int]]:
+        """Return the tokens of the distinct texts and of others, and the number of each token.
+
+        Numbers are spelled as a matcher compares them, by default as they are written.
+        """
+        key = tokenizer, matcher.numbers == "aligned"
+        read = next((one for one in self._read if one[0] == key), None)
         if read is None:
             numbers: dict[str, int] = defaultdict(count().__next__)
-            read = tokenizer, numbers, numbered(tokenizer, list(self._texts), numbers)
+            if key[1]:  # of what is read already
+                tokens, _, numbers = self._tokens(tokenizer)
+            else:
+                tokens = numbered(tokenizer, list(self._texts), numbers)
+            read = key, numbers, matcher._spelled(tokens, numbers, tokenizer)
             self._read.append(read)
         _, known, tokens = read
         # A dict of its own: what several threads ask for must not change what is kept.
         own = defaultdict(count(len(known)).__next__, known)
-        return tokens, numbered(tokenizer, others, own), own
+        return tokens, matcher.numbered(others, own, tokenizer), own
 
     @cached_property
     def _common(self) -> set[str]:
@@ -250,6 +258,7 @@ def diagnosed(
         case.knows_words,
         looked,
         of or {},
+        isinstance(case.matcher, CoverageMatcher) and case.matcher.is_guarded,
     )
 
 
@@ -303,6 +312,7 @@ class _Facts(NamedTuple):
         similarity: To the best chunk or document, NaN of what has no words.
         together: Share that several hold together, NaN if not known.
         chunk: Best chunk of the index, -1 for none.
+        against: Of the chunks that say something else, the one that holds most, -1 for none.
     """
 
     item: IntArray
@@ -311,13 +321,14 @@ class _Facts(NamedTuple):
     similarity: FloatArray
     together: FloatArray
     chunk: IntArray
+    against: IntArray
 
     @classmethod
     def unknown(cls, item: IntArray) -> _Facts:
         """Return rows of which nothing is known yet."""
         n = len(item)
-        none, zero = np.full(n, -1), np.zeros(n)
-        return cls(item, np.full(n, "", object), none + 1, zero, np.full(n, np.nan), none)
+        cause, none, zero = np.full(n, "", object), np.full(n, -1), np.zeros(n)
+        return cls(item, cause, none + 1, zero, np.full(n, np.nan), none, none.copy())
 
     def settle(self, others: _Facts) -> None:
         """Take over, of each item that others speak of, the row that is furthest along."""
@@ -495,10 +506,13 @@ class _Case:
             rows.cause[rows.rank > 0] = "ranked_too_low"
         else:
             rows.cause[:] = "not_in_index"
+            rows.cause[rows.against >= 0] = "contradicted"
             rows.cause[(held >= enough) & (held > 0)] = "cut_apart"
             rows.cause[alone] = "not_retrieved" if self.depth else "not_in_top_k"
             rows.cause[alone & (rows.rank > 0)] = "ranked_too_low"
         rows.rank[rows.cause != "ranked_too_low"] = 0
+        other = rows.cause == "contradicted"
+        rows.chunk[other], rows.similarity[other] = rows.against[other], 0.0
         self.facts.settle(rows)
 
     def _compared(self, most_pairs: int) -> _Facts:
@@ -522,7 +536,8 @@ class _Case:
             rows.rank[chosen], rows.similarity[chosen] = self._in_lists(matcher, item, documents)
             if self.index is not None:
                 found = self._in_index(matcher, documents, self.index, most_pairs)
-                rows.similarity[chosen], rows.chunk[chosen], rows.together[chosen] = found
+                for column, known in zip(rows[3:], found, strict=True):
+                    column[chosen] = known
         if self.index is None:
             # Of all that came back, in the lists given and in those predicted.
             single = np.bincount(rows.item, minlength=1)[rows.item] == 1
@@ -571,8 +586,8 @@ class _Case:
 
     def _in_index(
         self, matcher: Matcher, documents: Sequence[DocumentLike], index: Index, most_pairs: int
-    ) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return the similarity of the best chunk of each document, that chunk, and the share."""
+    ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+        """Return the last columns of :class:`_Facts`."""
         if isinstance(matcher, CoverageMatcher) and self.knows_words:
             return _by_words(list(map(text_of, documents)), matcher, index)
         if matcher._question is not None:
@@ -597,8 +612,12 @@ class _Case:
         similarity, chunk = _best(
             len(documents), matches.item, matches.similarity, matches.rank - 1
         )
-        same = matches.same_as
-        return similarity[same], chunk[same], np.full(len(documents), np.nan)
+        against = np.full(len(documents), -1)
+        if (pieces := matches.pieces) is not None:
+            which, rank = pieces.contradicted_alternative, pieces.contradicted_rank
+            against = _best(len(documents), which, pieces.contradicted_share, rank - 1)[1]
+        same, unknown = matches.same_as, np.full(len(documents), np.nan)
+        return similarity[same], unknown, chunk[same], against[same]
 
     @property
     def has_texts(self) -> bool:
@@ -614,7 +633,7 @@ class _Case:
                 self.labels[query], query, number, cause, rank or None,
                 _known(similarity), _known(together), None if chunk < 0 else chunk,
             )
-            for (query, number), (_, cause, rank, similarity, together, chunk)
+            for (query, number), (_, cause, rank, similarity, together, chunk, _)
             in zip(self.places, columns, strict=True)
         ]  # fmt: skip
         repeats = self._repeats(items) if self.texts is not None else {}
@@ -628,6 +647,7 @@ class _Case:
                     right_source=self._right_source(place, item, source_key),
                     repeats_above=None if flags is None else sum(flags[: self._above(item)]),
                     letters=letters.get(place),
+                    **self._otherwise(place, item),
                 )
             yield item
 
@@ -646,6 +666,17 @@ class _Case:
         if self.index is None or not known or item.cause == "not_in_index":
             return None
         return self.index._overlap(str(item.query), int(item.chunk or 0))
+
+    def _otherwise(self, place: int, item: DiagnosedItem) -> dict[str, Any]:
+        """Return what the best chunk says otherwise than an item, where it is lost by that."""
+        if item.cause != "contradicted" or self.index is None or item.chunk is None:
+            return {}
+        (matcher, _), *_ = self._matchers(np.array([place]))
+        assert isinstance(matcher, CoverageMatcher)
+        chunk = self.index.documents[item.chunk]
+        told = (matcher.said_otherwise(one, chunk) for one in self.alternatives(place))
+        said = next(filter(None, told), ())
+        return dict(zip(("differs_in", "passage_says", "chunk_says"), said, strict=False))
 
     def _right_source(self, place: int, item: DiagnosedItem, key: str) -> bool | None:
         """Tell whether something that was seen has the source of an item, or of its best chunk."""
@@ -788,30 +819,37 @@ def _about(argument: str, queries: Sequence[int] = ()) -> Iterator[None]:
 
 def _by_words(
     texts: Sequence[str], matcher: CoverageMatcher, index: Index
-) -> tuple[FloatArray, IntArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """Return what :meth:`_Case._in_index` does, of a matcher that knows words."""
     distinct = {one: number for number, one in enumerate(dict.fromkeys(texts))}
     others = other_readings(matcher.tokenizer, list(index._texts), list(distinct))
-    of_chunks, of_texts, _ = index._tokens(matcher.tokenizer, [*others, *distinct])
+    readings = [*others, *distinct]
+    of_chunks, of_texts, names = index._tokens(matcher.tokenizer, readings, matcher)
     tokens = of_chunks.followed_by(of_texts)
-    chunks = np.arange(len(tokens) - len(distinct))
-    similarity, together = np.zeros(len(distinct)), np.zeros(len(distinct))
-    chunk = np.full(len(distinct), -1)
+    read, n = matcher._as_read(tokens, [*names]), len(distinct)
+    chunks = np.arange(len(tokens) - n)
+    similarity, together = np.zeros(n), np.zeros(n)
+    chunk, against = np.full(n, -1), np.full(n, -1)
     run = np.minimum(tokens.sizes[len(chunks) :], matcher.min_run)
     for truths in filter(len, _batches(run, len(chunks))):
-        units = Units.of_block(tokens, truths + len(chunks), chunks)
+        units = Units.of_block(read, truths + len(chunks), chunks)
         runs = shared_runs(tokens, units, matcher.min_run)
+        share, without = matcher.shares(runs, read)
         truth = runs.truths.unit() - len(chunks)
-        share = runs.held / tokens.sizes[runs.truths.unit(runs.truth)]
-        held_by = runs.documents.unit(runs.document)
-        best, where = _best(len(distinct), truth[runs.truth], share, held_by)
+        of_pair, held_by = truth[runs.truth], runs.documents.unit(runs.document)
+        best, where = _best(n, of_pair, share, held_by)
         similarity, chunk = np.maximum(similarity, best), np.maximum(chunk, where)
-        together[truth] = runs.held_together() / np.maximum(tokens.sizes[runs.truths.unit()], 1)
+        if without is not None:
+            pairs = without.pairs
+            other = _best(n, of_pair[pairs], without.share, held_by[pairs])[1]
+            against = np.maximum(against, other)
+        together[truth] = runs.held_together(without) / np.maximum(
+            tokens.sizes[runs.truths.unit()], 1
+        )
     number = [distinct[one] for one in texts]
     first = np.array([*index._texts.values()])
-    position = np.concatenate([first, first[[*others.values()]]])
-    chunk = np.where(chunk < 0, -1, position[chunk])
-    return similarity[number], chunk[number], together[number]
+    position = np.concatenate([first, first[[*others.values()]], [-1]])
+    return similarity[number], together[number], position[chunk][number], position[against][number]
 
 
 def _best(

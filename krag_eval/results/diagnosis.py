@@ -39,6 +39,7 @@ CLASSES = (
     "not_retrieved",
     "not_in_top_k",
     "cut_apart",
+    "contradicted",
     "not_in_index",
     "not_seen",
     "no_words",
@@ -64,13 +65,17 @@ class DiagnosedItem:
         similarity: Of the best chunk: of the index or, without one, of those retrieved.
         together: Share of its words that all those chunks hold together; of an item that was
             found, those within the cutoff.
-        chunk: Position of the best chunk in the index, from 0.
+        chunk: Position of the best chunk in the index, from 0; of an item that is contradicted, of
+            the chunk that holds most of it and says something else, so that its similarity is 0.
         query_overlap: Share of the query's words that the best chunk has; 0 is a lexical gap.
         right_source: Whether something from its source was retrieved: the right source, and the
             wrong chunk.
         repeats_above: Documents above it that nearly repeat a better-ranked one.
         letters: Share of its letters that the chunks hold, whatever the spaces, punctuation and
             hyphens: near 1 it was parsed otherwise, near 0 it was never ingested.
+        differs_in: What the chunk says otherwise, if the item is contradicted: a ``"number"``, a
+            ``"unit"``, a ``"negation"`` or a ``"bound"``.
+        passage_says, chunk_says: What each of the two has there, as it is compared.
     """
 
     query: str | int
@@ -85,6 +90,9 @@ class DiagnosedItem:
     right_source: bool | None = None
     repeats_above: int | None = None
     letters: float | None = None
+    differs_in: str | None = None
+    passage_says: str | None = None
+    chunk_says: str | None = None
 
 
 _TYPES: Mapping[str, Any] = {
@@ -92,6 +100,7 @@ _TYPES: Mapping[str, Any] = {
     **dict.fromkeys(("rank", "chunk", "repeats_above"), "Int64"),
     **dict.fromkeys(("similarity", "together", "query_overlap", "letters"), "Float64"),
     "right_source": "boolean",
+    **dict.fromkeys(("differs_in", "passage_says", "chunk_says"), "string"),
 }
 
 #: What to do with an index that has next to none of what was retrieved.
@@ -178,6 +187,7 @@ class Diagnosis(Drawn):
         looked_up: How many of the retrieved documents the index has; ``None`` without an index or
             texts.
         of: What tells the result from another one.
+        is_guarded: Whether the matcher tells chunks apart that say something else.
     """
 
     _drawn_by = "diagnosis_waterfall"
@@ -193,6 +203,7 @@ class Diagnosis(Drawn):
     knows_words: bool
     looked_up: LookedUp | None = None
     of: Mapping[str, str] = field(default_factory=dict, compare=False)
+    is_guarded: bool = False
 
     @property
     def table(self) -> pd.DataFrame:
@@ -238,14 +249,16 @@ class Diagnosis(Drawn):
 
     @property
     def index_ceiling(self) -> float | None:
-        """Recall with perfect search and ranking: neither ``not_in_index`` nor ``cut_apart``.
+        """Recall with perfect search and ranking: of what a chunk holds, or what is found already.
 
-        A share of the items; ``None`` without an index.
+        The share of the items that are neither ``cut_apart``, ``contradicted`` nor
+        ``not_in_index``; ``None`` without an index.
         """
         if self.n_chunks is None:
             return None
         counts = self.counts
-        out_of_reach = counts["not_in_index"] + counts.get("cut_apart", 0)
+        beyond = ("cut_apart", "contradicted", "not_in_index")
+        out_of_reach = sum(counts.get(cause, 0) for cause in beyond)
         total = len(self.items) - counts.get("no_words", 0)
         return (total - out_of_reach) / total if total else math.nan
 
@@ -260,6 +273,7 @@ class Diagnosis(Drawn):
             "not_retrieved": deep and indexed,
             "not_in_top_k": indexed and not deep,
             "cut_apart": indexed and self.knows_words,
+            "contradicted": indexed and self.is_guarded,
             "not_in_index": indexed,
             "not_seen": not indexed,
         }
@@ -293,9 +307,10 @@ class Diagnosis(Drawn):
         return steps.loc[[*self._steps], ["label", "share", "cumulative"]]
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Save the diagnosis; :meth:`from_json` reads it back. It holds labels, and no texts.
+        """Save the diagnosis; :meth:`from_json` reads it back.
 
-        The file appears complete or not at all.
+        It holds labels, and of texts no more than the words that contradict each other. The
+        file appears complete or not at all.
 
         Raises:
             OSError: If the file cannot be written; the error names it.

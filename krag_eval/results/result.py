@@ -562,13 +562,15 @@ class EvaluationResult(Shown):
 
         Each ground-truth item gets the first class that applies: ``"found"`` (one document within
         the cutoff holds it), ``"found_in_pieces"`` (together they do), ``"not_in_index"`` (all
-        chunks together do not), ``"cut_apart"`` (together they do, no chunk alone),
+        chunks together do not), ``"contradicted"`` (nor do they, and one that holds half of it says
+        something else), ``"cut_apart"`` (together they do, no chunk alone),
         ``"ranked_too_low"`` (a chunk that holds it stands between the cutoff and ``depth``) or
         ``"not_retrieved"``. Without anything deeper the last two are ``"not_in_top_k"``; without an
         index, what is neither found nor ranked too low is ``"not_seen"``. Items without words are
         ``"no_words"`` and no part of any share. An ``AnyOf`` gets the class of its alternative that
         is furthest along. Pieces are for coverage, which knows words; other matchers, ``a & b`` and
-        coverage by numbers or in either direction decide about one document at a time.
+        coverage with ``numbers="anywhere"`` or in either direction decide about one document at a
+        time.
 
         Args:
             index: The chunks of the store: texts or documents, any iterable, or an

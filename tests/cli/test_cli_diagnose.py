@@ -82,6 +82,22 @@ def test_outputs_are_those_of_python():
     assert run(f"{CALL} -k 2 --json -").stdout == Path("d.json").read_text("utf-8")
 
 
+def test_another_version_is_told_in_every_output():
+    """Chunk 3 says what the passage says, of six euros."""
+    written("chunks.jsonl", [*CHUNKS[:3], CHUNKS[3].replace("five", "six"), CHUNKS[4]])
+    predicted = [[documents[0]] for documents in PREDICTED]
+    written("results.jsonl", rows_of(predicted))
+    assert counts(f"{CALL} -k 1")["contradicted"] == 1
+    (row,) = [one for one in rows_in(run(f"{CALL} --csv -").stdout) if one["chunk_says"]]
+    names = ("class", "chunk", "differs_in", "passage_says", "chunk_says")
+    assert [row[name] for name in names] == ["contradicted", "3", "number", "5", "6"]
+    run(f"{CALL} --json d.json --report out.html")
+    assert Diagnosis.from_json("d.json").items[2].chunk_says == "6"
+    assert "the passage has 5, the chunk 6 there" in Path("out.html").read_text("utf-8")
+    run(f"{CALL} --report out.html --report-language ko")
+    assert "같은 자리에 정답은 5, 청크는 6" in Path("out.html").read_text("utf-8")
+
+
 def test_a_report():
     """The page of the result with the section: each of four causes has a quarter of the items."""
     done = run(f"{CALL} -k 2 --report out.html")

@@ -198,6 +198,21 @@ def test_what_was_cut_off_or_misread_does_not(language, chunk):
     assert accepts(PASSAGE[language], chunk, threshold=0.7)
 
 
+@pytest.mark.parametrize(
+    ("shared", "cut_off", "left"),
+    [
+        ("예약", "예약은 평일 오전 9시부터 오후 5시까지 받습니다. ",
+         "예약한 시각보다 늦으면 당일 접수한 환자와 같은 차례로 봅니다."),
+        ("The fee", "The fee rose to 30 euros in March. ",
+         "The fee for members is waived where a card is returned to the desk in time"),
+    ],
+)  # fmt: skip
+def test_what_was_cut_off_may_begin_or_end_like_what_is_left(shared, cut_off, left):
+    """The chunk begins, or ends, with a word that stands at the end of the other part, too."""
+    assert accepts(cut_off + left, left, threshold=0.5)
+    assert accepts(f"{left} {cut_off}{shared}", f"{left} {shared}", threshold=0.5)
+
+
 def test_the_best_of_several_places_counts():
     passage = PASSAGE["en"]
     other = passage.replace("2024", "2022")
