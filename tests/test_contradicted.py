@@ -1,10 +1,14 @@
 """What a result says of chunks that nearly hold a passage and say something else."""
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings, strategies as st
 from reference import no_advice
 from results_made import evaluated, read_back, write_lines
 
+import krag_eval.report
 from krag_eval import (
     AnyOf,
     CoverageMatcher,
@@ -217,6 +221,26 @@ def test_texts_stay_texts_where_they_are_marked(tmp_path):
     for told in (html, page):
         assert "<script>lending" not in told
         assert "&lt;b&gt;" in told
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_differs_can_be_read_in_both_themes(theme):
+    """At least 4.5 to 1, as WCAG 2.1 (1.4.3) asks of text; and it is underlined."""
+    files = Path(krag_eval.report.__file__).parent / "templates"
+    style = (files / "style.css").read_text("utf-8")
+    colours = dict(re.findall(r"--(\w+): (#\w+);", style.partition(f"color-scheme: {theme};")[2]
+                              .partition("}")[0]))  # fmt: skip
+
+    def luminance(colour):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4
+                            for x in parts)  # fmt: skip
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    darker, lighter = sorted(map(luminance, (colours["ink"], colours["different"])))
+    assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+    rule = "mark.different { background: var(--different); text-decoration: underline; }"
+    assert rule in (files / "queries.css").read_text("utf-8")
 
 
 def test_long_texts_are_cut_around_what_differs():
