@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, pairwise
+from operator import itemgetter
 from typing import TypeAlias
 
 from krag_eval.errors import InvalidInput
 
-#: A stretch of text, and whether it is highlighted.
-Fragment: TypeAlias = tuple[str, bool]
+#: A stretch of text, and whether it is highlighted: 0 if not, or what for.
+Fragment: TypeAlias = tuple[str, int]
+SHARED, DIFFERENT = 1, 2
 
 #: Characters of a text that are looked at; what lies beyond is not shown, nor highlighted.
 EXAMINED = 20_000
@@ -128,7 +132,8 @@ class Marked(str):
     """Text that is ready to show as it is, with highlights between noncharacters."""
 
 
-OPEN, CLOSE = "\ufdd0", "\ufdd1"
+OPEN, CLOSE, OPEN_DIFFERENT, CLOSE_DIFFERENT = "\ufdd0\ufdd1\ufdd2\ufdd3"
+_SIGNS = {0: ("", ""), SHARED: (OPEN, CLOSE), DIFFERENT: (OPEN_DIFFERENT, CLOSE_DIFFERENT)}
 
 
 @dataclass(frozen=True)
@@ -139,11 +144,13 @@ class Excerpt:
         text: Its beginning, in NFC; of many marks stacked on one letter, eight.
         spans: What to highlight, in order.
         cut: Whether the text went on.
+        different: What to highlight, in order, because another text says something else there.
     """
 
     text: str
     spans: Spans = ()
     cut: bool = False
+    different: Spans = ()
 
     @classmethod
     def of(cls, text: str, *, whole: bool = False) -> Excerpt:
@@ -162,11 +169,13 @@ class Excerpt:
     def marked(self, width: int | None = None) -> Marked:
         """Return what fits into so many columns, or all of it, with its highlights."""
         parts = self.fragments if width is None else self.clipped(width)
-        return Marked("".join(f"{OPEN}{text}{CLOSE}" if is_marked else text
-                              for text, is_marked in parts if text))  # fmt: skip
+        return Marked("".join(text.join(_SIGNS[mark]) for text, mark in parts if text))
 
     def clipped(self, width: int) -> list[Fragment]:
-        """Return what fits into so many columns, around the longest highlight, ready to show."""
+        """Return what fits into so many columns, around a highlight, ready to show.
+
+        That is the first of what is different, else the longest.
+        """
         start = self._start(width)
         # A long text of characters that take no columns must not all be shown.
         stop = min(len(self.text), start + 4 * width + 100)
@@ -174,27 +183,27 @@ class Excerpt:
         pieces = [(visible(part), marked) for part, marked in self._segments(start, stop)]
         whole = stop == len(self.text) and not self.cut
         if not (whole and sum(width_of(part) for part, _ in pieces) <= room):
-            pieces = [*_fitting(pieces, room - 1), (_ELLIPSIS, False)]
-        return [(_ELLIPSIS, False), *pieces] if start else pieces
+            pieces = [*_fitting(pieces, room - 1), (_ELLIPSIS, 0)]
+        return [(_ELLIPSIS, 0), *pieces] if start else pieces
 
     def _start(self, width: int) -> int:
-        """Return where to begin: at the start, unless the longest highlight would not be seen."""
-        begin, end = max(self.spans, key=lambda span: span[1] - span[0], default=(0, 0))
-        if width_of(self.text[:end]) <= width or width_of(self.text[:begin]) <= width // 2:
+        """Return where to begin: at the start, unless that highlight would not be seen."""
+        spans = self.different[:1] or self.spans
+        begin, end = max(spans, key=lambda span: span[1] - span[0], default=(0, 0))
+        room = width - bool(self.different)  # the last column may be that of an ellipsis
+        if width_of(self.text[:end]) <= room or width_of(self.text[:begin]) <= width // 2:
             return 0
         earliest = max(0, begin - width // 4)
         space = _SPACE.search(self.text, earliest, begin)
         return space.end() if space else earliest
 
     def _segments(self, start: int, stop: int) -> Iterator[Fragment]:
-        place = start
-        for begin, end in self.spans:
-            begin, end = max(begin, place), min(end, stop)
-            if begin < end:
-                yield self.text[place:begin], False
-                yield self.text[begin:end], True
-                place = end
-        yield self.text[place:stop], False
+        shared = (at for at in chain(*self.spans) if not _within(at, self.different))
+        edges = {at for at in (*shared, *chain(*self.different)) if start < at < stop}
+        for begin, end in pairwise(sorted({start, stop, *edges})):
+            is_different = _within(begin, self.different)
+            mark = DIFFERENT if is_different else SHARED if _within(begin, self.spans) else 0
+            yield self.text[begin:end], mark
 
 
 def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
@@ -306,6 +315,43 @@ def united(spans: Iterable[tuple[int, int]]) -> Spans:
         else:
             joined.append((start, stop))
     return tuple(joined)
+
+
+def _within(place: int, spans: Spans) -> bool:
+    begun = bisect_right(spans, place, key=itemgetter(0))
+    return begun > 0 and place < spans[begun - 1][1]
+
+
+def said_at(text: str, said: str, spans: Spans, *, by_letters: bool = False) -> Spans:
+    """Return where a text says something, whatever stands between its letters and digits.
+
+    Of several places, that is the first that does not lie in a stretch that another text shares. If
+    all together are nowhere, each of the words is looked for.
+
+    Args:
+        text: The text.
+        said: Words or numbers, as they are compared.
+        spans: The stretches of the text that the other one shares.
+        by_letters: Whether it may stand within a word.
+
+    >>> text = "2024: in 2024, 1,200 or 3"
+    >>> [text[start:stop] for start, stop in said_at(text, "1200 3", ())]
+    ['1,200', '3']
+    >>> said_at(text, "2024", ((0, 8),))
+    ((9, 13),)
+    """
+    edge = r"\d" if by_letters else r"\w"
+    for several in ([said], said.split()):
+        found = []
+        for one in several:
+            letters = r"[\W_]*".join(map(re.escape, filter(str.isalnum, one)))
+            places = re.finditer(rf"(?<!{edge}){letters}(?!{edge})", text, re.IGNORECASE)
+            some = [place.span() for place in places if letters]
+            some.sort(key=lambda at: _within(at[0], spans) and _within(at[1] - 1, spans))
+            found += some[:1]
+        if found:
+            return united(found)
+    return ()
 
 
 def whole_percent(share: float) -> str:

@@ -860,6 +860,7 @@ class PartitionPlan:
         digests = query_set.digests(matching.grades, reading, matching.aspects)
         columns = per_query.flat_columns(tables, counted, self.metrics, digests, known, found)
         summary = Summary.of(tables, counted, **self._known())
+        summary = replace(summary, n_contradicted=relevance.n_contradicted)
         partial = Partial(self._settings(), summary, findings)
         return Part({"query": labels, **columns, **flags}, partial)
 

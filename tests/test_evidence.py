@@ -135,6 +135,7 @@ def test_each_predicted_document_by_hand():
             "first_for": [(1,), (), (2,), (), (4,)],
             "similarity": [0.9, 0.625, 0.75, 0.375, 0.8],
             "closest": pd.array([1, 1, 2, 3, 4], dtype="Int64"),
+            "contradicts": [()] * 5,
             "text": np.array(DOCUMENTS, object),
         },
         index=pd.Index([1, 2, 3, 4, 5], name="rank"),
@@ -169,6 +170,7 @@ def test_each_item_by_hand():
             "nearest_rank": pd.array([None, None, 4, None, None], dtype="Int64"),
             "similarity": [0.9, 0.75, 0.375, 0.8, 0.0],
             "shortfall": [0.0, 0.0, 0.125, 0.0, 0.5],
+            "contradicted_by": [()] * 5,
             "alternatives": [1] * 5,
             "text": np.array(ITEMS, object),
         },
@@ -305,9 +307,6 @@ FEE = "in 2024 the fee was raised to six"
         ("가나다라마바", ["바마라"], "coverage(tokenizer=character)",
          NearMiss("run", 6, "characters", 6, 3, 1), "no six characters in a row"),
         # All seven words but the year stand in a row, and that is not what is missing.
-        (FEE, [FEE.replace("4", "3")], "coverage(numbers=aligned)",
-         NearMiss("contradicted", 5, "words", 8, 7, 1),
-         "five words in a row in common with it and says the same; 7 of its 8 different words"),
         (FEE, [FEE.replace("4", "3")], "coverage(numbers=yes)",
          NearMiss("numbers", 5, "words", 8, 7, 1),
          "five words in a row in common with it and all its numbers"),
@@ -330,9 +329,9 @@ def test_what_an_item_has_in_common_with_what_came_back(item, documents, matcher
     ("document", "but_for", "matchers"),
     [
         ("opening  hours", ("case", "white space"), ("coverage",)),
-        ("Opening\nhours", ("white space",), ("coverage",)),
+        ("Opening\nhours", ("white space",), ("contains", "coverage")),
         ("Opening hours.", ("punctuation",), ("contains", "coverage")),
-        ("Ｏpening hours", ("Unicode form",), ("coverage",)),
+        ("Ｏpening hours", ("Unicode form",), ("contains", "coverage")),
         ("Openinghours", ("white space",), ()),
         ("Closing hours", (), ()),
     ],
@@ -495,7 +494,7 @@ def test_misses_need_no_ndcg():
     misses = evaluator.evaluate(2, metrics=["recall"]).misses()
     assert misses.index.tolist() == [1, 0]
     assert misses.columns.tolist() == [
-        "status", "missed", "similarity", "rank",
+        "status", "missed", "similarity", "rank", "contradicted_by",
         "ground_truth", "retrieved", "relevant", "covered", "recall",
     ]  # fmt: skip
 

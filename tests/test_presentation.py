@@ -10,7 +10,17 @@ from hypothesis import given, settings, strategies as st
 from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, OfflineRetrievalEvaluator
-from krag_eval._text import EXAMINED, Excerpt, agreement, fitted, visible, width_of
+from krag_eval._text import (
+    DIFFERENT,
+    EXAMINED,
+    SHARED,
+    Excerpt,
+    agreement,
+    fitted,
+    said_at,
+    visible,
+    width_of,
+)
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -248,14 +258,54 @@ def test_of_several_highlights_the_longest_is_shown():
     text = "a b c" + " filler" * 50 + " kept for four weeks"
     long = (text.index("kept"), len(text))
     shown = Excerpt(text, ((0, 5), long)).clipped(60)
-    assert shown[-2:] == [("kept for four weeks", True), ("", False)]
+    assert shown[-1] == ("kept for four weeks", True)
 
 
 def test_all_highlights_that_fit_are_shown():
     """And what stands between them."""
     assert Excerpt("one two three", ((0, 3), (8, 13))).clipped(13) == [
-        ("", False), ("one", True), (" two ", False), ("three", True), ("", False),
+        ("one", True), (" two ", False), ("three", True),
     ]  # fmt: skip
+
+
+def test_what_is_different_is_shown_before_anything_that_agrees():
+    """It is cut out of what agrees, and the text is clipped around it, however narrow."""
+    text = "kept for four weeks" + " filler" * 50 + " until 2024 and no longer" + " more" * 50
+    at = text.index("2024")
+    excerpt = Excerpt(text, ((0, 19), (at - 6, at + 14)), different=((at, at + 4),))
+    for width in range(12, 60):
+        parts = excerpt.clipped(width)
+        assert ("2024", DIFFERENT) in parts
+        assert width_of("".join(part for part, _ in parts)) <= width
+    assert [one for one in excerpt.clipped(60) if one[1]] == [
+        ("until ", SHARED), ("2024", DIFFERENT), (" and no longer"[:10], SHARED),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "found"),
+    [
+        ("In 2024, or 20240, 2024", "2024", ["2024"]),
+        ("a fee of 1,200,000 won", "1200000", ["1,200,000"]),
+        ("on 2024. 3. 1. it ended", "2024-03-01", []),
+        ("on 2024.03.01 it ended", "2024-03-01", ["2024.03.01"]),
+        ("you may\nNOT, lend", "may not lend", ["may\nNOT, lend"]),
+        ("nothing is known", "no", []),
+        ("3 of 12", "12 3", ["3", "12"]),
+        ("any", "", []),
+        ("any", "…", []),
+    ],
+)
+def test_a_place_is_found_whatever_stands_between_letters_and_digits(text, said, found):
+    """A whole word or number, as it is compared, in the spelling of the text; or its parts."""
+    assert [text[start:stop] for start, stop in said_at(text, said, ())] == found
+
+
+def test_a_place_may_stand_within_a_word_of_letters():
+    """But no number within another; spaces are left out of what is compared."""
+    text = "3억원을 13억원, 쓸 수 없다"
+    assert said_at(text, "3", (), by_letters=True) == ((0, 1),)
+    assert said_at(text, "수없다", (), by_letters=True) == ((text.index("수"), len(text)),)
 
 
 def test_a_highlight_at_the_start_needs_no_leading_ellipsis():

@@ -219,6 +219,7 @@ def evaluate(
             "n_queries": result.n_queries,
             "n_counted": result.summary.n_counted,
             **({"n_failed": result.n_failed} if result.n_failed else {}),
+            "n_contradicted": result.n_contradicted,
             "metrics": output.or_none(values),
             **_intervals(values, bounds),
             **(

@@ -160,7 +160,8 @@ def misses(
     whole("n", n, 1)
     result, at = _result_of(file, k, typed)
     missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
-    known = {name: "Int64" for name in ("covered", "ground_truth", "rank") if name in missed}
+    whole_numbers = ("covered", "ground_truth", "rank", "contradicted_by")
+    known = {name: "Int64" for name in whole_numbers if name in missed}
     rows = missed[:n].reset_index().astype(known)
     if len(missed) > n and outputs.format != "table":
         click.echo(_("and {} more; -n {} lists all").format(len(missed) - n, len(missed)), err=True)
@@ -188,17 +189,28 @@ def explain(
     k: tuple[Cutoff, ...] = ONE_CUTOFF,
     metadata: tuple[str, ...] = METADATA,
     full: bool = option("Show all documents and items, with their whole texts."),
+    contradicted: bool = option(
+        "List the chunks of all queries that nearly hold a passage and say another number or the "
+        "opposite, instead of one query."
+    ),
     typed: Any = options.EXPLANATION,
+    outputs: Any = options.saving(),
 ) -> None:
     """Show what every document of one query matched, and how every item was found or missed.
 
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
     saved, whose name ends in .json. QUERY is its question, or its position, from 0.
     """
-    if (query is None) == (asked is None):
-        problem = f"must be one question, or its position, got {'two' if query else 'none'}"
+    if (query is not None) + (asked is not None) + contradicted != 1:
+        got = "none" if query is None and asked is None else "two" if query and asked else "both"
+        problem = f"must be one question, or its position, or --contradicted for all, got {got}"
         raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
+    if not contradicted and outputs.format != "table":
+        raise InvalidInput("format", "is about --contradicted alone", "add it, or leave this out")
     result, at = _result_of(file, k, typed)
+    if contradicted:
+        _list_contradicted(result, outputs)
+        return
     named = _named(asked or query or "", result.labels)
     try:
         told = result.explain(k=at, metadata=metadata or None, full=full, **named)
@@ -210,6 +222,24 @@ def explain(
         fix = fix or "name it by its position, as 'krag-eval misses FILE' lists it"
         raise InvalidInput("query", error.problem, fix) from None
     click.echo(told.to_text(output.terminal_width()))
+
+
+def _list_contradicted(result: EvaluationResult, outputs: output.Outputs) -> None:
+    """Print the pairs that would match if their documents said the same."""
+    from krag_eval.presenting.result import contradicted_page
+
+    found = result.contradicted()
+    rows = found.reset_index()
+    output.emit(
+        outputs,
+        lambda: replace(contradicted_page(found), signature=output.signed(result.signature)),
+        lambda: {
+            "n_contradicted": len(found),
+            "contradicted": output.records_of(rows),
+            "signature": result.signature,
+        },
+        lambda: rows,
+    )
 
 
 # Columns of a page that clips no text.

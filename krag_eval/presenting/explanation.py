@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from krag_eval._language import N_, _, ngettext, speaking
 from krag_eval._text import (
@@ -12,6 +13,7 @@ from krag_eval._text import (
     Marked,
     agreement,
     fitted,
+    said_at,
     united,
     visible,
     whole_percent,
@@ -19,7 +21,14 @@ from krag_eval._text import (
 )
 from krag_eval.errors import told_apart
 from krag_eval.presenting import Page, Table, numbers, presents
-from krag_eval.results.evidence import About, GroundTruthItem, NearMiss, PredictedDocument
+from krag_eval.presenting.contradictions import otherwise_in_words
+from krag_eval.results.evidence import (
+    About,
+    Contradicting,
+    GroundTruthItem,
+    NearMiss,
+    PredictedDocument,
+)
 from krag_eval.results.explanation import Explanation
 from krag_eval.scoring.cutoffs import Budget, amount_in_words, spelled
 
@@ -27,6 +36,8 @@ from krag_eval.scoring.cutoffs import Budget, amount_in_words, spelled
 _SHOWN = 20
 _SHOWN_AT_MOST = 50
 _ALTERNATIVES = 6
+# Documents that are said to contradict an item.
+_CONTRADICTING = 3
 # Characters shown of what an exception said, and columns of a label.
 _FAILURE, _LABEL = 300, 300
 # Columns beside a text: a rank, a similarity, and what is between them.
@@ -58,6 +69,13 @@ def _page(explanation: Explanation) -> Page:
         )
     if hidden := len(explanation.items) - len(items):
         notes.append(_("… and {} more items, not shown").format(hidden))
+    if any(one.different for one in chain(*documents.values(), *items.values())):
+        notes.append(
+            _(
+                "Underlined, in a terminal between two ≠: what a passage and a chunk that "
+                "contradicts it say in the same place."
+            )
+        )
     columns = None if full else max(explanation.columns - _BESIDE, _LEAST)
     by_rank = [
         (one.rank, similarity(one.similarity, explanation.threshold),
@@ -112,9 +130,14 @@ def untold_ranks(explanation: Explanation) -> set[int]:
 
 
 def _partners(item: GroundTruthItem) -> list[int]:
-    """Return the ranks that an item is compared with: of all its pieces, or the nearest one."""
+    """Return the ranks that an item is compared with.
+
+    They are those of all its pieces, or the nearest one, and of documents that contradict it.
+    """
     nearest = item.near.rank if item.rank is None and item.near else item.rank
-    return list(item.pieces) or ([] if nearest is None else [nearest])
+    found = list(item.pieces) or ([] if nearest is None else [nearest])
+    others = (one.rank for one in item.contradicted[:_CONTRADICTING])
+    return [*found, *(rank for rank in others if rank not in found)]
 
 
 def _lines(explanation: Explanation) -> list[str]:
@@ -198,6 +221,7 @@ _CREDITS = {
     "beyond cutoff, completes": N_("beyond the cutoff, completes {}"),
     "matches": N_("matches {}"),
     "closest": N_("closest to {}"),
+    "contradicts": N_("contradicts {}"),
 }
 
 
@@ -221,6 +245,8 @@ def _credits(document: PredictedDocument) -> Iterator[tuple[str, Sequence[int]]]
         yield "repeat", again
     if not matches and kind != "piece" and document.closest is not None:
         yield "closest", [document.closest]
+    if document.contradicts:
+        yield "contradicts", document.contradicts
 
 
 # Columns of a value that stands beside what is told.
@@ -261,6 +287,7 @@ _OUTCOMES = {
 
 def outcome(item: GroundTruthItem, explanation: Explanation) -> str:
     """Say what became of an item."""
+    contradicted = _contradicted(item.contradicted)
     in_pieces = bool(item.pieces) and item.outcome in ("beyond cutoff", "missed")
     outcome = _(_OUTCOMES[item.outcome, in_pieces]).format(
         rank=item.first_rank,
@@ -268,13 +295,29 @@ def outcome(item: GroundTruthItem, explanation: Explanation) -> str:
         shortfall=_short_by(item.shortfall),
         similarity=similarity(item.similarity, explanation.threshold),
         pieces=_together(item),
-        why=_nothing_in_common(item, by_runs=explanation.by_runs),
+        why=contradicted or _nothing_in_common(item, by_runs=explanation.by_runs),
     )
     if item.place != item.first_rank and item.place is not None:
         outcome += _(", counted at place {}").format(item.place)
     if item.n_alternatives > 1:
         outcome += _(" (any of {})").format(item.n_alternatives)
+    if contradicted and item.outcome != "nothing in common":
+        outcome += _("; ") + contradicted
     return outcome
+
+
+def _contradicted(by: Sequence[Contradicting]) -> str:
+    """Say which documents contradict an item, and how."""
+    told = []
+    for one in by[:_CONTRADICTING]:
+        share = whole_percent(one.share)
+        line = _("contradicted by rank {rank}, which holds {share} % of it")
+        line = line.format(rank=one.rank, share=share)
+        said = f": {fitted(otherwise_in_words(one.said), _LABEL)}" if one.said else ""
+        told.append(line + said)
+    if more := len(by) - len(told):
+        told.append(_("and {} more").format(more))
+    return _("; ").join(told)
 
 
 def _nothing_in_common(item: GroundTruthItem, *, by_runs: bool) -> str:
@@ -297,9 +340,6 @@ _NOTHING_NEAR = {
     "run": N_("no {run} {unit} in a row in common with any predicted document"),
     "numbers": N_(
         "no predicted document has {run} {unit} in a row in common with it and all its numbers"
-    ),
-    "contradicted": N_(
-        "no predicted document has {run} {unit} in a row in common with it and says the same"
     ),
     "no words": N_("it has no words"),
     "text": N_("no predicted document has the same text"),
@@ -377,8 +417,8 @@ def highlighted(
 ) -> tuple[dict[int, tuple[Excerpt, ...]], dict[int, tuple[Excerpt, ...]]]:
     """Return the excerpts to show, per rank and per item, highlighted where partners agree.
 
-    A document is compared with the item it is most similar to, an item with the document that
-    covers it first or comes nearest.
+    A document is compared with the item it is most similar to and those that it contradicts, an
+    item with the document that covers it first or comes nearest and those that contradict it.
     """
     documents = {d.rank: d for d in explanation.documents}
     items = {i.number: i for i in explanation.items}
@@ -386,21 +426,25 @@ def highlighted(
         ranks, numbers = list(documents), list(items)
     else:
         ranks = _to_show(documents, [r for i in explanation.items for r in _partners(i)])
-        numbers = _to_show(items, [d.closest for d in explanation.documents])
+        spoken_of = [n for d in explanation.documents for n in (d.closest, *d.contradicts)]
+        numbers = _to_show(items, spoken_of)
     # A partner need not be shown itself.
     all_ranks = {*ranks, *(rank for number in numbers for rank in _partners(items[number]))}
-    held = {rank: {documents[rank].closest, *documents[rank].piece_of} - {None} for rank in ranks}
+    held = {
+        one.rank: {one.closest, *one.piece_of, *one.contradicts} - {None}
+        for one in map(documents.__getitem__, ranks)
+    }
     marked = partial(_marked, by_letters=explanation.by_letters)
+    said = [(n, by.rank, by.said) for n, i in items.items() for by in i.contradicted if by.said]
     all_numbers = {*numbers, *(number for rank in ranks for number in held[rank])}
     by_rank = {r: _excerpts((d.text,), full) for r, d in documents.items() if r in all_ranks}
     by_number = {n: _excerpts(i.alternatives, full) for n, i in items.items() if n in all_numbers}
     return (
-        {r: marked(by_rank[r], [by_number.get(n or 0, ()) for n in held[r]]) for r in ranks},
-        {
-            n: marked(by_number[n], [by_rank.get(rank, ()) for rank in _partners(items[n])])
-            for n in numbers
-        },
-    )
+        {r: marked(by_rank[r], [by_number.get(n or 0, ()) for n in held[r]],
+                   {one.document for _n, rank, one in said if rank == r}) for r in ranks},
+        {n: marked(by_number[n], [by_rank.get(rank, ()) for rank in _partners(items[n])],
+                   {one.passage for number, _r, one in said if number == n}) for n in numbers},
+    )  # fmt: skip
 
 
 def _to_show(numbered: Iterable[int], spoken_of: Iterable[int | None]) -> list[int]:
@@ -421,14 +465,25 @@ def _excerpts(texts: Iterable[str | None] | None, full: bool = False) -> tuple[E
 
 
 def _marked(
-    excerpts: Sequence[Excerpt], partners: Sequence[Sequence[Excerpt]], *, by_letters: bool
+    excerpts: Sequence[Excerpt],
+    partners: Sequence[Sequence[Excerpt]],
+    otherwise: Iterable[str],
+    *,
+    by_letters: bool,
 ) -> tuple[Excerpt, ...]:
-    """Highlight where each excerpt agrees with each partner, in whichever of its texts most."""
+    """Highlight where each excerpt agrees with each partner, in whichever of its texts most.
+
+    And what it says otherwise than a partner, where that is found in it.
+    """
 
     def spans(text: str) -> Iterator[tuple[int, int]]:
         for several in partners:
             found = (agreement(text, one.text, by_letters=by_letters) for one in several)
             yield from max(found, key=lambda some: sum(b - a for a, b in some), default=())
 
-    marked = ((one, united(spans(one.text))) for one in excerpts)
-    return tuple(replace(one, spans=found) if found else one for one, found in marked)
+    def marked(one: Excerpt) -> Excerpt:
+        found = united(spans(one.text))
+        places = (said_at(one.text, said, found, by_letters=by_letters) for said in otherwise)
+        return replace(one, spans=found, different=united(chain.from_iterable(places)))
+
+    return tuple(map(marked, excerpts))

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._language import _, ngettext, pgettext
-from krag_eval._text import fitted, visible
+from krag_eval._language import N_, _, ngettext, pgettext
+from krag_eval._text import fitted, visible, whole_percent
 from krag_eval.presenting import Column, Page, Table, numbers, presents
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import in_pairs
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _MANY = 4
 # Columns of a question where nothing stands beside it, and for all beside texts.
 _QUERY, _BESIDE_TEXTS, _NARROWEST = 56, 58, 16
+# What a passage and a chunk that contradicts it differ in.
+_KINDS = (N_("number"), N_("unit"), N_("negation"), N_("bound"))
 
 
 @presents
@@ -67,9 +69,41 @@ def result_page(
     return Page(
         title.format(result.n_queries),
         [Table.of_cells(header, table)],
-        notes=[*asked, *result.summary.told_failed()],
+        notes=[*asked, *result.summary.told_failed(), *told_contradicted(result)],
         signature=result.signature,
     )
+
+
+def told_contradicted(result: EvaluationResult) -> list[str]:
+    """Say how many chunks contradict a passage that they nearly hold; nothing where none does."""
+    told = ngettext(
+        "{n} retrieved chunk says another number or the opposite of a passage that it nearly "
+        "holds: see result.contradicted(), or krag-eval explain FILE --contradicted.",
+        "{n} retrieved chunks say another number or the opposite of a passage that they nearly "
+        "hold: see result.contradicted(), or krag-eval explain FILE --contradicted.",
+        result.n_contradicted,
+    )
+    return [told.format(n=result.n_contradicted)] if result.n_contradicted else []
+
+
+def contradicted_page(found: pd.DataFrame) -> Page:
+    """List the pairs that ``result.contradicted`` returns."""
+    columns = [
+        Column(_("position"), "position"),
+        Column(_("query"), lambda one: fitted(str(one.query), _QUERY // 2)),
+        Column(_("item"), "item"),
+        Column(_("rank"), "rank"),
+        Column(_("share"), lambda one: f"{whole_percent(one.share)} %"),
+        Column(_("differs in"), lambda one: one.kind and _(one.kind)),
+        Column(_("the passage has"), "passage"),
+        Column(_("the chunk has"), "document"),
+    ]
+    title = _("Retrieved chunks that contradict a passage that they nearly hold: {}")
+    rows = [*found.reset_index().itertuples(index=False)]
+    kept = found["kind"].notna().any() or not rows
+    notes = [] if kept else [_("Texts were not kept; to_json(path, texts=True) keeps them.")]
+    tables = [Table(rows, columns, names=len(columns))] if rows else []
+    return Page(title.format(len(rows)), tables, notes=notes)
 
 
 def misses_page(
@@ -96,6 +130,11 @@ def misses_page(
     def clipped(text: Any) -> str | None:
         return None if text is None else fitted(visible(str(text)), room)
 
+    def ranks(one: Any) -> tuple[object, ...] | None:
+        by, rank = one[at("contradicted_by")], one[at("rank")]
+        told = [_("{} contradicts").format(by)] if by else []
+        return (*([rank] if rank else []), *told) or None
+
     columns = [
         Column(_("position"),
                lambda one: positions[one["query"]] if times[one["query"]] == 1 else None),
@@ -108,11 +147,12 @@ def misses_page(
         columns.insert(2, Column(pgettext("heading", "missed"), lambda one: clipped(one["missed"])))
         columns += [
             Column(_("similarity"), at("similarity")),
-            Column(_("rank"), lambda one: one[at("rank")] or None),
+            Column(_("rank"), ranks),
         ]
     rows = missed[:n].reset_index()
     if told:
-        rows[at("rank")] = rows[at("rank")].fillna(0)
+        for name in map(at, ("rank", "contradicted_by")):
+            rows[name] = rows[name].fillna(0)
     table = Table(rows.to_dict("records"), columns, names=3 if told else 2)
     more = [_("and {} more").format(len(missed) - n)] if len(missed) > n else []
     return Page(title, [table] if len(missed) else [], notes=more)

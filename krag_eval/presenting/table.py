@@ -11,7 +11,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from krag_eval._text import CLOSE, OPEN, Marked, visible
+from krag_eval._text import CLOSE, CLOSE_DIFFERENT, OPEN, OPEN_DIFFERENT, Marked, visible
 from krag_eval.presenting import numbers
 
 if TYPE_CHECKING:
@@ -31,11 +31,16 @@ _LATEX = {
     "–": "--",
     OPEN: "",
     CLOSE: "",
+    OPEN_DIFFERENT: r"\underline{",
+    CLOSE_DIFFERENT: "}",
 } | {special: f"\\{special}" for special in "&%$#_{}"}
-_IN_TEXT = {ord(OPEN): "«", ord(CLOSE): "»"}
+_DIFFERENT = dict.fromkeys(map(ord, (OPEN_DIFFERENT, CLOSE_DIFFERENT)), "≠")
+_IN_TEXT = {ord(OPEN): "«", ord(CLOSE): "»"} | _DIFFERENT
 _IN_HTML = {
     ord(OPEN): '<mark style="background:#ffe08a;color:#000">',
+    ord(OPEN_DIFFERENT): '<mark style="background:#ffc9b8;color:#000;text-decoration:underline">',
     ord(CLOSE): "</mark>",
+    ord(CLOSE_DIFFERENT): "</mark>",
 }
 
 
@@ -208,7 +213,7 @@ def for_markdown(text: str) -> str:
     a_b \| \_c\_
     """
     escaped = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
-    escaped = escaped.translate({ord(OPEN): "**", ord(CLOSE): "**"})
+    escaped = escaped.translate({ord(OPEN): "**", ord(CLOSE): "**"} | _DIFFERENT)
     return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)
 
 

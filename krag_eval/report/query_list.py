@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from krag_eval._language import _
-from krag_eval._text import Excerpt, fitted, visible, width_of
+from krag_eval._text import Excerpt, Fragment, fitted, visible, width_of
 from krag_eval.plotting.styling import cause_name, column_label
 from krag_eval.presenting import explanation as telling
 from krag_eval.report.rendering import NAME, environment, words_of
@@ -138,6 +138,8 @@ def _notes(result: EvaluationResult, k: Cutoff, n_shown: int, n_lost: int) -> It
             "Texts are cut to what matters, shorter where there are many queries; "
             "result.explain(…) and krag-eval explain show what was cut."
         )
+    if result.evidence is not None and len(result.evidence.relevance.contradictions[0]):
+        yield _("Underlined is what a passage and a chunk that contradicts it say instead.")
     if len(result.tags) > _MOST_TAGS:
         told = _("The first {shown} of {total} tags are shown.")
         yield told.format(shown=_MOST_TAGS, total=len(result.tags))
@@ -312,7 +314,7 @@ class ToldRow(NamedTuple):
     number: int
     said: str
     tone: str
-    texts: list[list[tuple[str, bool]]]
+    texts: list[list[Fragment]]
     about: Sequence[About] = ()
     is_folded: bool = False
 
@@ -356,7 +358,7 @@ def told_query(explanation: Explanation, room: Room = _WIDE) -> ToldQuery:
     documents, items = telling.highlighted(explanation)
     untold = telling.untold_ranks(explanation)
     predicted = [
-        ToldRow(one, one.rank, _document(one, explanation), _TONES.get(one.credit, "faint"),
+        ToldRow(one, one.rank, _document(one, explanation), _tone(one),
                 _texts(documents[one.rank], one.text, room.match if _tells(one) else room.rest),
                 [_about(one.about, room)] if one.about else [],
                 one.rank > explanation.n_seen and one.rank in untold and not _tells(one))
@@ -379,7 +381,9 @@ def told_query(explanation: Explanation, room: Room = _WIDE) -> ToldQuery:
     )
 
 
-_TONES = {"first": "good", "piece": "good", "repeat": "plain"}
+def _tone(document: PredictedDocument) -> str:
+    tones = {"first": "good", "piece": "good", "repeat": "plain"}
+    return tones.get(document.credit, "bad" if document.contradicts else "faint")
 
 
 def _about(about: About, room: Room) -> About:
@@ -389,12 +393,13 @@ def _about(about: About, room: Room) -> About:
 
 def _tells(document: PredictedDocument) -> bool:
     """Return whether a document has to do with an item."""
-    return bool(document.matches or document.piece_of or document.closest is not None)
+    related = document.matches or document.piece_of or document.contradicts
+    return bool(related or document.closest is not None)
 
 
-def _texts(excerpts: Sequence[Excerpt], known: Any, width: int) -> list[list[tuple[str, bool]]]:
+def _texts(excerpts: Sequence[Excerpt], known: Any, width: int) -> list[list[Fragment]]:
     if known is None:
-        return [[(_("(text not kept)"), False)]]
+        return [[(_("(text not kept)"), 0)]]
     return [excerpt.clipped(width) for excerpt in excerpts]
 
 

@@ -23,6 +23,7 @@ from krag_eval.plotting.styling import (
 from krag_eval.presenting import Column, Table, page_of
 from krag_eval.presenting.diagnosis import sentence, sentences
 from krag_eval.presenting.numbers import p_value, percent, span
+from krag_eval.presenting.result import told_contradicted
 from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import (
     NAME,
@@ -100,6 +101,7 @@ def result_page(
         "is_shown": lambda slices: methodcaller("is_shown", slices.level),
         "level": level,
         "few": table is not None and n < FEW_QUERIES and FEW_QUERIES,
+        "contradicted": told_contradicted(result),
         "longest": _longest(result, cutoff),
         "front": [key for key in _FRONT if key in averages]
         or [key for key in averages if not _is_folded(key, averages)][:3],

@@ -33,6 +33,7 @@ from krag_eval.documents import (
 )
 from krag_eval.errors import Advice, InvalidInput, InvalidType, number, text
 from krag_eval.matching.base import Matcher
+from krag_eval.matching.contradiction import SaidOtherwise
 from krag_eval.scoring.cutoffs import (
     Budget,
     Cutoff,
@@ -228,6 +229,7 @@ class PredictedDocument:
         piece_of: Numbers of the items that it completes together with other documents.
         about: Its id, where it has one, and what was asked for of its metadata, as names and values
             to show; nothing for a plain text.
+        contradicts: Numbers of the items that it holds much of and says something else than.
     """
 
     rank: int
@@ -239,6 +241,7 @@ class PredictedDocument:
     text: str | None
     piece_of: tuple[int, ...] = ()
     about: About = ()
+    contradicts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -247,9 +250,9 @@ class NearMiss:
 
     Attributes:
         kind: What no document does: ``"run"`` (share a run of words), ``"numbers"`` (share one, and
-            have all numbers), ``"contradicted"`` (share one, and say nothing else), ``"text"``,
-            ``"id"``, ``"metadata"`` (have the same), ``"contains"`` (have it in its text). ``"no
-            words"`` if the item has none, ``"nothing retrieved"`` if there are no documents.
+            have all numbers), ``"text"``, ``"id"``, ``"metadata"`` (have the same), ``"contains"``
+            (have it in its text). ``"no words"`` if the item has none, ``"nothing retrieved"`` if
+            there are no documents.
         run: Consecutive words that would count; of interchangeable documents, the most.
         unit: What the matcher takes a text apart into.
         tokens: Different words of the item, or of the alternative that shares most with one
@@ -265,7 +268,6 @@ class NearMiss:
     kind: Literal[
         "run",
         "numbers",
-        "contradicted",
         "no words",
         "text",
         "contains",
@@ -280,6 +282,23 @@ class NearMiss:
     rank: int | None = None
     but_for: tuple[str, ...] = ()
     matchers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contradicting:
+    """A document that holds much of an item and says something else.
+
+    Attributes:
+        rank: Its rank.
+        share: How much of the item it holds.
+        alternative: The place of the one that it contradicts among the item's alternatives, from 0.
+        said: What the two say; ``None`` if texts or matcher are not known.
+    """
+
+    rank: int
+    share: float
+    alternative: int = 0
+    said: SaidOtherwise | None = None
 
 
 @dataclass(frozen=True)
@@ -309,6 +328,8 @@ class GroundTruthItem:
             to show; empty if texts were not kept.
         near: Of an item with nothing in common, what that means; ``None`` where there is no more to
             say.
+        contradicted: The documents that say something else, best rank first; their similarity to
+            the item is 0.
     """
 
     number: int
@@ -324,6 +345,7 @@ class GroundTruthItem:
     pieces: tuple[int, ...] = ()
     about: tuple[About, ...] = ()
     near: NearMiss | None = None
+    contradicted: tuple[Contradicting, ...] = ()
 
     @property
     def rank(self) -> int | None:
@@ -412,8 +434,9 @@ def worst_missed(
 
     Returns:
         ``"missed"``, the beginning of its text, ``None`` if texts were not kept; ``"similarity"``
-        and ``"rank"``, as of a :class:`GroundTruthItem`. Where nothing should be retrieved, nothing
-        is known.
+        and ``"rank"``, as of a :class:`GroundTruthItem`; ``"contradicted_by"``, the rank of the
+        document that contradicts it and holds most of it. Where nothing should be retrieved,
+        nothing is known.
     """
     found = evidence.measured(k.unit) if isinstance(k, Budget) else evidence.relevance
     similarity, rank = _best(found)
@@ -425,10 +448,14 @@ def worst_missed(
     worst = dict(zip(found.item_query[missed[at]].tolist(), missed[at].tolist(), strict=True))
     numbers = evidence.items()
     items = [worst.get(query) for query in queries.tolist()]
+    contradicted, by_rank, share, _ = found.contradictions
+    most = np.lexsort((-by_rank, share, contradicted))  # of an item, the greatest share comes last
+    by = dict(zip(contradicted[most].tolist(), by_rank[most].tolist(), strict=True))
     return {
         "missed": [None if i is None else _beginning(evidence.texts, *numbers[i]) for i in items],
         "similarity": [math.nan if i is None else float(similarity[i]) for i in items],
         "rank": [None if i is None else int(rank[i]) or None for i in items],
+        "contradicted_by": [None if i is None else by.get(i) for i in items],
     }
 
 
@@ -492,6 +519,7 @@ def _documents(found: Relevance, k: int | None, numbers: Sequence[int]) -> list[
     matches = _by_rank(found.hit_item, found.hit_rank, numbers)
     first_for = _by_rank(found.covered, found.first_rank, numbers)
     piece_of = _piece_of(found, k, numbers)
+    contradicts = _by_rank(*found.contradictions[:2], numbers)
     # Of equally similar items, the first is the closest.
     order = np.lexsort((found.pair_item, -found.pair_similarity, found.pair_rank))
     ranks, first = np.unique(found.pair_rank[order], return_index=True)
@@ -506,6 +534,7 @@ def _documents(found: Relevance, k: int | None, numbers: Sequence[int]) -> list[
             closest=numbers[int(found.pair_item[closest[rank]])] if rank in closest else None,
             text=None,
             piece_of=piece_of.get(rank, ()),
+            contradicts=contradicts.get(rank, ()),
         )
         for rank in range(1, int(found.n_retrieved[0]) + 1)
     ]
@@ -575,6 +604,9 @@ def _items(
     """Yield what became of the items of a query, without their texts."""
     covered, together = {*found.covered.tolist()}, _held_together(found)
     similarities, ranks = (column.tolist() for column in _best(found))
+    contradicted: dict[int, tuple[Contradicting, ...]] = {}
+    for item, *one in zip(*(column.tolist() for column in found.contradictions), strict=True):
+        contradicted[item] = (*contradicted.get(item, ()), Contradicting(*one))
     for item, own in enumerate(numbers):
         similarity, rank = similarities[item], ranks[item]
         is_covered = item in covered
@@ -594,6 +626,7 @@ def _items(
             n_alternatives=int(found.n_alternatives[item]),
             alternatives=None,
             pieces=together[item],
+            contradicted=contradicted.get(item, ()),
         )
 
 

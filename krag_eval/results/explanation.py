@@ -107,7 +107,7 @@ class Explanation(Shown):
         What is told beside them has columns of its own, ``id``, ``source`` and so on, where any
         document has it; one that would be called like another column has ``metadata:`` in front.
         """
-        names = ("credit", "matches", "first_for", "similarity", "closest", "text")
+        names = ("credit", "matches", "first_for", "similarity", "closest", "contradicts", "text")
         rows = [[getattr(one, name) for name in names] for one in self.documents]
         return _frame("rank", names, rows, self.documents, [[d.about] for d in self.documents])
 
@@ -115,12 +115,14 @@ class Explanation(Shown):
     def ground_truth(self) -> pd.DataFrame:
         """The ground-truth items: one row each, texts in full; alternatives joined by ``" | "``.
 
-        What is told beside them has columns of its own, as in :attr:`predicted`.
+        ``contradicted_by`` has the ranks of the documents that say something else. What is told
+        beside them has columns of its own, as in :attr:`predicted`.
         """
         names = ("grade", "outcome", "first_rank", "place", "nearest_rank", "similarity",
-                 "shortfall", "alternatives", "text")  # fmt: skip
+                 "shortfall", "contradicted_by", "alternatives", "text")  # fmt: skip
         rows = [
-            [*(getattr(one, name) for name in names[:-2]), one.n_alternatives,
+            [*(getattr(one, name) for name in names[:-3]),
+             tuple(by.rank for by in one.contradicted), one.n_alternatives,
              None if one.alternatives is None else " | ".join(one.alternatives)]
             for one in self.items
         ]  # fmt: skip
@@ -198,6 +200,8 @@ def explained(
     graded_by = conventions.graded_by if counts_at_places(conventions) else None
     documents, items = outcomes(evidence, position, k, graded_by, checked_metadata(metadata))
     held = _known_matcher(evidence, position, matcher)
+    if evidence.texts is not None and isinstance(held, CoverageMatcher):
+        items = tuple(_said_otherwise(item, documents, held) for item in items)
     return Explanation(
         position=position,
         k=k,
@@ -216,6 +220,17 @@ def explained(
     )
 
 
+def _said_otherwise(
+    item: GroundTruthItem, documents: Sequence[PredictedDocument], matcher: CoverageMatcher
+) -> GroundTruthItem:
+    """Add to an item what the documents that contradict it say."""
+    texts = item.alternatives or ()
+    pairs = [(texts[one.alternative], documents[one.rank - 1].text or "", one)
+             for one in item.contradicted]  # fmt: skip
+    told = (replace(one, said=matcher.said_otherwise(*pair)) for *pair, one in pairs)
+    return replace(item, contradicted=tuple(told))
+
+
 def _with_near_misses(
     items: tuple[GroundTruthItem, ...],
     documents: Sequence[PredictedDocument],
@@ -224,7 +239,8 @@ def _with_near_misses(
     matcher: Matcher | None,
 ) -> tuple[GroundTruthItem, ...]:
     """Add to each item with nothing in common what that means, where the matcher is known."""
-    if all(item.outcome != "nothing in common" for item in items):
+    is_asked = [item.outcome == "nothing in common" and not item.contradicted for item in items]
+    if not any(is_asked):
         return items
     find: Callable[[int, GroundTruthItem], NearMiss | None] = partial(
         _keys_missed, matcher, documents
@@ -239,7 +255,7 @@ def _with_near_misses(
         ]
         find = partial(_runs_missed, matcher, evidence.of_query(position).pieces, words)
     return tuple(
-        replace(item, near=find(place, item)) if item.outcome == "nothing in common" else item
+        replace(item, near=find(place, item)) if is_asked[place] else item
         for place, item in enumerate(items)
     )
 
@@ -355,13 +371,8 @@ def _runs_missed(
     if run == 0:
         return NearMiss("no words")
     name = tokenizer_name(matcher.tokenizer, marked=False)
-    kind: Literal["run", "numbers", "contradicted"] = "run"
-    if matcher.numbers == "anywhere":
-        kind = "numbers"
-    elif matcher.numbers == "aligned" or matcher.polarity:
-        kind = "contradicted"
     near = NearMiss(
-        kind,
+        "numbers" if matcher.numbers == "anywhere" else "run",
         run,
         "characters" if name in _CHARACTERS else "words" if name in _WORDS else "tokens",
     )

@@ -162,6 +162,17 @@ class EvaluationResult(Shown):
         return 0 if self.retrieval is None else len(self.retrieval.failures)
 
     @property
+    def n_contradicted(self) -> int:
+        """Number of pairs that would match if the document said the same as the passage.
+
+        So many times a retrieved document, at any rank, holds enough of an item and says another
+        number or the opposite, so that its similarity is 0. :meth:`contradicted` lists them. Known
+        of runs in parts, too; 0 where the matcher does not look: all but coverage, ``a & b`` and
+        ``a | b`` among them, and coverage without ``numbers="aligned"`` and ``polarity``.
+        """
+        return self.summary.n_contradicted
+
+    @property
     def labels(self) -> list[str | int]:
         """One label per query."""
         return self.rows.labels
@@ -194,7 +205,8 @@ class EvaluationResult(Shown):
             conventions=self.conventions,
             declared=self.declared,
         )
-        return replace(sums, n_failed=self.n_failed)
+        found = 0 if self.evidence is None else self.evidence.relevance.n_contradicted
+        return replace(sums, n_failed=self.n_failed, n_contradicted=found)
 
     @cached_property
     def definitions(self) -> dict[str, Average]:
@@ -406,10 +418,11 @@ class EvaluationResult(Shown):
 
         Returns:
             The rows of :meth:`per_query`, with ``status`` in front (see :meth:`statuses`). Where
-            the result holds evidence, three columns behind it tell of the missing item that is
-            least similar to any document: ``missed`` (how it begins, if texts are known), and its
+            the result holds evidence, four columns behind it tell of the missing item that is
+            least similar to any document: ``missed`` (how it begins, if texts are known), its
             ``similarity`` to the document at ``rank``, which covers it beyond the cutoff or comes
-            nearest. One that would be called like a metric is ``missed:`` and its name.
+            nearest, and ``contradicted_by``, the rank of the document that says something else and
+            holds most of it. One that would be called like a metric is ``missed:`` and its name.
 
         Raises:
             ValueError: If that cutoff was not evaluated, or ``n`` is not a whole number of at
@@ -437,7 +450,7 @@ class EvaluationResult(Shown):
             for place, (name, values) in enumerate(told.items(), start=1):
                 column = f"missed:{name}" if name in rows else name
                 rows.insert(place, column, np.array(values, object) if name == "missed" else values)
-                if name == "rank":
+                if name in ("rank", "contradicted_by"):
                     rows[column] = rows[column].astype("Int64")
         return rows
 
@@ -499,6 +512,38 @@ class EvaluationResult(Shown):
             language=language,
             condensed=self.settings.get("unjudged") == "leave_out",
         )
+
+    def contradicted(self) -> pd.DataFrame:
+        """Return the pairs that would match if the document said the same as the passage.
+
+        Returns:
+            One row for each of :attr:`n_contradicted`, indexed by the query's label: ``position``,
+            ``item`` (its number), ``rank``, the ``share`` of the passage that the document holds,
+            ``kind`` (``"number"``, ``"unit"``, ``"negation"`` or ``"bound"``), and what ``passage``
+            and ``document`` say there; the last three are ``None`` where texts are not known.
+
+        Raises:
+            ValueError: If the result holds no evidence.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> passage = "In 2024 revenue from lending rose to a record high"
+        >>> actual, predicted = [[passage]], [[passage.replace("2024", "2023"), passage]]
+        >>> result = OfflineRetrievalEvaluator(actual, predicted, matcher="coverage").evaluate(5)
+        >>> [*result.contradicted().itertuples(index=False, name=None)]
+        [(0, 1, 1, 0.8, 'number', '2024', '2023')]
+        """
+        import pandas as pd
+
+        found = self._evidence().relevance
+        rows = [
+            (place, item.number, one.rank, one.share, *(one.said or (None, None, None)))
+            for place in np.unique(found.item_query[found.contradictions[0]]).tolist()
+            for item in self.explain(position=place).items
+            for one in item.contradicted
+            if one.share >= found.threshold
+        ]
+        names = ["position", "item", "rank", "share", "kind", "passage", "document"]
+        return pd.DataFrame(rows, self._index()[[place for place, *_ in rows]], names)
 
     def diagnose(
         self,

@@ -71,6 +71,7 @@ class Summary(OfAPart):
         sums: Cutoff -> sums over the counted queries.
         declared: What is known of metrics that are not computed by default, by column.
         n_failed: Number of queries whose retriever failed, which count as nothing retrieved.
+        n_contradicted: Number of pairs that would match if their document did not contradict.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> first = OfflineRetrievalEvaluator([["a"]], [["a", "x"]]).evaluate(2).summary
@@ -88,6 +89,7 @@ class Summary(OfAPart):
     )
     declared: Mapping[str, Metric] = field(default_factory=dict)
     n_failed: int = field(default=0, metadata=joined_by(add))
+    n_contradicted: int = field(default=0, metadata=joined_by(add))
 
     @classmethod
     def of(
@@ -228,6 +230,7 @@ class Summary(OfAPart):
             },
             **declared_in(self.declared),
             **({"failed": self.n_failed} if self.n_failed else {}),
+            **({"contradicted": self.n_contradicted} if self.n_contradicted else {}),
         }
 
     @classmethod
@@ -254,6 +257,7 @@ class Summary(OfAPart):
             n_queries=n_queries,
             sums=sums,
             n_failed=_count(content.get("failed", 0), n_queries),
+            n_contradicted=_count(content.get("contradicted", 0)),
         )
 
 
@@ -440,6 +444,7 @@ class Findings(OfAPart):
         too_long: Of these, those whose ground truth is so long that no retrieved text alone could
             hold enough of it.
         any_grade: Whether a ground-truth document had a grade.
+        contradicted: Pairs that would match if their document did not contradict.
         tallies: What was counted, by the sentence that says it.
         reach: How far the lists reach.
     """
@@ -452,6 +457,7 @@ class Findings(OfAPart):
     with_words: int = field(default=0, metadata=joined_by(add))
     too_long: int = field(default=0, metadata=joined_by(add))
     any_grade: bool = field(default=False, metadata=joined_by(or_))
+    contradicted: int = field(default=0, metadata=joined_by(add))
     tallies: Mapping[str, tuple[int, ...]] = field(
         default_factory=dict, metadata=joined_by(name_by_name(_added))
     )
@@ -467,6 +473,7 @@ class Findings(OfAPart):
             len(relevance.hit_item) > 0,
             float(relevance.pair_similarity.max(initial=0.0)),
             *_too_long(relevance),
+            contradicted=relevance.n_contradicted,
             **others,
         )
 
@@ -521,10 +528,14 @@ class Findings(OfAPart):
             warn(problem.format(**known), other)
         elif self.any_item and not self.any_match:
             problem = _("The matcher {matcher} matched nothing at all in {queries}: {why}.")
-            warn(problem.format(**known, why=self._why(matcher, threshold)), matcher.advice)
+            see = _("See result.contradicted(), or krag-eval explain FILE --contradicted")
+            why = self._why(matcher, threshold)
+            warn(problem.format(**known, why=why), see if self.contradicted else matcher.advice)
 
     def _why(self, matcher: Matcher, threshold: float) -> str:
         """Say why nothing matched."""
+        if self.contradicted:
+            return _("every document that holds enough of a passage says something else there")
         if self.best:
             best, least = told_apart(self.best, threshold, ".3g")
             told = _("the highest similarity is {best}, below the threshold of {least}")

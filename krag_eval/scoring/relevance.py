@@ -271,6 +271,34 @@ class Relevance:
             raise aspects_unknown()
         return self.aspects
 
+    @cached_property
+    def contradictions(self) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+        """Item, rank, share and alternative of each pair whose document contradicts; by item, rank.
+
+        The share is how much of the item the document holds. Of an ``AnyOf``, it is that of the
+        alternative of which it holds most, counted from 0; no pair is one that matches another.
+        """
+        none = np.empty(0, np.int64)
+        if self.pieces is None:
+            return none, none, np.empty(0), none
+        pieces, rank = self.pieces, self.pieces.contradicted_rank
+        alternative, share = pieces.contradicted_alternative, pieces.contradicted_share
+        item = pieces.alternative_item[alternative]
+        step = int(self.n_retrieved.max(initial=0)) + 1
+        matched = self.pair_similarity >= self.threshold
+        place = item * step + rank
+        others = np.isin(place, self.pair_item[matched] * step + self.pair_rank[matched])
+        order = np.lexsort((-share, place))
+        order = order[~others[order]]
+        kept = order[np.unique(place[order], return_index=True)[1]]
+        first = np.searchsorted(pieces.alternative_item, item[kept])
+        return item[kept], rank[kept], share[kept], alternative[kept] - first
+
+    @property
+    def n_contradicted(self) -> int:
+        """Number of pairs that would match if their document did not contradict."""
+        return int((self.contradictions[2] >= self.threshold).sum())
+
     def prefix(self, budget: Budget) -> IntArray:
         """Return how many of each query's first documents fit into a budget; shape (queries,).
 

@@ -94,8 +94,9 @@ def test_nothing_lost():
         ("'I lost my cart.'", "I lost my card."),
         ("lost", "krag-eval misses"),  # a part of a question is none
         ("zebra", "krag-eval misses"),
-        ("", "QUERY must be one question, or its position, got none"),
-        ("2 --query 2", "QUERY must be one question, or its position, got two"),
+        ("", "QUERY must be one question, or its position, or --contradicted for all, got none"),
+        ("2 --query 2", "or --contradicted for all, got two"),
+        ("2 --contradicted", "or --contradicted for all, got both"),
     ],
 )
 def test_queries_that_there_are_not(query, said):
