@@ -371,7 +371,7 @@ def _once(tokens: Sequence[str], by_letters: bool) -> Iterator[str]:
     """Yield tokens, among letters each number once, which stands for each of its digits."""
     at = 0
     while at < len(tokens):
-        yield tokens[at]
+        yield tokens[at].lstrip("0") if by_letters and len(tokens[at]) > 1 else tokens[at]
         at += len(tokens[at]) if by_letters and tokens[at].isdecimal() else 1
 
 

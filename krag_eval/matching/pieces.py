@@ -396,7 +396,7 @@ def holders(wanted: TokenNumbers, others: TokenNumbers, min_run: int, most: int)
     """Return for each of some texts the others that have a run of it, of which there may be many.
 
     Of those that have a run which more than ``most`` others have, only the first may be there; but
-    all that hold half of the text or more.
+    all that hold half of the text or more, unless its runs are in ten times as many.
 
     Args:
         wanted: The texts.
@@ -408,6 +408,11 @@ def holders(wanted: TokenNumbers, others: TokenNumbers, min_run: int, most: int)
     >>> others = TokenNumbers(np.array([4, 5, 4, 5, 1, 2, 3]), np.array([2, 2, 3]))
     >>> holders(wanted, others, 2, most=1)
     [[0, 2]]
+    >>> holders(TokenNumbers(np.array([1, 2, 9, 4]), np.array([4])), others, 2, most=1)
+    [[2]]
+    >>> halves = TokenNumbers(np.array([1, 2, 1, 2]), np.array([2, 2]))
+    >>> holders(TokenNumbers(np.array([1, 2, 9, 4]), np.array([4])), halves, 2, most=1)
+    [[0, 1]]
     """
     found: list[list[int]] = [[] for _ in range(len(wanted))]
     run = np.minimum(wanted.sizes, min_run)
@@ -432,7 +437,7 @@ def _held_by(wanted: TokenNumbers, others: TokenNumbers, length: int, most: int)
     for token in start[text] + position + np.arange(length)[:, None]:
         often[token] = np.maximum(often[token], counts[run])
     often = often[np.lexsort((-often, np.repeat(np.arange(len(sizes)), sizes)))]
-    limit = np.maximum(often[start + (sizes - 1) // 2], most)
+    limit = np.clip(often[start + (sizes - 1) // 2], most, 10 * most)
     n_each = np.minimum(counts[run], limit[text])
     row = _ranges((np.cumsum(counts) - counts)[run], n_each)
     held = np.unique(np.repeat(text, n_each) * len(others) + of_run[row] % max(len(others), 1))

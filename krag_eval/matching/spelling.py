@@ -243,14 +243,17 @@ def _korean_amount(letters: list[str]) -> tuple[int, list[str]] | None:
 def _in_myriads(amount: int) -> list[str]:
     """Return an amount as Korean writes it, so that what is cut off it leaves what it begins with.
 
+    Numbers behind another one begin with 0: they are no amounts of their own.
+
     >>> _in_myriads(350_000_000), _in_myriads(7000)
-    (['3', '억', '5000', '만'], ['7000'])
+    (['3', '억', '05000', '만'], ['7000'])
     """
-    written = []
-    for name, tens in reversed(_MYRIADS.items()):
+    written: list[str] = []
+    for name, tens in (*reversed(_MYRIADS.items()), ("", 0)):
         count, amount = divmod(amount, 10**tens)
-        written += [str(count), name] if count else []
-    return [*written, str(amount)] if amount or not written else written
+        if count:
+            written += filter(None, [f"{'0' if written else ''}{count}", name])
+    return written or ["0"]
 
 
 def _rewritten(
