@@ -100,7 +100,7 @@ def test_options_that_there_are_are_passed_on(tmp_path):
         evaluate_file(path, matcher="contains", no_ground_truth="skip"),
         load_dataset(ROWS).evaluator(matcher="contains", no_ground_truth="skip").evaluate(),
     ):
-        assert result.settings["matcher"] == "contains"
+        assert result.settings["matcher"] == "contains(fold_whitespace=yes)"
         assert result.settings["no_ground_truth"] == "skip"
 
 

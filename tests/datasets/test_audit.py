@@ -509,7 +509,7 @@ class TestScripts:
         found = audit(dataset(*actual, questions=asked), min_run=2)
         reads = [CoverageMatcher(min_run=2)._for_ground_truth(own) for own in actual]
         sizes = {
-            (at, number): (len(reads[at].tokenizer(passage)), reads[at].min_run)
+            (at, number): (reads[at].read([passage]).tokens.sizes[0], reads[at].min_run)
             for at, own in enumerate(actual)
             for number, passage in enumerate(own, 1)
         }
