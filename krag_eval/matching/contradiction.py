@@ -20,6 +20,7 @@ import numpy as np
 
 from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.numbering import TokenNumbers
+from krag_eval.matching.spelling import MYRIADS
 
 # Twelve letters of Hangul say about as much as five words, or 28 Latin letters.
 _OF_LATIN = 0.43
@@ -154,16 +155,41 @@ class Beside(NamedTuple):
             piece: Whether the document holds less than half, so that only what lies between the
                 stretches that it holds counts, and only where these are close together.
         """
-        texts = self.document.tobytes(), self.passage.tobytes()
-        if self.turned and _holds(*texts, self.passage.itemsize):
-            return None
-        found: Contradiction | None = None
+        if self.by_letters and numbers and (found := self._end_of_an_amount()):
+            return found
+        if self.turned or len(self.spans) == 1:
+            texts = self.document.tobytes(), self.passage.tobytes()
+            start, stop = (place * self.passage.itemsize for place in self.spans[0])
+            document, passage = texts
+            if self.turned and _holds(document, passage, self.passage.itemsize):
+                return None
+            # Where the document ends the passage was cut off, and nothing stands in its place.
+            if start == 0 and passage.endswith(document[:stop]):
+                return None
+            if stop == len(document) and passage.startswith(document[start:]):
+                return None
+        found = None
         for start, both in self._aligned():
             found = both.contradiction(numbers, polarity, piece)
             if found is None:
                 return None
             there, end = found.document
             found = found._replace(document=(there + start, end + start))
+        return found
+
+    def _end_of_an_amount(self) -> Contradiction | None:
+        """Return where the passage stands, if only at the end of amounts: 1000원 of 1만 1000원."""
+        number, found = self.names[self.passage[0]], None
+        if not _is_number(number):
+            return None
+        for place in _places(
+            self.document.tobytes(), self.passage.tobytes(), self.passage.itemsize
+        ):
+            before = [self.names[one] for one in self.document[max(0, place - 2) : place].tolist()]
+            if len(before) < 2 or before[1] not in MYRIADS or not _is_number(before[0]):
+                return None
+            where = place - 1 - len(before[0]), place + len(number)
+            found = found or Contradiction("unit", (0, len(number)), where)
         return found
 
     def in_blocks(self) -> float:
@@ -208,10 +234,16 @@ def verbatim(tokens: TokenNumbers, passages: IntArray, documents: IntArray) -> B
 
 def _holds(document: bytes, passage: bytes, size: int) -> bool:
     """Return whether one text is within another, each token as so many bytes."""
+    return next(_places(document, passage, size), None) is not None
+
+
+def _places(document: bytes, passage: bytes, size: int) -> Iterator[int]:
+    """Yield where one text stands in another, each token as so many bytes."""
     at = document.find(passage)
-    while at >= 0 and at % size:
+    while at >= 0:
+        if at % size == 0:
+            yield at // size
         at = document.find(passage, at + 1)
-    return at >= 0
 
 
 def _windows(size: int, room: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -372,7 +404,7 @@ def _once(tokens: Sequence[str], by_letters: bool) -> Iterator[str]:
     """Yield tokens, among letters each number once, which stands for each of its digits."""
     at = 0
     while at < len(tokens):
-        yield tokens[at].lstrip("0") if by_letters and len(tokens[at]) > 1 else tokens[at]
+        yield tokens[at]
         at += len(tokens[at]) if by_letters and tokens[at].isdecimal() else 1
 
 

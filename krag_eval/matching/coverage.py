@@ -383,13 +383,18 @@ class CoverageMatcher(TextMatcher):
         """
         alone = similarity >= _LOOKED_AT
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
-        # One that is no longer than a run stands there word for word.
-        chosen = np.flatnonzero((alone | self.union) & (runs.sizes[truth] > read.min_run[truth]))
+        # One that is no longer than a run stands there word for word, though in a longer amount.
+        is_short = runs.sizes[truth] <= read.min_run[truth]
+        chosen = np.flatnonzero((alone | self.union) & ~is_short)
         chosen = chosen[~verbatim(read.tokens, truth[chosen], document[chosen])]
+        begins = np.cumsum(read.tokens.sizes) - read.tokens.sizes
+        amounts = np.flatnonzero(is_short & read.by_letters[truth])
+        first = read.tokens.flat[begins[truth[amounts]]]
+        chosen = np.append(chosen, amounts[np.isin(first, read.tokens.amounts)])
         asked = {"numbers": self.numbers == "aligned", "polarity": self.polarity}
         sides = zip(self._beside(runs, read, chosen), alone[chosen].tolist(), strict=True)
         found = [both.contradiction(**asked, piece=not one) is not None for both, one in sides]
-        return chosen[found]
+        return np.sort(chosen[found])
 
     def _beside(self, runs: SharedRuns, read: Read, pairs: IntArray) -> Iterator[Beside]:
         """Yield passage and document of pairs; of each, the one that is asked for first."""

@@ -43,7 +43,8 @@ _PERCENT_KO = ("퍼", "프")  # 퍼센트, 프로
 _LONGEST = 40  # letters of an amount
 _MOST_DIGITS = 18  # of a sum; Python refuses to read thousands
 _TENS = {"백": 2, "천": 3}
-_MYRIADS = {"만": 4, "억": 8, "조": 12}
+#: What Korean counts in -> its zeros.
+MYRIADS = {"만": 4, "억": 8, "조": 12}
 # What an amount may count, as it begins; "만" behind a number is also "only".
 _COUNTABLE = frozenset("원명개건주달톤대여회부권마평장호세가인배그킬헥리달유엔위㎡kt")
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -182,7 +183,7 @@ def _letter_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edi
     found = np.flatnonzero(begins)
     width = widths[flat[found]]
     behind = flat[np.minimum(found + width, len(flat) - 1)] if len(flat) else found
-    units = [numbers[one] for one in (*_TENS, *_MYRIADS, *_PERCENT_KO) if one in numbers]
+    units = [numbers[one] for one in (*_TENS, *MYRIADS, *_PERCENT_KO) if one in numbers]
     kept = np.isin(behind, units) | ((width == 4) & is_number[behind]) | (width > 4)
     found = found[kept]
     last = ends[np.searchsorted(ends, found, side="right")].tolist()
@@ -225,7 +226,7 @@ def _korean_amount(letters: list[str]) -> tuple[int, list[str]] | None:
     while at < len(letters) and letters[at].isdecimal() and len(letters[at]) <= _MOST_DIGITS:
         number, at = int(letters[at]), at + len(letters[at])
         tens = [0, 0]
-        for place, powers in enumerate((_TENS, _MYRIADS)):
+        for place, powers in enumerate((_TENS, MYRIADS)):
             if at < len(letters) and letters[at] in powers:
                 tens[place], at = powers[letters[at]], at + 1
         if sum(tens) >= smallest or not (total or any(tens) or number >= 10000):
@@ -243,16 +244,14 @@ def _korean_amount(letters: list[str]) -> tuple[int, list[str]] | None:
 def _in_myriads(amount: int) -> list[str]:
     """Return an amount as Korean writes it, so that what is cut off it leaves what it begins with.
 
-    Numbers behind another one begin with 0: they are no amounts of their own.
-
     >>> _in_myriads(350_000_000), _in_myriads(7000)
-    (['3', '억', '05000', '만'], ['7000'])
+    (['3', '억', '5000', '만'], ['7000'])
     """
     written: list[str] = []
-    for name, tens in (*reversed(_MYRIADS.items()), ("", 0)):
+    for name, tens in (*reversed(MYRIADS.items()), ("", 0)):
         count, amount = divmod(amount, 10**tens)
         if count:
-            written += filter(None, [f"{'0' if written else ''}{count}", name])
+            written += filter(None, [str(count), name])
     return written or ["0"]
 
 

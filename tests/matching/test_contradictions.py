@@ -116,7 +116,7 @@ def test_other_words_stay(text, tokens):
     ("text", "letters"),
     [
         ("3만큼", ["3", "만", "큼"]),  # "as much as 3"
-        ("제12345호", ["제", "1", "만", "02345", "호"]),
+        ("제12345호", ["제", "1", "만", "2345", "호"]),
         ("전화 0415502217번", ["전", "화", "0415502217", "번"]),
         ("2024. 13. 1.", ["2024", "13", "1"]),
         ("6억", ["6", "억"]),
@@ -136,6 +136,15 @@ def test_a_number_may_have_any_length(digits):
 def test_texts_do_not_flow_into_each_other():
     assert read("on May", word_tokens, ["3 2024", "percent"]) == ["on", "may"]
     assert read("예산 7", letter_tokens, ["천만 원"]) == ["예", "산", "7"]
+
+
+def test_the_end_of_an_amount_is_another_one():
+    """Where that is all there is of the passage; a sentence may have been cut inside an amount."""
+    short, long = "5천만 원", "5천만 원을 내고 올해 말까지 신청한 청년에게 월세를 지원한다"
+    assert not accepts(short, "예산은 3억 5천만 원이다")
+    assert not accepts(short, "3억 5천만 원, 4억 5천만 원")
+    assert accepts(short, "예산은 3억 5천만 원, 그중 5천만 원은 올해 쓴다")
+    assert accepts(long, f"3억 {long}")
 
 
 def test_what_is_cut_off_an_amount_leaves_its_beginning():
