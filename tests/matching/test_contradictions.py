@@ -74,6 +74,9 @@ class Numbers(dict):
         ("twelve members", "12 members"),
         ("the third time", "the 3rd time"),
         ("07", "7", "seven"),
+        ("1.05 million", "1,050,000"),
+        ("03/05/2024", "3/5/2024"),
+        ("in 2024 12 rooms", "in ٢٠٢٤ ١٢ rooms", "in २०२४ १२ rooms", "in ２０２４ １２ rooms"),
     ],
 )
 def test_words_of_one_number_are_the_same(spellings):
@@ -90,6 +93,8 @@ def test_words_of_one_number_are_the_same(spellings):
         ("5천 원", "5,000원"),
         ("2024. 3. 1.", "2024.3.1", "2024-03-01", "2024년 3월 1일", "2024/03/01"),
         ("5퍼센트 인상", "5% 인상", "5 프로 인상"),
+        ("2024년 03월 05일", "2024년 3월 5일", "2024-03-05"),
+        ("오전 09:30", "오전 9:30"),
     ],
 )
 def test_letters_of_one_number_are_the_same(spellings):
@@ -105,6 +110,8 @@ def test_letters_of_one_number_are_the_same(spellings):
         ("1,234,567", ["1234567"]),
         ("room 2024 13 5", ["room", "2024", "13", "5"]),
         ("per cent", ["per", "cent"]),
+        ("1.05 or 1.5", ["1", "05", "or", "1", "5"]),
+        ("2.05", ["2", "05"]),
         ("", []),
     ],
 )
@@ -120,6 +127,7 @@ def test_other_words_stay(text, tokens):
         ("전화 0415502217번", ["전", "화", "0415502217", "번"]),
         ("2024. 13. 1.", ["2024", "13", "1"]),
         ("6억", ["6", "억"]),
+        ("1.05", ["1", "05"]),
     ],
 )
 def test_letters_by_hand(text, letters):
@@ -134,6 +142,9 @@ def test_a_number_may_have_any_length(digits):
 
 
 def test_texts_do_not_flow_into_each_other():
+    assert read("no 2", word_tokens, ["05 men"]) == ["no", "2"]
+    assert read("05 men", word_tokens, ["room 2"]) == ["5", "men"]
+    assert read("at 1.05", word_tokens, ["2024"]) == ["at", "1", "05"]
     assert read("on May", word_tokens, ["3 2024", "percent"]) == ["on", "may"]
     assert read("예산 7", letter_tokens, ["천만 원"]) == ["예", "산", "7"]
 
