@@ -209,6 +209,48 @@ def test_what_was_cut_off_or_misread_does_not(language, chunk):
     assert accepts(PASSAGE[language], chunk, threshold=0.7)
 
 
+MARKED = {
+    "en": "The fee is waived for all members{} when a card is returned to the desk in good time",
+    "ko": "위원회는 모든 회원의 연회비를 면제하기로 결정하였다{} 카드를 제때 반납한 경우에 그렇다",
+}
+
+
+@pytest.mark.parametrize("language", MARKED)
+@pytest.mark.parametrize("mark", [" [12]", "\n- 3 -\n", " ①", " (see Table 3)", ", from 2019,"])
+def test_what_only_one_of_them_has_is_no_other_number(language, mark):
+    """Marks of notes, numbers of pages and what else was left out; another one contradicts."""
+    plain, marked = (MARKED[language].format(one) for one in ("", mark))
+    assert accepts(plain, f"Before. {marked} After.", threshold=1.0)
+    assert accepts(marked, f"Before. {plain} After.", threshold=0.6)
+    other = marked.translate(str.maketrans("1239①", "4568②"))
+    assert not accepts(marked, f"Before. {other} After.", threshold=0.6)
+
+
+@pytest.mark.parametrize("spellings", [("20", "twenty"), ("1,000", "a thousand"), ("9:00", "9")])
+def test_what_is_spelled_otherwise_is_no_other_number(spellings):
+    text = "all members of the house may take {} of the books that stand on the left"
+    for one, other in (spellings, spellings[::-1]):
+        assert accepts(text.format(one), text.format(other), threshold=0.6)
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("the bank lent its members {} million euros in the whole of the year", ("1", "1.2")),
+        ("the bank lent its members {} percent of the sum in the whole of the year",
+         ("2.05", "2.5")),
+        ("보수 총액 상한을 {}원으로 정하고 매년 이사회가 검토한다", ("7000만", "7000만 1")),
+        ("보수 총액 상한을 {}원으로 정하고 매년 이사회가 검토한다", ("3억", "3억 5천만")),
+        ("대출 금리는 매년 {}퍼센트로 정하고 이를 이사회가 검토하도록 한다", ("1.05", "1.5")),
+    ],
+)  # fmt: skip
+def test_a_part_of_an_amount_makes_another_amount(text, amounts):
+    for one, other in (amounts, amounts[::-1]):
+        assert not accepts(text.format(one), text.format(other), threshold=0.5)
+        matcher = CoverageMatcher(threshold=0.5, **UNGUARDED)
+        assert matcher.similarity(text.format(one), text.format(other)) >= 0.5
+
+
 @pytest.mark.parametrize(
     ("shared", "cut_off", "left"),
     [
