@@ -44,6 +44,7 @@ _UNITS = (  # noqa: SIM905 - a list literal would take one line for each
 ).split()
 _UNIT = re.compile("|".join(sorted(_UNITS, key=len, reverse=True)))
 _LONGEST_UNIT = 4
+_SAME_UNIT = {"kilometer": "km", "meter": "m", "liter": "l", "litre": "l", "인": "명"}
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _MYRIADS, _MAGNITUDES = ("만", "억", "조"), ("thousand", "million", "billion", "trillion")
 # Of percent no token is left, so that these have nothing in their place.
@@ -368,10 +369,12 @@ class _Aligned:
 
     def _unit(self, tokens: Sequence[str], at: int) -> str:
         """Return the unit at a place, if there is one."""
-        if self.by_letters:
-            found = _UNIT.match("".join(tokens[at : at + _LONGEST_UNIT]))
-            return found[0] if found else ""
-        return tokens[at] if at < len(tokens) and _UNIT.fullmatch(tokens[at]) else ""
+        text = "".join(tokens[at : at + (_LONGEST_UNIT if self.by_letters else 1)])
+        found = _UNIT.match(text) if self.by_letters else _UNIT.fullmatch(text)
+        if not found or [*tokens[at : at + 2]] == ["p", "m"]:
+            return ""
+        unit = found[0].removesuffix("s") if len(found[0]) > 3 else found[0]
+        return _SAME_UNIT.get(unit, unit)
 
     def _turned(self, ours: slice, theirs: slice) -> str:
         """Return whether one side says no, or names another bound."""

@@ -79,8 +79,9 @@ def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool) 
         return replace(tokens, amounts=amounts_in(numbers))
     digits = [one for one in numbers if one[0].isdecimal()]
     written = {word: NUMBER_WORDS[word] for word in NUMBER_WORDS.keys() & numbers.keys()}
-    western = {one: _western(one) for one in digits}
-    written |= {one: n.lstrip("0") or "0" for one, n in western.items() if n[0] == "0" or n != one}
+    for one in digits:
+        if one[0] == "0" or not one.isascii():
+            written[one] = "".join(str(decimal(n, n)) for n in one).lstrip("0") or "0"
     renamed = {numbers[one]: numbers[other] for one, other in written.items()}
     same = np.arange(len(numbers), dtype=np.int32)
     same[[*renamed]] = [*renamed.values()]
@@ -89,13 +90,6 @@ def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool) 
     tokens = replace(tokens, flat=flat)
     edits = _word_edits(tokens, numbers, [*digits, *written.values()])
     return _rewritten(tokens, numbers, edits, times=lambda _: 1)
-
-
-def _western(number: str) -> str:
-    """Return a number in the digits 0 to 9, in which Arabic or Hindi may have others."""
-    if number.isascii():
-        return number
-    return "".join(str(decimal(one, one)) for one in number)
 
 
 def _decimals(tokens: TokenNumbers, numbers: Mapping[str, int], digits: list[str]) -> IntArray:

@@ -266,6 +266,20 @@ def test_what_was_cut_off_may_begin_or_end_like_what_is_left(shared, cut_off, le
     assert accepts(f"{left} {cut_off}{shared}", f"{left} {shared}", threshold=0.5)
 
 
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("the road is 5 {} long and ends in the new town behind the hill", ("km", "kilometers")),
+        ("members take a 5 {} break before they walk to the new town", ("minute", "minutes")),
+        ("the train leaves at 5 {} from the old town and ends in the new one", ("pm", "p.m.")),
+        ("행사에는 회원 50{}이 참석하여 새로운 규칙을 만들기로 하였다고 전해진다", ("명", "인")),
+    ],
+)
+def test_a_unit_may_have_several_names(text, units):
+    for one, other in (units, units[::-1]):
+        assert accepts(text.format(one), text.format(other), threshold=0.5)
+
+
 def test_the_best_of_several_places_counts():
     passage = PASSAGE["en"]
     other = passage.replace("2024", "2022")
