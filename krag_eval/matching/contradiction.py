@@ -5,8 +5,8 @@ the two are aligned, and what stands between the stretches that they share is co
 that another one replaces, another unit behind the same number, a negation on one side only, a bound
 in the place of another.
 
-What was cut off contradicts nothing, nor does what was misread. Where a document has the passage
-more than once, it contradicts if it does each time.
+What was cut off or left out contradicts nothing, nor does what was misread. Where a document has
+the passage more than once, it contradicts if it does each time.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ _UNITS = (  # noqa: SIM905 - a list literal would take one line for each
 ).split()
 _UNIT = re.compile("|".join(sorted(_UNITS, key=len, reverse=True)))
 _LONGEST_UNIT = 4
+_SAME_UNIT = {"kilometer": "km", "meter": "m", "liter": "l", "litre": "l", "인": "명"}
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_MAGNITUDES = ("thousand", "million", "billion", "trillion")
 # Of percent no token is left, so that these have nothing in their place.
 _RATES = frozenset(("percentage", "point", "points", "포인트", "p"))
 
@@ -354,10 +357,16 @@ class _Aligned:
         if missing:
             there = {*filter(_is_number, their_gap)}
             missing -= there
-            if not inside:
+            if inside and not there:
+                # What is left out, such as the mark of a footnote, is no other number.
+                if their_gap or not self._is_part(self.passage, ours, of_amount=False):
+                    return ""
+            elif not inside:
                 goes_on = there and 2 * len(their_gap) >= len(gap)
                 missing = {n for n in missing if goes_on and not _cut(n, there, is_first)}
         if missing:
+            return "number"
+        if inside and not gap and self._is_part(self.window, theirs, of_amount=True):
             return "number"
         if not inside or not their_gap or one.stop - one.start < self.reading.block:
             return ""
@@ -367,6 +376,23 @@ class _Aligned:
         differ = units[0] != units[1] and (all(units) or not _RATES.isdisjoint(units))
         return "unit" if differ else ""
 
+    def _is_part(self, tokens: Sequence[str], at: slice, *, of_amount: bool) -> bool:
+        """Return whether what one side alone has is a part of a number: 2 of 1.2 million.
+
+        Args:
+            tokens: That side.
+            at: What it has between two shared stretches.
+            of_amount: Whether it must be one of an amount; 3.1 may be 3 with the mark of a note.
+        """
+        (before, *gap), behind = tokens[at.start - 1 : at.stop], tokens[at.stop]
+        if before in MYRIADS and all(_is_number(one) or one in MYRIADS for one in gap):
+            return True  # 5천만 of 3억 5천만
+        if of_amount and (len(gap) > 1 or behind not in _MAGNITUDES):
+            return False
+        pairs = (before, gap[0]), (gap[-1], behind)
+        joined = (all(_is_number(n) and not _YEAR.fullmatch(n) for n in pair) for pair in pairs)
+        return any(joined) and any(one.strip("0") for one in gap)
+
     def _is_close(self, shared: Sequence[_Shared]) -> bool:
         """Return whether of the passage, from the first stretch to the last, most is shared."""
         held = sum(self.weight[one.stop] - self.weight[one.start] for one in shared)
@@ -375,10 +401,12 @@ class _Aligned:
 
     def _unit(self, tokens: Sequence[str], at: int) -> str:
         """Return the unit at a place, if there is one."""
-        if self.by_letters:
-            found = _UNIT.match("".join(tokens[at : at + _LONGEST_UNIT]))
-            return found[0] if found else ""
-        return tokens[at] if at < len(tokens) and _UNIT.fullmatch(tokens[at]) else ""
+        text = "".join(tokens[at : at + (_LONGEST_UNIT if self.by_letters else 1)])
+        found = _UNIT.match(text) if self.by_letters else _UNIT.fullmatch(text)
+        if not found or [*tokens[at : at + 2]] == ["p", "m"]:
+            return ""
+        unit = found[0].removesuffix("s") if len(found[0]) > 3 else found[0]
+        return _SAME_UNIT.get(unit, unit)
 
     def _turned(self, ours: slice, theirs: slice) -> str:
         """Return whether one side says no, or names another bound."""

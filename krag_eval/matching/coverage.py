@@ -96,11 +96,12 @@ class CoverageMatcher(TextMatcher):
         numbers: ``"aligned"`` lays the passage beside the stretch of the document that holds most
             of it: the similarity is 0 where another number, or another unit, stands in the place of
             one of its own (with ``direction="either"``, of the shorter text). A number that was cut
-            off costs its words and no more. Amounts and dates have one spelling: 1.2 million is
-            1,200,000, 3억 5천만 원 is 350,000,000원, March 3, 2024 is 2024-03-03; for the
-            similarity, too. ``"anywhere"``, or ``True``, is 0 unless every number of the passage
-            occurs in the document, in any place and order; what counts as a number is that of
-            :class:`NumbersMatcher`. ``"ignore"``, or ``False``, counts numbers as words.
+            off, or left out as a footnote's mark, costs its words and no more. Amounts and dates
+            have one spelling: 1.2 million is 1,200,000, 3억 5천만 원 is 350,000,000원, March 3,
+            2024 is 2024-03-03; for the similarity, too. ``"anywhere"``, or ``True``, is 0 unless
+            every number of the passage occurs in the document, in any place and order; what counts
+            as a number is that of :class:`NumbersMatcher`. ``"ignore"``, or ``False``, counts
+            numbers as words.
         polarity: If true, or ``"en+ko"``, the similarity is 0 where, laid beside each other in this
             way, one of the two has a negation more (않, 없, 못, 불가 …; not, no, never, without …)
             or another bound (이상, 이하, 이전 …; before, after, at least, unless …). Korean and

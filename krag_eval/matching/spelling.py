@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
+from unicodedata import decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,13 +80,32 @@ def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool) 
         return replace(tokens, amounts=amounts_in(numbers))
     digits = [one for one in numbers if one[0].isdecimal()]
     written = {word: NUMBER_WORDS[word] for word in NUMBER_WORDS.keys() & numbers.keys()}
-    written |= {one: one.lstrip("0") or "0" for one in digits if one[0] == "0"}
+    for one in digits:
+        if one[0] == "0" or not one.isascii():
+            written[one] = "".join(str(decimal(n, n)) for n in one).lstrip("0") or "0"
     renamed = {numbers[one]: numbers[other] for one, other in written.items()}
     same = np.arange(len(numbers), dtype=np.int32)
     same[[*renamed]] = [*renamed.values()]
-    tokens = replace(tokens, flat=same.take(tokens.flat))
+    flat, kept = same.take(tokens.flat), _decimals(tokens, numbers, digits)
+    flat[kept] = tokens.flat[kept]
+    tokens = replace(tokens, flat=flat)
     edits = _word_edits(tokens, numbers, [*digits, *written.values()])
     return _rewritten(tokens, numbers, edits, times=lambda _: 1)
+
+
+def _decimals(tokens: TokenNumbers, numbers: Mapping[str, int], digits: list[str]) -> IntArray:
+    """Return where a token, such as 05 of 1.05, is not 5: it follows a number, in no date."""
+    flat, ends = tokens.flat, np.cumsum(tokens.sizes)
+    is_number, is_year, is_padded = np.zeros((3, len(numbers)), np.bool_)
+    is_number[[numbers[one] for one in digits]] = True
+    is_year[[numbers[one] for one in digits if _YEAR.fullmatch(one)]] = True
+    is_padded[[numbers[one] for one in digits if one[0] == "0" and one.strip("0")]] = True
+    found = np.flatnonzero(is_padded.take(flat))
+    text = np.searchsorted(ends, found, side="right")
+    is_first, is_last = found == (ends - tokens.sizes)[text], found + 1 == ends[text]
+    before, behind = (flat.take(found + n, mode="clip") for n in (-1, 1))
+    follows = ~is_first & (is_number & ~is_year)[before]
+    return np.asarray(found[follows & (is_last | ~is_year[behind])])
 
 
 def _word_edits(
@@ -185,15 +205,20 @@ def _letter_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edi
     behind = flat[np.minimum(found + width, len(flat) - 1)] if len(flat) else found
     units = [numbers[one] for one in (*_TENS, *MYRIADS, *_PERCENT_KO) if one in numbers]
     kept = np.isin(behind, units) | ((width == 4) & is_number[behind]) | (width > 4)
-    found = found[kept]
+    # 03월 is 3월, and 05 of 1.05 is no 5.
+    follows = is_number[flat[found - 1]] & ~np.isin(found, ends - tokens.sizes)
+    two_digits = [numbers[one] for one in map("0{}".format, range(1, 10)) if one in numbers]
+    padded = np.isin(flat[found], two_digits) & ~follows
+    kept |= padded
+    found, padded = found[kept], padded[kept]
     last = ends[np.searchsorted(ends, found, side="right")].tolist()
     done = 0
-    for at, end in zip(found.tolist(), last, strict=True):
+    for at, end, is_padded in zip(found.tolist(), last, padded.tolist(), strict=True):
         if at < done:
             continue
         letters = [names[one] for one in flat[at : min(end, at + _LONGEST)].tolist()]
-        edit = _date(letters) or _korean_amount(letters)
-        if edit is not None:
+        edit = _date(letters) or _korean_amount(letters) or (is_padded and (2, [letters[0][1]]))
+        if edit:
             done = at + edit[0]
             yield at, done, edit[1]
 

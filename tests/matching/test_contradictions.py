@@ -74,6 +74,9 @@ class Numbers(dict):
         ("twelve members", "12 members"),
         ("the third time", "the 3rd time"),
         ("07", "7", "seven"),
+        ("1.05 million", "1,050,000"),
+        ("03/05/2024", "3/5/2024"),
+        ("in 2024 12 rooms", "in ٢٠٢٤ ١٢ rooms", "in २०२४ १२ rooms", "in ２０２４ １２ rooms"),
     ],
 )
 def test_words_of_one_number_are_the_same(spellings):
@@ -90,6 +93,8 @@ def test_words_of_one_number_are_the_same(spellings):
         ("5천 원", "5,000원"),
         ("2024. 3. 1.", "2024.3.1", "2024-03-01", "2024년 3월 1일", "2024/03/01"),
         ("5퍼센트 인상", "5% 인상", "5 프로 인상"),
+        ("2024년 03월 05일", "2024년 3월 5일", "2024-03-05"),
+        ("오전 09:30", "오전 9:30"),
     ],
 )
 def test_letters_of_one_number_are_the_same(spellings):
@@ -105,6 +110,8 @@ def test_letters_of_one_number_are_the_same(spellings):
         ("1,234,567", ["1234567"]),
         ("room 2024 13 5", ["room", "2024", "13", "5"]),
         ("per cent", ["per", "cent"]),
+        ("1.05 or 1.5", ["1", "05", "or", "1", "5"]),
+        ("2.05", ["2", "05"]),
         ("", []),
     ],
 )
@@ -120,6 +127,7 @@ def test_other_words_stay(text, tokens):
         ("전화 0415502217번", ["전", "화", "0415502217", "번"]),
         ("2024. 13. 1.", ["2024", "13", "1"]),
         ("6억", ["6", "억"]),
+        ("1.05", ["1", "05"]),
     ],
 )
 def test_letters_by_hand(text, letters):
@@ -134,6 +142,9 @@ def test_a_number_may_have_any_length(digits):
 
 
 def test_texts_do_not_flow_into_each_other():
+    assert read("no 2", word_tokens, ["05 men"]) == ["no", "2"]
+    assert read("05 men", word_tokens, ["room 2"]) == ["5", "men"]
+    assert read("at 1.05", word_tokens, ["2024"]) == ["at", "1", "05"]
     assert read("on May", word_tokens, ["3 2024", "percent"]) == ["on", "may"]
     assert read("예산 7", letter_tokens, ["천만 원"]) == ["예", "산", "7"]
 
@@ -207,6 +218,48 @@ def test_what_was_cut_off_or_misread_does_not(language, chunk):
     assert accepts(PASSAGE[language], chunk, threshold=0.7)
 
 
+MARKED = {
+    "en": "The fee is waived for all members{} when a card is returned to the desk in good time",
+    "ko": "위원회는 모든 회원의 연회비를 면제하기로 결정하였다{} 카드를 제때 반납한 경우에 그렇다",
+}
+
+
+@pytest.mark.parametrize("language", MARKED)
+@pytest.mark.parametrize("mark", [" [12]", "\n- 3 -\n", " ①", " (see Table 3)", ", from 2019,"])
+def test_what_only_one_of_them_has_is_no_other_number(language, mark):
+    """Marks of notes, numbers of pages and what else was left out; another one contradicts."""
+    plain, marked = (MARKED[language].format(one) for one in ("", mark))
+    assert accepts(plain, f"Before. {marked} After.", threshold=1.0)
+    assert accepts(marked, f"Before. {plain} After.", threshold=0.6)
+    other = marked.translate(str.maketrans("1239①", "4568②"))
+    assert not accepts(marked, f"Before. {other} After.", threshold=0.6)
+
+
+@pytest.mark.parametrize("spellings", [("20", "twenty"), ("1,000", "a thousand"), ("9:00", "9")])
+def test_what_is_spelled_otherwise_is_no_other_number(spellings):
+    text = "all members of the house may take {} of the books that stand on the left"
+    for one, other in (spellings, spellings[::-1]):
+        assert accepts(text.format(one), text.format(other), threshold=0.6)
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("the bank lent its members {} million euros in the whole of the year", ("1", "1.2")),
+        ("the bank lent its members {} percent of the sum in the whole of the year",
+         ("2.05", "2.5")),
+        ("보수 총액 상한을 {}원으로 정하고 매년 이사회가 검토한다", ("7000만", "7000만 1")),
+        ("보수 총액 상한을 {}원으로 정하고 매년 이사회가 검토한다", ("3억", "3억 5천만")),
+        ("대출 금리는 매년 {}퍼센트로 정하고 이를 이사회가 검토하도록 한다", ("1.05", "1.5")),
+    ],
+)  # fmt: skip
+def test_a_part_of_an_amount_makes_another_amount(text, amounts):
+    for one, other in (amounts, amounts[::-1]):
+        assert not accepts(text.format(one), text.format(other), threshold=0.5)
+        matcher = CoverageMatcher(threshold=0.5, **UNGUARDED)
+        assert matcher.similarity(text.format(one), text.format(other)) >= 0.5
+
+
 @pytest.mark.parametrize(
     ("shared", "cut_off", "left"),
     [
@@ -220,6 +273,20 @@ def test_what_was_cut_off_may_begin_or_end_like_what_is_left(shared, cut_off, le
     """The chunk begins, or ends, with a word that stands at the end of the other part, too."""
     assert accepts(cut_off + left, left, threshold=0.5)
     assert accepts(f"{left} {cut_off}{shared}", f"{left} {shared}", threshold=0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("the road is 5 {} long and ends in the new town behind the hill", ("km", "kilometers")),
+        ("members take a 5 {} break before they walk to the new town", ("minute", "minutes")),
+        ("the train leaves at 5 {} from the old town and ends in the new one", ("pm", "p.m.")),
+        ("행사에는 회원 50{}이 참석하여 새로운 규칙을 만들기로 하였다고 전해진다", ("명", "인")),
+    ],
+)
+def test_a_unit_may_have_several_names(text, units):
+    for one, other in (units, units[::-1]):
+        assert accepts(text.format(one), text.format(other), threshold=0.5)
 
 
 def test_the_best_of_several_places_counts():
