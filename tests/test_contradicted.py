@@ -195,7 +195,7 @@ def test_the_result_says_how_many():
     assert "2 retrieved chunks say" in repr(evaluated([[YEAR]], [[LAST_YEAR] * 2], "coverage"))
     assert "검색된 청크 1개는 정답 구절을 거의 담고 있지만" in one.to_markdown("ko")
     assert "contradicted" not in repr(evaluated([[YEAR]], [[YEAR]], "coverage"))
-    assert "1위 문서는 구절의 80 %를 담고 있지만 어긋남" in one.explain(0, language="ko").to_text()
+    assert "1위 문서는 구절의 80%를 담고 있지만 어긋남" in one.explain(0, language="ko").to_text()
 
 
 def test_where_all_is_contradicted_the_warning_says_so():

@@ -29,6 +29,7 @@ KOREAN_ALONE = {"messages"}
 KOREAN = sorted({page.stem for page in DOCS.glob("ko/*.md")} - KOREAN_ALONE)
 #: Korean pages that leave something out on purpose, and what. All others correspond in full.
 SHORTER = {
+    "matching": "in the table of damage, the column by letters, as Korean is read so anyway",
     "glossary": "the column with the Korean word: the first one holds both",
     "performance": "the measurements",
 }
@@ -174,9 +175,9 @@ def test_the_picture_of_the_report_says_what_the_report_says(monkeypatch, tmp_pa
     page = tmp_path / "report.html"
     importlib.import_module("make_report_picture").write_report(page)
     said = re.sub(r"\s+", " ", page.read_text("utf-8"))
-    assert "82 % of what should come back did" in said
-    assert "22 of 28 queries" in said
-    for index, told in (("index.md", "82 %.* 28 .* 22 "), ("ko/index.md", "82%.* 28개.* 22개")):
+    assert "80 % of what should come back did" in said
+    assert "21 of 28 queries" in said
+    for index, told in (("index.md", "80 %.* 28 .* 21 "), ("ko/index.md", "80%.* 28개.* 21개")):
         text = (DOCS / index).read_text("utf-8")
         (alt,) = re.findall(r"!\[([^\]]*)\]\([./]*images/report\.png\)", text)
         assert re.search(told, alt.replace("\n", " "))

@@ -230,9 +230,15 @@ def _list_contradicted(result: EvaluationResult, outputs: output.Outputs) -> Non
 
     found = result.contradicted()
     rows = found.reset_index()
+    # As coverage signs itself, alone or joined with others; packages may bring matchers like it.
+    signs = ("numbers=aligned", "polarity=en")
+    is_looked_for = len(found) > 0 or any(sign in result.signature for sign in signs)
     output.emit(
         outputs,
-        lambda: replace(contradicted_page(found), signature=output.signed(result.signature)),
+        lambda: replace(
+            contradicted_page(found, is_looked_for=is_looked_for),
+            signature=output.signed(result.signature),
+        ),
         lambda: {
             "n_contradicted": len(found),
             "contradicted": output.records_of(rows),

@@ -498,11 +498,13 @@ class _Held(NamedTuple):
         tokens: How many of its words they hold together, but for those that say otherwise.
         by: The chunks that hold enough of it alone.
         otherwise: Those that would, and say otherwise.
+        uncounted: All that say otherwise, however much they hold.
     """
 
     tokens: int
     by: list[str]
     otherwise: list[str]
+    uncounted: list[str]
 
 
 class _Reader:
@@ -595,10 +597,11 @@ class _Reader:
         members = zip(runs.truths.query().tolist(), runs.truths.unit().tolist(), strict=True)
         places = [(queries[query], texts[unit]) for query, unit in members]
         together = runs.held_together(without).tolist()
-        found = {place: _Held(n, [], []) for place, n in zip(places, together, strict=True)}
+        found = {place: _Held(n, [], [], []) for place, n in zip(places, together, strict=True)}
         near = np.flatnonzero(similarity >= matcher.threshold)
         others = without.pairs[without.share >= matcher.threshold]
-        for side, pairs in ("by", near), ("otherwise", others):
+        sides = ("by", near), ("otherwise", others), ("uncounted", without.pairs)
+        for side, pairs in sides:
             row, at = runs.documents.each(runs.document[pairs])
             for truth, chunk in zip(runs.truth[pairs][row].tolist(), at.tolist(), strict=True):
                 getattr(found[places[truth]], side).append(chunks[chunk])
@@ -807,11 +810,12 @@ def _dangling(seen: _Seen) -> Iterator[FoundAt]:
                 yield seen.row(golden, _where_else(golden, seen.chunks))
         elif seen.lacks(golden):
             reader = seen.reader[golden.query]
+            held = seen.held[golden.query, golden.text]
             told = _("the chunks hold {share} of {size} {words}").format(
-                share=seen.held[golden.query, golden.text].tokens,
-                size=reader.size(golden.text),
-                words=_(reader.counts),
+                share=held.tokens, size=reader.size(golden.text), words=_(reader.counts)
             )
+            if held.uncounted:
+                told += _(", not counting those that say otherwise")
             yield seen.row(golden, "; ".join(filter(None, [told, seen.otherwise(golden)])))
 
 
@@ -850,7 +854,12 @@ def _versions(seen: _Seen) -> Iterator[FoundAt]:
 def _different(said: SaidOtherwise) -> str:
     """Say what a passage and a chunk say differently."""
     ours, theirs = (fitted(one, _OF_WORDS) for one in said[1:])
-    told = _("{ours} here, {theirs} there") if theirs else _("{ours} here, not there")
+    if not theirs:
+        told = _("{ours} here, not there")
+    elif said.kind == "number":
+        told = _("{ours} here, {theirs} there")
+    else:  # words, which would run into those around
+        told = _("“{ours}” here, “{theirs}” there")
     return told.format(ours=ours, theirs=theirs)
 
 

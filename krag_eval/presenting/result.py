@@ -86,14 +86,19 @@ def told_contradicted(result: EvaluationResult) -> list[str]:
     return [told.format(n=result.n_contradicted)] if result.n_contradicted else []
 
 
-def contradicted_page(found: pd.DataFrame) -> Page:
-    """List the pairs that ``result.contradicted`` returns."""
+def contradicted_page(found: pd.DataFrame, *, is_looked_for: bool) -> Page:
+    """List the pairs that ``result.contradicted`` returns.
+
+    Args:
+        found: The pairs.
+        is_looked_for: Whether the matcher looks for contradictions at all.
+    """
     columns = [
         Column(_("position"), "position"),
         Column(_("query"), lambda one: fitted(str(one.query), _QUERY // 2)),
         Column(_("item"), "item"),
         Column(_("rank"), "rank"),
-        Column(_("share"), lambda one: f"{whole_percent(one.share)} %"),
+        Column(_("share"), lambda one: _("{} %").format(whole_percent(one.share))),
         Column(_("differs in"), lambda one: one.kind and _(one.kind)),
         Column(_("the passage has"), "passage"),
         Column(_("the chunk has"), "document"),
@@ -102,6 +107,8 @@ def contradicted_page(found: pd.DataFrame) -> Page:
     rows = [*found.reset_index().itertuples(index=False)]
     kept = found["kind"].notna().any() or not rows
     notes = [] if kept else [_("Texts were not kept; to_json(path, texts=True) keeps them.")]
+    if not is_looked_for:
+        notes.append(_("This matcher does not look for contradictions; coverage does."))
     tables = [Table(rows, columns, names=len(columns))] if rows else []
     return Page(title.format(len(rows)), tables, notes=notes)
 
