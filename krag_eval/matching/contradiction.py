@@ -20,7 +20,7 @@ import numpy as np
 
 from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.numbering import TokenNumbers
-from krag_eval.matching.spelling import MYRIADS
+from krag_eval.matching.spelling import MAGNITUDES, MYRIADS, YEAR
 
 # Twelve letters of Hangul say about as much as five words, or 28 Latin letters.
 _OF_LATIN = 0.43
@@ -46,8 +46,6 @@ _UNITS = (  # noqa: SIM905 - a list literal would take one line for each
 _UNIT = re.compile("|".join(sorted(_UNITS, key=len, reverse=True)))
 _LONGEST_UNIT = 4
 _SAME_UNIT = {"kilometer": "km", "meter": "m", "liter": "l", "litre": "l", "인": "명"}
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_MAGNITUDES = ("thousand", "million", "billion", "trillion")
 # Of percent no token is left, so that these have nothing in their place.
 _RATES = frozenset(("percentage", "point", "points", "포인트", "p"))
 
@@ -387,10 +385,10 @@ class _Aligned:
         (before, *gap), behind = tokens[at.start - 1 : at.stop], tokens[at.stop]
         if before in MYRIADS and all(_is_number(one) or one in MYRIADS for one in gap):
             return True  # 5천만 of 3억 5천만
-        if of_amount and (len(gap) > 1 or behind not in _MAGNITUDES):
+        if of_amount and (len(gap) > 1 or behind not in (*MAGNITUDES, "thousand")):
             return False
         pairs = (before, gap[0]), (gap[-1], behind)
-        joined = (all(_is_number(n) and not _YEAR.fullmatch(n) for n in pair) for pair in pairs)
+        joined = (all(_is_number(n) and not YEAR.fullmatch(n) for n in pair) for pair in pairs)
         return any(joined) and any(one.strip("0") for one in gap)
 
     def _is_close(self, shared: Sequence[_Shared]) -> bool:

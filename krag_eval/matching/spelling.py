@@ -37,7 +37,7 @@ _MONTHS = (  # noqa: SIM905
 ).split()
 _MONTH_OF = {name: month for month in _MONTHS for name in (month, month[:3])}
 _MONTH_OF["sept"] = "september"
-_MAGNITUDES = {"trillion": 10**12, "billion": 10**9, "million": 10**6}
+MAGNITUDES = {"trillion": 10**12, "billion": 10**9, "million": 10**6}
 _PERCENT = ("percent", "pct")
 _BEHIND = (*_PERCENT, "per", "thousand")
 _PERCENT_KO = ("퍼", "프")  # 퍼센트, 프로
@@ -48,7 +48,7 @@ _TENS = {"백": 2, "천": 3}
 MYRIADS = {"만": 4, "억": 8, "조": 12}
 # What an amount may count, as it begins; "만" behind a number is also "only".
 _COUNTABLE = frozenset("원명개건주달톤대여회부권마평장호세가인배그킬헥리달유엔위㎡kt")
-_YEAR = re.compile(r"(?:19|20)\d\d")
+YEAR = re.compile(r"(?:19|20)\d\d")
 _MONTH = re.compile("0?[1-9]|1[0-2]")
 _DAY = re.compile(r"(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?")
 
@@ -98,7 +98,7 @@ def _decimals(tokens: TokenNumbers, numbers: Mapping[str, int], digits: list[str
     flat, ends = tokens.flat, np.cumsum(tokens.sizes)
     is_number, is_year, is_padded = np.zeros((3, len(numbers)), np.bool_)
     is_number[[numbers[one] for one in digits]] = True
-    is_year[[numbers[one] for one in digits if _YEAR.fullmatch(one)]] = True
+    is_year[[numbers[one] for one in digits if YEAR.fullmatch(one)]] = True
     is_padded[[numbers[one] for one in digits if one[0] == "0" and one.strip("0")]] = True
     found = np.flatnonzero(is_padded.take(flat))
     text = np.searchsorted(ends, found, side="right")
@@ -121,7 +121,7 @@ def _word_edits(
     # A closer look at each place takes long, so only where the words around it make an edit.
     short = [one for one in digits if len(one) < 5]
     days = [*filter(_DAY.fullmatch, short)]
-    year, day, month = marked(filter(_YEAR.fullmatch, short)), marked(days), marked(_MONTH_OF)
+    year, day, month = marked(filter(YEAR.fullmatch, short)), marked(days), marked(_MONTH_OF)
     month_number = marked(filter(_MONTH.fullmatch, short))
     rewritten_day = marked(one for one in days if not one.isdecimal())
     behind_numbers = marked(_BEHIND)
@@ -154,12 +154,12 @@ def _word_edit(words: list[str], at: int) -> Edit | None:
     """Return how a number or a date is usually written, of which one word is a part."""
     word, behind = words[at], words[at + 1 :]
     if word in _MONTH_OF and behind:
-        if _YEAR.fullmatch(behind[0]):
+        if YEAR.fullmatch(behind[0]):
             day = _DAY.fullmatch(words[at - 1]) if at else None
             return day and (at - 1, at + 2, [_MONTH_OF[word], day[1].lstrip("0"), behind[0]])
         day = _DAY.fullmatch(behind[0])
         return day and (at, at + 2, [_MONTH_OF[word], day[1].lstrip("0")])
-    if _YEAR.fullmatch(word) and len(behind) > 1:
+    if YEAR.fullmatch(word) and len(behind) > 1:
         month, day_of_month = behind[:2]
         day = _DAY.fullmatch(day_of_month)
         if _MONTH.fullmatch(month) and day:
@@ -181,7 +181,7 @@ def _in_millions(number: str) -> list[str]:
     (['1', '2', 'million'], ['3', 'billion'], [])
     """
     value = int(number) if number.isdecimal() and 6 < len(number) <= _MOST_DIGITS else 0
-    for name, unit in _MAGNITUDES.items():
+    for name, unit in MAGNITUDES.items():
         if value >= unit:
             thousandths, left = divmod(value * 1000, unit)
             whole, decimals = divmod(thousandths, 1000)
@@ -230,7 +230,7 @@ def _date(letters: list[str]) -> tuple[int, list[str]] | None:
     while len(parts) < 3 and at < len(letters) and letters[at].isdecimal():
         parts.append(letters[at])
         at += len(letters[at])
-    if len(parts) < 3 or not _YEAR.fullmatch(parts[0]):
+    if len(parts) < 3 or not YEAR.fullmatch(parts[0]):
         return None
     year, month, day = parts[0], parts[1].lstrip("0"), parts[2].lstrip("0")
     if not (_DAY.fullmatch(day) and _MONTH.fullmatch(month)):
