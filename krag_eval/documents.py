@@ -1,7 +1,8 @@
 """What a document is, wherever it comes from, and the two lists an evaluation starts from.
 
-A document is a text, a dict with ``"page_content"``, or a document of LangChain, LlamaIndex or
-Haystack. Python objects, JSON records, cells of tables and rows of clusters all come through
+A document is a text, a dict with ``"page_content"``, a span of a source (a dict with ``"source"``
+and ``"start"`` and ``"end"``, or ``"lines"``), or a document of LangChain, LlamaIndex or Haystack.
+Python objects, JSON records, cells of tables and rows of clusters all come through
 :func:`document_in`, :func:`item_in` and :func:`documents_in`.
 """
 
@@ -242,6 +243,8 @@ def check_chunks(chunks: Iterable[object], where: str) -> list[DocumentLike]:
 
 # ``Document.model_dump()`` adds "type", which carries nothing; dumps are accepted as they are.
 _KEYS = frozenset({"page_content", "metadata", "id", "type"})
+# What names a span of a source, and stands for its text.
+_SPANS = ({"source", "start", "end"}, {"source", "lines"})
 _NEEDED = (
     'ids are text, as in ["7"], and a document stands without its score; interchangeable ones are '
     'an AnyOf or {"any_of": […]} of the ground truth, one level deep'
@@ -419,10 +422,14 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
         value = _unserialised(value, at)
     if not value.keys() <= _KEYS:
         value = {key: one for key, one in value.items() if one is not None or key in _KEYS}
+        value = _with_span_in_metadata(value)
     if "any_of" in value:
         raise at.error(': "any_of" belongs in the ground truth, one level deep')
     if "page_content" not in value or not value.keys() <= _KEYS:
-        needed = ': a document needs the key "page_content" and may have "metadata" and "id"'
+        needed = (
+            ': a document needs the key "page_content", or "source" with "start" and "end" or with '
+            '"lines", and may have "metadata" and "id"'
+        )
         fix = 'put its text under "page_content", and anything else into "metadata"'
         raise at.error(f"{needed}, got the keys {names_of(value)}", fix)
     allowed = (
@@ -435,6 +442,32 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
         if not isinstance(found, kinds) or isinstance(found, bool):
             raise at.inside(f".{name}").type_error(f"must be {be}, got {kind_of(found)}")
     return value
+
+
+def _with_span_in_metadata(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a span of a source as a document without a text; any other dict as it is.
+
+    >>> _with_span_in_metadata({"source": "a.md", "lines": [10, 24], "id": 7})
+    {'id': 7, 'page_content': '', 'metadata': {'source': 'a.md', 'lines': [10, 24]}}
+    """
+    span = {key: one for key, one in value.items() if key not in _KEYS}
+    others, metadata = {key: value[key] for key in value if key in _KEYS}, value.get("metadata")
+    if span.keys() not in _SPANS or value.get("page_content") is not None:
+        return value
+    if metadata is not None and (not isinstance(metadata, Mapping) or span.keys() & metadata):
+        return value
+    return {**others, "page_content": "", "metadata": {**(metadata or {}), **span}}
+
+
+def span_without_text(document: DocumentLike) -> dict[str, Any]:
+    """Return what names a span of a source, of a document without a text; empty if nothing does.
+
+    >>> span_without_text({"page_content": "", "metadata": {"source": "a.md", "lines": [1, 9]}})
+    {'lines': [1, 9], 'source': 'a.md'}
+    """
+    metadata = {} if text_of(document) else metadata_of(document)
+    found = (sorted(span) for span in _SPANS if span <= metadata.keys())
+    return {key: metadata[key] for key in next(found, ())}
 
 
 def _unserialised(value: Mapping[Any, Any], at: Location) -> Mapping[str, Any]:
@@ -1189,7 +1222,8 @@ def _names(
 ) -> list[str]:
     """Return what a document may be called: its key or, without one, its id and its text."""
     if key_of is None:
-        words = read_text(document)
+        span = plain_value(span_without_text(document))
+        words = _as_json(span) if span else read_text(document)
         return [*dict.fromkeys(filter(None, [id_of(document), "" if is_blank(words) else words]))]
     plain = [document] if given and isinstance(document, str) else []
     try:

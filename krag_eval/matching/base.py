@@ -761,6 +761,7 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "id": ("exact", "IdMatcher", {}),
     "coverage": ("coverage", "CoverageMatcher", {}),
     "numbers": ("coverage", "NumbersMatcher", {}),
+    "spans": ("spans", "SpanMatcher", {}),
     "fuzzy": ("fuzzy", "FuzzyMatcher", {}),
     "rouge1": ("rouge", "RougeMatcher", {"rouge_type": "rouge1"}),
     "rouge2": ("rouge", "RougeMatcher", {"rouge_type": "rouge2"}),

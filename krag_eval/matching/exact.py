@@ -197,7 +197,7 @@ class IdMatcher(KeyMatcher):
         identity = documents.id_of(document)
         if not identity:
             fix = Advice("Give it one, or match on text with {}", matcher="text")
-            raise _refused(where, "has no id, and the id matcher needs one on every document", fix)
+            raise refused(where, "has no id, and the id matcher needs one on every document", fix)
         return identity
 
     def own_keys(self, texts: Sequence[str]) -> bool:
@@ -246,18 +246,30 @@ class MetadataMatcher(KeyMatcher):
         """Return the values of the compared keys."""
         metadata = documents.metadata_of(document)
         return tuple(
-            _hashable(_metadata_value(metadata, key, where), key, where)
-            for key in self.metadata_keys
+            hashable(metadata_value(metadata, key, where), key, where) for key in self.metadata_keys
         )
 
 
 def _compared(keys: Sequence[str], document: DocumentLike) -> list[Any]:
     metadata = documents.metadata_of(document)
-    return [documents.plain_value(_metadata_value(metadata, key, "document")) for key in keys]
+    return [documents.plain_value(metadata_value(metadata, key, "document")) for key in keys]
 
 
-def _metadata_value(metadata: Mapping[str, Any], key: str, where: str) -> Any:
+def metadata_value(
+    metadata: Mapping[str, Any],
+    key: str,
+    where: str,
+    matcher: str = "MetadataMatcher",
+    fix: Fix = "",
+) -> Any:
     """Return what a document has under a key, which may reach into metadata within metadata.
+
+    Args:
+        metadata: Its metadata.
+        key: The key.
+        where: The document's place in the lists.
+        matcher: What compares the values.
+        fix: What to do if there is none.
 
     Raises:
         InvalidInput: If there is no such key, or nothing under it.
@@ -266,16 +278,16 @@ def _metadata_value(metadata: Mapping[str, Any], key: str, where: str) -> Any:
     for part in [key] if key in metadata else key.split("."):
         if not isinstance(place, Mapping) or part not in place:
             there = sorted(map(str, place)) if isinstance(place, Mapping) else "no keys"
-            problem = f"has no metadata {key!r}, which MetadataMatcher compares; there are {there}"
-            raise _refused(where, problem)
+            problem = f"has no metadata {key!r}, which {matcher} compares; there are {there}"
+            raise refused(where, problem, fix)
         place = place[part]
-    if _is_missing(place):
-        problem = f"has metadata {key!r} for MetadataMatcher to compare, but its value is {place!r}"
-        raise _refused(where, problem, "give it a value, or leave the document out")
+    if is_nothing(place):
+        problem = f"has metadata {key!r} for {matcher} to compare, but its value is {place!r}"
+        raise refused(where, problem, fix or "give it a value, or leave the document out")
     return place
 
 
-def _is_missing(value: Any) -> bool:
+def is_nothing(value: Any) -> bool:
     """Tell whether a value is none, or what data frames make of none: NaN, NaT and pandas' NA."""
     if value is None:
         return True
@@ -285,21 +297,24 @@ def _is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-def _hashable(value: Any, key: str, where: str) -> Hashable:
+def hashable(value: Any, key: str, where: str) -> Hashable:
+    """Return a value from metadata, in Unicode NFC, if it can be compared by a hash.
+
+    Raises:
+        InvalidType: If it cannot.
+    """
     try:
         hash(value)
     except TypeError:
         be = f": metadata {key!r} must be hashable to be compared, got a {type(value).__name__}"
-        raise _refused(where, be, kind=InvalidType) from None
+        raise refused(where, be, kind=InvalidType) from None
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
 
-def _refused(
-    where: str, problem: str, fix: Fix = "", kind: type[Refusal] = InvalidInput
-) -> Refusal:
+def refused(where: str, problem: str, fix: Fix = "", kind: type[Refusal] = InvalidInput) -> Refusal:
     """Return the refusal of a document, named by its place in the lists.
 
-    >>> str(_refused("actual_docs[3][1]", "is none")), _refused("document", "is none").argument
+    >>> str(refused("actual_docs[3][1]", "is none")), refused("document", "is none").argument
     ('actual_docs[3][1] is none.', 'document')
     """
     place = _PLACE.fullmatch(where)

@@ -116,7 +116,7 @@ class OnceEach:
         """
         start = self.of_member[members].astype(np.int64)
         sizes = self.of_member[members + 1] - start
-        occurrences = self.occurrences[_ranges(start, sizes)]
+        occurrences = self.occurrences[ranges(start, sizes)]
         return np.repeat(np.arange(len(members)), sizes), occurrences.astype(np.int64)
 
     def number(self, occurrences: IntArray, members: IntArray) -> IntArray:
@@ -142,8 +142,8 @@ class SharedRuns:
         sizes: Tokens of each text, by unit; shape (texts,).
         truth, document: Every pair that shares a run, by member, in order; shape (pairs,).
         held: Tokens of the ground truth that the document holds; shape (pairs,).
-        first_rank: The first rank of a document that holds a token of the ground truth, for the
-            tokens of one member after the other's; far beyond all ranks if none does.
+        added: Truth, rank, and the tokens of the truth that the document at that rank holds and no
+            better-ranked one, where there are any; by truth, then rank.
         of_document: The tokens of documents that are shared.
     """
 
@@ -153,13 +153,8 @@ class SharedRuns:
     truth: IntArray
     document: IntArray
     held: IntArray
-    first_rank: NDArray[np.int32]
+    added: tuple[IntArray, IntArray, IntArray]
     of_document: Spans
-
-    @property
-    def is_held(self) -> BoolArray:
-        """Whether any document holds each token, those of one member after the other's."""
-        return np.asarray(self.first_rank < _NOWHERE)
 
     def own(self) -> IntArray:
         """Return how many tokens of the document are shared; shape (pairs,)."""
@@ -167,7 +162,7 @@ class SharedRuns:
 
     def held_together(self, without: Without | None = None) -> IntArray:
         """Return how many tokens of the ground truth the documents hold together; (members,)."""
-        truth, _, tokens = self._added()
+        truth, _, tokens = self.added
         if without is not None and len(without.pairs):
             settled = ~np.isin(truth, self.truth[without.pairs])
             others = self._agreed(without)
@@ -199,7 +194,7 @@ class SharedRuns:
             np.repeat(np.arange(len(units.item_sizes)), units.item_sizes),
             self.sizes[units.alternatives],
             _compact(self.sizes[units.predicted]),
-            *self._by_alternative(*self._added()),
+            *self._by_alternative(*self.added),
             *map(
                 _compact,
                 (
@@ -252,16 +247,6 @@ class SharedRuns:
             _compact(tokens[row][order]),
         )
 
-    def _added(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return truth, rank, and the tokens of the truth that no better-ranked document holds."""
-        sizes = self.sizes[self.truths.unit()]
-        found = np.flatnonzero(self.is_held)
-        truth = np.searchsorted(np.cumsum(sizes), found, side="right")
-        rank = self.first_rank[found]
-        step = int(rank.max(initial=0)) + 1
-        key, tokens = np.unique(truth * step + rank, return_counts=True)
-        return key // step, key % step, tokens
-
     def _agreed(self, without: Without) -> tuple[IntArray, IntArray, IntArray]:
         """Return the same of the truths of some pairs, as if these did not share anything."""
         kept = np.isin(self.truth, self.truth[without.pairs])
@@ -284,7 +269,7 @@ class SharedRuns:
             one_each,
             n_each,
         )
-        query, place, tokens = shared_runs(without.tokens, again, without.min_run)._added()
+        query, place, tokens = shared_runs(without.tokens, again, without.min_run).added
         return wanted[query], rank[start[query] + place - 1], tokens
 
 
@@ -338,7 +323,7 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> 
         truth,
         document,
         tokens_held,
-        first_rank,
+        _added(sizes, first_rank),
         Spans(*_sorted(spans, 3)),
     )
 
@@ -366,8 +351,18 @@ def _note_ranks(
     rank = documents.number(first, spans.document).astype(np.int32)
     sizes = spans.stop - spans.start
     for part in _slices(sizes, _BLOCK):
-        token = _ranges(begin[spans.truth[part]] + spans.start[part], sizes[part])
+        token = ranges(begin[spans.truth[part]] + spans.start[part], sizes[part])
         np.minimum.at(first_rank, token, np.repeat(rank[part], sizes[part]))
+
+
+def _added(sizes: IntArray, first_rank: NDArray[np.int32]) -> tuple[IntArray, IntArray, IntArray]:
+    """Return truth, rank, and the tokens of the truth that no better-ranked document holds."""
+    found = np.flatnonzero(first_rank < _NOWHERE)
+    truth = np.searchsorted(np.cumsum(sizes), found, side="right")
+    rank = first_rank[found]
+    step = int(rank.max(initial=0)) + 1
+    key, tokens = np.unique(truth * step + rank, return_counts=True)
+    return key // step, key % step, tokens
 
 
 def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: int) -> BoolArray:
@@ -439,7 +434,7 @@ def _held_by(wanted: TokenNumbers, others: TokenNumbers, length: int, most: int)
     often = often[np.lexsort((-often, np.repeat(np.arange(len(sizes)), sizes)))]
     limit = np.clip(often[start + (sizes - 1) // 2], most, 10 * most)
     n_each = np.minimum(counts[run], limit[text])
-    row = _ranges((np.cumsum(counts) - counts)[run], n_each)
+    row = ranges((np.cumsum(counts) - counts)[run], n_each)
     held = np.unique(np.repeat(text, n_each) * len(others) + of_run[row] % max(len(others), 1))
     return np.stack(np.divmod(held, max(len(others), 1)), 1)
 
@@ -516,7 +511,7 @@ class _Places(NamedTuple):
         """Return them for chosen members, each of which has the places of its text."""
         ends = np.searchsorted(self.unit, np.stack([units := members.unit(chosen), units + 1]))
         sizes = ends[1] - ends[0]
-        row = _ranges(ends[0], sizes)
+        row = ranges(ends[0], sizes)
         return _Rows(np.repeat(chosen, sizes), self.position[row], self.run[row])
 
 
@@ -608,14 +603,14 @@ class _Postings:
         stop = np.clip(documents.of_query[query + 1], *bounds)
         few = self.n_texts[run] <= stop - start
         texts, others = np.flatnonzero(few), np.flatnonzero(~few)
-        posting = self.by_run[_ranges(self.of_run[run[texts]], self.n_texts[run[texts]])]
+        posting = self.by_run[ranges(self.of_run[run[texts]], self.n_texts[run[texts]])]
         texts = np.repeat(texts, self.n_texts[run[texts]])
         # All queries of these pairs, and no others: their documents stand together.
         here = slice(int(start.min(initial=len(documents.key))), int(stop.max(initial=0)))
         text = self.key[posting] // max(self.n_runs, 1)
         member = _found(query[texts] * documents.n_units + text, documents.key[here])
         held = member >= 0
-        shown = _ranges(start[others], (stop - start)[others])
+        shown = ranges(start[others], (stop - start)[others])
         others = np.repeat(others, (stop - start)[others])
         place = _found(documents.unit(shown) * self.n_runs + run[others], self.key)
         there = place >= 0
@@ -647,7 +642,7 @@ def _joined(
     query = truths.query(wanted)
     n_documents = np.diff(documents.of_query)
     queries = np.unique(query)
-    shown = _ranges(documents.of_query[queries], n_documents[queries])
+    shown = ranges(documents.of_query[queries], n_documents[queries])
     runs = _WantedRuns.of(tokens, np.unique(truths.unit(wanted)), length)
     postings = _Postings.of(runs.found_in(tokens, np.unique(documents.unit(shown))), runs.n)
     effort = tokens.sizes[truths.unit(wanted)] * (1 + n_documents[query])
@@ -677,7 +672,7 @@ def _shared(
         by_run = np.argsort(own, kind="stable")
         own, member, posting = own[by_run], member[by_run], posting[by_run]
         sizes = postings.counts[posting]
-        place = postings.position[_ranges(postings.first[posting], sizes)]
+        place = postings.position[ranges(postings.first[posting], sizes)]
         is_shared = np.zeros(len(asked), np.bool_)
         is_shared[own] = True
         shared = _Rows(np.repeat(member, sizes), place, np.repeat(own, sizes))
@@ -715,7 +710,7 @@ def _merged(truth: _Rows, document: _Rows, length: int, side: int) -> Spans:
     counts = np.bincount(document.run, minlength=n_runs)
     sizes = counts[truth.run]
     ours = np.repeat(np.arange(len(sizes)), sizes)
-    theirs = _ranges((np.cumsum(counts) - counts)[truth.run], sizes)
+    theirs = ranges((np.cumsum(counts) - counts)[truth.run], sizes)
     position = (truth.position[ours], document.position[theirs])[side]
     pair = truth.member[ours] * (int(document.member.max(initial=-1)) + 1) + document.member[theirs]
     order = np.lexsort((position, pair))
@@ -773,7 +768,7 @@ class _WantedRuns:
         """Number the runs of some texts, none of them shorter than a run."""
         flat, begin = _separated(tokens.take(texts))
         sizes = tokens.sizes[texts] - length + 1
-        start = _ranges(begin, sizes)
+        start = ranges(begin, sizes)
         amount = _amounts(flat, tokens.amounts + 1)
         hashes, first, run = np.unique(
             _hashes(flat, length, seed)[start] ^ _mixed(amount[start]),
@@ -836,8 +831,8 @@ def _separated(tokens: TokenNumbers) -> tuple[TokenArray, IntArray]:
     sizes = tokens.sizes
     begin = np.cumsum(sizes + 1) - sizes - 1
     separated = np.zeros(len(tokens.flat) + len(sizes), np.int32)
-    separated[_ranges(begin, sizes)] = tokens.flat
-    separated[_ranges(begin, sizes)] += 1
+    separated[ranges(begin, sizes)] = tokens.flat
+    separated[ranges(begin, sizes)] += 1
     return separated, begin
 
 
@@ -924,16 +919,15 @@ def _marked_by(numbers: NDArray[Any], marks: BoolArray) -> HashArray:
     return (numbers.astype(np.uint64, copy=False) * _SPREAD) >> np.uint64(64 - bits)
 
 
-def _ranges(start: IntArray, sizes: IntArray) -> IntArray:
+def ranges(start: IntArray, sizes: IntArray) -> IntArray:
     """Return so many numbers from each start on, one range after the other.
 
-    >>> _ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
     """
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
-    ranges: IntArray = np.arange(total) + np.repeat(start - ends + sizes, sizes)
-    return ranges
+    return np.asarray(np.arange(total) + np.repeat(start - ends + sizes, sizes), np.int64)
 
 
 def _slices(sizes: IntArray, most: int, groups: IntArray | None = None) -> Iterator[slice]:
