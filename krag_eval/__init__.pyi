@@ -46,6 +46,7 @@ from .matching.exact import (
 from .matching.fuzzy import FuzzyMatcher as FuzzyMatcher
 from .matching.judge import JudgeMatcher as JudgeMatcher
 from .matching.rouge import RougeMatcher as RougeMatcher
+from .matching.spans import SpanMatcher as SpanMatcher
 from .matching.tokenizers import KiwiTokenizer as KiwiTokenizer
 from .results.causes import Index as Index
 from .results.diagnosis import Diagnosis as Diagnosis

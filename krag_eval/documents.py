@@ -244,7 +244,7 @@ def check_chunks(chunks: Iterable[object], where: str) -> list[DocumentLike]:
 # ``Document.model_dump()`` adds "type", which carries nothing; dumps are accepted as they are.
 _KEYS = frozenset({"page_content", "metadata", "id", "type"})
 # What names a span of a source, and stands for its text.
-_SPANS = ({"source", "start", "end"}, {"source", "lines"})
+_SPANS = (("source", "start", "end"), ("source", "lines"))
 _NEEDED = (
     'ids are text, as in ["7"], and a document stands without its score; interchangeable ones are '
     'an AnyOf or {"any_of": […]} of the ground truth, one level deep'
@@ -452,7 +452,7 @@ def _with_span_in_metadata(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """
     span = {key: one for key, one in value.items() if key not in _KEYS}
     others, metadata = {key: value[key] for key in value if key in _KEYS}, value.get("metadata")
-    if span.keys() not in _SPANS or value.get("page_content") is not None:
+    if set(span) not in map(set, _SPANS) or value.get("page_content") is not None:
         return value
     if metadata is not None and (not isinstance(metadata, Mapping) or span.keys() & metadata):
         return value
@@ -463,10 +463,10 @@ def span_without_text(document: DocumentLike) -> dict[str, Any]:
     """Return what names a span of a source, of a document without a text; empty if nothing does.
 
     >>> span_without_text({"page_content": "", "metadata": {"source": "a.md", "lines": [1, 9]}})
-    {'lines': [1, 9], 'source': 'a.md'}
+    {'source': 'a.md', 'lines': [1, 9]}
     """
     metadata = {} if text_of(document) else metadata_of(document)
-    found = (sorted(span) for span in _SPANS if span <= metadata.keys())
+    found = (span for span in _SPANS if metadata.keys() >= set(span))
     return {key: metadata[key] for key in next(found, ())}
 
 

@@ -418,11 +418,12 @@ def _with_union(matcher: str) -> str:
     ('coverage(union=yes)', 'coverage(min_run=3,union=yes)')
     """
     name, settings = name_and_settings("matcher", matcher)
-    if name != "coverage" or settings.get("union", "yes") not in ("yes", "true"):
+    if name not in ("coverage", "spans") or settings.get("union", "yes") not in ("yes", "true"):
         raise InvalidInput(
             "union",
-            f"counts the pieces that the matcher coverage finds, and the matcher is {matcher}",
-            Advice("leave it out, or pass {}", matcher="coverage"),
+            "counts the pieces that the matchers coverage and spans find, and the matcher is "
+            f"{matcher}",
+            Advice("leave it out, or pass {} or {}", matcher=("coverage", "spans")),
         )
     settings["union"] = "yes"
     return f"{name}({','.join(f'{key}={value}' for key, value in settings.items())})"

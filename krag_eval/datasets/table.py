@@ -20,6 +20,8 @@ from krag_eval.datasets import formats
 from krag_eval.datasets.formats import File, Row, TagChoice, Unread, is_wanted
 from krag_eval.documents import (
     LONGEST_TAG,
+    AnyOf,
+    Item,
     Location,
     Tag,
     check_characters,
@@ -30,6 +32,7 @@ from krag_eval.documents import (
     is_tag,
     list_in,
     plain,
+    span_without_text,
 )
 from krag_eval.errors import (
     Advice,
@@ -868,7 +871,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "predicted": None if roles.predicted is None else [one.predicted for one in queries],
         "source": name,
         "lines": [one.place.line for one in queries if one.place.line],
-        "defaults": {**matcher_of(roles, name), **_defaults_of(queries)},
+        "defaults": {**matcher_of(roles, name, queries), **_defaults_of(queries)},
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
         **({"judged": judged} if any(one is not None for one in judged) else {}),
     }
@@ -923,11 +926,12 @@ def content_of(
     return {**parts_of(queries, table.name, roles), "tags": tags, "notes": notes}
 
 
-def matcher_of(roles: Roles, name: str) -> dict[str, Any]:
-    """Compare by id where a side has no texts; refuse sides that have nothing in common."""
+def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, Any]:
+    """Compare by id, or by spans, where no text is found; refuse sides with nothing in common."""
     sides = [side for side in (roles.actual, roles.predicted) if side is not None]
     if all(side.texts for side in sides):
-        return {}
+        items = [item for one in queries for item in one.actual]
+        return {"matcher": "spans"} if items and all(map(_is_span, items)) else {}
     if not all(side.ids for side in sides):
         raise Place(name).error(
             f"{roles.actual} and {roles.predicted} cannot be compared: one has texts and the other "
@@ -935,6 +939,12 @@ def matcher_of(roles: Roles, name: str) -> dict[str, Any]:
             Advice("name columns of one kind by {} and {}", actual=..., predicted=...),
         )
     return {"matcher": "id"}
+
+
+def _is_span(item: Item) -> bool:
+    """Tell whether a document, or any of several, is a span of a source without its text."""
+    alternatives = item.alternatives if isinstance(item, AnyOf) else (item,)
+    return any(map(span_without_text, alternatives))
 
 
 def _defaults_of(queries: Sequence[Query]) -> Mapping[str, Any]:

@@ -111,8 +111,6 @@ class SpanMatcher(Matcher):
 
     name = "spans"
     counts_words: ClassVar[bool] = True
-    #: Whether a document that holds most of a span decides otherwise than several together.
-    decides_alone: ClassVar[bool] = False
 
     def __init__(
         self, threshold: float = 0.8, source_key: str = "source", *, union: bool = False

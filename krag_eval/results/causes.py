@@ -60,6 +60,7 @@ from krag_eval.matching.identity import same
 from krag_eval.matching.joins import Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import held_anywhere, shared_runs, whereabouts
+from krag_eval.matching.spans import SpanMatcher
 from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, word_tokens
 from krag_eval.results.diagnosis import (
     CLASSES,
@@ -364,7 +365,8 @@ class _Case:
         self.texts, self.places = evidence.texts, evidence.items()
         found = evidence.measured(k.unit) if isinstance(k, Budget) else evidence.relevance
         # One that asks for numbers, or about the shorter text, decides about a document alone.
-        self.knows_words = isinstance(matcher, CoverageMatcher) and not matcher.decides_alone
+        alone = isinstance(matcher, CoverageMatcher) and matcher.decides_alone
+        self.knows_words = matcher.counts_words and not alone
         self.found = found
         if self.knows_words and found.pieces is None:
             raise InvalidInput(
@@ -612,12 +614,15 @@ class _Case:
         similarity, chunk = _best(
             len(documents), matches.item, matches.similarity, matches.rank - 1
         )
-        against = np.full(len(documents), -1)
+        against, together = np.full(len(documents), -1), np.full(len(documents), np.nan)
         if (pieces := matches.pieces) is not None:
             which, rank = pieces.contradicted_alternative, pieces.contradicted_rank
             against = _best(len(documents), which, pieces.contradicted_share, rank - 1)[1]
-        same, unknown = matches.same_as, np.full(len(documents), np.nan)
-        return similarity[same], unknown, chunk[same], against[same]
+            if self.knows_words:
+                held = np.bincount(pieces.added_alternative, pieces.added_tokens, len(documents))
+                together = held / pieces.alternative_tokens
+        same = matches.same_as
+        return similarity[same], together, chunk[same], against[same]
 
     @property
     def has_texts(self) -> bool:
@@ -877,7 +882,7 @@ def _scores_pairs(matcher: Matcher) -> bool:
     parts = getattr(matcher, "parts", None)
     if isinstance(matcher, (AndMatcher, OrMatcher)) and parts:
         return any(map(_scores_pairs, parts))
-    return not isinstance(matcher, (KeyMatcher, CoverageMatcher))
+    return not isinstance(matcher, (KeyMatcher, CoverageMatcher, SpanMatcher))
 
 
 def _wordless(matcher: Matcher, documents: Sequence[DocumentLike]) -> list[bool]:

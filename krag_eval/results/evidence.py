@@ -29,6 +29,7 @@ from krag_eval.documents import (
     plain_value,
     read_id,
     read_text,
+    span_without_text,
     text_of,
 )
 from krag_eval.errors import Advice, InvalidInput, InvalidType, number, text
@@ -490,14 +491,14 @@ def _beginning(texts: Texts | None, query: int, number: int) -> str | None:
 
 
 def _about(document: DocumentLike, metadata: Sequence[str]) -> About:
-    """Return the id of a document, and what was asked for of its metadata."""
+    """Return the id of a document, what was asked for of its metadata, and what is its text."""
     if isinstance(document, str):
         return ()
     identity, known = id_of(document), metadata_of(document)
     about = [] if identity is None else [("id", identity)]
     about += [
         ("metadata:id" if name == "id" else name, _as_shown(known[name]))
-        for name in metadata
+        for name in dict.fromkeys([*metadata, *span_without_text(document)])
         if known.get(name) is not None
     ]
     return tuple(about)

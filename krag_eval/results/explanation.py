@@ -23,6 +23,7 @@ from krag_eval.matching.base import Matcher, matcher_of_signature, resolve_match
 from krag_eval.matching.coverage import CoverageMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher
 from krag_eval.matching.joins import Pieces
+from krag_eval.matching.spans import SpanMatcher
 from krag_eval.matching.tokenizers import letter_tokens, tokenizer_name
 from krag_eval.results.evidence import (
     About,
@@ -211,7 +212,7 @@ def explained(
         documents=documents,
         items=_with_near_misses(items, documents, evidence, position, held),
         n_seen=int(evidence.relevance.seen_within(k)[position]),
-        by_runs=evidence.relevance.pieces is not None,
+        by_runs=evidence.relevance.pieces is not None and not isinstance(held, SpanMatcher),
         by_letters=any(
             getattr(part, "tokenizer", None) is letter_tokens
             for part in getattr(held, "parts", (held,))
@@ -261,7 +262,7 @@ def _with_near_misses(
 
 
 # Built-in matchers that a result which was read back names well enough to ask them again.
-_NAMED = ("text", "contains", "id", "metadata", "coverage")
+_NAMED = ("text", "contains", "id", "metadata", "coverage", "spans")
 
 
 def _known_matcher(evidence: Evidence, position: int, signature: str) -> Matcher | None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from krag_eval._language import N_, Language, _, ngettext, spoken
 from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.documents import warn_of_no_grades
+from krag_eval.documents import read_text, warn_of_no_grades
 from krag_eval.errors import Fix, InvalidInput, told_apart, warn, warn_of
 from krag_eval.matching.base import Matcher
 from krag_eval.scoring import cutoffs as cut
@@ -540,7 +540,7 @@ class Findings(OfAPart):
             best, least = told_apart(self.best, threshold, ".3g")
             told = _("the highest similarity is {best}, below the threshold of {least}")
             return told.format(best=best, least=least)
-        if matcher.counts_words:
+        if matcher.counts_words and matcher._document_reading is read_text:
             return _(
                 "no predicted document shares a run of words with the ground truth that is long "
                 "enough to count"

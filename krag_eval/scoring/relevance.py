@@ -898,9 +898,9 @@ def words_unknown(argument: str = "matcher", name: str = "") -> InvalidInput:
     """Return the error for what counts words, under a matcher that cannot tell."""
     return InvalidInput(
         argument,
-        f": {name or 'this'} counts words of the ground truth, and only the matcher coverage knows "
-        "which of them a document holds",
-        Advice("choose {}", matcher="coverage"),
+        f": {name or 'this'} counts words of the ground truth, and only the matchers coverage and "
+        "spans know which of them a document holds",
+        Advice("choose {} or {}", matcher=("coverage", "spans")),
     )
 
 

@@ -156,9 +156,9 @@ def evaluate_file(
         raise Place(files.name).error("holds no queries; expected at least one")
     # What Dataset.save wrote says how to evaluate it, as in memory.
     defaults = first.mark.defaults
-    by_ids = matcher_of(fields.roles, files.name)
+    otherwise = matcher_of(fields.roles, files.name, [first])
     plan = PartitionPlan.of(
-        k, budget=budget, length=length, metrics=metrics, **{**by_ids, **defaults, **options}
+        k, budget=budget, length=length, metrics=metrics, **{**otherwise, **defaults, **options}
     )
     run = {
         "files": files.fingerprint(),
