@@ -199,7 +199,7 @@ _CHUNKS = (("page_content", "id"), ("text", "id"), ("text", "_id"), ("contents",
 def chunk_in(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a chunk under the names that a document has here; ``None`` without one text and id.
 
-    Fields that are neither are metadata.
+    Fields that are neither are metadata. A span of a source stands for its text.
 
     >>> chunk_in({"text": "At nine.", "page": 3})
     {'page_content': 'At nine.', 'metadata': {'page': 3}}
@@ -207,6 +207,8 @@ def chunk_in(content: Mapping[str, Any]) -> dict[str, Any] | None:
     there = {key for key, value in content.items() if value is not None}
     texts = {text for text, _ in _CHUNKS if text in there}
     ids = {identity for text, identity in _CHUNKS if texts == {text} and identity in there}
+    if not texts and any(there >= set(span) for span in _SPANS):
+        return chunk_in({**content, "page_content": ""})
     if len(texts) != 1 or len(ids) > 1:
         return None
     text, identity = texts.pop(), next(iter(ids), "")

@@ -343,8 +343,8 @@ def _chunk_in(text: str, place: Place) -> DocumentLike:
     made = chunk_in(content)
     if made is None:
         raise place.error(
-            'a chunk needs one text, as "text" or "page_content", and at most one id, got the '
-            f"fields {names_of(content)}"
+            'a chunk needs one text, as "text" or "page_content", or a span of a source, and at '
+            f"most one id, got the fields {names_of(content)}"
         )
     with located(place):
         return document_in(made, Location("chunk"))

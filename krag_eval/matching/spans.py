@@ -193,7 +193,7 @@ class SpanMatcher(Matcher):
             for position, alternatives in enumerate(items):
                 where = f"{name}[{query}][{position}]"
                 for document in alternatives:
-                    span = _span_of(document, self.source_key, where)
+                    span = span_of(document, self.source_key, where)
                     first.setdefault(span.unit, where)
                     if len(first) > 1:
                         (unit, other), *_rest = first.items()
@@ -210,8 +210,13 @@ class SpanMatcher(Matcher):
         return shared.pairs(units, similarity)._replace(pieces=shared.pieces(units))
 
 
-def _span_of(document: DocumentLike, source_key: str, where: str) -> Span:
+def span_of(document: DocumentLike, source_key: str, where: str) -> Span:
     """Return the span of a document.
+
+    Args:
+        document: The document.
+        source_key: The key of its source; several are joined by ``+``.
+        where: The document's place in the lists.
 
     Raises:
         InvalidInput: If it has none or two that differ, or the bounds are no places in a text.
@@ -270,7 +275,7 @@ def _bounds(given: Mapping[str, Any], text: str) -> Iterator[tuple[str, int, int
 
 def _read(source_key: str, document: DocumentLike) -> list[Any]:
     """Return the span of a document in a form that JSON can hold."""
-    source, *bounds = _span_of(document, source_key, "document")
+    source, *bounds = span_of(document, source_key, "document")
     return [*map(documents.plain_value, source), *bounds]
 
 
@@ -280,7 +285,7 @@ def _shared(units: Units) -> SharedRuns:
     sources: dict[Hashable, int] = defaultdict(count().__next__)
     source = np.fromiter((sources[one.source] for one in spans), np.int64)
     bounds = np.array([(one.start, one.stop) for one in spans], np.int64).reshape(-1, 2)
-    truths, documents = (
+    truths, chunks = (
         OnceEach.among(n_each, unit, len(spans))
         for n_each, unit in (
             (units.n_alternatives, units.alternatives),
@@ -289,27 +294,27 @@ def _shared(units: Units) -> SharedRuns:
     )
     # Sources of all queries one after the other on one line: only those of one query may meet.
     places, place = np.unique(bounds, return_inverse=True)
-    keys = [side.query() * len(sources) + source[side.unit()] for side in (truths, documents)]
+    keys = [side.query() * len(sources) + source[side.unit()] for side in (truths, chunks)]
     shift = np.unique(np.concatenate(keys), return_inverse=True)[1] * len(places)
-    of_spans = place.reshape(-1, 2)[np.concatenate([truths.unit(), documents.unit()])]
+    of_spans = place.reshape(-1, 2)[np.concatenate([truths.unit(), chunks.unit()])]
     ours, theirs = np.split(of_spans + shift.reshape(-1, 1), [len(truths.key)])
     # Of two that have something in common, the document begins inside the truth, or else the truth
     # behind where the document begins, and inside it.
     inside, behind = _begin_in(theirs, ours, "left"), _begin_in(ours, theirs, "right")
     document, truth = (np.concatenate(one) for one in zip(inside, behind[::-1], strict=True))
-    (start, stop), own, unit = bounds.T, truths.unit(truth), documents.unit(document)
+    (start, stop), own, unit = bounds.T, truths.unit(truth), chunks.unit(document)
     begin, end = np.maximum(start[own], start[unit]), np.minimum(stop[own], stop[unit])
     order = np.lexsort((document, truth))
     order = order[(begin < end)[order]]  # an empty document holds nothing
     truth, document, unit, begin, end = (one[order] for one in (truth, document, unit, begin, end))
     return SharedRuns(
         truths,
-        documents,
+        chunks,
         stop - start,
         truth,
         document,
         end - begin,
-        _added(truth, _ranks(documents, document), begin, end),
+        _added(truth, _ranks(chunks, document), begin, end),
         Spans(truth, document, begin - start[unit], end - start[unit]),
     )
 

@@ -60,7 +60,7 @@ from krag_eval.matching.identity import same
 from krag_eval.matching.joins import Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import held_anywhere, shared_runs, whereabouts
-from krag_eval.matching.spans import SpanMatcher
+from krag_eval.matching.spans import SpanMatcher, span_of
 from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, word_tokens
 from krag_eval.results.diagnosis import (
     CLASSES,
@@ -197,7 +197,7 @@ class Index:
         """Return the share of a question's words that a chunk has; common words do not count."""
         words = {*word_tokens(question)} - self._common
         held = {*word_tokens(text_of(self.documents[chunk]))}
-        return len(words & held) / len(words) if words else None
+        return len(words & held) / len(words) if words and held else None
 
 
 def diagnosed(
@@ -240,7 +240,7 @@ def diagnosed(
     case = _Case(evidence, labels, k, matcher_of(signature, evidence.matcher, matcher), index)
     looked = None
     if index is not None and evidence.texts is not None:
-        looked = _looked_up(evidence.texts, len(labels), index)
+        looked = _looked_up(evidence.texts, len(labels), index, case.matcher)
         looked.check(foreign_index)
     case.take_lists(deeper, depth)
     case.take_lost(most_pairs)
@@ -898,16 +898,23 @@ def _wordless(matcher: Matcher, documents: Sequence[DocumentLike]) -> list[bool]
     return [False] * len(documents)
 
 
-def _looked_up(texts: Texts, n_queries: int, index: Index) -> LookedUp:
+def _looked_up(texts: Texts, n_queries: int, index: Index, matcher: Matcher) -> LookedUp:
     """Look the retrieved documents up in an index, each once; of very many, as many as it takes."""
-    are_ids = texts.are_ids
+
+    def known_by(document: DocumentLike, where: str) -> tuple[str | None, str]:
+        if isinstance(matcher, SpanMatcher):
+            return str(span_of(document, matcher.source_key, where)), ""
+        return _id_and_text(document, texts.are_ids)
+
     of_id: defaultdict[str | None, list[str]] = defaultdict(list)
-    for one in index.documents:
-        identity, text = _id_and_text(one, are_ids)
+    for position, one in enumerate(index.documents):
+        identity, text = known_by(one, f"index[{position}]")
         if identity and len(of_id[identity]) < _COMPARED:
             of_id[identity].append(text)
     documents = dict.fromkeys(
-        _id_and_text(one, are_ids) for query in range(n_queries) for one in texts.documents(query)
+        known_by(one, f"predicted_docs[{query}]")
+        for query in range(n_queries)
+        for one in texts.documents(query)
     )
     known = [(identity, text) for identity, text in documents if identity or not is_blank(text)]
     rest = [(text, of_id.get(identity, [])) for identity, text in known

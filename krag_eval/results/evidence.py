@@ -486,8 +486,21 @@ _CELL, _LOOKED_AT = 80, 200
 def _beginning(texts: Texts | None, query: int, number: int) -> str | None:
     if texts is None:
         return None
-    shown = " | ".join(text_of(one)[:_LOOKED_AT] for one in texts.ground_truth(query)[number - 1])
+    items = texts.ground_truth(query)[number - 1]
+    shown = " | ".join(text_of(one)[:_LOOKED_AT] or _span_shown(one) for one in items)
     return fitted(shown[:_LOOKED_AT], _CELL)
+
+
+def _span_shown(document: DocumentLike) -> str:
+    """Return what stands for the text of a document that has none, empty if nothing does.
+
+    >>> _span_shown({"page_content": "", "metadata": {"source": "a.md", "lines": [10, 24]}})
+    'a.md lines [10, 24]'
+    """
+    span = span_without_text(document)
+    return " ".join(
+        [str(span.pop("source", "")), *(f"{k} {_as_shown(v)}" for k, v in span.items())]
+    )
 
 
 def _about(document: DocumentLike, metadata: Sequence[str]) -> About:
