@@ -19,8 +19,12 @@ def test_every_name_makes_a_matcher_of_that_name(name):
     assert resolve_matcher(name) is not matcher
     assert resolve_matcher(matcher) is matcher
     text = "the library opens at 9 and closes at 18 on every working day"
-    assert matcher.similarity(text, text) == 1.0
-    assert matcher.similarity(text, "???") < matcher.threshold
+    document, other = (
+        {"page_content": one, "id": one, "metadata": {"source": one, "start_index": 0}}
+        for one in (text, "???")
+    )
+    assert matcher.similarity(document, document) == 1.0
+    assert matcher.similarity(document, other) < matcher.threshold
 
 
 def test_an_installed_package_adds_a_matcher_by_name(tmp_path, monkeypatch):
@@ -87,6 +91,7 @@ def test_what_is_no_matcher_is_refused_with_the_remedy(came, fix):
         "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)",
         "fuzzy(scorer=partial_ratio)",
         "contains(case_sensitive=no)",
+        "spans(source_key=file.name+page,union=yes)",
     ],
 )
 def test_what_a_signature_prints_is_read_back(name):

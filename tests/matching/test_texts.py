@@ -15,7 +15,7 @@ from krag_eval.matching.tokenizers import TOKENIZER_NAMES
 
 #: Every matcher of texts with a name, those with each tokenizer, and those that Python makes.
 MATCHERS = [
-    *(resolve_matcher(name) for name in MATCHER_NAMES if name != "id"),
+    *(resolve_matcher(name) for name in MATCHER_NAMES if name not in ("id", "spans")),
     *map(FuzzyMatcher, ("partial_ratio", "token_set_ratio")),
     *(
         matcher
