@@ -123,6 +123,11 @@ class OnceEach:
         """Return the number of occurrences within their query, from 1, given their members."""
         return occurrences - self.before[self.query(members)] + 1
 
+    def best_rank(self, members: IntArray) -> IntArray:
+        """Return the number of the first occurrence of members within their query, from 1."""
+        first = self.occurrences[self.of_member[members]]
+        return self.number(first.astype(np.int64), members)
+
     def unit(self, members: IntArray | BoolArray | slice = slice(None)) -> IntArray:
         """Return the texts of members, of all if none are named."""
         return self.key[members] % max(self.n_units, 1)
@@ -252,8 +257,7 @@ class SharedRuns:
         kept = np.isin(self.truth, self.truth[without.pairs])
         kept[without.pairs] = False
         truth, document = self.truth[kept], self.document[kept]
-        first = self.documents.occurrences[self.documents.of_member[document]]
-        rank = self.documents.number(first.astype(np.int64), document)
+        rank = self.documents.best_rank(document)
         order = np.lexsort((rank, truth))
         truth, document, rank = truth[order], document[order], rank[order]
         wanted, start, n_each = np.unique(truth, return_index=True, return_counts=True)
@@ -346,9 +350,7 @@ def _note_ranks(
         documents: The documents.
         first_rank: The first rank of a document that holds a token; shape (tokens,).
     """
-    # Of a document that comes back more than once, the first occurrence.
-    first = documents.occurrences[documents.of_member[spans.document]]
-    rank = documents.number(first, spans.document).astype(np.int32)
+    rank = documents.best_rank(spans.document).astype(np.int32)
     sizes = spans.stop - spans.start
     for part in _slices(sizes, _BLOCK):
         token = ranges(begin[spans.truth[part]] + spans.start[part], sizes[part])

@@ -17,16 +17,7 @@ import numpy as np
 from krag_eval import documents
 from krag_eval._language import N_, _
 from krag_eval.documents import DocumentLike, QuerySet, Reading
-from krag_eval.errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    Refusal,
-    boolean,
-    must,
-    number,
-    whole,
-)
+from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, boolean, must, number, whole
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.exact import hashable, is_nothing, metadata_value, refused
 from krag_eval.matching.joins import IntArray, Matches, Pairs, Units
@@ -162,17 +153,10 @@ class SpanMatcher(Matcher):
             np.fromiter(self._numbered(lists, name, numbers, first), np.int64)
             for name, lists in (("actual_docs", queries.alternatives()), ("predicted_docs", found))
         )
-        units = Units(
-            values=[*numbers],
-            blank=np.zeros(len(numbers), np.bool_),
-            alternatives=alternatives,
-            item_sizes=queries.n_alternatives,
-            identity=alternatives,
-            predicted=predicted,
-            n_items=queries.n_items,
-            n_predicted=queries.n_predicted,
-        )
-        return self._match(units)
+        items = alternatives, queries.n_alternatives, alternatives
+        shape = queries.n_items, queries.n_predicted
+        blank = np.zeros(len(numbers), np.bool_)
+        return self._match(Units([*numbers], blank, *items, predicted, *shape))
 
     def _numbered(
         self,
@@ -285,13 +269,8 @@ def _shared(units: Units) -> SharedRuns:
     sources: dict[Hashable, int] = defaultdict(count().__next__)
     source = np.fromiter((sources[one.source] for one in spans), np.int64)
     bounds = np.array([(one.start, one.stop) for one in spans], np.int64).reshape(-1, 2)
-    truths, chunks = (
-        OnceEach.among(n_each, unit, len(spans))
-        for n_each, unit in (
-            (units.n_alternatives, units.alternatives),
-            (units.n_predicted, units.predicted),
-        )
-    )
+    truths = OnceEach.among(units.n_alternatives, units.alternatives, len(spans))
+    chunks = OnceEach.among(units.n_predicted, units.predicted, len(spans))
     # Sources of all queries one after the other on one line: only those of one query may meet.
     places, place = np.unique(bounds, return_inverse=True)
     keys = [side.query() * len(sources) + source[side.unit()] for side in (truths, chunks)]
@@ -307,16 +286,9 @@ def _shared(units: Units) -> SharedRuns:
     order = np.lexsort((document, truth))
     order = order[(begin < end)[order]]  # an empty document holds nothing
     truth, document, unit, begin, end = (one[order] for one in (truth, document, unit, begin, end))
-    return SharedRuns(
-        truths,
-        chunks,
-        stop - start,
-        truth,
-        document,
-        end - begin,
-        _added(truth, _ranks(chunks, document), begin, end),
-        Spans(truth, document, begin - start[unit], end - start[unit]),
-    )
+    added = _added(truth, chunks.best_rank(document), begin, end)
+    held = Spans(truth, document, begin - start[unit], end - start[unit])
+    return SharedRuns(truths, chunks, stop - start, truth, document, end - begin, added, held)
 
 
 def _begin_in(
@@ -337,12 +309,6 @@ def _begin_in(
     first = np.searchsorted(inner[order, 0], outer[:, 0], side)
     sizes = np.maximum(np.searchsorted(inner[order, 0], outer[:, 1]) - first, 0)
     return order[ranges(first, sizes)], np.repeat(np.arange(len(outer)), sizes)
-
-
-def _ranks(documents: OnceEach, members: IntArray) -> IntArray:
-    """Return the best rank of each document."""
-    first = documents.occurrences[documents.of_member[members]]
-    return documents.number(first.astype(np.int64), members)
 
 
 def _added(

@@ -156,7 +156,8 @@ def evaluate_file(
         raise Place(files.name).error("holds no queries; expected at least one")
     # What Dataset.save wrote says how to evaluate it, as in memory.
     defaults = first.mark.defaults
-    otherwise = matcher_of(fields.roles, files.name, [first])
+    told = next((one for one, *_ in files.queries(fields) if one.actual), first)
+    otherwise = matcher_of(fields.roles, files.name, [told])
     plan = PartitionPlan.of(
         k, budget=budget, length=length, metrics=metrics, **{**otherwise, **defaults, **options}
     )
