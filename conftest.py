@@ -58,6 +58,8 @@ SLOW = (
     "tests/test_digits.py::test_other_processors_and_threads_print_the_same",
     "tests/test_evaluator.py::test_documents_with_alternatives_and_repeats_agree_with_loops",
     "tests/test_evaluator.py::test_the_order_of_queries_does_not_change_a_digit",
+    # Needs LangChain's splitters, which come with `dev`.
+    "tests/matching/test_spans.py::test_a_splitter_writes_what_is_read",
     # Needs what runs notebooks, which comes with `dev`.
     "tests/test_progress.py::test_a_notebook_that_is_run_as_a_whole_has_one_line_per_run",
     "tests/test_partitions.py::test_parts_give_the_numbers_of_the_whole",

@@ -414,8 +414,8 @@ class Evaluation:
 def _with_union(matcher: str) -> str:
     """Return a matcher with the setting that ``--union`` stands for.
 
-    >>> _with_union("coverage"), _with_union("coverage(min_run=3)")
-    ('coverage(union=yes)', 'coverage(min_run=3,union=yes)')
+    >>> _with_union("spans"), _with_union("coverage(min_run=3)")
+    ('spans(union=yes)', 'coverage(min_run=3,union=yes)')
     """
     name, settings = name_and_settings("matcher", matcher)
     if name not in ("coverage", "spans") or settings.get("union", "yes") not in ("yes", "true"):

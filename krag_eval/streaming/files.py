@@ -156,8 +156,8 @@ def evaluate_file(
         raise Place(files.name).error("holds no queries; expected at least one")
     # What Dataset.save wrote says how to evaluate it, as in memory.
     defaults = first.mark.defaults
-    told = next((one for one, *_ in files.queries(fields) if one.actual), first)
-    otherwise = matcher_of(fields.roles, files.name, [told])
+    asking = next((one for one, *_ in files.queries(fields) if one.actual), first)
+    otherwise = matcher_of(fields.roles, files.name, [asking])
     plan = PartitionPlan.of(
         k, budget=budget, length=length, metrics=metrics, **{**otherwise, **defaults, **options}
     )

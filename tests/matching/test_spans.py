@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from langchain_core.documents import Document
-from langchain_text_splitters import RecursiveCharacterTextSplitter
 from matched import copies, found, matches_of, rows_of
 from reference import no_advice
 from reference_pieces import METRICS, Found, Query, Rules
@@ -95,7 +94,9 @@ def test_a_source_may_have_another_name(key):
 
 
 def test_a_splitter_writes_what_is_read():
-    """LangChain's chunks of a text hold all of a sentence of it together, and no other text."""
+    """One of LangChain's chunks holds a sentence of its text, and none of another text does."""
+    from langchain_text_splitters import RecursiveCharacterTextSplitter
+
     text = "".join(f"Sentence {n} of the library's rules. " for n in range(60))
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=300, chunk_overlap=60, add_start_index=True
