@@ -568,7 +568,7 @@ class EvaluationResult(Shown):
         ``"not_retrieved"``. Without anything deeper the last two are ``"not_in_top_k"``; without an
         index, what is neither found nor ranked too low is ``"not_seen"``. Items without words are
         ``"no_words"`` and no part of any share. An ``AnyOf`` gets the class of its alternative that
-        is furthest along. Pieces are for coverage, which knows words; other matchers, ``a & b`` and
+        is furthest along. Pieces are for coverage and spans; other matchers, ``a & b`` and
         coverage with ``numbers="anywhere"`` or in either direction decide about one document at a
         time.
 
@@ -588,7 +588,7 @@ class EvaluationResult(Shown):
             matcher: The matcher of the result, where it was read from a file and its signature
                 does not tell all.
             most_pairs: How many pairs of passage and chunk may be compared one by one, which all
-                matchers but coverage and those by keys must.
+                matchers but coverage, spans and those by keys must.
             foreign_index: The retrieved documents are looked up in the index first, and a warning
                 says how many are there, if not all are. An index that has fewer than a tenth is
                 refused, unless this is ``"allow"``. A document is there if a chunk has its id, or

@@ -101,7 +101,7 @@ class Metric:
         defined_labels: Language -> what people call that share.
         parameters: What ``compute`` takes beyond the three, by name. The metric is then named
             with them: ``rbp`` is ``rbp(p=0.8)``.
-        needs_words: Whether it counts words, so that only coverage can tell.
+        needs_words: Whether it counts words, so that only coverage and spans can tell.
         needs_judged: Whether it asks which documents were looked at.
         needs_aspects: Whether it asks which aspects a question has.
 
