@@ -345,7 +345,12 @@ def doubts(names: Collection[str]) -> str:
 OWN = "krag_eval"
 #: What the field is called with the documents that somebody looked at; it holds a list.
 JUDGED = ("judged", "판정문서", "판정 문서")
-_JUDGED = frozenset(JUDGED)
+#: What the field is called with the documents that must not come back, if it holds a list.
+UNWANTED = ("unwanted", "원치않는문서", "원치 않는 문서", "제외문서", "제외 문서")
+#: What other fields with documents are called -> what they hold.
+LISTED = {
+    name: field for field, names in (("judged", JUDGED), ("unwanted", UNWANTED)) for name in names
+}
 #: The options of an evaluator that a file can tell.
 OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
            "grade_key", "averaging_method", "aspect_key")  # fmt: skip
@@ -481,7 +486,10 @@ class TagReader:
     def read(self, row: Mapping[str, Any], mark: Mark) -> Mapping[str, Tag]:
         """Return the tags of a row; where it has none, there is none."""
         found: dict[str, Tag] = {}
-        asked = self._asked.union(judged) if (judged := _judged_in(row)) else self._asked
+        asked = self._asked
+        if not LISTED.keys().isdisjoint(row):
+            empty = (name for name in LISTED.keys() & row if tag_in(row[name]) == (None, ""))
+            asked = asked.union(_listed_in(row), empty)
         for name, value in row.items():
             if name not in asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
@@ -598,6 +606,7 @@ class Query(NamedTuple):
     mark: Mark = _NO_MARK
     tags: Mapping[str, Tag] = _NO_TAGS
     judged: list[Any] | dict[str, bool] | None = None
+    unwanted: list[Any] | None = None
 
     @property
     def label(self) -> str | int | None:
@@ -630,20 +639,34 @@ def query_in(
         predicted = []
         if roles.predicted is not None:
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
-        judged = None
-        for name in _judged_in(row):
-            judged = _looked_at(row[name], Location(name))
+        lists = lists_in(row)
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
-    return Query(place, question, actual, predicted, mark, found, judged)
+    return Query(place, question, actual, predicted, mark, found, **lists)
 
 
-def _judged_in(row: Mapping[str, Any]) -> list[str]:
-    """Return which fields hold what was judged: a list or an object, perhaps as text."""
-    if _JUDGED.isdisjoint(row):
+def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the documents of a row that are neither ground truth nor retrieved, by what they are.
+
+    >>> lists_in({"question": "When?", "unwanted": ["At eight."], "judged": "by me"})
+    {'unwanted': ['At eight.']}
+    """
+    found: dict[str, Any] = {}
+    for name in _listed_in(row):
+        value, at = row[name], Location(name)
+        if LISTED[name] == "judged":
+            found["judged"] = _looked_at(value, at)
+        else:
+            found.setdefault(LISTED[name], []).extend(documents_in(value, at, ground_truth=True))
+    return found
+
+
+def _listed_in(row: Mapping[str, Any]) -> list[str]:
+    """Return which of those fields hold a list, or an object of what was judged, even as text."""
+    if LISTED.keys().isdisjoint(row):
         return []
-    return [name for name in JUDGED if name in row and _is_listed(row[name])]
+    return [name for name in LISTED if name in row and _is_listed(row[name])]
 
 
 def _is_listed(value: Any) -> bool:
@@ -848,7 +871,13 @@ def _one_query(rows: Sequence[Query]) -> Query:
                 "than once, beside other ground truth; expected each document in one row",
                 "write one row per question, with lists in its cells",
             )
-    return first._replace(actual=[*actual.values()], predicted=predicted)
+    lists = [row.unwanted for row in rows if row.unwanted is not None]
+    unwanted = {repr(item): item for one in lists for item in one}
+    return first._replace(
+        actual=[*actual.values()],
+        predicted=predicted,
+        unwanted=[*unwanted.values()] if lists else None,
+    )
 
 
 # From all queries to the parts of a data set
@@ -861,7 +890,9 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
     questions = [one.question for one in queries]
-    judged = [one.judged for one in queries]
+    lists = {
+        field: [getattr(one, field) for one in queries] for field in dict.fromkeys(LISTED.values())
+    }
     return {
         "queries": _labels(queries, name, roles.question or "question"),
         "actual": [one.actual for one in queries],
@@ -870,7 +901,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "lines": [one.place.line for one in queries if one.place.line],
         "defaults": {**matcher_of(roles, name), **_defaults_of(queries)},
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
-        **({"judged": judged} if any(one is not None for one in judged) else {}),
+        **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
 
 

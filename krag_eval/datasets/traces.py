@@ -704,7 +704,7 @@ def _joined(
     groups_at = ((place, answers[at]) for place, at in enumerate(kept) if at in answers)
     lists: dict[str, Any] = {
         field: [values[at] for at in kept]
-        for field in ("queries", "actual", "questions", "lines", "judged")
+        for field in ("queries", "actual", "questions", "lines", "judged", "unwanted")
         if (values := getattr(dataset, field))
     }
     tags = {name: [values[at] for at in kept] for name, values in dataset.tags.items()}

@@ -60,7 +60,7 @@ def test_budgets_are_those_of_a_local_run(spark):
 
 def test_what_was_looked_at_is_a_column(spark):
     """Null says that nothing was; a column of another type is refused."""
-    names = ("question", "actual", "predicted", "seen")
+    names = ("question", "actual", "predicted", "seen", "bad")
     schema = "question string, actual array<string>, predicted array<string>, seen array<string>"
     frame = spark.createDataFrame([tuple(row[name] for name in names) for row in SEEN], schema)
     run = evaluate_spark(frame.repartition(2), **with_seen())
