@@ -258,7 +258,7 @@ def settled_threshold(threshold: float | None, matcher: Matcher) -> float:
 #: How a run is evaluated, wherever its documents are.
 PLAN_OPTIONS = tuple(declared(PlanOptions))
 #: Other lists of documents, one per query.
-LISTS = ("unwanted",)
+LISTS = ("unwanted", "cited")
 #: All that an evaluator takes beside documents.
 EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags", "judged", *LISTS)
 

@@ -800,6 +800,14 @@ class QuerySet:
         lists, listed = self._lists_beside(given, "unwanted", ground_truth=True)
         return QuerySet(lists, self.predicted, self.labels), listed
 
+    def cited(self, given: Any) -> tuple[QuerySet, NDArray[np.bool_]]:
+        """Return the documents that answers cited, in the place of those that were retrieved.
+
+        Args, returned value and errors are those of :meth:`unwanted`.
+        """
+        lists, listed = self._lists_beside(given, "cited", ground_truth=False)
+        return QuerySet(self.actual, lists, self.labels), listed
+
     def _lists_beside(
         self, given: Any, argument: str, *, ground_truth: bool
     ) -> tuple[Lists, NDArray[np.bool_]]:

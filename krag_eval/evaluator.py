@@ -179,6 +179,10 @@ class OfflineRetrievalEvaluator:
             forbidden), or label -> those: documents or ``AnyOf``, matched as ground truth is.
             ``unwanted`` and ``clean`` are then computed as well. Queries without a list (``None``)
             are left out of their averages; of an empty list, nothing can come back.
+        cited: Per query, the documents that the answer cited, or label -> those; they need not be
+            among the retrieved ones. ``citation_precision`` and ``citation_recall`` are then
+            computed as well, the same at every cutoff. Queries without a list (``None``) are left
+            out of their averages; an empty list cites nothing, which is 0.
         aspect_key: Key in the metadata of ground-truth documents that holds the aspects of the
             question they speak to, such as ``"sub_question"``: a text, a whole number, or a list of
             those. Aspect recall and α-nDCG are then computed as well. A document without it is an
@@ -215,6 +219,7 @@ class OfflineRetrievalEvaluator:
         judged: Sequence[Any] | Mapping[str | int, Any] | None = None,
         unjudged: Literal["wrong", "bounds", "leave_out"] = "wrong",
         unwanted: Sequence[Any] | Mapping[str | int, Any] | None = None,
+        cited: Sequence[Any] | Mapping[str | int, Any] | None = None,
         aspect_key: str | None = None,
     ) -> None:
         plan = Plan.checked(**{name: one for name, one in locals().items() if name in PLAN_OPTIONS})
@@ -224,7 +229,8 @@ class OfflineRetrievalEvaluator:
             n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
         self._plan = plan
-        self._matching = _Matching(query_set, plan, judged, n_jobs, unwanted=unwanted)
+        lists = {"unwanted": unwanted, "cited": cited}
+        self._matching = _Matching(query_set, plan, judged, n_jobs, lists=lists)
         self._tags = {} if tags is None else checked_tags(tags, query_set.n_queries)
         self._retrieval: RetrievalRun | None = None
         self._cut: Relevance | None = None
@@ -613,7 +619,7 @@ class _Matching:
         judged: object = None,
         n_jobs: int | None = None,
         *,
-        unwanted: object = None,
+        lists: Mapping[str, object],
         part: bool = False,
     ) -> None:
         self.queries = queries
@@ -624,9 +630,9 @@ class _Matching:
         if judged is not None:
             key = matcher.key if isinstance(matcher, KeyMatcher) else None
             self.looked_at = Judged.of(judged, queries, key, self.grades)
-        self.beside: dict[str, tuple[QuerySet, NDArray[np.bool_]]] = {}
-        if unwanted is not None:
-            self.beside["unwanted"] = queries.unwanted(unwanted)
+        self.beside: dict[str, tuple[QuerySet, NDArray[np.bool_]]] = {
+            name: getattr(queries, name)(one) for name, one in lists.items() if one is not None
+        }
         self._digests: Digests | None = None
         self._said: set[str] = set()
         self._lengths: dict[str, tuple[Measure | None, NDArray[np.int64]]] = {}
@@ -636,10 +642,10 @@ class _Matching:
     def relevance(self, plan: Plan) -> Relevance:
         """Return what was found; only to be asked for under the lock."""
         queries, matches = self.queries, self.matches
-        beside = {
-            name: Beside(self._cut(theirs, matches[name], plan), listed)
-            for name, (theirs, listed) in self.beside.items()
-        }
+        beside = {}
+        for name, (theirs, listed) in self.beside.items():
+            grades = None if name == "unwanted" else self.grades
+            beside[name] = Beside(self._cut(theirs, matches[name], plan, grade=grades), listed)
         found = self._cut(queries, matches[""], plan, grade=self.grades, aspects=self.aspects)
         return replace(found, queries=queries, looked_at=self.looked_at, beside=beside)
 
@@ -738,19 +744,24 @@ _NO_LIST = "0" * 16
 
 @contextmanager
 def _of_list(name: str, queries: QuerySet, matcher: Matcher) -> Iterator[None]:
-    """Say of another list what the matcher says of ground truth; nothing twice of the predicted."""
+    """Let the matcher speak of another list, and say nothing twice of the usual ones."""
+    is_unwanted = name == "unwanted"
     try:
         with tallied():
             yield
     except Refusal as error:
-        error.argument = error.argument.replace("actual_docs", name)
+        replaced = "actual_docs" if is_unwanted else "predicted_docs"
+        error.argument = error.argument.replace(replaced, name)
         raise
     if matcher._document_reading is documents.read_text:
-        texts = chain.from_iterable(chain.from_iterable(queries.alternatives()))
-        told = _(
-            "{} unwanted documents have empty or blank text; a text matcher never matches them."
-        )
-        warn_of(told, sum(documents.is_blank(documents.text_of(one)) for one in texts))
+        told = _("{} cited documents have empty or blank text; a text matcher never matches them.")
+        several: Iterable[Any] = queries.predicted.elements
+        if is_unwanted:
+            several = chain.from_iterable(chain.from_iterable(queries.alternatives()))
+            told = _(
+                "{} unwanted documents have empty or blank text; a text matcher never matches them."
+            )
+        warn_of(told, sum(documents.is_blank(documents.text_of(one)) for one in several))
 
 
 @dataclass(frozen=True, eq=False)
@@ -816,7 +827,7 @@ class PartitionPlan:
                 <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
             length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
             metrics: Metrics to compute; all built-in ones if not given.
-            lists: The other lists that every part will have: ``["unwanted"]``.
+            lists: The other lists that every part will have: ``["unwanted", "cited"]``.
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
                 ``threshold``, ``conventions``, …, but no documents and no labels.
 
@@ -863,6 +874,7 @@ class PartitionPlan:
         tags: Mapping[str, Sequence[Tag]] | None = None,
         judged: Sequence[Any] | None = None,
         unwanted: Sequence[Any] | None = None,
+        cited: Sequence[Any] | None = None,
     ) -> Part:
         """Evaluate a part of a run; the part may be empty.
 
@@ -880,6 +892,7 @@ class PartitionPlan:
                 ``judged_digest`` of the rows.
             unwanted: Per query, the documents that must not come back, or ``None``. What tells them
                 from others is in the column ``unwanted_digest`` of the rows.
+            cited: Per query, the documents that the answer cited, or ``None``.
 
         Raises:
             TypeError, ValueError: As :class:`~krag_eval.OfflineRetrievalEvaluator` does; positions
@@ -897,7 +910,8 @@ class PartitionPlan:
         ]  # fmt: skip
         query_set = QuerySet.from_lists(actual, predicted, names)
         with tallied() as tallies:
-            matching = _Matching(query_set, self.plan, judged, unwanted=unwanted, part=True)
+            lists = {"unwanted": unwanted, "cited": cited}
+            matching = _Matching(query_set, self.plan, judged, lists=lists, part=True)
             relevance = matching.relevance(self.plan)
             relevance.warn_of_repeats()
         lengths = matching.lengths(self.cutoffs, self.length)

@@ -27,6 +27,7 @@ BETTER = [["a", "x", "y", "b"], ["d"], ["x", "f", "e"]] * 12
 WORSE = [["x", "y", "a", "b"], ["x", "d"], ["x", "y", "z"]] * 12
 JUDGED = [["x"], ["x"], ["x", "y"]] * 12
 UNWANTED = [["x", "z"], ["y"], None] * 12
+CITED = [["a", "q"], None, ["f", "e", "z"]] * 12
 OPTIONS = {"matcher": "coverage", "aspect_key": "part"}
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*(few|Fewer|same value)"),
@@ -43,7 +44,7 @@ def closed_pictures():
 
 def evaluated(predicted=BETTER, metrics=None):
     """Evaluate at two cutoffs."""
-    lists = {"judged": JUDGED, "unwanted": UNWANTED}
+    lists = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
     evaluator = OfflineRetrievalEvaluator(ACTUAL, predicted, **lists, **OPTIONS)
     return evaluator.evaluate([2, 4], metrics=metrics)
 
@@ -150,8 +151,8 @@ def test_pictures_and_reports_have_the_label(alone, language, tmp_path):
 def test_row_files_hold_every_metric(result, ending, tmp_path):
     """Streamed, the averages and rows are those of the run in memory."""
     path = tmp_path / "run.jsonl"
-    names = ("actual", "predicted", "judged", "unwanted")
-    rows = zip(ACTUAL, BETTER, JUDGED, UNWANTED, strict=True)
+    names = ("actual", "predicted", "judged", "unwanted", "cited")
+    rows = zip(ACTUAL, BETTER, JUDGED, UNWANTED, CITED, strict=True)
     lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
     path.write_text("\n".join(lines), "utf-8")
     streamed = evaluate_file(
@@ -169,12 +170,12 @@ def test_row_files_hold_every_metric(result, ending, tmp_path):
 
 def test_parts_add_up_to_the_whole(result):
     """As they do on a cluster; the plan can be pickled."""
-    asked = {"metrics": ALL, "lists": ["unwanted"], **OPTIONS}
+    asked = {"metrics": ALL, "lists": ["unwanted", "cited"], **OPTIONS}
     plan = pickle.loads(pickle.dumps(PartitionPlan.of([2, 4], **asked)))
-    halves = [[one[i::2] for one in (ACTUAL, BETTER, JUDGED, UNWANTED)] for i in range(2)]
+    lists = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
+    halves = [{name: one[i::2] for name, one in lists.items()} for i in range(2)]
     parts = [
-        plan.evaluate(actual, predicted, judged=judged, unwanted=unwanted).partial
-        for actual, predicted, judged, unwanted in halves
+        plan.evaluate(ACTUAL[i::2], BETTER[i::2], **half).partial for i, half in enumerate(halves)
     ]
     again = [type(one).from_json(one.to_json()) for one in parts]
     assert plan.result(again).to_dict() == result.to_dict()

@@ -44,6 +44,8 @@ class Dataset:
             were looked at. ``None`` if that is not known.
         unwanted: Per query, the documents that must not come back, or label -> those; kept as one
             list per query, ``None`` for a query that has none.
+        cited: Per query, the documents that the answer cited, likewise. As ``predicted`` they are
+            of one run: a retriever that is asked anew is not held to them.
         failures: The queries whose retriever failed, as traces record it; results have them, too.
 
     Raises:
@@ -67,6 +69,7 @@ class Dataset:
     judged: Sequence[Any] | Mapping[str | int, Any] | None = None
     failures: Sequence[Failure] = field(default=(), compare=False)
     unwanted: Sequence[Any] | Mapping[str | int, Any] | None = None
+    cited: Sequence[Any] | Mapping[str | int, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.questions is not None and len(self.questions) != len(self.queries):
@@ -176,6 +179,7 @@ class Dataset:
                 self.tags,
                 cast("list[Any] | None", self.judged),
                 cast("list[Any] | None", self.unwanted),
+                cast("list[Any] | None", self.cited),
             ),
             path,
         )

@@ -42,6 +42,7 @@ class Content(NamedTuple):
     tags: Mapping[str, list[Tag]] = {}
     judged: Sequence[Any] | None = None
     unwanted: Sequence[Any] | None = None
+    cited: Sequence[Any] | None = None
 
 
 def save_content(content: Content, path: str | os.PathLike[str]) -> None:
@@ -84,16 +85,18 @@ class _Rows:
             if len(lists) != n_queries:
                 problem = f"the data set has {n_queries} queries and {len(lists)} lists in {side}"
                 raise Place(name).error(problem, "give each query one")
-        for query, unwanted in enumerate(self.sides.get("unwanted", ())):
-            if not isinstance(unwanted, list | None):
-                raise self.refusal(query, "what is unwanted must be a list of documents")
-        for query, judged in enumerate(self.sides.get("judged", ())):
-            pool = isinstance(judged, Mapping) and all(isinstance(one, str) for one in judged)
-            if not pool and not isinstance(judged, list):
-                problem = (
-                    "what was judged must be a list of documents, or map ids or texts to bools"
-                )
-                raise self.refusal(query, problem)
+        for side in dict.fromkeys(LISTED.values()):
+            for query, given in enumerate(self.sides.get(side, ())):
+                self._check_list(side, query, given)
+
+    def _check_list(self, side: str, query: int, given: Any) -> None:
+        be = "a list of documents"
+        may_be = isinstance(given, list | None)
+        if side == "judged":
+            pool = isinstance(given, Mapping) and all(isinstance(one, str) for one in given)
+            may_be, be = pool or isinstance(given, list), f"{be}, or map ids or texts to bools"
+        if not may_be:
+            raise self.refusal(query, f"what was {side} must be {be}")
 
     @property
     def questions(self) -> list[str] | None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from krag_eval._io import shielded, unshielded
 from krag_eval._language import N_, _, ngettext
+from krag_eval._options import LISTS
 from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.datasets import formats
@@ -347,10 +348,11 @@ OWN = "krag_eval"
 JUDGED = ("judged", "판정문서", "판정 문서")
 #: What the field is called with the documents that must not come back, if it holds a list.
 UNWANTED = ("unwanted", "원치않는문서", "원치 않는 문서", "제외문서", "제외 문서")
+#: What the field is called with the documents that the answer cited, if it holds a list.
+CITED = ("cited", "인용문서", "인용 문서")
+_FIELDS = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
 #: What other fields with documents are called -> what they hold.
-LISTED = {
-    name: field for field, names in (("judged", JUDGED), ("unwanted", UNWANTED)) for name in names
-}
+LISTED = {name: field for field, names in _FIELDS.items() for name in names}
 #: The options of an evaluator that a file can tell.
 OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
            "grade_key", "averaging_method", "aspect_key")  # fmt: skip
@@ -607,6 +609,7 @@ class Query(NamedTuple):
     tags: Mapping[str, Tag] = _NO_TAGS
     judged: list[Any] | dict[str, bool] | None = None
     unwanted: list[Any] | None = None
+    cited: list[Any] | None = None
 
     @property
     def label(self) -> str | int | None:
@@ -658,7 +661,9 @@ def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:
         if LISTED[name] == "judged":
             found["judged"] = _looked_at(value, at)
         else:
-            found.setdefault(LISTED[name], []).extend(documents_in(value, at, ground_truth=True))
+            is_unwanted = LISTED[name] == "unwanted"
+            given = documents_in(value, at, ground_truth=is_unwanted)
+            found.setdefault(LISTED[name], []).extend(given)
     return found
 
 
@@ -871,13 +876,12 @@ def _one_query(rows: Sequence[Query]) -> Query:
                 "than once, beside other ground truth; expected each document in one row",
                 "write one row per question, with lists in its cells",
             )
-    lists = [row.unwanted for row in rows if row.unwanted is not None]
-    unwanted = {repr(item): item for one in lists for item in one}
-    return first._replace(
-        actual=[*actual.values()],
-        predicted=predicted,
-        unwanted=[*unwanted.values()] if lists else None,
-    )
+    lists: dict[str, Any] = {}
+    for name in LISTS:
+        given = [some for row in rows if (some := getattr(row, name)) is not None]
+        once = {repr(item): item for some in given for item in some}
+        lists[name] = [*once.values()] if given else None
+    return first._replace(actual=[*actual.values()], predicted=predicted, **lists)
 
 
 # From all queries to the parts of a data set
@@ -890,9 +894,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
     questions = [one.question for one in queries]
-    lists = {
-        field: [getattr(one, field) for one in queries] for field in dict.fromkeys(LISTED.values())
-    }
+    lists = {field: [getattr(one, field) for one in queries] for field in _FIELDS}
     return {
         "queries": _labels(queries, name, roles.question or "question"),
         "actual": [one.actual for one in queries],

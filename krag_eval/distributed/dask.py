@@ -33,6 +33,7 @@ def evaluate_dask(
     predicted_field: str = "predicted",
     judged_field: str | None = None,
     unwanted_field: str | None = None,
+    cited_field: str | None = None,
     **options: Any,
 ) -> DistributedRun[DataFrame]:
     """Evaluate a Dask DataFrame, or a Bag of dicts, with one row per query.
@@ -59,6 +60,7 @@ def evaluate_dask(
         unwanted_field: Column with the documents that must not come back, lists as the others and
             nothing where a query has no list; what tells them from others is then in the per-query
             column ``unwanted_digest``. ``None`` for none.
+        cited_field: Column with the documents that the answer cited, likewise. ``None`` for none.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
 
     Returns:
@@ -93,7 +95,13 @@ def evaluate_dask(
         raise InvalidType("collection", problem + type(collection).__name__)
     columns = None if is_bag else list(collection.columns)
     fields = Fields.checked(
-        columns, question_field, actual_field, predicted_field, judged_field, unwanted_field
+        columns,
+        question_field,
+        actual_field,
+        predicted_field,
+        judged_field,
+        unwanted_field,
+        cited_field,
     )
     plan = PartitionPlan.of(
         k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options

@@ -31,6 +31,7 @@ def evaluate_ray(
     predicted_field: str = "predicted",
     judged_field: str | None = None,
     unwanted_field: str | None = None,
+    cited_field: str | None = None,
     batch_size: int = 4096,
     **options: Any,
 ) -> DistributedRun[Dataset]:
@@ -56,6 +57,7 @@ def evaluate_ray(
         unwanted_field: Column with the documents that must not come back, lists as the others and
             nothing where a query has no list; what tells them from others is then in the per-query
             column ``unwanted_digest``. ``None`` for none.
+        cited_field: Column with the documents that the answer cited, likewise. ``None`` for none.
         batch_size: Rows evaluated together.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
 
@@ -79,7 +81,13 @@ def evaluate_ray(
     schema = dataset.schema(fetch_if_missing=False)
     columns = None if schema is None else schema.names
     fields = Fields.checked(
-        columns, question_field, actual_field, predicted_field, judged_field, unwanted_field
+        columns,
+        question_field,
+        actual_field,
+        predicted_field,
+        judged_field,
+        unwanted_field,
+        cited_field,
     )
     plan = PartitionPlan.of(
         k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options

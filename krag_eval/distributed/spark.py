@@ -31,6 +31,7 @@ def evaluate_spark(
     predicted_field: str = "predicted",
     judged_field: str | None = None,
     unwanted_field: str | None = None,
+    cited_field: str | None = None,
     **options: Any,
 ) -> DistributedRun[DataFrame]:
     """Evaluate a Spark DataFrame with one row per query.
@@ -55,6 +56,7 @@ def evaluate_spark(
         unwanted_field: Column with the documents that must not come back, lists as the others and
             nothing where a query has no list; what tells them from others is then in the per-query
             column ``unwanted_digest``. ``None`` for none.
+        cited_field: Column with the documents that the answer cited, likewise. ``None`` for none.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
 
     Returns:
@@ -77,7 +79,13 @@ def evaluate_spark(
     if not hasattr(frame, "mapInPandas"):
         raise InvalidType("frame", f"must be a Spark DataFrame, got a {type(frame).__name__}")
     fields = Fields.checked(
-        frame.columns, question_field, actual_field, predicted_field, judged_field, unwanted_field
+        frame.columns,
+        question_field,
+        actual_field,
+        predicted_field,
+        judged_field,
+        unwanted_field,
+        cited_field,
     )
     _check_types(frame, fields)
     plan = PartitionPlan.of(

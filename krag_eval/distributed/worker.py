@@ -29,7 +29,8 @@ PARTIAL = "krag_eval partial"
 class Fields(NamedTuple):
     """The columns of a table that hold a query, its ground truth, and what was retrieved.
 
-    And what somebody looked at, and what must not come back, where there are such columns.
+    And what somebody looked at, what must not come back, and what was cited, where there are such
+    columns.
     """
 
     question: str | None
@@ -37,6 +38,7 @@ class Fields(NamedTuple):
     predicted: str
     judged: str | None = None
     unwanted: str | None = None
+    cited: str | None = None
 
     @classmethod
     def checked(
@@ -47,13 +49,15 @@ class Fields(NamedTuple):
         predicted_field: str,
         judged_field: str | None = None,
         unwanted_field: str | None = None,
+        cited_field: str | None = None,
     ) -> Fields:
         """Check the names against a table's columns (``None``: they are not known yet).
 
         Raises:
             InvalidInput: If there is no such column, naming those there are.
         """
-        fields = cls(question_field, actual_field, predicted_field, judged_field, unwanted_field)
+        others = judged_field, unwanted_field, cited_field
+        fields = cls(question_field, actual_field, predicted_field, *others)
         for role, name in fields._asdict().items():
             optional = role not in ("actual", "predicted") and not name
             if columns is None or name in columns or optional:
@@ -134,7 +138,7 @@ class Task:
 
     def part(self, columns: Mapping[str, Iterable[Any]]) -> Part:
         """Evaluate some rows, given by column."""
-        question, actual, predicted, judged, _unwanted = self.fields
+        question, actual, predicted, judged, *_lists = self.fields
         for name in self.fields.names:
             if name not in columns:
                 problem = f"no column {name!r}; the columns are {', '.join(columns)}"
@@ -158,7 +162,8 @@ class Task:
         """Return one list of documents per row, ``None`` where there is none."""
         name = getattr(self.fields, role)
         cells = [None if is_missing(plain(cell)) else cell for cell in columns[name]]
-        found = document_lists((() if one is None else one for one in cells), name)
+        lists = (() if one is None else one for one in cells)
+        found = document_lists(lists, name, ground_truth=role == "unwanted")
         return [None if cell is None else one for cell, one in zip(cells, found, strict=True)]
 
     def rows(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:

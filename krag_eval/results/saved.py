@@ -440,7 +440,10 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
         looked_at=_looked_at(content, retrieved),
         aspects=aspects
         and Aspects(**{name: _whole(aspects[name], len(aspects[name])) for name in _ASPECTS}),
-        beside={name: _beside(one, retrieved) for name, one in kept.get("beside", {}).items()},
+        beside={
+            name: _beside(one, retrieved if name == "unwanted" else None, n_queries)
+            for name, one in kept.get("beside", {}).items()
+        },
     )
     n_retrieved = retrieved[relevance.item_query]
     beyond = ranks > n_retrieved[relevance.pair_item]
@@ -455,11 +458,13 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
     return evidence
 
 
-def _beside(kept: Content, retrieved: _Ints) -> Beside:
-    """Return what was found of another list, in the same documents."""
-    evidence = _evidence({"evidence": kept, "texts": None}, len(retrieved))
-    listed = _whole(kept["listed"], len(retrieved)) == 1
-    if evidence is None or (evidence.relevance.n_retrieved != retrieved).any():
+def _beside(kept: Content, retrieved: _Ints | None, n_queries: int) -> Beside:
+    """Return what was found of another list, in the documents that were retrieved or others."""
+    evidence = _evidence({"evidence": kept, "texts": None}, n_queries)
+    listed = _whole(kept["listed"], n_queries) == 1
+    if evidence is None or (
+        retrieved is not None and (evidence.relevance.n_retrieved != retrieved).any()
+    ):
         raise ValueError("its evidence does not fit together")
     return Beside(evidence.relevance, listed)
 

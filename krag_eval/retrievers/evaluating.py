@@ -286,7 +286,7 @@ class Questions:
         texts: What to ask, per query; the same text may occur twice.
         labels: One label per query: its text, or its id or position where texts repeat.
         actual: Per query, its ground truth.
-        defaults: Options for the evaluator that come with the data set, other lists among them.
+        defaults: Options for the evaluator that come with the data set, with what is unwanted.
         tags: Name -> one value per query, by the columns that have no other meaning.
         notes: Which columns cannot be tags.
     """
@@ -344,7 +344,7 @@ def _of_dataset(dataset: Dataset) -> Questions:
         fix = "read it with its questions, or pass rows of question and actual documents"
         raise InvalidInput("dataset", problem, fix)
     given = [*dataset.questions], [*dataset.queries], [*dataset.actual]
-    lists = {name: some for name in LISTS if (some := getattr(dataset, name)) is not None}
+    lists = {} if dataset.unwanted is None else {"unwanted": dataset.unwanted}
     return Questions(*given, {**dataset.defaults, **lists}, dataset.tags)
 
 
@@ -369,12 +369,8 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
     tags = table.TagReader(_ASKED, choice=True)
     found = tags.columns([tags.read(row, table.Mark()) for row in rows])
     labels = labels_of(texts, [row.get("id") for row in rows])
-    given = [table.lists_in(row) for row in rows]
-    lists = {
-        name: [one.get(name) for one in given]
-        for name in LISTS
-        if any(name in one for one in given)
-    }
+    unwanted = [table.lists_in(row).get("unwanted") for row in rows]
+    lists = {} if all(one is None for one in unwanted) else {"unwanted": unwanted}
     return Questions(texts, labels, actual, lists, found, table.notes_on(tags.left_out))
 
 

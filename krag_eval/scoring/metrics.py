@@ -501,6 +501,26 @@ def clean(relevance: Relevance, k: int | None, conventions: Conventions) -> Floa
     return np.where(listed, found.relevant_within(k) == 0, np.nan)
 
 
+def citation_precision(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the cited documents that match the ground truth, in [0, 1]; the same at every k.
+
+    All that the answer cites counts, retrieved or not, and as often as it is listed. 0 if nothing
+    is cited (an empty list), NaN for a query without a list of citations.
+    """
+    found, listed = relevance.beside_known("cited")
+    share = _ratio(found.relevant_within(None), found.n_retrieved)
+    return np.where(listed, share, np.nan)
+
+
+def citation_recall(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the ground-truth items that a cited document matches, in [0, 1]; at every k.
+
+    All that the answer cites counts, retrieved or not. NaN for a query without a list of citations.
+    """
+    found, listed = relevance.beside_known("cited")
+    return np.where(listed, _ratio(found.covered_within(None), found.n_items), np.nan)
+
+
 def _relevant(relevance: Relevance, k: int | None) -> tuple[IntArray, IntArray]:
     """Return query and rank of the documents that are relevant within the cutoff, in order."""
     query, rank, since = relevance.relevant_from
@@ -718,6 +738,7 @@ _WORDS: dict[str, Any] = {"needs_words": True}
 _JUDGED: dict[str, Any] = {"needs_judged": True}
 _ASPECTS: dict[str, Any] = {"needs_aspects": True}
 _UNWANTED: dict[str, Any] = {"needs_list": "unwanted"}
+_CITED: dict[str, Any] = {"needs_list": "cited"}
 _P = {"p": Parameter(0.8, 0, 1)}
 _METRICS = (
     _share("hit_rate", hit_all, N_("Hit rate")),
@@ -787,6 +808,8 @@ _METRICS = (
     ),
     _share("unwanted", unwanted, N_("Unwanted"), lower_is_better=True, **_UNWANTED),
     _share("clean", clean, N_("Clean"), **_UNWANTED),
+    _share("citation_precision", citation_precision, N_("Citation precision"), **_CITED),
+    _share("citation_recall", citation_recall, N_("Citation recall"), **_CITED),
 )
 
 #: Every built-in metric, by its column; of a metric with parameters, by what precedes them.

@@ -160,7 +160,8 @@ class Relevance:
         queries: The documents themselves; ``None`` where they are not at hand.
         looked_at: Which documents somebody looked at; ``None`` where that is not known.
         aspects: What aspects of its question each item speaks to; ``None`` where that is not known.
-        beside: What was found of other lists, by the argument that holds them: ``"unwanted"``.
+        beside: What was found of other lists, by the argument that holds them: of ``"unwanted"``
+            documents in what was retrieved, of the ground truth in the ``"cited"`` documents.
     """
 
     n_retrieved: IntArray
@@ -297,11 +298,11 @@ class Relevance:
 
     def at_threshold(self, threshold: float) -> Relevance:
         """Return what another threshold makes of the same similarities."""
-        beside = self._beside(lambda found: found.at_threshold(threshold))
+        beside = {
+            name: one._replace(found=one.found.at_threshold(threshold))
+            for name, one in self.beside.items()
+        }
         return replace(self, threshold=threshold, beside=beside, _counts={})
-
-    def _beside(self, change: Callable[[Relevance], Relevance]) -> Mapping[str, Beside]:
-        return {name: one._replace(found=change(one.found)) for name, one in self.beside.items()}
 
     @cached_property
     def contradictions(self) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
@@ -403,6 +404,10 @@ class Relevance:
         if looked_at is not None:
             keys = [*compress(looked_at.keys, kept.tolist())]
             looked_at = replace(self.judged, number=self.judged.number[kept], keys=keys)
+        beside = dict(self.beside)
+        if "unwanted" in beside:  # what was cited is another list of documents
+            found = beside["unwanted"].found._of(kept)
+            beside["unwanted"] = beside["unwanted"]._replace(found=found)
         return replace(
             self,
             n_retrieved=_shared(np.bincount(query[kept], minlength=self.n_queries)),
@@ -412,7 +417,7 @@ class Relevance:
             lengths=self.lengths and {unit: one[kept] for unit, one in self.lengths.items()},
             pieces=pieces,
             looked_at=looked_at,
-            beside=self._beside(lambda found: found._of(kept)),
+            beside=beside,
             _counts={},
         )
 

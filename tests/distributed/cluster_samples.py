@@ -71,9 +71,11 @@ def check_budgets(result, rows):
 #: Rows that say what was looked at, in a column of their own; in the second, nothing was.
 SEEN = [
     {"question": "q0", "actual": ["A", "B"], "predicted": ["N", "A", "U"], "seen": ["N"],
-     "bad": ["U", "N"]},
-    {"question": "q1", "actual": ["C"], "predicted": ["U", "C"], "seen": None, "bad": None},
-    {"question": "q2", "actual": ["D"], "predicted": ["N"], "seen": ["U", "N"], "bad": []},
+     "bad": ["U", "N"], "used": ["B", "X"]},
+    {"question": "q1", "actual": ["C"], "predicted": ["U", "C"], "seen": None, "bad": None,
+     "used": []},
+    {"question": "q2", "actual": ["D"], "predicted": ["N"], "seen": ["U", "N"], "bad": [],
+     "used": None},
 ]  # fmt: skip
 
 
@@ -81,9 +83,18 @@ def with_seen():
     """Return how these rows are evaluated."""
     return {
         "k": [1, 3],
-        "metrics": ["judged", "bpref", "precision_upper", "unwanted", "clean"],
+        "metrics": [
+            "judged",
+            "bpref",
+            "precision_upper",
+            "unwanted",
+            "clean",
+            "citation_precision",
+            "citation_recall",
+        ],
         "judged_field": "seen",
         "unwanted_field": "bad",
+        "cited_field": "used",
         "unjudged": "leave_out",
     }
 
@@ -97,6 +108,7 @@ def check_seen(result, rows):
         queries=[row["question"] for row in SEEN],
         judged=[row["seen"] for row in SEEN],
         unwanted=[row["bad"] for row in SEEN],
+        cited=[row["used"] for row in SEEN],
         unjudged="leave_out",
     ).evaluate(options["k"], metrics=options["metrics"])
     assert result.to_dict() == expected.to_dict()
