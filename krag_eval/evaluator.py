@@ -37,7 +37,13 @@ from krag_eval.scoring import cutoffs as cut, metrics as measures
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Budget, Cutoff, Cutoffs, Length, Measure
 from krag_eval.scoring.metrics import REJECTION_RATE, Metric, Table
 from krag_eval.scoring.parts import Findings, Partial, Reach, Summary, no_texts
-from krag_eval.scoring.relevance import Beside, Relevance, judgements_unknown, words_unknown
+from krag_eval.scoring.relevance import (
+    Beside,
+    Relevance,
+    judgements_unknown,
+    lists_unknown,
+    words_unknown,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -454,6 +460,9 @@ class OfflineRetrievalEvaluator:
         run = PartitionPlan.settled(self._plan, k, budget, length, metrics, matching.beside)
         if matching.looked_at is None and any(one.needs_judged for one in run.metrics.values()):
             raise judgements_unknown()
+        for one in run.metrics.values():
+            if one.needs_list not in ("", *matching.beside):
+                raise lists_unknown(one.needs_list)
         evidence = self._found(run.cutoffs, run.length)
         reach, (counted, tables, _) = Reach.of(evidence, run.cutoffs), run.scored(evidence)
         with matching.lock:
@@ -687,8 +696,8 @@ class _Matching:
     def matches(self) -> Mapping[str, Matches]:
         """The pairs, and those of other lists by name; only to be asked for under the lock."""
         if not self._matches:
-            n_jobs, name = self.n_jobs, self.matcher.signature
-            with nullcontext() if n_jobs is None else processes(n_jobs, name):
+            n_jobs, team = self.n_jobs, self.matcher.signature
+            with nullcontext() if n_jobs is None else processes(n_jobs, team):
                 found = {"": self.matcher.match(self.queries)}
                 for name, (queries, _listed) in self.beside.items():
                     with _of_list(name, queries, self.matcher):
@@ -754,14 +763,12 @@ def _of_list(name: str, queries: QuerySet, matcher: Matcher) -> Iterator[None]:
         error.argument = error.argument.replace(replaced, name)
         raise
     if matcher._document_reading is documents.read_text:
-        told = _("{} cited documents have empty or blank text; a text matcher never matches them.")
         several: Iterable[Any] = queries.predicted.elements
         if is_unwanted:
             several = chain.from_iterable(chain.from_iterable(queries.alternatives()))
-            told = _(
-                "{} unwanted documents have empty or blank text; a text matcher never matches them."
-            )
-        warn_of(told, sum(documents.is_blank(documents.text_of(one)) for one in several))
+        told = _("{} documents of {name} have empty or blank text, which never matches any text.")
+        n_blank = sum(documents.is_blank(documents.text_of(one)) for one in several)
+        warn_of(told.format("{}", name=name), n_blank)
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,7 +110,7 @@ def test_what_the_matcher_says_is_about_the_citations():
     with pytest.raises(InvalidInput) as caught:
         values([[{"page_content": "x"}]], [["a"]], [["a"]], matcher="id")
     assert caught.value.argument.startswith("cited")
-    with pytest.warns(KragEvalWarning, match="1 cited documents") as told:
+    with pytest.warns(KragEvalWarning, match="1 documents of cited") as told:
         OfflineRetrievalEvaluator([["a"]], [["a"]], cited=[[""]]).evaluate(1)
     assert len(told) == 1
 

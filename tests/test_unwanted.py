@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
 from reference import no_advice
-from results_made import evaluated, read_back, write_lines
+from results_made import changed, evaluated, read_back, write_lines
 
 from krag_eval import (
     AnyOf,
@@ -206,8 +206,8 @@ def test_blank_documents_are_told_once():
     evaluator = OfflineRetrievalEvaluator([["a"]], [["a", ""]], unwanted=[[" "]])
     with pytest.warns(KragEvalWarning) as told:
         evaluator.evaluate(2)
-    assert [str(one.message).partition(" documents")[0] for one in told] == [
-        "0 ground-truth and 1 predicted", "1 unwanted",
+    assert [str(one.message).partition(" have")[0] for one in told] == [
+        "0 ground-truth and 1 predicted documents", "1 documents of unwanted",
     ]  # fmt: skip
 
 
@@ -216,12 +216,16 @@ def test_blank_documents_are_told_once():
 
 def test_a_saved_result_moves_its_threshold_and_names_what_came_back(tmp_path):
     """As before it was saved; without lists nothing is written."""
-    result = evaluated([["a"]], [["one two three", "a"]], "rouge1", 2, unwanted=[["one two four"]])
+    lists = [["a"]] * 3, [["one two three", "a"]] * 3
+    result = evaluated(*lists, "rouge1", 2, unwanted=[["one two four"], None, []])
     read = read_back(result, tmp_path)
     assert read == result
     assert read.rows.unwanted == result.rows.unwanted
     table = read.metrics_at_thresholds("unwanted@2", [0.5, 0.9])["unwanted@2"]
-    assert table.tolist() == [1 / 2, 0.0]
+    assert table.tolist() == [1 / 4, 0.0]
+    changed(tmp_path / "result.json", "evidence", "beside", "unwanted", "retrieved", [2, 2, 3])
+    with pytest.raises(InvalidInput):
+        type(result).from_json(tmp_path / "result.json")
     low = evaluated([["a"]], [["x", "a"]], unwanted=[["q", "x"]])
     assert low.explain(0).predicted["unwanted"].tolist() == [(2,), ()]
     assert read_back(low, tmp_path).explain(0).documents == tuple(

@@ -94,15 +94,8 @@ def evaluate_dask(
         problem = "must be a Dask DataFrame or a Dask Bag of dicts, got a "
         raise InvalidType("collection", problem + type(collection).__name__)
     columns = None if is_bag else list(collection.columns)
-    fields = Fields.checked(
-        columns,
-        question_field,
-        actual_field,
-        predicted_field,
-        judged_field,
-        unwanted_field,
-        cited_field,
-    )
+    others = judged_field, unwanted_field, cited_field
+    fields = Fields.checked(columns, question_field, actual_field, predicted_field, *others)
     plan = PartitionPlan.of(
         k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options
     )

@@ -80,15 +80,8 @@ def evaluate_ray(
     whole("batch_size", batch_size, 1)
     schema = dataset.schema(fetch_if_missing=False)
     columns = None if schema is None else schema.names
-    fields = Fields.checked(
-        columns,
-        question_field,
-        actual_field,
-        predicted_field,
-        judged_field,
-        unwanted_field,
-        cited_field,
-    )
+    others = judged_field, unwanted_field, cited_field
+    fields = Fields.checked(columns, question_field, actual_field, predicted_field, *others)
     plan = PartitionPlan.of(
         k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options
     )

@@ -78,15 +78,8 @@ def evaluate_spark(
         raise MissingPackage("", "evaluate_spark needs PySpark", install_line("spark")) from error
     if not hasattr(frame, "mapInPandas"):
         raise InvalidType("frame", f"must be a Spark DataFrame, got a {type(frame).__name__}")
-    fields = Fields.checked(
-        frame.columns,
-        question_field,
-        actual_field,
-        predicted_field,
-        judged_field,
-        unwanted_field,
-        cited_field,
-    )
+    others = judged_field, unwanted_field, cited_field
+    fields = Fields.checked(frame.columns, question_field, actual_field, predicted_field, *others)
     _check_types(frame, fields)
     plan = PartitionPlan.of(
         k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options

@@ -47,16 +47,13 @@ class Fields(NamedTuple):
         question_field: str | None,
         actual_field: str,
         predicted_field: str,
-        judged_field: str | None = None,
-        unwanted_field: str | None = None,
-        cited_field: str | None = None,
+        *others: str | None,
     ) -> Fields:
         """Check the names against a table's columns (``None``: they are not known yet).
 
         Raises:
             InvalidInput: If there is no such column, naming those there are.
         """
-        others = judged_field, unwanted_field, cited_field
         fields = cls(question_field, actual_field, predicted_field, *others)
         for role, name in fields._asdict().items():
             optional = role not in ("actual", "predicted") and not name
