@@ -257,8 +257,10 @@ def settled_threshold(threshold: float | None, matcher: Matcher) -> float:
 
 #: How a run is evaluated, wherever its documents are.
 PLAN_OPTIONS = tuple(declared(PlanOptions))
+#: Other lists of documents, one per query.
+LISTS = ("unwanted", "cited")
 #: All that an evaluator takes beside documents.
-EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags", "judged")
+EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags", "judged", *LISTS)
 
 
 # What users of krag, pandas and RAGAS type -> what it is called here.

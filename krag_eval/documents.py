@@ -819,6 +819,38 @@ class QuerySet:
             errors.warn_of(told.format("{}", key=shown), n_without)
         return aspects
 
+    def unwanted(self, given: Any) -> tuple[QuerySet, NDArray[np.bool_]]:
+        """Return the documents that must not come back, as ground truth of the same lists.
+
+        Args:
+            given: One list per query, or label -> list; ``None`` for a query that has none.
+
+        Returns:
+            The queries, and whether each has such a list; shape (queries,).
+
+        Raises:
+            InvalidType: If it is not a list of lists of documents.
+            InvalidInput: If it has another number of queries, or labels that are none.
+        """
+        lists, listed = self._lists_beside(given, "unwanted", ground_truth=True)
+        return QuerySet(lists, self.predicted, self.labels), listed
+
+    def cited(self, given: Any) -> tuple[QuerySet, NDArray[np.bool_]]:
+        """Return the documents that answers cited, in the place of those that were retrieved.
+
+        Args, returned value and errors are those of :meth:`unwanted`.
+        """
+        lists, listed = self._lists_beside(given, "cited", ground_truth=False)
+        return QuerySet(self.actual, lists, self.labels), listed
+
+    def _lists_beside(
+        self, given: Any, argument: str, *, ground_truth: bool
+    ) -> tuple[Lists, NDArray[np.bool_]]:
+        values = by_query(given, self.labels, argument)
+        lists = _lists_of([() if one is None else one for one in values], argument)
+        listed = np.array([one is not None for one in values], np.bool_)
+        return _of_documents(lists, argument, ground_truth=ground_truth), listed
+
     def ground_truth(self) -> QuerySet:
         """Return the same ground truth without the predicted documents."""
         return QuerySet(self.actual, Lists([]), self.labels)
@@ -1189,21 +1221,35 @@ def _numbered(truth: set[str], seen: Iterable[Sequence[str]]) -> tuple[dict[str,
     return others, n
 
 
+def by_query(given: Any, labels: Sequence[str | int], argument: str) -> list[Any]:
+    """Return what each query has of documents given as a list per query, or as label -> list.
+
+    Raises:
+        InvalidType: If it is neither.
+        InvalidInput: If it has another number of queries, or a label that none has.
+
+    >>> by_query({"Who?": ["a"]}, ["When?", "Who?"], "unwanted")
+    [None, ['a']]
+    """
+    if isinstance(given, Mapping):
+        known = set(labels)
+        strange = [one for one in given if one not in known]
+        if strange:
+            raise InvalidInput(argument, f": there is no query {clipped(strange[0])}")
+        given = [given.get(label) for label in labels]
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        be = "be one list of ids, texts or documents per query, or map labels to such lists"
+        raise errors.must(argument, be, given, kind=InvalidType)
+    if len(given) != len(labels):
+        problem = f"must have one list per query, got {len(given)} for {len(labels)} queries"
+        raise InvalidInput(argument, problem)
+    return list(given)
+
+
 def _judged_lists(judged: object, labels: Sequence[str | int]) -> list[list[tuple[Any, bool]]]:
     """Return, per query, the documents that were given, and whether each was looked at."""
-    if isinstance(judged, Mapping):
-        strange = [one for one in judged if one not in set(labels)]
-        if strange:
-            raise InvalidInput("judged", f": there is no query {clipped(strange[0])}")
-        judged = [judged.get(label) for label in labels]
-    if isinstance(judged, str) or not isinstance(judged, Sequence):
-        be = "be one list of ids, texts or documents per query, or map labels to such lists"
-        raise errors.must("judged", be, judged, kind=InvalidType)
-    if len(judged) != len(labels):
-        problem = f"must have one list per query, got {len(judged)} for {len(labels)} queries"
-        raise InvalidInput("judged", problem)
     lists = []
-    for query, value in enumerate(judged):
+    for query, value in enumerate(by_query(judged, labels, "judged")):
         if not isinstance(value, Mapping | list | tuple | set | frozenset | None):
             raise InvalidType("judged", f"must be a list, got {clipped(value)}", query=query)
         given = list(value or ())

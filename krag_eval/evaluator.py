@@ -9,9 +9,11 @@ from __future__ import annotations
 import copy
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +25,7 @@ from krag_eval._language import _, ngettext
 from krag_eval._options import PLAN_OPTIONS, PlanOptions, check_options, settled_threshold
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.documents import Digests, Judged, QuerySet, Tag, checked_tags
-from krag_eval.errors import Advice, Fix, InvalidInput, clipped, muted, tallied
+from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, clipped, muted, tallied, warn_of
 from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -35,7 +37,13 @@ from krag_eval.scoring import cutoffs as cut, metrics as measures
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Budget, Cutoff, Cutoffs, Length, Measure
 from krag_eval.scoring.metrics import REJECTION_RATE, Metric, Table
 from krag_eval.scoring.parts import Findings, Partial, Reach, Summary, no_texts
-from krag_eval.scoring.relevance import Relevance, judgements_unknown, words_unknown
+from krag_eval.scoring.relevance import (
+    Beside,
+    Relevance,
+    judgements_unknown,
+    lists_unknown,
+    words_unknown,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,6 +181,14 @@ class OfflineRetrievalEvaluator:
         unjudged: What to make of unjudged documents that match nothing: ``"wrong"``, as everywhere;
             ``"bounds"``, the same with an upper bound behind precision and RBP; ``"leave_out"``,
             as if they had not been retrieved (condensed lists). The last two need ``judged``.
+        unwanted: Per query, the documents that must not come back (superseded, another tenant's,
+            forbidden), or label -> those: documents or ``AnyOf``, matched as ground truth is.
+            ``unwanted`` and ``clean`` are then computed as well. Queries without a list (``None``)
+            are left out of their averages; of an empty list, nothing can come back.
+        cited: Per query, the documents that the answer cited, or label -> those; they need not be
+            among the retrieved ones. ``citation_precision`` and ``citation_recall`` are then
+            computed as well, the same at every cutoff. Queries without a list (``None``) are left
+            out of their averages; an empty list cites nothing, which is 0.
         aspect_key: Key in the metadata of ground-truth documents that holds the aspects of the
             question they speak to, such as ``"sub_question"``: a text, a whole number, or a list of
             those. Aspect recall and α-nDCG are then computed as well. A document without it is an
@@ -208,6 +224,8 @@ class OfflineRetrievalEvaluator:
         tags: Mapping[str, Sequence[Tag]] | None = None,
         judged: Sequence[Any] | Mapping[str | int, Any] | None = None,
         unjudged: Literal["wrong", "bounds", "leave_out"] = "wrong",
+        unwanted: Sequence[Any] | Mapping[str | int, Any] | None = None,
+        cited: Sequence[Any] | Mapping[str | int, Any] | None = None,
         aspect_key: str | None = None,
     ) -> None:
         plan = Plan.checked(**{name: one for name, one in locals().items() if name in PLAN_OPTIONS})
@@ -217,7 +235,8 @@ class OfflineRetrievalEvaluator:
             n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
         self._plan = plan
-        self._matching = _Matching(query_set, plan, judged, n_jobs)
+        lists = {"unwanted": unwanted, "cited": cited}
+        self._matching = _Matching(query_set, plan, judged, n_jobs, lists=lists)
         self._tags = {} if tags is None else checked_tags(tags, query_set.n_queries)
         self._retrieval: RetrievalRun | None = None
         self._cut: Relevance | None = None
@@ -437,10 +456,13 @@ class OfflineRetrievalEvaluator:
         >>> evaluator.evaluate(budget=[6, 7]).metrics["macro_recall"].to_dict()
         {'6w': 0.0, '7w': 1.0}
         """
-        run = PartitionPlan.settled(self._plan, k, budget, length, metrics)
         matching = self._matching
+        run = PartitionPlan.settled(self._plan, k, budget, length, metrics, matching.beside)
         if matching.looked_at is None and any(one.needs_judged for one in run.metrics.values()):
             raise judgements_unknown()
+        for one in run.metrics.values():
+            if one.needs_list not in ("", *matching.beside):
+                raise lists_unknown(one.needs_list)
         evidence = self._found(run.cutoffs, run.length)
         reach, (counted, tables, _) = Reach.of(evidence, run.cutoffs), run.scored(evidence)
         with matching.lock:
@@ -456,6 +478,7 @@ class OfflineRetrievalEvaluator:
                 digests=matching.digests,
                 tags=self._tags,
                 judged=None if matching.looked_at is None else per_query.JudgedRows.of(evidence),
+                unwanted=matching.unwanted_digests,
             ),
             # The arrays alone, and nothing that was worked out from them.
             evidence=Evidence(
@@ -605,6 +628,7 @@ class _Matching:
         judged: object = None,
         n_jobs: int | None = None,
         *,
+        lists: Mapping[str, object],
         part: bool = False,
     ) -> None:
         self.queries = queries
@@ -615,26 +639,35 @@ class _Matching:
         if judged is not None:
             key = matcher.key if isinstance(matcher, KeyMatcher) else None
             self.looked_at = Judged.of(judged, queries, key, self.grades)
+        self.beside: dict[str, tuple[QuerySet, NDArray[np.bool_]]] = {
+            name: getattr(queries, name)(one) for name, one in lists.items() if one is not None
+        }
         self._digests: Digests | None = None
         self._said: set[str] = set()
         self._lengths: dict[str, tuple[Measure | None, NDArray[np.int64]]] = {}
-        self._matches: Matches | None = None
+        self._matches: dict[str, Matches] = {}
         self._locks: dict[int, threading.RLock] = {}
 
     def relevance(self, plan: Plan) -> Relevance:
         """Return what was found; only to be asked for under the lock."""
-        queries = self.queries
-        found = Relevance.from_matches(
-            self.matches,
+        queries, matches = self.queries, self.matches
+        beside = {}
+        for name, (theirs, listed) in self.beside.items():
+            grades = None if name == "unwanted" else self.grades
+            beside[name] = Beside(self._cut(theirs, matches[name], plan, grade=grades), listed)
+        found = self._cut(queries, matches[""], plan, grade=self.grades, aspects=self.aspects)
+        return replace(found, queries=queries, looked_at=self.looked_at, beside=beside)
+
+    def _cut(self, queries: QuerySet, matches: Matches, plan: Plan, **known: Any) -> Relevance:
+        return Relevance.from_matches(
+            matches,
             item_query=queries.item_query,
             n_retrieved=queries.n_predicted,
             threshold=plan.threshold,
-            grade=self.grades,
             n_alternatives=queries.n_alternatives if queries.has_alternatives else None,
             union=self.matcher.union,
-            aspects=self.aspects,
+            **known,
         )
-        return replace(found, queries=queries, looked_at=self.looked_at)
 
     @property
     def digests(self) -> Digests:
@@ -660,14 +693,26 @@ class _Matching:
         return self._locks.setdefault(os.getpid(), threading.RLock())
 
     @property
-    def matches(self) -> Matches:
-        """The pairs; only to be asked for under the lock."""
-        if self._matches is None and self.n_jobs is None:
-            self._matches = self.matcher.match(self.queries)
-        elif self._matches is None:
-            with processes(self.n_jobs, self.matcher.signature):
-                self._matches = self.matcher.match(self.queries)
+    def matches(self) -> Mapping[str, Matches]:
+        """The pairs, and those of other lists by name; only to be asked for under the lock."""
+        if not self._matches:
+            n_jobs, team = self.n_jobs, self.matcher.signature
+            with nullcontext() if n_jobs is None else processes(n_jobs, team):
+                found = {"": self.matcher.match(self.queries)}
+                for name, (queries, _listed) in self.beside.items():
+                    with _of_list(name, queries, self.matcher):
+                        found[name] = self.matcher.match(queries)
+            self._matches = found
         return self._matches
+
+    @property
+    def unwanted_digests(self) -> list[str] | None:
+        """What tells the unwanted documents of each query from others; ``None`` without lists."""
+        if "unwanted" not in self.beside:
+            return None
+        queries, listed = self.beside["unwanted"]
+        digests = queries.digests(None, self.matcher._document_reading)
+        return [one if has else _NO_LIST for one, has in zip(digests, listed, strict=True)]
 
     def lengths(
         self, cutoffs: Iterable[Cutoff], measure: Measure | None
@@ -700,6 +745,30 @@ class _Matching:
     def __getstate__(self) -> dict[str, Any]:
         # Locks can be neither pickled nor copied.
         return vars(self) | {"_locks": {}, "_lengths": {}}
+
+
+# The digest of a query without a list.
+_NO_LIST = "0" * 16
+
+
+@contextmanager
+def _of_list(name: str, queries: QuerySet, matcher: Matcher) -> Iterator[None]:
+    """Let the matcher speak of another list, and say nothing twice of the usual ones."""
+    is_unwanted = name == "unwanted"
+    try:
+        with tallied():
+            yield
+    except Refusal as error:
+        replaced = "actual_docs" if is_unwanted else "predicted_docs"
+        error.argument = error.argument.replace(replaced, name)
+        raise
+    if matcher._document_reading is documents.read_text:
+        several: Iterable[Any] = queries.predicted.elements
+        if is_unwanted:
+            several = chain.from_iterable(chain.from_iterable(queries.alternatives()))
+        told = _("{} documents of {name} have empty or blank text, which never matches any text.")
+        n_blank = sum(documents.is_blank(documents.text_of(one)) for one in several)
+        warn_of(told.format("{}", name=name), n_blank)
 
 
 @dataclass(frozen=True, eq=False)
@@ -753,6 +822,7 @@ class PartitionPlan:
         budget: int | Iterable[int] | None = None,
         length: Length = "words",
         metrics: Iterable[str | Metric] | None = None,
+        lists: Container[str] = (),
         **options: Any,
     ) -> PartitionPlan:
         """Settle how a run is evaluated.
@@ -764,6 +834,7 @@ class PartitionPlan:
                 <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
             length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
             metrics: Metrics to compute; all built-in ones if not given.
+            lists: The other lists that every part will have: ``["unwanted", "cited"]``.
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
                 ``threshold``, ``conventions``, …, but no documents and no labels.
 
@@ -771,7 +842,7 @@ class PartitionPlan:
             TypeError, ValueError: As the evaluator does.
         """
         check_options(cls.of, options, PLAN_OPTIONS)
-        return cls.settled(Plan.checked(**options), k, budget, length, metrics)
+        return cls.settled(Plan.checked(**options), k, budget, length, metrics, lists)
 
     @classmethod
     def settled(
@@ -781,10 +852,11 @@ class PartitionPlan:
         budget: int | Iterable[int] | None,
         length: Length,
         metrics: Iterable[str | Metric] | None,
+        lists: Container[str] = (),
     ) -> PartitionPlan:
         """Settle where lists are cut off, and what is computed."""
         cutoffs, measure = cut.settled_cutoffs(k, budget, length)
-        chosen = measures.chosen_metrics(metrics, plan.metrics)
+        chosen = measures.chosen_metrics(metrics, plan.metrics, lists)
         chosen = measures.with_bounds(chosen) if plan.unjudged == "bounds" else chosen
         return cls(plan, cutoffs, chosen, measure)
 
@@ -808,6 +880,8 @@ class PartitionPlan:
         queries: Sequence[str | int | None] | None = None,
         tags: Mapping[str, Sequence[Tag]] | None = None,
         judged: Sequence[Any] | None = None,
+        unwanted: Sequence[Any] | None = None,
+        cited: Sequence[Any] | None = None,
     ) -> Part:
         """Evaluate a part of a run; the part may be empty.
 
@@ -823,6 +897,9 @@ class PartitionPlan:
             judged: Per query, the documents that somebody looked at; what is known of each
                 retrieved document is in the columns ``judged``, ``document_keys`` and
                 ``judged_digest`` of the rows.
+            unwanted: Per query, the documents that must not come back, or ``None``. What tells them
+                from others is in the column ``unwanted_digest`` of the rows.
+            cited: Per query, the documents that the answer cited, or ``None``.
 
         Raises:
             TypeError, ValueError: As :class:`~krag_eval.OfflineRetrievalEvaluator` does; positions
@@ -840,7 +917,8 @@ class PartitionPlan:
         ]  # fmt: skip
         query_set = QuerySet.from_lists(actual, predicted, names)
         with tallied() as tallies:
-            matching = _Matching(query_set, self.plan, judged, part=True)
+            lists = {"unwanted": unwanted, "cited": cited}
+            matching = _Matching(query_set, self.plan, judged, lists=lists, part=True)
             relevance = matching.relevance(self.plan)
             relevance.warn_of_repeats()
         lengths = matching.lengths(self.cutoffs, self.length)
@@ -848,6 +926,8 @@ class PartitionPlan:
         has_text = bool(lengths) and not matching.has_no_text
         reach = Reach.of(relevance, self.cutoffs, has_text=has_text)
         flags = {} if judged is None else per_query.JudgedRows.of(relevance).columns()
+        if (unwanted := matching.unwanted_digests) is not None:
+            flags[per_query.UNWANTED_DIGEST] = np.array(unwanted, object)
         counted, tables, found = self.scored(relevance)
         findings = Findings.of(
             relevance, any_grade=matching.any_grade, tallies=tallies, reach=reach

@@ -137,7 +137,7 @@ def test_a_field_changes_what_it_should_and_nothing_else():
     names = [
         name
         for name, one in METRICS.items()
-        if not (one.needs_words or one.needs_judged or one.needs_aspects)
+        if not (one.needs_words or one.needs_judged or one.needs_aspects or one.needs_list)
     ]
 
     def values(conventions):

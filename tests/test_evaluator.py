@@ -292,7 +292,9 @@ def test_metrics_can_be_chosen_by_name():
 @pytest.mark.parametrize("name", METRICS)
 def test_any_metric_can_be_chosen_alone(name):
     """With the averages it has among all the others."""
-    evaluator = sample_s(matcher="coverage", judged=[[], []], aspect_key="part")
+    evaluator = sample_s(
+        matcher="coverage", judged=[[], []], aspect_key="part", unwanted=[[], []], cited=[[], []]
+    )
     everything = evaluator.evaluate(2, metrics=METRICS).averages()
     alone = evaluator.evaluate(2, metrics=[name]).averages()
     assert alone

@@ -14,11 +14,12 @@ from krag_eval import Conventions, MatchingCriteria
 from krag_eval.scoring.metrics import COUNTS, METRICS as REGISTERED, metrics_for, precision_base
 
 # Those that count words, of which relevance made of numbers has none, are in test_pieces.py, and
-# those that ask what was looked at or for aspects in test_judged.py and test_aspects.py.
+# those that ask what was looked at, for aspects or for another list in test_judged.py,
+# test_aspects.py and test_unwanted.py.
 METRICS = {
     name: metric
     for name, metric in REGISTERED.items()
-    if not (metric.needs_words or metric.needs_judged or metric.needs_aspects)
+    if not (metric.needs_words or metric.needs_judged or metric.needs_aspects or metric.needs_list)
 }
 # The hit rate has two definitions, and an evaluator uses one of them.
 ALL = {**METRICS, "hit_any": metrics_for(MatchingCriteria.PARTIAL)["hit_rate"]}

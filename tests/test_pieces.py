@@ -274,7 +274,11 @@ def item_of(texts, grade):
 
 def evaluated(case, cutoffs=CUTOFFS):
     """Return the result of a case, with all metrics there are."""
-    known = [one.name for one in REGISTERED.values() if not (one.needs_judged or one.needs_aspects)]
+    known = [
+        one.name
+        for one in REGISTERED.values()
+        if not (one.needs_judged or one.needs_aspects or one.needs_list)
+    ]
     metrics = list(dict.fromkeys([*known, *OF_WORDS]))
     with no_advice():
         return evaluator_of(case).evaluate(k=cutoffs, metrics=metrics)

@@ -41,7 +41,11 @@ def letters(text):
 
 
 METRIC_NAMES = [
-    *(name for name, one in METRICS.items() if not (one.needs_judged or one.needs_aspects)),
+    *(
+        name
+        for name, one in METRICS.items()
+        if not (one.needs_judged or one.needs_aspects or one.needs_list)
+    ),
     "rbp(p=0.5)",
 ]
 ASKED = {"k": [1, 3, None, "9w"], "budget": [4, 25], "length": letters, "metrics": METRIC_NAMES}

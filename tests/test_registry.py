@@ -26,6 +26,8 @@ ACTUAL = [
 BETTER = [["a", "x", "y", "b"], ["d"], ["x", "f", "e"]] * 12
 WORSE = [["x", "y", "a", "b"], ["x", "d"], ["x", "y", "z"]] * 12
 JUDGED = [["x"], ["x"], ["x", "y"]] * 12
+UNWANTED = [["x", "z"], ["y"], None] * 12
+CITED = [["a", "q"], None, ["f", "e", "z"]] * 12
 OPTIONS = {"matcher": "coverage", "aspect_key": "part"}
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*(few|Fewer|same value)"),
@@ -42,7 +44,8 @@ def closed_pictures():
 
 def evaluated(predicted=BETTER, metrics=None):
     """Evaluate at two cutoffs."""
-    evaluator = OfflineRetrievalEvaluator(ACTUAL, predicted, judged=JUDGED, **OPTIONS)
+    lists = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
+    evaluator = OfflineRetrievalEvaluator(ACTUAL, predicted, **lists, **OPTIONS)
     return evaluator.evaluate([2, 4], metrics=metrics)
 
 
@@ -148,14 +151,16 @@ def test_pictures_and_reports_have_the_label(alone, language, tmp_path):
 def test_row_files_hold_every_metric(result, ending, tmp_path):
     """Streamed, the averages and rows are those of the run in memory."""
     path = tmp_path / "run.jsonl"
-    rows = zip(ACTUAL, BETTER, JUDGED, strict=True)
-    lines = [json.dumps({"actual": a, "predicted": p, "judged": j}) for a, p, j in rows]
+    names = ("actual", "predicted", "judged", "unwanted", "cited")
+    rows = zip(ACTUAL, BETTER, JUDGED, UNWANTED, CITED, strict=True)
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
     path.write_text("\n".join(lines), "utf-8")
     streamed = evaluate_file(
         path, [2, 4], metrics=ALL, per_query=tmp_path / f"rows.{ending}", chunk_size=5, **OPTIONS
     )
     assert streamed.to_dict() == result.to_dict()
     assert list(streamed.rows.digests) == list(result.rows.digests)
+    assert streamed.rows.unwanted == result.rows.unwanted
     for name in result.keys:
         assert np.array_equal(streamed.tables[4][name], result.tables[4][name], equal_nan=True)
     read = read_back(streamed, tmp_path)
@@ -165,9 +170,12 @@ def test_row_files_hold_every_metric(result, ending, tmp_path):
 
 def test_parts_add_up_to_the_whole(result):
     """As they do on a cluster; the plan can be pickled."""
-    plan = pickle.loads(pickle.dumps(PartitionPlan.of([2, 4], metrics=ALL, **OPTIONS)))
+    asked = {"metrics": ALL, "lists": ["unwanted", "cited"], **OPTIONS}
+    plan = pickle.loads(pickle.dumps(PartitionPlan.of([2, 4], **asked)))
+    lists = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
+    halves = [{name: one[i::2] for name, one in lists.items()} for i in range(2)]
     parts = [
-        plan.evaluate(ACTUAL[i::2], BETTER[i::2], judged=JUDGED[i::2]).partial for i in range(2)
+        plan.evaluate(ACTUAL[i::2], BETTER[i::2], **half).partial for i, half in enumerate(halves)
     ]
     again = [type(one).from_json(one.to_json()) for one in parts]
     assert plan.result(again).to_dict() == result.to_dict()

@@ -55,7 +55,8 @@ WORDS = {
 def _example() -> OfflineRetrievalEvaluator:
     aspects = {"a": "price", "b": "hours", "c": "price"}
     actual = [{"page_content": one, "metadata": {"aspect": aspects[one]}} for one in ACTUAL[0]]
-    return OfflineRetrievalEvaluator([actual], PREDICTED, judged=[["x"]], aspect_key="aspect")
+    lists = {"judged": [["x"]], "unwanted": [["x", "z"]], "cited": [["a", "c", "x"]]}
+    return OfflineRetrievalEvaluator([actual], PREDICTED, aspect_key="aspect", **lists)
 
 
 @cache

@@ -31,6 +31,8 @@ RELEVANT = {"a", "b"}
 JUDGED = [["x"]]
 #: The aspect of the question that each item speaks to.
 ASPECTS = {"a": "price", "b": "hours", "c": "price"}
+#: What must not come back, and what the answer cited.
+LISTS = {"unwanted": [["x", "z"]], "cited": [["a", "c", "x"]]}
 CUTOFFS = [1, 2, 3, 4, 5]
 #: A query whose third document holds three of its five items.
 FIVE = ["g1", "g2", "g3", "g4", "g5"]
@@ -103,7 +105,12 @@ def of_example(metric: str, criteria: str = "all") -> list[float]:
     """Return a metric of the example at every cutoff."""
     actual = [{"page_content": one, "metadata": {"aspect": ASPECTS[one]}} for one in ACTUAL[0]]
     evaluator = OfflineRetrievalEvaluator(
-        [actual], PREDICTED, matching_criteria=criteria, judged=JUDGED, aspect_key="aspect"
+        [actual],
+        PREDICTED,
+        matching_criteria=criteria,
+        judged=JUDGED,
+        aspect_key="aspect",
+        **LISTS,
     )
     result = evaluator.evaluate(k=CUTOFFS, metrics=[metric])
     column = next(iter(result.keys))
@@ -350,6 +357,10 @@ PICTURES: dict[str, Callable[[str], Figure]] = {
     "rbp_residual": one_metric("rbp_residual"),
     "aspect_recall": one_metric("aspect_recall"),
     "alpha_ndcg": one_metric("alpha_ndcg"),
+    "unwanted": one_metric("unwanted"),
+    "clean": one_metric("clean"),
+    "citation_precision": one_metric("citation_precision"),
+    "citation_recall": one_metric("citation_recall"),
     "token_recall": in_words("token_recall"),
     "token_precision": in_words("token_precision"),
     "token_iou": in_words("token_iou"),

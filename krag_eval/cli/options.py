@@ -371,9 +371,16 @@ class Evaluation:
         >>> Evaluation((5,), {}).computing("floors", named).metrics[-2:]
         ('rank', 'rbp(p=0.8)')
         """
+        from krag_eval.scoring.metrics import METRICS
+
         known = (*self.plan().metrics,)
-        named = (_metric_of(parse_metric(one, argument)[0], argument) for one in averages)
-        metrics = (*dict.fromkeys([*known, *(one.name for one in named if one)]),)
+        found = (_metric_of(parse_metric(one, argument)[0], argument) for one in averages)
+        named = {one.name: one.needs_list for one in found if one}
+        # Whoever names one metric of another list keeps the others of that list.
+        beside = [
+            one.name for one in METRICS.values() if one.needs_list in {*named.values()} - {""}
+        ]
+        metrics = (*dict.fromkeys([*known, *beside, *named]),)
         if metrics == known:
             return self
         made = replace(self, metrics=metrics)

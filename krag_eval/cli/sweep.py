@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from krag_eval._language import _
-from krag_eval._options import EVALUATOR_OPTIONS, Cut, Sampling, check_options, declared, option
+from krag_eval._options import PLAN_OPTIONS, Cut, Sampling, check_options, declared, option
 from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import printable
 from krag_eval.errors import Advice, DatasetError, Place, clipped
@@ -30,7 +30,7 @@ _NEEDED = ("corpus", "questions", "splitters", "retrievers")
 _SETTINGS = (
     *(*declared(Cut), *declared(Sampling), "metric", "baseline"),
     *("folder", "max_concurrency", "timeout", "on_error"),
-    *(name for name in EVALUATOR_OPTIONS if name not in ("queries", "tags", "judged", "n_jobs")),
+    *PLAN_OPTIONS,
 )
 _EXAMPLE = 'bm25 = "my_rag:make_bm25", or with arguments {call = "my_rag:make_bm25", b = 0.5}'
 # Packages whose public functions a file may name, unless they write files.

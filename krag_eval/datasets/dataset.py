@@ -9,9 +9,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from krag_eval._language import N_, _
-from krag_eval._options import EVALUATOR_OPTIONS, check_options
-from krag_eval.documents import AnyOf, DocumentLike, Tag, checked_tags, id_of, metadata_of
-from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, clipped, warn
+from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options
+from krag_eval.documents import AnyOf, DocumentLike, Tag, by_query, checked_tags, id_of, metadata_of
+from krag_eval.errors import Advice, InvalidInput, Place, warn
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator
@@ -42,6 +42,10 @@ class Dataset:
         judged: Per query, the documents that somebody looked at, as the evaluator takes them, or
             label -> those; kept as one list per query, or mapping from documents to whether they
             were looked at. ``None`` if that is not known.
+        unwanted: Per query, the documents that must not come back, or label -> those; kept as one
+            list per query, ``None`` for a query that has none.
+        cited: Per query, the documents that the answer cited, likewise. As ``predicted`` they are
+            of one run: a retriever that is asked anew is not held to them.
         failures: The queries whose retriever failed, as traces record it; results have them, too.
 
     Raises:
@@ -64,6 +68,8 @@ class Dataset:
     tags: dict[str, list[Tag]] = field(default_factory=dict)
     judged: Sequence[Any] | Mapping[str | int, Any] | None = None
     failures: Sequence[Failure] = field(default=(), compare=False)
+    unwanted: Sequence[Any] | Mapping[str | int, Any] | None = None
+    cited: Sequence[Any] | Mapping[str | int, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.questions is not None and len(self.questions) != len(self.queries):
@@ -78,8 +84,13 @@ class Dataset:
             problem = f"must be of these {self.n_queries} queries, got position {strange[0]}"
             raise InvalidInput("failures", problem, "choose those of the queries that are kept")
         object.__setattr__(self, "tags", checked_tags(self.tags, len(self.queries)))
-        if self.judged is not None:
-            object.__setattr__(self, "judged", _per_query(self.judged, self.queries))
+        for name in ("judged", *LISTS):
+            if (given := getattr(self, name)) is not None:
+                nothing = () if name == "judged" else None
+                lists = [nothing if one is None else one
+                         for one in by_query(given, self.queries, name)]  # fmt: skip
+                kept = [list(one) if isinstance(one, tuple) else one for one in lists]
+                object.__setattr__(self, name, None if all(one is None for one in kept) else kept)
 
     @property
     def n_queries(self) -> int:
@@ -123,8 +134,8 @@ class Dataset:
         matcher = options.get("matcher")
         queries = labels_for(matcher, self.queries, self.questions)
         known = {"queries": queries, "tags": self.tags, **self.defaults}
-        if self.judged is not None:
-            known["judged"] = self.judged
+        lists = {name: getattr(self, name) for name in ("judged", *LISTS)}
+        known |= {name: some for name, some in lists.items() if some is not None}
         made = OfflineRetrievalEvaluator(self.actual, self.predicted, **{**known, **options})
         return made.with_failures(self.failures) if self.failures else made
 
@@ -167,6 +178,8 @@ class Dataset:
                 self.defaults,
                 self.tags,
                 cast("list[Any] | None", self.judged),
+                cast("list[Any] | None", self.unwanted),
+                cast("list[Any] | None", self.cited),
             ),
             path,
         )
@@ -175,20 +188,6 @@ class Dataset:
         read_from = _(" from {}").format(self.source) if self.source else ""
         bare = _(", nothing retrieved yet") if self.predicted is None else ""
         return _("Dataset of {} queries").format(self.n_queries) + read_from + bare
-
-
-def _per_query(judged: Any, labels: Sequence[str | int]) -> list[Any]:
-    """Return what was looked at as one list, or mapping, per query; what is no list as it is."""
-    if isinstance(judged, Mapping):
-        known = set(labels)
-        strange = [one for one in judged if one not in known]
-        if strange:
-            raise InvalidInput("judged", f": there is no query {clipped(strange[0])}")
-        judged = [judged.get(label) for label in labels]
-    if isinstance(judged, str) or not isinstance(judged, Sequence):
-        problem = f"must be one list of documents per query, got {clipped(judged)}"
-        raise InvalidType("judged", problem)
-    return [list(one or ()) if isinstance(one, tuple | None) else one for one in judged]
 
 
 def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[str | int]:

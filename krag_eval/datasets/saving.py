@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 from krag_eval._io import parquet_for, replacing, shielded
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.formats import File, rows_in
-from krag_eval.datasets.table import JUDGED, OPTIONS, OWN, Records, content_of, tag_cell
+from krag_eval.datasets.table import LISTED, OPTIONS, OWN, Records, content_of, tag_cell
 from krag_eval.datasets.vocabularies import KNOWN, NAMED, roles_of
 from krag_eval.documents import LONGEST_TAG, AnyOf, Tag, id_of, metadata_of, text_of
 from krag_eval.errors import DatasetError, Place, clipped
@@ -41,6 +41,8 @@ class Content(NamedTuple):
     defaults: Mapping[str, Any]
     tags: Mapping[str, list[Tag]] = {}
     judged: Sequence[Any] | None = None
+    unwanted: Sequence[Any] | None = None
+    cited: Sequence[Any] | None = None
 
 
 def save_content(content: Content, path: str | os.PathLike[str]) -> None:
@@ -75,20 +77,26 @@ class _Rows:
         self.sides = {"actual": content.actual}
         if content.predicted is not None:
             self.sides["predicted"] = content.predicted
-        if content.judged is not None:
-            self.sides["judged"] = [*content.judged]
+        for side in dict.fromkeys(LISTED.values()):
+            if (lists := getattr(content, side)) is not None:
+                self.sides[side] = [*lists]
         n_queries = len(content.queries)
         for side, lists in self.sides.items():
             if len(lists) != n_queries:
                 problem = f"the data set has {n_queries} queries and {len(lists)} lists in {side}"
                 raise Place(name).error(problem, "give each query one")
-        for query, judged in enumerate(self.sides.get("judged", ())):
-            pool = isinstance(judged, Mapping) and all(isinstance(one, str) for one in judged)
-            if not pool and not isinstance(judged, list):
-                problem = (
-                    "what was judged must be a list of documents, or map ids or texts to bools"
-                )
-                raise self.refusal(query, problem)
+        for side in dict.fromkeys(LISTED.values()):
+            for query, given in enumerate(self.sides.get(side, ())):
+                self._check_list(side, query, given)
+
+    def _check_list(self, side: str, query: int, given: Any) -> None:
+        be = "a list of documents"
+        may_be = isinstance(given, list | None)
+        if side == "judged":
+            pool = isinstance(given, Mapping) and all(isinstance(one, str) for one in given)
+            may_be, be = pool or isinstance(given, list), f"{be}, or map ids or texts to bools"
+        if not may_be:
+            raise self.refusal(query, f"what was {side} must be {be}")
 
     @property
     def questions(self) -> list[str] | None:
@@ -98,7 +106,10 @@ class _Rows:
     def documents(self, side: str) -> Iterator[Any]:
         """Yield each query's documents of a side; of a pool, which of them were looked at."""
         for items in self.sides[side]:
-            yield dict(items) if isinstance(items, Mapping) else [_plain(one) for one in items]
+            if isinstance(items, Mapping | None):
+                yield None if items is None else dict(items)
+            else:
+                yield [_plain(one) for one in items]
 
     @property
     def tags(self) -> dict[str, list[Tag]]:
@@ -162,7 +173,7 @@ class _Rows:
 
 
 def _names_a_column(tag: str) -> bool:
-    return tag not in NAMED and tag not in JUDGED and shielded(tag) == tag
+    return tag not in NAMED and tag not in LISTED and shielded(tag) == tag
 
 
 def _plain(item: Any) -> Any:
@@ -257,7 +268,8 @@ def _columns(
         columns["question"] = rows.questions
     for side in rows.sides:
         lists = rows.documents(side)
-        columns[side] = [written(query, documents) for query, documents in enumerate(lists)]
+        columns[side] = [empty if documents is None else written(query, documents)
+                         for query, documents in enumerate(lists)]  # fmt: skip
     columns |= {name: [*values] for name, values in tags.items()}
     if any(marks):
         columns[OWN] = [
@@ -273,7 +285,7 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
 
     texts = {
         side: all(
-            isinstance(items, list) and all(isinstance(one, str) for one in items)
+            isinstance(items, list | None) and all(isinstance(one, str) for one in items or ())
             for items in lists
         )
         for side, lists in rows.sides.items()
@@ -329,9 +341,10 @@ def _check_again(rows: _Rows, path: Path, kind: str) -> None:
     wanted = rows.content._asdict()
     for side in rows.sides:
         wanted[side] = [
-            one if isinstance(one, dict) else list(map(_again, one)) for one in rows.documents(side)
+            one if isinstance(one, dict | None) else list(map(_again, one))
+            for one in rows.documents(side)
         ]
-    for field in ("queries", "questions", "actual", "predicted", "judged"):
+    for field in ("queries", "questions", "actual", "predicted", *dict.fromkeys(LISTED.values())):
         before, after = wanted[field], again.get(field)
         if before != after:
             query = next(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from krag_eval._io import shielded, unshielded
 from krag_eval._language import N_, _, ngettext
+from krag_eval._options import LISTS
 from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.datasets import formats
@@ -348,7 +349,13 @@ def doubts(names: Collection[str]) -> str:
 OWN = "krag_eval"
 #: What the field is called with the documents that somebody looked at; it holds a list.
 JUDGED = ("judged", "판정문서", "판정 문서")
-_JUDGED = frozenset(JUDGED)
+#: What the field is called with the documents that must not come back, if it holds a list.
+UNWANTED = ("unwanted", "원치않는문서", "원치 않는 문서", "제외문서", "제외 문서")
+#: What the field is called with the documents that the answer cited, if it holds a list.
+CITED = ("cited", "인용문서", "인용 문서")
+_FIELDS = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
+#: What other fields with documents are called -> what they hold.
+LISTED = {name: field for field, names in _FIELDS.items() for name in names}
 #: The options of an evaluator that a file can tell.
 OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
            "grade_key", "averaging_method", "aspect_key")  # fmt: skip
@@ -484,7 +491,10 @@ class TagReader:
     def read(self, row: Mapping[str, Any], mark: Mark) -> Mapping[str, Tag]:
         """Return the tags of a row; where it has none, there is none."""
         found: dict[str, Tag] = {}
-        asked = self._asked.union(judged) if (judged := _judged_in(row)) else self._asked
+        asked = self._asked
+        if not LISTED.keys().isdisjoint(row):
+            empty = (name for name in LISTED.keys() & row if tag_in(row[name]) == (None, ""))
+            asked = asked.union(_listed_in(row), empty)
         for name, value in row.items():
             if name not in asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
@@ -601,6 +611,8 @@ class Query(NamedTuple):
     mark: Mark = _NO_MARK
     tags: Mapping[str, Tag] = _NO_TAGS
     judged: list[Any] | dict[str, bool] | None = None
+    unwanted: list[Any] | None = None
+    cited: list[Any] | None = None
 
     @property
     def label(self) -> str | int | None:
@@ -633,20 +645,36 @@ def query_in(
         predicted = []
         if roles.predicted is not None:
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
-        judged = None
-        for name in _judged_in(row):
-            judged = _looked_at(row[name], Location(name))
+        lists = lists_in(row)
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
-    return Query(place, question, actual, predicted, mark, found, judged)
+    return Query(place, question, actual, predicted, mark, found, **lists)
 
 
-def _judged_in(row: Mapping[str, Any]) -> list[str]:
-    """Return which fields hold what was judged: a list or an object, perhaps as text."""
-    if _JUDGED.isdisjoint(row):
+def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the documents of a row that are neither ground truth nor retrieved, by what they are.
+
+    >>> lists_in({"question": "When?", "unwanted": ["At eight."], "judged": "by me"})
+    {'unwanted': ['At eight.']}
+    """
+    found: dict[str, Any] = {}
+    for name in _listed_in(row):
+        value, at = row[name], Location(name)
+        if LISTED[name] == "judged":
+            found["judged"] = _looked_at(value, at)
+        else:
+            is_unwanted = LISTED[name] == "unwanted"
+            given = documents_in(value, at, ground_truth=is_unwanted)
+            found.setdefault(LISTED[name], []).extend(given)
+    return found
+
+
+def _listed_in(row: Mapping[str, Any]) -> list[str]:
+    """Return which of those fields hold a list, or an object of what was judged, even as text."""
+    if LISTED.keys().isdisjoint(row):
         return []
-    return [name for name in JUDGED if name in row and _is_listed(row[name])]
+    return [name for name in LISTED if name in row and _is_listed(row[name])]
 
 
 def _is_listed(value: Any) -> bool:
@@ -851,7 +879,12 @@ def _one_query(rows: Sequence[Query]) -> Query:
                 "than once, beside other ground truth; expected each document in one row",
                 "write one row per question, with lists in its cells",
             )
-    return first._replace(actual=[*actual.values()], predicted=predicted)
+    lists: dict[str, Any] = {}
+    for name in LISTS:
+        given = [some for row in rows if (some := getattr(row, name)) is not None]
+        once = {repr(item): item for some in given for item in some}
+        lists[name] = [*once.values()] if given else None
+    return first._replace(actual=[*actual.values()], predicted=predicted, **lists)
 
 
 # From all queries to the parts of a data set
@@ -864,7 +897,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
     questions = [one.question for one in queries]
-    judged = [one.judged for one in queries]
+    lists = {field: [getattr(one, field) for one in queries] for field in _FIELDS}
     return {
         "queries": _labels(queries, name, roles.question or "question"),
         "actual": [one.actual for one in queries],
@@ -873,7 +906,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "lines": [one.place.line for one in queries if one.place.line],
         "defaults": {**matcher_of(roles, name, queries), **_defaults_of(queries)},
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
-        **({"judged": judged} if any(one is not None for one in judged) else {}),
+        **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
 
 

@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, _
+from krag_eval._options import LISTS
 from krag_eval._reading import MAX_BYTES, Source, located, parsed
 from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
 from krag_eval.datasets.formats import Names
@@ -704,7 +705,7 @@ def _joined(
     groups_at = ((place, answers[at]) for place, at in enumerate(kept) if at in answers)
     lists: dict[str, Any] = {
         field: [values[at] for at in kept]
-        for field in ("queries", "actual", "questions", "lines", "judged")
+        for field in ("queries", "actual", "questions", "lines", "judged", *LISTS)
         if (values := getattr(dataset, field))
     }
     tags = {name: [values[at] for at in kept] for name, values in dataset.tags.items()}

@@ -16,7 +16,7 @@ from krag_eval.datasets.beir import PARTS, collection_dataset
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.langsmith import LANGSMITH, langsmith_dataset
 from krag_eval.datasets.table import (
-    JUDGED,
+    LISTED,
     OWN,
     QUESTIONS,
     Given,
@@ -123,7 +123,7 @@ NAMED = frozenset({*QUESTIONS, *LANGSMITH, OWN} | _names_of(one for one in _LIST
 _OF_QUESTIONS = [one for one in SHAPES if _names_of([one])]
 #: Every column that may be needed of questions; others can only be tags.
 KNOWN = NAMED.union(
-    JUDGED,
+    LISTED,
     _names_of(SHAPES),
     *(names for one in _OF_QUESTIONS for names in (one.questions, *one.tells)),
 )

@@ -32,6 +32,8 @@ def evaluate_dask(
     actual_field: str = "actual",
     predicted_field: str = "predicted",
     judged_field: str | None = None,
+    unwanted_field: str | None = None,
+    cited_field: str | None = None,
     **options: Any,
 ) -> DistributedRun[DataFrame]:
     """Evaluate a Dask DataFrame, or a Bag of dicts, with one row per query.
@@ -55,6 +57,10 @@ def evaluate_dask(
         judged_field: Column with the documents that somebody looked at, lists as the others; what
             is known of each retrieved one is then in the per-query columns ``judged``,
             ``document_keys`` and ``judged_digest``. ``None`` for none.
+        unwanted_field: Column with the documents that must not come back, lists as the others and
+            nothing where a query has no list; what tells them from others is then in the per-query
+            column ``unwanted_digest``. ``None`` for none.
+        cited_field: Column with the documents that the answer cited, likewise. ``None`` for none.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
 
     Returns:
@@ -88,8 +94,11 @@ def evaluate_dask(
         problem = "must be a Dask DataFrame or a Dask Bag of dicts, got a "
         raise InvalidType("collection", problem + type(collection).__name__)
     columns = None if is_bag else list(collection.columns)
-    fields = Fields.checked(columns, question_field, actual_field, predicted_field, judged_field)
-    plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **options)
+    others = judged_field, unwanted_field, cited_field
+    fields = Fields.checked(columns, question_field, actual_field, predicted_field, *others)
+    plan = PartitionPlan.of(
+        k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options
+    )
     task = Task.of(plan, fields, cloudpickle.dumps)
     if isinstance(collection, Bag):
         from dask import delayed

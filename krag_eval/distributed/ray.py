@@ -30,6 +30,8 @@ def evaluate_ray(
     actual_field: str = "actual",
     predicted_field: str = "predicted",
     judged_field: str | None = None,
+    unwanted_field: str | None = None,
+    cited_field: str | None = None,
     batch_size: int = 4096,
     **options: Any,
 ) -> DistributedRun[Dataset]:
@@ -52,6 +54,10 @@ def evaluate_ray(
         judged_field: Column with the documents that somebody looked at, lists as the others; what
             is known of each retrieved one is then in the per-query columns ``judged``,
             ``document_keys`` and ``judged_digest``. ``None`` for none.
+        unwanted_field: Column with the documents that must not come back, lists as the others and
+            nothing where a query has no list; what tells them from others is then in the per-query
+            column ``unwanted_digest``. ``None`` for none.
+        cited_field: Column with the documents that the answer cited, likewise. ``None`` for none.
         batch_size: Rows evaluated together.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
 
@@ -74,8 +80,11 @@ def evaluate_ray(
     whole("batch_size", batch_size, 1)
     schema = dataset.schema(fetch_if_missing=False)
     columns = None if schema is None else schema.names
-    fields = Fields.checked(columns, question_field, actual_field, predicted_field, judged_field)
-    plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **options)
+    others = judged_field, unwanted_field, cited_field
+    fields = Fields.checked(columns, question_field, actual_field, predicted_field, *others)
+    plan = PartitionPlan.of(
+        k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options
+    )
     task = Task.of(plan, fields, cloudpickle.dumps)
 
     def evaluated(table: pa.Table) -> pa.Table:

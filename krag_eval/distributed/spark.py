@@ -30,6 +30,8 @@ def evaluate_spark(
     actual_field: str = "actual",
     predicted_field: str = "predicted",
     judged_field: str | None = None,
+    unwanted_field: str | None = None,
+    cited_field: str | None = None,
     **options: Any,
 ) -> DistributedRun[DataFrame]:
     """Evaluate a Spark DataFrame with one row per query.
@@ -51,6 +53,10 @@ def evaluate_spark(
         judged_field: Column with the documents that somebody looked at, lists as the others; what
             is known of each retrieved one is then in the per-query columns ``judged``,
             ``document_keys`` and ``judged_digest``. ``None`` for none.
+        unwanted_field: Column with the documents that must not come back, lists as the others and
+            nothing where a query has no list; what tells them from others is then in the per-query
+            column ``unwanted_digest``. ``None`` for none.
+        cited_field: Column with the documents that the answer cited, likewise. ``None`` for none.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
 
     Returns:
@@ -72,11 +78,12 @@ def evaluate_spark(
         raise MissingPackage("", "evaluate_spark needs PySpark", install_line("spark")) from error
     if not hasattr(frame, "mapInPandas"):
         raise InvalidType("frame", f"must be a Spark DataFrame, got a {type(frame).__name__}")
-    fields = Fields.checked(
-        frame.columns, question_field, actual_field, predicted_field, judged_field
-    )
+    others = judged_field, unwanted_field, cited_field
+    fields = Fields.checked(frame.columns, question_field, actual_field, predicted_field, *others)
     _check_types(frame, fields)
-    plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **options)
+    plan = PartitionPlan.of(
+        k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options
+    )
     task = Task.of(plan, fields, cloudpickle.dumps)
     _check_workers(frame.sparkSession)
     needed = frame.select(*(functions.col(f"`{name}`") for name in fields.names))

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from krag_eval._options import LISTS
 from krag_eval.documents import Location, documents_in, is_missing, plain
 from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, Refusal, must
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.results.result import EvaluationResult
-from krag_eval.results.rows import JUDGED_COLUMNS, NoRows
+from krag_eval.results.rows import JUDGED_COLUMNS, UNWANTED_DIGEST, NoRows
 from krag_eval.scoring.parts import Partial
 
 if TYPE_CHECKING:
@@ -28,13 +29,16 @@ PARTIAL = "krag_eval partial"
 class Fields(NamedTuple):
     """The columns of a table that hold a query, its ground truth, and what was retrieved.
 
-    And what somebody looked at, where there is such a column.
+    And what somebody looked at, what must not come back, and what was cited, where there are such
+    columns.
     """
 
     question: str | None
     actual: str
     predicted: str
     judged: str | None = None
+    unwanted: str | None = None
+    cited: str | None = None
 
     @classmethod
     def checked(
@@ -43,16 +47,16 @@ class Fields(NamedTuple):
         question_field: str | None,
         actual_field: str,
         predicted_field: str,
-        judged_field: str | None = None,
+        *others: str | None,
     ) -> Fields:
         """Check the names against a table's columns (``None``: they are not known yet).
 
         Raises:
             InvalidInput: If there is no such column, naming those there are.
         """
-        fields = cls(question_field, actual_field, predicted_field, judged_field)
+        fields = cls(question_field, actual_field, predicted_field, *others)
         for role, name in fields._asdict().items():
-            optional = role in ("question", "judged") and not name
+            optional = role not in ("actual", "predicted") and not name
             if columns is None or name in columns or optional:
                 continue
             fix = Advice("pass {} if there is none", question_field=None)
@@ -63,8 +67,13 @@ class Fields(NamedTuple):
     @property
     def of_documents(self) -> dict[str, str]:
         """The columns that hold lists of documents, by the argument that names each."""
-        named = {name: getattr(self, name) for name in ("actual", "predicted", "judged")}
-        return {f"{name}_field": column for name, column in named.items() if column is not None}
+        named = zip(self._fields[1:], self[1:], strict=True)
+        return {f"{name}_field": column for name, column in named if column is not None}
+
+    @property
+    def lists(self) -> list[str]:
+        """The other lists that an evaluator gets."""
+        return [name for name in LISTS if getattr(self, name)]
 
     @property
     def names(self) -> list[str]:
@@ -100,6 +109,10 @@ class Task:
             what = asks[0] if asks else f"unjudged={plan.plan.unjudged!r}"
             problem = f"must name the column with the documents that were looked at, for {what}"
             raise InvalidInput("judged_field", problem)
+        for one in plan.metrics.values():
+            if one.needs_list not in ("", *fields.lists):
+                problem = f"must name the column with these documents, for {one.name}"
+                raise InvalidInput(f"{one.needs_list}_field", problem)
         try:
             return cls(dumps(plan), fields)
         except Exception as error:  # whatever a user's __reduce__ or __getstate__ raises
@@ -117,11 +130,12 @@ class Task:
     def types(self) -> dict[str, type]:
         """The columns of what comes back, and their types."""
         judged = {} if self.fields.judged is None else dict.fromkeys(JUDGED_COLUMNS, object)
-        return {**self.plan.row_types, **judged, PARTIAL: object}
+        unwanted = {} if self.fields.unwanted is None else {UNWANTED_DIGEST: object}
+        return {**self.plan.row_types, **judged, **unwanted, PARTIAL: object}
 
     def part(self, columns: Mapping[str, Iterable[Any]]) -> Part:
         """Evaluate some rows, given by column."""
-        question, actual, predicted, judged = self.fields
+        question, actual, predicted, judged, *_lists = self.fields
         for name in self.fields.names:
             if name not in columns:
                 problem = f"no column {name!r}; the columns are {', '.join(columns)}"
@@ -131,13 +145,23 @@ class Task:
             judged,
             ground_truth=False,
         )
+        lists: dict[str, Any] = {name: self._lists(columns, name) for name in self.fields.lists}
         labels = question and [None if is_missing(one) else plain(one) for one in columns[question]]
         return self.plan.evaluate(
             document_lists(columns[actual], actual, ground_truth=True),
             document_lists(columns[predicted], predicted, ground_truth=False),
             labels,
             judged=looked_at,
+            **lists,
         )
+
+    def _lists(self, columns: Mapping[str, Iterable[Any]], role: str) -> list[Any]:
+        """Return one list of documents per row, ``None`` where there is none."""
+        name = getattr(self.fields, role)
+        cells = [None if is_missing(plain(cell)) else cell for cell in columns[name]]
+        lists = (() if one is None else one for one in cells)
+        found = document_lists(lists, name, ground_truth=role == "unwanted")
+        return [None if cell is None else one for cell, one in zip(cells, found, strict=True)]
 
     def rows(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Turn frames into per-query rows, and for each a last row with the partial."""

@@ -81,6 +81,10 @@ _METRICS: Mapping[str, tuple[str, str, str, str]] = {
     "rbp_residual": ("#045f8a", "#52b0dd", "v", "-."),
     "aspect_recall": ("#f213f0", "#f924f5", "<", "--"),
     "alpha_ndcg": ("#7b4b94", "#c49be0", ">", "-"),
+    "unwanted": ("#8c2d04", "#e07b4f", "X", ":"),
+    "clean": ("#1b5e3f", "#5fb48a", "P", "-"),
+    "citation_precision": ("#5c3a8a", "#b597e0", "p", "--"),
+    "citation_recall": ("#24477a", "#7fc3de", "h", "-."),
 }
 _SYSTEMS: Mapping[str, tuple[str, str, str, str]] = {
     "system-1": ("#2e91ef", "#4c92f9", "o", "-"),

@@ -124,7 +124,9 @@ def untold_ranks(explanation: Explanation) -> set[int]:
     """Return the ranks that no outcome rests on: their texts need no more than a line."""
     telling = {rank for item in explanation.items for rank in _partners(item)}
     telling |= {
-        one.rank for one in explanation.documents if one.credit in ("first", "repeat", "piece")
+        one.rank
+        for one in explanation.documents
+        if one.unwanted or one.credit in ("first", "repeat", "piece")
     }
     return {one.rank for one in explanation.documents} - telling
 
@@ -222,6 +224,7 @@ _CREDITS = {
     "matches": N_("matches {}"),
     "closest": N_("closest to {}"),
     "contradicts": N_("contradicts {}"),
+    "unwanted": N_("matches unwanted {}"),
 }
 
 
@@ -247,6 +250,8 @@ def _credits(document: PredictedDocument) -> Iterator[tuple[str, Sequence[int]]]
         yield "closest", [document.closest]
     if document.contradicts:
         yield "contradicts", document.contradicts
+    if document.unwanted:
+        yield "unwanted", document.unwanted
 
 
 # Columns of a value that stands beside what is told.
@@ -425,7 +430,9 @@ def highlighted(
     if full:
         ranks, numbers = list(documents), list(items)
     else:
-        ranks = _to_show(documents, [r for i in explanation.items for r in _partners(i)])
+        unwanted = [d.rank for d in explanation.documents if d.unwanted]
+        partners = [r for i in explanation.items for r in _partners(i)]
+        ranks = _to_show(documents, [*partners, *unwanted])
         spoken_of = [n for d in explanation.documents for n in (d.closest, *d.contradicts)]
         numbers = _to_show(items, spoken_of)
     # A partner need not be shown itself.

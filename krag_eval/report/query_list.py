@@ -383,6 +383,8 @@ def told_query(explanation: Explanation, room: Room = _WIDE) -> ToldQuery:
 
 def _tone(document: PredictedDocument) -> str:
     tones = {"first": "good", "piece": "good", "repeat": "plain"}
+    if document.unwanted:
+        return "bad"
     return tones.get(document.credit, "bad" if document.contradicts else "faint")
 
 
@@ -392,8 +394,8 @@ def _about(about: About, room: Room) -> About:
 
 
 def _tells(document: PredictedDocument) -> bool:
-    """Return whether a document has to do with an item."""
-    related = document.matches or document.piece_of or document.contradicts
+    """Return whether a document has to do with an item, or with an unwanted document."""
+    related = document.matches or document.piece_of or document.contradicts or document.unwanted
     return bool(related or document.closest is not None)
 
 

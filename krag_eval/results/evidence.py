@@ -55,7 +55,7 @@ from krag_eval.scoring.metrics import (
     table_of,
 )
 from krag_eval.scoring.parts import Summary, no_texts
-from krag_eval.scoring.relevance import Relevance, RelevanceTogether
+from krag_eval.scoring.relevance import Beside, Relevance, RelevanceTogether
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +128,7 @@ class Evidence:
 
     def at_threshold(self, threshold: float) -> Relevance:
         """Return what another threshold makes of the same similarities."""
-        return replace(self.relevance, threshold=threshold, _counts={})
+        return self.relevance.at_threshold(threshold)
 
     def measured(self, unit: Unit, measure: Measure | None = None) -> Relevance:
         """Return what was found, with the lengths of the documents in a unit.
@@ -159,6 +159,10 @@ class Evidence:
         documents = slice(begin, begin + int(whole.n_retrieved[query]))
         pieces = whole.pieces
         lengths = whole.lengths or {}
+        beside = {
+            name: Beside(Evidence(one.found, False).of_query(query), one.listed[query : query + 1])
+            for name, one in whole.beside.items()
+        }
         return type(whole)(
             n_retrieved=whole.n_retrieved[query : query + 1],
             item_query=np.zeros(last - first, np.int64),
@@ -171,6 +175,7 @@ class Evidence:
             item_number=None if whole.item_number is None else whole.item_number[first:last],
             pieces=None if pieces is None else pieces.between(int(first), int(last), documents),
             lengths={unit: of_unit[documents] for unit, of_unit in lengths.items()},
+            beside=beside,
         )
 
     def items(self) -> list[tuple[int, int]]:
@@ -231,6 +236,8 @@ class PredictedDocument:
         about: Its id, where it has one, and what was asked for of its metadata, as names and values
             to show; nothing for a plain text.
         contradicts: Numbers of the items that it holds much of and says something else than.
+        unwanted: Numbers of the unwanted documents that it matches, from 1; ``None`` for a query
+            that has no list of them.
     """
 
     rank: int
@@ -243,6 +250,7 @@ class PredictedDocument:
     piece_of: tuple[int, ...] = ()
     about: About = ()
     contradicts: tuple[int, ...] = ()
+    unwanted: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -374,10 +382,7 @@ def outcomes(
     found, texts = evidence.of_query(position), evidence.texts
     if isinstance(k, Budget):
         k = int(found.prefix(k)[0])
-    if found.item_number is None:
-        numbers = list(range(1, len(found.grade) + 1))
-    else:
-        numbers = found.item_number.tolist()
+    numbers = _item_numbers(found)
     place = {}
     if graded_by is not None:
         row, at = found.places(found.worth(graded_by), k)
@@ -534,6 +539,7 @@ def _documents(found: Relevance, k: int | None, numbers: Sequence[int]) -> list[
     first_for = _by_rank(found.covered, found.first_rank, numbers)
     piece_of = _piece_of(found, k, numbers)
     contradicts = _by_rank(*found.contradictions[:2], numbers)
+    unwanted = _unwanted(found)
     # Of equally similar items, the first is the closest.
     order = np.lexsort((found.pair_item, -found.pair_similarity, found.pair_rank))
     ranks, first = np.unique(found.pair_rank[order], return_index=True)
@@ -549,9 +555,30 @@ def _documents(found: Relevance, k: int | None, numbers: Sequence[int]) -> list[
             text=None,
             piece_of=piece_of.get(rank, ()),
             contradicts=contradicts.get(rank, ()),
+            unwanted=None if unwanted is None else unwanted.get(rank, ()),
         )
         for rank in range(1, int(found.n_retrieved[0]) + 1)
     ]
+
+
+def _unwanted(found: Relevance) -> dict[int, tuple[int, ...]] | None:
+    """Return, by rank, the unwanted documents that a document matches or is a piece of."""
+    if "unwanted" not in found.beside or not found.beside["unwanted"].listed[0]:
+        return None
+    theirs = found.beside["unwanted"].found
+    numbers = _item_numbers(theirs)
+    pieces = _piece_of(theirs, None, numbers)
+    matches = _by_rank(theirs.hit_item, theirs.hit_rank, numbers)
+    return {
+        rank: tuple(sorted({*matches.get(rank, ()), *pieces.get(rank, ())}))
+        for rank in {**matches, **pieces}
+    }
+
+
+def _item_numbers(found: Relevance) -> list[int]:
+    """Return the number of each item of a query: its place in the list as given, from 1."""
+    given = found.item_number
+    return [*range(1, len(found.grade) + 1)] if given is None else given.tolist()
 
 
 def _piece_of(

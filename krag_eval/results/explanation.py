@@ -105,10 +105,13 @@ class Explanation(Shown):
     def predicted(self) -> pd.DataFrame:
         """The predicted documents: one row per rank, texts in full.
 
+        Where the query has a list of unwanted documents, ``unwanted`` has those that each matches.
         What is told beside them has columns of its own, ``id``, ``source`` and so on, where any
         document has it; one that would be called like another column has ``metadata:`` in front.
         """
-        names = ("credit", "matches", "first_for", "similarity", "closest", "contradicts", "text")
+        listed = any(one.unwanted is not None for one in self.documents)
+        names = ("credit", "matches", "first_for", "similarity", "closest", "contradicts",
+                 *(["unwanted"] if listed else []), "text")  # fmt: skip
         rows = [[getattr(one, name) for name in names] for one in self.documents]
         return _frame("rank", names, rows, self.documents, [[d.about] for d in self.documents])
 

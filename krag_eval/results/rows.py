@@ -45,6 +45,8 @@ LENGTHS, FIRST_RANKS = "lengths@", "first_ranks"
 #: Where it is known what was looked at: the flags of each query's documents, what these are known
 #: by, and what tells the documents that were looked at from others.
 JUDGED_COLUMNS = ("judged", "document_keys", "judged_digest")
+#: Where there are unwanted documents: what tells those of a query from any other.
+UNWANTED_DIGEST = "unwanted_digest"
 #: What the columns with tags begin with; a tag may be named like a metric.
 TAG = "tag:"
 NO_TAGS: Mapping[str, Sequence[Tag]] = MappingProxyType({})
@@ -111,6 +113,8 @@ class RowsInMemory:
             kept.
         tags: Name -> one value per query, ``None`` where a query has none.
         judged: Which retrieved documents are judged; ``None`` if it is not known.
+        unwanted: One text per query that tells its unwanted documents from others; ``None`` if
+            there are no such lists.
     """
 
     labels: list[str | int]
@@ -119,6 +123,7 @@ class RowsInMemory:
     digests: Sequence[str] | None = None
     tags: Mapping[str, Sequence[Tag]] = field(default_factory=dict)
     judged: JudgedRows | None = None
+    unwanted: Sequence[str] | None = None
     path: ClassVar[None] = None
 
     @property
@@ -170,6 +175,7 @@ def rows_at(
         digests=None if digests is None else [digests[i] for i in places],
         tags={name: [values[i] for i in places] for name, values in rows.tags.items()},
         judged=None if rows.judged is None else rows.judged.at(places),
+        unwanted=None if rows.unwanted is None else [rows.unwanted[i] for i in places],
     )
 
 
@@ -215,7 +221,7 @@ def _type_of(name: str) -> type:
         return np.bool_
     if name.partition("@")[0] in (*COUNT_COLUMNS, *known.TOKEN_COUNTS):
         return np.int64
-    texts = (LABEL, DIGEST, FIRST_RANKS, *JUDGED_COLUMNS)
+    texts = (LABEL, DIGEST, FIRST_RANKS, *JUDGED_COLUMNS, UNWANTED_DIGEST)
     return object if name in texts or name.startswith((LENGTHS, TAG)) else np.float64
 
 
@@ -327,8 +333,16 @@ class RowsInFile:
     @cached_property
     def digests(self) -> list[str] | None:
         """What tells the queries' ground truths from others; ``None`` in a file of 0.1.0."""
+        return self._digests(DIGEST)
+
+    @cached_property
+    def unwanted(self) -> list[str] | None:
+        """What tells the queries' unwanted documents from others; ``None`` without such lists."""
+        return self._digests(UNWANTED_DIGEST)
+
+    def _digests(self, name: str) -> list[str] | None:
         with _readable(self.path):
-            found = self._those(DIGEST.__eq__).get(DIGEST)
+            found = self._those(name.__eq__).get(name)
             return None if found is None else checked_digests(found.tolist(), self.n_queries)
 
     @cached_property

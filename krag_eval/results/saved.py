@@ -46,7 +46,7 @@ from krag_eval.results.rows import DIGEST, JudgedRows, RowsInMemory, checked_dig
 from krag_eval.scoring.cutoffs import spelled, unspelled
 from krag_eval.scoring.metrics import completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, metrics_in
-from krag_eval.scoring.relevance import Aspects, Relevance, RelevanceTogether
+from krag_eval.scoring.relevance import Aspects, Beside, Relevance, RelevanceTogether
 
 _FORMAT = "krag_eval.result"
 FORMAT_VERSION = 1
@@ -290,6 +290,8 @@ def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
     # Later additions, too; what 0.1.0 saved has none.
     if rows.digests is not None:
         content[DIGEST] = list(rows.digests)
+    if rows.unwanted is not None:
+        content["unwanted"] = list(rows.unwanted)
     if rows.tags:
         content["tags"] = dict(rows.tags)
     if rows.judged is not None:
@@ -325,6 +327,7 @@ def _rows(content: Content) -> RowsInMemory:
         checked_digests(content[DIGEST], n_queries) if DIGEST in content else None,
         dict(tags),
         _judged(content, n_queries),
+        checked_digests(content["unwanted"], n_queries) if "unwanted" in content else None,
     )
 
 
@@ -369,6 +372,14 @@ def _evidence_content(evidence: Evidence, n_queries: int) -> Content:
         content["lengths"] = dict(found.lengths)
     if found.aspects is not None:
         content["aspects"] = {name: getattr(found.aspects, name) for name in _ASPECTS}
+    if found.beside:
+        content["beside"] = {
+            name: {
+                "listed": np.asarray(one.listed, np.int64),
+                **_evidence_content(replace(evidence, relevance=one.found), n_queries),
+            }
+            for name, one in found.beside.items()
+        }
     if found.pieces is not None:
         n, pieces = len(found.pieces.alternative_item), found.pieces
         content["pieces"] = {
@@ -429,6 +440,10 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
         looked_at=_looked_at(content, retrieved),
         aspects=aspects
         and Aspects(**{name: _whole(aspects[name], len(aspects[name])) for name in _ASPECTS}),
+        beside={
+            name: _beside(one, retrieved if name == "unwanted" else None, n_queries)
+            for name, one in kept.get("beside", {}).items()
+        },
     )
     n_retrieved = retrieved[relevance.item_query]
     beyond = ranks > n_retrieved[relevance.pair_item]
@@ -441,6 +456,17 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
     if content["texts"] is not None:
         evidence = replace(evidence, texts=_texts(content["texts"], evidence))
     return evidence
+
+
+def _beside(kept: Content, retrieved: _Ints | None, n_queries: int) -> Beside:
+    """Return what was found of another list, in the documents that were retrieved or others."""
+    evidence = _evidence({"evidence": kept, "texts": None}, n_queries)
+    listed = _whole(kept["listed"], n_queries) == 1
+    if evidence is None or (
+        retrieved is not None and (evidence.relevance.n_retrieved != retrieved).any()
+    ):
+        raise ValueError("its evidence does not fit together")
+    return Beside(evidence.relevance, listed)
 
 
 def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:

@@ -15,7 +15,7 @@ from langchain_core.runnables.config import RunnableConfig, get_config_list
 from krag_eval import errors
 from krag_eval._io import bar_of, bars
 from krag_eval._language import _
-from krag_eval._options import PLAN_OPTIONS
+from krag_eval._options import LISTS, PLAN_OPTIONS
 from krag_eval.datasets import loading, table, vocabularies
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
@@ -286,7 +286,7 @@ class Questions:
         texts: What to ask, per query; the same text may occur twice.
         labels: One label per query: its text, or its id or position where texts repeat.
         actual: Per query, its ground truth.
-        defaults: Options for the evaluator that come with the data set.
+        defaults: Options for the evaluator that come with the data set, with what is unwanted.
         tags: Name -> one value per query, by the columns that have no other meaning.
         notes: Which columns cannot be tags.
     """
@@ -344,7 +344,8 @@ def _of_dataset(dataset: Dataset) -> Questions:
         fix = "read it with its questions, or pass rows of question and actual documents"
         raise InvalidInput("dataset", problem, fix)
     given = [*dataset.questions], [*dataset.queries], [*dataset.actual]
-    return Questions(*given, dataset.defaults, dataset.tags)
+    lists = {} if dataset.unwanted is None else {"unwanted": dataset.unwanted}
+    return Questions(*given, {**dataset.defaults, **lists}, dataset.tags)
 
 
 def _of_rows(rows: Sequence[Any]) -> Questions:
@@ -368,7 +369,9 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
     tags = table.TagReader(_ASKED, choice=True)
     found = tags.columns([tags.read(row, table.Mark()) for row in rows])
     labels = labels_of(texts, [row.get("id") for row in rows])
-    return Questions(texts, labels, actual, tags=found, notes=table.notes_on(tags.left_out))
+    unwanted = [table.lists_in(row).get("unwanted") for row in rows]
+    lists = {} if all(one is None for one in unwanted) else {"unwanted": unwanted}
+    return Questions(texts, labels, actual, lists, found, table.notes_on(tags.left_out))
 
 
 def labels_of(texts: list[str], ids: Sequence[Any] = ()) -> list[str | int]:
@@ -447,7 +450,10 @@ class Evaluation:
         options = questions.options(given)
         check_n_jobs(options.get("n_jobs"))
         settings = {name: options[name] for name in PLAN_OPTIONS if name in options}
-        plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **settings)
+        lists = [name for name in LISTS if options.get(name) is not None]
+        plan = PartitionPlan.of(
+            k, budget=budget, length=length, metrics=metrics, lists=lists, **settings
+        )
         with muted():  # warnings come when it is evaluated
             nothing: list[list[Any]] = [[]] * len(questions)
             queries = QuerySet.from_lists(questions.actual, nothing, options["queries"])

@@ -23,9 +23,9 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langchain_core.tracers.context import register_configure_hook
 
-from krag_eval import errors
+from krag_eval import documents as docs, errors
 from krag_eval._language import _
-from krag_eval._options import EVALUATOR_OPTIONS, check_options
+from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, as_document, checked_tags, documents_in, id_of, text_of
@@ -827,7 +827,12 @@ def _per_call(options: Mapping[str, Any], each: Sequence[Sequence[object]]) -> d
     spread = {name: [values[at] for at, _number in rows] for name, values in tags.items()}
     named = [labels[at] if n is None else f"{labels[at]} (call {n})" for at, n in rows]
     tags = {**spread, "call": [number for _at, number in rows]}
-    return {**options, "queries": named, "tags": tags}
+    lists = {}
+    for name in LISTS:
+        if options.get(name) is not None:
+            given = docs.by_query(options[name], labels, name)
+            lists[name] = [given[at] for at, _number in rows]
+    return {**options, **lists, "queries": named, "tags": tags}
 
 
 def _words_in(documents: Iterable[DocumentLike]) -> list[int]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
 from importlib.metadata import entry_points
@@ -104,6 +104,8 @@ class Metric:
         needs_words: Whether it counts words, so that only coverage and spans can tell.
         needs_judged: Whether it asks which documents were looked at.
         needs_aspects: Whether it asks which aspects a question has.
+        needs_list: The argument with the lists that it is about, such as ``"unwanted"``; ``""`` if
+            there are none.
 
     >>> METRICS["reciprocal_rank"].key, METRICS["rank"].lower_is_better
     ('mrr', True)
@@ -124,6 +126,7 @@ class Metric:
     needs_words: bool = False
     needs_judged: bool = False
     needs_aspects: bool = False
+    needs_list: str = ""
     #: What tells the user's function from others, as it stands in signatures.
     _mark: ClassVar[str] = ""
 
@@ -476,6 +479,48 @@ def _novel_gains(
     return _total(relevance, query[order], gains)
 
 
+def unwanted(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the documents within the cutoff that match an unwanted one, in [0, 1].
+
+    Lower is better. It divides as precision does, and a document that matches an unwanted one and
+    the ground truth counts in both. NaN for a query that has no list of unwanted documents; an
+    empty list is one, of which nothing can come back. 0 if nothing was retrieved.
+    """
+    found, listed = relevance.beside_known("unwanted")
+    share = _ratio(found.relevant_within(k), precision_base(relevance, k, conventions))
+    return np.where(listed, share, np.nan)
+
+
+def clean(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """1 if no document within the cutoff matches an unwanted one, else 0.
+
+    NaN for a query that has no list of unwanted documents; 1 if its list is empty, or if nothing
+    was retrieved.
+    """
+    found, listed = relevance.beside_known("unwanted")
+    return np.where(listed, found.relevant_within(k) == 0, np.nan)
+
+
+def citation_precision(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the cited documents that match the ground truth, in [0, 1]; the same at every k.
+
+    All that the answer cites counts, retrieved or not, and as often as it is listed. 0 if nothing
+    is cited (an empty list), NaN for a query without a list of citations.
+    """
+    found, listed = relevance.beside_known("cited")
+    share = _ratio(found.relevant_within(None), found.n_retrieved)
+    return np.where(listed, share, np.nan)
+
+
+def citation_recall(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the ground-truth items that a cited document matches, in [0, 1]; at every k.
+
+    All that the answer cites counts, retrieved or not. NaN for a query without a list of citations.
+    """
+    found, listed = relevance.beside_known("cited")
+    return np.where(listed, _ratio(found.covered_within(None), found.n_items), np.nan)
+
+
 def _relevant(relevance: Relevance, k: int | None) -> tuple[IntArray, IntArray]:
     """Return query and rank of the documents that are relevant within the cutoff, in order."""
     query, rank, since = relevance.relevant_from
@@ -692,6 +737,8 @@ def _share(name: str, compute: MetricFunction, label: str, key: str = "", **othe
 _WORDS: dict[str, Any] = {"needs_words": True}
 _JUDGED: dict[str, Any] = {"needs_judged": True}
 _ASPECTS: dict[str, Any] = {"needs_aspects": True}
+_UNWANTED: dict[str, Any] = {"needs_list": "unwanted"}
+_CITED: dict[str, Any] = {"needs_list": "cited"}
 _P = {"p": Parameter(0.8, 0, 1)}
 _METRICS = (
     _share("hit_rate", hit_all, N_("Hit rate")),
@@ -759,6 +806,10 @@ _METRICS = (
         parameters={"alpha": Parameter(0.5, 0, 1)},
         **_ASPECTS,
     ),
+    _share("unwanted", unwanted, N_("Unwanted"), lower_is_better=True, **_UNWANTED),
+    _share("clean", clean, N_("Clean"), **_UNWANTED),
+    _share("citation_precision", citation_precision, N_("Citation precision"), **_CITED),
+    _share("citation_recall", citation_recall, N_("Citation recall"), **_CITED),
 )
 
 #: Every built-in metric, by its column; of a metric with parameters, by what precedes them.
@@ -1032,11 +1083,12 @@ _TAKEN_KEYS = {*averages_of(DEFAULT_METRICS.values()), REJECTION_RATE.key}
 
 
 def chosen_metrics(
-    metrics: Iterable[str | Metric] | None, known: Mapping[str, Metric]
+    metrics: Iterable[str | Metric] | None, known: Mapping[str, Metric], lists: Container[str] = ()
 ) -> dict[str, Metric]:
     """Return the metrics asked for, by column; those computed by default if none were.
 
-    A text is the name of one metric.
+    A text is the name of one metric. By default, those about the other lists that are given are
+    among them.
 
     Raises:
         InvalidType: If something is neither a name nor a metric.
@@ -1047,7 +1099,7 @@ def chosen_metrics(
         asked = [
             one
             for name, one in known.items()
-            if name in usual or one.needs_words or one.needs_aspects
+            if name in usual or one.needs_words or one.needs_aspects or one.needs_list in lists
         ]
         return {one.name: one for one in map(Metric.at, asked)}
     chosen: dict[str, Metric] = {}

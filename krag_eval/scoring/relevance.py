@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import compress, pairwise
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +125,18 @@ class Documents:
         )
 
 
+class Beside(NamedTuple):
+    """What was found of another list per query.
+
+    Attributes:
+        found: What was found.
+        listed: Whether each query has such a list, which may be empty; shape (queries,).
+    """
+
+    found: Relevance
+    listed: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, eq=False)
 class Relevance:
     """What was found, for all queries at once, as flat arrays.
@@ -148,6 +160,8 @@ class Relevance:
         queries: The documents themselves; ``None`` where they are not at hand.
         looked_at: Which documents somebody looked at; ``None`` where that is not known.
         aspects: What aspects of its question each item speaks to; ``None`` where that is not known.
+        beside: What was found of other lists, by the argument that holds them: of ``"unwanted"``
+            documents in what was retrieved, of the ground truth in the ``"cited"`` documents.
     """
 
     n_retrieved: IntArray
@@ -165,6 +179,7 @@ class Relevance:
     queries: QuerySet | None = field(default=None, repr=False)
     looked_at: Judged | None = field(default=None, repr=False)
     aspects: Aspects | None = field(default=None, repr=False)
+    beside: Mapping[str, Beside] = field(default_factory=dict, repr=False)
     _counts: dict[tuple[str, int | None], Any] = field(default_factory=dict, repr=False)
     # Not an argument: what ``replace`` makes is cut anew.
     _cuts: dict[Budget, Relevance] = field(default_factory=dict, repr=False, init=False)
@@ -271,6 +286,24 @@ class Relevance:
             raise aspects_unknown()
         return self.aspects
 
+    def beside_known(self, argument: str) -> Beside:
+        """Return what was found of other lists.
+
+        Raises:
+            InvalidInput: If there are no such lists.
+        """
+        if argument not in self.beside:
+            raise lists_unknown(argument)
+        return self.beside[argument]
+
+    def at_threshold(self, threshold: float) -> Relevance:
+        """Return what another threshold makes of the same similarities."""
+        beside = {
+            name: one._replace(found=one.found.at_threshold(threshold))
+            for name, one in self.beside.items()
+        }
+        return replace(self, threshold=threshold, beside=beside, _counts={})
+
     @cached_property
     def contradictions(self) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
         """Item, rank, share and alternative of each pair whose document contradicts; by item, rank.
@@ -335,9 +368,14 @@ class Relevance:
     def condensed(self) -> Relevance:
         """Return what was found in the lists without the documents that are not judged.
 
-        Sakai's condensed lists (2007): the others move up.
+        Sakai's condensed lists (2007): the others move up. Unwanted documents stay, as somebody
+        listed them.
         """
         kept = self.judged.known
+        if "unwanted" in self.beside:
+            query, rank, _ = self.beside["unwanted"].found.relevant_from
+            kept = kept.copy()
+            kept[self._starts[query] + rank - 1] = True
         found, queries = self._of(kept), self.queries
         if queries is not None:
             ends = np.cumsum(self.n_retrieved).tolist()
@@ -366,6 +404,10 @@ class Relevance:
         if looked_at is not None:
             keys = [*compress(looked_at.keys, kept.tolist())]
             looked_at = replace(self.judged, number=self.judged.number[kept], keys=keys)
+        beside = dict(self.beside)
+        if "unwanted" in beside:  # what was cited is another list of documents
+            found = beside["unwanted"].found._of(kept)
+            beside["unwanted"] = beside["unwanted"]._replace(found=found)
         return replace(
             self,
             n_retrieved=_shared(np.bincount(query[kept], minlength=self.n_queries)),
@@ -375,6 +417,7 @@ class Relevance:
             lengths=self.lengths and {unit: one[kept] for unit, one in self.lengths.items()},
             pieces=pieces,
             looked_at=looked_at,
+            beside=beside,
             _counts={},
         )
 
@@ -902,6 +945,13 @@ def words_unknown(argument: str = "matcher", name: str = "") -> InvalidInput:
         "spans know which of them a document holds",
         Advice("choose {} or {}", matcher=("coverage", "spans")),
     )
+
+
+def lists_unknown(argument: str) -> InvalidInput:
+    """Return the error for what needs a list per query that was not given."""
+    problem = f": this counts {argument} documents, and which these are is not known"
+    fix = Advice("pass {}: one list per query, or a dict from label to list", (argument, ...))
+    return InvalidInput("metrics", problem, fix)
 
 
 def aspects_unknown(argument: str = "metrics", name: str = "") -> InvalidInput:

@@ -882,6 +882,8 @@ def _measured_on(result: EvaluationResult) -> dict[str, Sequence[Any]]:
     }
     if rows.judged is not None:
         found["which documents were looked at"] = rows.judged.digests
+    if rows.unwanted is not None:
+        found["which documents are unwanted"] = rows.unwanted
     if rows.digests is not None:
         # The last part is of what the matcher looks at.
         found["ground truth"] = [one.rpartition("-")[2] for one in rows.digests]

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from krag_eval._io import Purpose, bar_of, bars, check_apart, check_progress, lock, naming
 from krag_eval._language import _
-from krag_eval._options import PLAN_OPTIONS, check_options
+from krag_eval._options import LISTS, PLAN_OPTIONS, check_options
 from krag_eval._reading import MAX_BYTES, cannot_read, check_encoding, checked_bytes
 from krag_eval.datasets.dataset import labels_for, single
 from krag_eval.datasets.formats import FORMATS, File, Format, Row, TagChoice, format_of
@@ -159,7 +159,12 @@ def evaluate_file(
     asking = next((one for one, *_ in files.queries(fields) if one.actual), first)
     otherwise = matcher_of(fields.roles, files.name, [asking])
     plan = PartitionPlan.of(
-        k, budget=budget, length=length, metrics=metrics, **{**otherwise, **defaults, **options}
+        k,
+        budget=budget,
+        length=length,
+        metrics=metrics,
+        lists=_lists_of(first),
+        **{**otherwise, **defaults, **options},
     )
     run = {
         "files": files.fingerprint(),
@@ -257,6 +262,11 @@ def _all_chunks(
     return done
 
 
+def _lists_of(first: Query) -> list[str]:
+    """Return the other lists that a file has: those of its first query."""
+    return [name for name in LISTS if getattr(first, name) is not None]
+
+
 def _evaluated(
     plan: PartitionPlan, queries: Sequence[Query], tags: TagReader | None, first: Query
 ) -> Part:
@@ -266,12 +276,17 @@ def _evaluated(
             problem = '"krag_eval": the evaluator differs from that of the first query'
             raise one.place.error(problem, "evaluate data sets of different kinds one by one")
         # As of the first query, so that every chunk has the same columns.
-        if first.judged is None and one.judged is not None:
-            problem = 'has a field "judged", and the first query has none'
-            raise one.place.error(problem, 'give that one "judged": []')
+        for name in ("judged", *LISTS):
+            if getattr(first, name) is None and getattr(one, name) is not None:
+                problem = f'has a field "{name}", and the first query has none'
+                fix = "" if name == "judged" else ", or begin with a query that has one"
+                raise one.place.error(problem, f'give that one "{name}": []{fix}')
     labels = labels_for(
         plan.plan.matcher, [one.label for one in queries], [one.question for one in queries]
     )
+    lists: dict[str, Any] = {
+        name: [getattr(one, name) for one in queries] for name in _lists_of(first)
+    }
     try:
         return plan.evaluate(
             [one.actual for one in queries],
@@ -279,9 +294,10 @@ def _evaluated(
             labels,
             {} if tags is None else tags.columns([one.tags for one in queries]),
             None if first.judged is None else [one.judged for one in queries],
+            **lists,
         )
     except Refusal as error:
-        if error.argument not in ("actual_docs", "predicted_docs"):
+        if error.argument not in ("actual_docs", "predicted_docs", *LISTS):
             raise
         refused = error.at(queries[error.query or 0].place)
         if error.query is None:

@@ -70,18 +70,31 @@ def check_budgets(result, rows):
 
 #: Rows that say what was looked at, in a column of their own; in the second, nothing was.
 SEEN = [
-    {"question": "q0", "actual": ["A", "B"], "predicted": ["N", "A", "U"], "seen": ["N"]},
-    {"question": "q1", "actual": ["C"], "predicted": ["U", "C"], "seen": None},
-    {"question": "q2", "actual": ["D"], "predicted": ["N"], "seen": ["U", "N"]},
-]
+    {"question": "q0", "actual": ["A", "B"], "predicted": ["N", "A", "U"], "seen": ["N"],
+     "bad": ["U", "N"], "used": ["B", "X"]},
+    {"question": "q1", "actual": ["C"], "predicted": ["U", "C"], "seen": None, "bad": None,
+     "used": []},
+    {"question": "q2", "actual": ["D"], "predicted": ["N"], "seen": ["U", "N"], "bad": [],
+     "used": None},
+]  # fmt: skip
 
 
 def with_seen():
     """Return how these rows are evaluated."""
     return {
         "k": [1, 3],
-        "metrics": ["judged", "bpref", "precision_upper"],
+        "metrics": [
+            "judged",
+            "bpref",
+            "precision_upper",
+            "unwanted",
+            "clean",
+            "citation_precision",
+            "citation_recall",
+        ],
         "judged_field": "seen",
+        "unwanted_field": "bad",
+        "cited_field": "used",
         "unjudged": "leave_out",
     }
 
@@ -94,6 +107,8 @@ def check_seen(result, rows):
         [row["predicted"] for row in SEEN],
         queries=[row["question"] for row in SEEN],
         judged=[row["seen"] for row in SEEN],
+        unwanted=[row["bad"] for row in SEEN],
+        cited=[row["used"] for row in SEEN],
         unjudged="leave_out",
     ).evaluate(options["k"], metrics=options["metrics"])
     assert result.to_dict() == expected.to_dict()
@@ -101,6 +116,8 @@ def check_seen(result, rows):
     assert [of[label]["judged"] for label in expected.labels] == ["1 1 0", "0 1", "1"]
     found = [of[label]["judged_digest"] for label in expected.labels]
     assert found == list(expected.rows.judged.digests)
+    found = [of[label]["unwanted_digest"] for label in expected.labels]
+    assert found == expected.rows.unwanted
 
 
 def local(rows, k=(1, 3, 10), budget=None, length="words", **options):

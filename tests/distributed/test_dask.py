@@ -151,6 +151,8 @@ def texts():
         (frame_of, {"actual_field": "truth"}, InvalidInput, "actual_field"),
         (lambda: frame_of(SEEN), {"metrics": ["bpref"]}, InvalidInput, "judged_field"),
         (lambda: frame_of(SEEN), {"unjudged": "bounds"}, InvalidInput, "judged_field"),
+        (lambda: frame_of(SEEN), {"metrics": ["clean"]}, InvalidInput, "unwanted_field"),
+        (lambda: frame_of(SEEN), {"metrics": ["citation_recall"]}, InvalidInput, "cited_field"),
         (lambda: frame_of(SEEN), {"judged_field": "nowhere"}, InvalidInput, "judged_field"),
     ],
 )  # fmt: skip

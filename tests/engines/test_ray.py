@@ -52,7 +52,7 @@ def test_budgets_are_those_of_a_local_run():
 def test_what_was_looked_at_is_a_column():
     """Null says that nothing was."""
     schema = pa.schema([("question", pa.string()), *((name, pa.list_(pa.string()))
-                        for name in ("actual", "predicted", "seen"))])  # fmt: skip
+                        for name in ("actual", "predicted", "seen", "bad", "used"))])  # fmt: skip
     dataset = ray.data.from_arrow(pa.Table.from_pylist(SEEN, schema=schema))
     run = evaluate_ray(dataset, **with_seen(), batch_size=2)
     check_seen(run.result, run.per_query.take_all())

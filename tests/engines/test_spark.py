@@ -60,8 +60,9 @@ def test_budgets_are_those_of_a_local_run(spark):
 
 def test_what_was_looked_at_is_a_column(spark):
     """Null says that nothing was; a column of another type is refused."""
-    names = ("question", "actual", "predicted", "seen")
-    schema = "question string, actual array<string>, predicted array<string>, seen array<string>"
+    names = ("question", "actual", "predicted", "seen", "bad", "used")
+    lists = [f"{name} array<string>" for name in names[1:]]
+    schema = ", ".join(["question string", *lists])
     frame = spark.createDataFrame([tuple(row[name] for name in names) for row in SEEN], schema)
     run = evaluate_spark(frame.repartition(2), **with_seen())
     check_seen(run.result, [row.asDict() for row in run.per_query.collect()])

@@ -201,10 +201,12 @@ def test_the_same_document_has_the_same_id_or_else_the_same_text():
 def test_each_call_has_a_row_and_a_tag():
     """By hand: question 1 has two calls, 5 6 and 0 1; question 2 has 2 3 and 3 4."""
     tags = {"kind": ["a", "b", "b"]}
-    result = recorded(searching()).evaluate(TRUTH, k=2, calls="each", tags=tags)
+    beside = {"tags": tags, "unwanted": {question(1): [passage(6)], question(2): [passage(9)]}}
+    result = recorded(searching()).evaluate(TRUTH, k=2, calls="each", **beside)
     calls = [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2)]
     assert result.labels == [f"{question(i)} (call {call})" for i, call in calls]
     assert ranks(result) == [1, 0, 1 / 2, 1, 0]
+    np.testing.assert_array_equal(result.tables[2]["clean"], [np.nan, 0, 1, 1, 1])
     assert result.tags == {"call": [call for _, call in calls], "kind": ["a", "b", "b", "b", "b"]}
 
 
