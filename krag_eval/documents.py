@@ -7,6 +7,7 @@ Haystack. Python objects, JSON records, cells of tables and rows of clusters all
 
 from __future__ import annotations
 
+import copy
 import difflib
 import hashlib
 import json
@@ -91,7 +92,7 @@ class AnyOf:
                 "alternatives", "be a list of documents", alternatives, fix, InvalidType
             )
         self.alternatives: tuple[DocumentLike, ...] = tuple(
-            document_in(one, Location("alternatives", within=f"[{at}]"))
+            _without_score(one, Location("alternatives", within=f"[{at}]"))
             for at, one in enumerate(alternatives)
         )
         if not self.alternatives:
@@ -147,6 +148,35 @@ def metadata_of(document: DocumentLike) -> Mapping[str, Any]:
     if isinstance(document, Mapping):
         return document.get("metadata") or {}
     return document.metadata
+
+
+# Where the score of a retrieved document stands in its metadata: here, by LangChain's rerankers.
+_SCORES = ("score", "relevance_score")
+
+
+def score_of(document: DocumentLike, at: Location | None = None) -> float | None:
+    """Return the score that a retriever gave a document, from its metadata; ``None`` without one.
+
+    Args:
+        document: The document.
+        at: What to call it in messages.
+
+    Raises:
+        InvalidInput: If the score is not a finite number.
+
+    >>> score_of({"page_content": "At nine.", "metadata": {"relevance_score": 0.7}})
+    0.7
+    """
+    metadata = metadata_of(document)
+    found = next((metadata[key] for key in _SCORES if metadata.get(key) is not None), None)
+    return None if found is None else _finite(found, at or Location("document"))
+
+
+def _finite(score: Any, at: Location) -> float:
+    number = isinstance(score, Real) and not isinstance(score, bool)
+    if not number or not math.isfinite(score):
+        raise at.error(f": a score must be a finite number, got {clipped(score)}")
+    return float(score)
 
 
 def as_document(document: DocumentLike) -> Document:
@@ -243,8 +273,8 @@ def check_chunks(chunks: Iterable[object], where: str) -> list[DocumentLike]:
 # ``Document.model_dump()`` adds "type", which carries nothing; dumps are accepted as they are.
 _KEYS = frozenset({"page_content", "metadata", "id", "type"})
 _NEEDED = (
-    'ids are text, as in ["7"], and a document stands without its score; interchangeable ones are '
-    'an AnyOf or {"any_of": […]} of the ground truth, one level deep'
+    'ids are text, as in ["7"], and the score of what was retrieved stands behind it, as in ("…", '
+    '0.5); interchangeable ones are an AnyOf or {"any_of": […]} of the ground truth, one level deep'
 )
 # LangChain's own rendering of a Document, which hides where its text ends.
 _PRINTED = re.compile(
@@ -360,7 +390,7 @@ def item_in(value: Any, at: Location) -> Item:
     if isinstance(value, AnyOf):
         return value
     if not isinstance(value, Mapping) or value.get("any_of") is None:
-        return document_in(value, at)
+        return _without_score(value, at)
     alternatives = plain(value["any_of"])
     others = [key for key, one in value.items() if key != "any_of" and one is not None]
     if others or not isinstance(alternatives, _LISTS) or not alternatives:
@@ -369,20 +399,50 @@ def item_in(value: Any, at: Location) -> Item:
         )
         raise at.error(f"{problem}keys {names_of(value)}", 'write {"any_of": ["…", "…"]}')
     return AnyOf(
-        document_in(plain(one), at.inside(f".any_of[{i}]")) for i, one in enumerate(alternatives)
+        _without_score(plain(one), at.inside(f".any_of[{i}]")) for i, one in enumerate(alternatives)
     )
 
 
 def document_in(value: Any, at: Location) -> DocumentLike:
     """Return a document as it is compared: a text, a dict, or LangChain's.
 
+    A pair of a document and its score, as vector stores return it, and one of LlamaIndex or
+    Haystack that has a score, is the document with ``"score"`` in its metadata; what is given is
+    not changed.
+
     Raises:
-        InvalidInput: If a dict has no text, or keys that no document has.
+        InvalidInput: If a dict has no text, or keys that no document has; if a score is not a
+            finite number.
         InvalidType: If the value is nothing of the kind.
 
-    >>> document_in({"page_content": "a", "any_of": None}, Location("actual"))
+    >>> document_in({"page_content": "a", "any_of": None}, Location("predicted"))
     {'page_content': 'a'}
+    >>> document_in(("a", 0.5), Location("predicted"))
+    {'page_content': 'a', 'metadata': {'score': 0.5}}
     """
+    if isinstance(value, _LISTS) and len(value) == 2 and isinstance(value[1], Real):
+        found = _without_score(value[0], at.inside("[0]"))
+        return _with_score(found, _finite(value[1], at.inside("[1]")))
+    found, score = _without_score(value, at), getattr(value, "score", None)
+    if score is None or found is value:
+        return found
+    return _with_score(found, _finite(score, at.inside(".score")))  # of LlamaIndex and Haystack
+
+
+def _with_score(document: DocumentLike, score: float) -> DocumentLike:
+    """Return a copy of a document that has a score in its metadata."""
+    metadata = {**metadata_of(document), "score": score}
+    if isinstance(document, str):
+        return {"page_content": document, "metadata": metadata}
+    if isinstance(document, Mapping):
+        return {**document, "metadata": metadata}
+    made = copy.copy(document)
+    made.metadata = metadata
+    return made
+
+
+def _without_score(value: Any, at: Location) -> DocumentLike:
+    """Return a document that stands alone, as in the ground truth."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -871,10 +931,11 @@ def warn_of_no_grades(key: str) -> None:
 
 
 def _lists_of(value: Any, name: str) -> Lists:
-    """Return ``value`` as a list of new lists."""
+    """Return ``value`` as a list of new lists; a text where a list is due is one document."""
     outer = _as_list(value, Location(name), "a list with one list of documents per query")
     wanted = "a list of documents, even for one document"
     return Lists([inner if type(inner) in (list, tuple)
+                  else [inner] if isinstance(inner, str)
                   else _as_list(inner, Location(name, query), wanted)
                   for query, inner in enumerate(outer)])  # fmt: skip
 

@@ -163,7 +163,7 @@ def test_what_cannot_be_asked_is_refused_with_what_to_pass_instead(retriever, fi
     ("answer", "fix"),
     [
         ("text", "return one even for a single document, or name its key by output_key=…"),
-        ([["x", 0.5]], "a document stands without its score"),
+        ([["x", "0.5"]], "the score of what was retrieved stands behind it"),
     ],
 )
 def test_what_is_no_list_of_documents_is_a_failure_of_the_query(answer, fix):
