@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, compress, pairwise
 from json.encoder import encode_basestring_ascii
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
@@ -914,6 +914,52 @@ class QuerySet:
         if reading is read_id:
             return ["" if isinstance(one, str) else text_of(one) for one in documents]
         return documents if self.texts_only[1] else list(map(text_of, documents))
+
+    def scores(self) -> tuple[NDArray[np.float64], bool]:
+        """Return the score of every predicted document, by query, then rank, and what is better.
+
+        The documents are ranked best first: scores that rise along a list are distances, of which
+        the lower is better. Where nothing rises or falls, higher is better.
+
+        Raises:
+            InvalidInput: If a document has no score, or none that is a finite number, or scores
+                fall in one place and rise in another.
+        """
+        n = self.n_predicted
+        query = np.repeat(np.arange(len(n)), n)
+        ranks = np.arange(len(query)) - np.repeat(np.cumsum(n) - n, n)
+        places = [Location("predicted_docs", one, f"[{at}]")
+                  for one, at in zip(query.tolist(), ranks.tolist(), strict=True)]  # fmt: skip
+        found = [*map(score_of, self.predicted.elements, places)]
+        if None in found:
+            place, rank = places[found.index(None)], ranks[found.index(None)] + 1
+            fix = 'pass pairs (document, score), or put it into the metadata as "score"'
+            if not any(one is not None for one in found):
+                raise InvalidInput("predicted_docs", "have no scores", fix)
+            raise place.error(f"(rank {rank}) has no score, and others have one", fix)
+        scores = np.array(found, np.float64)
+        steps = np.sign(np.diff(scores)) * (np.diff(query) == 0)
+        moves = np.flatnonzero(steps)
+        lower = len(moves) > 0 and steps[moves[0]] > 0
+        if len(against := moves[steps[moves] != steps[moves[:1]]]):
+            way, other = ("rise", "below") if lower else ("fall", "above")
+            problem = f": its score is {other} that of the rank before, and scores {way} with the "
+            raise places[against[0] + 1].error(
+                f"{problem}rank in query {places[moves[0]].query}",
+                "rank the documents by the scores that they come with",
+            )
+        return scores, bool(lower)
+
+    def within_score(self, cutoff: float) -> QuerySet:
+        """Return the queries without the predicted documents whose scores are worse than a cutoff.
+
+        Raises:
+            InvalidInput: As :meth:`scores` does.
+        """
+        scores, lower = self.scores()
+        kept = iter((scores <= cutoff if lower else scores >= cutoff).tolist())
+        lists = Lists([[*compress(of_query, kept)] for of_query in self.predicted])
+        return QuerySet(self.actual, lists, self.labels)
 
     def alternatives(self) -> Iterator[Sequence[Sequence[DocumentLike]]]:
         """Yield, per query, the alternatives of each of its items; one for a plain document."""
