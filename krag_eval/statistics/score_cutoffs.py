@@ -175,12 +175,12 @@ def score_cutoffs(
         problem = ": where unjudged documents are left out, lists are others than those scored"
         raise InvalidInput("unjudged", problem, Advice("evaluate with {}", unjudged="wrong"))
     scores, lower = evidence.texts.queries.scores()
+    if not len(scores) or not evidence.relevance.n_items.any():
+        problem = ": no query has ground truth" if len(scores) else ": nothing was retrieved"
+        raise InvalidInput("actual_docs", f"{problem}, so that no cutoff costs anything")
     sign = -1 if lower else 1
     curve = _Curve.of(evidence, sign * scores, k)
     n_empty, n = len(curve.empty), len(curve.n_items)
-    if n == n_empty or not len(scores):
-        problem = ": no query has ground truth" if len(scores) else ": nothing was retrieved"
-        raise InvalidInput("actual_docs", f"{problem}, so that no cutoff costs anything")
     recall, abstention, best = curve.shares(np.ones((1, n), np.int64))
     chosen, bounds, held_out = None, (math.nan, math.nan), (math.nan, math.nan)
     if n_empty:

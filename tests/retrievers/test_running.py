@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 from results_made import read_back
@@ -31,6 +32,7 @@ from krag_eval import (
     aevaluate_retriever,
     evaluate_retriever,
 )
+from krag_eval.documents import metadata_of
 from krag_eval.errors import InvalidType
 
 # Where every question fails, nothing is retrieved either, which is said as well.
@@ -172,6 +174,16 @@ def test_what_is_no_list_of_documents_is_a_failure_of_the_query(answer, fix):
         evaluate_retriever(lambda q: answer, rows(1), 1)
     assert fix in str(caught.value)
     assert "failed on query 'What stands in passage 0?' (position 0)" in caught.value.__notes__[0]
+
+
+def test_a_retriever_may_return_scores():
+    """As similarity_search_with_score does; a cutoff by them keeps the better one alone."""
+    found = evaluate_retriever(lambda q: [("x", 0.9), (Document("y"), 0.4)], rows(3), 2)
+    texts = found.evidence.texts
+    assert [metadata_of(one)["score"] for one in texts.documents(0)] == [0.9, 0.4]
+    cut = evaluate_retriever(lambda q: [("x", 0.9), ("y", 0.4)], rows(3), 1, score_cutoff=0.5)
+    assert cut.per_query(1)["retrieved"].tolist() == [1, 1, 1]
+    assert cut.evidence.texts.predicted(0) == ["x"]
 
 
 def test_a_retriever_that_finds_nothing_for_a_question_scores_0_there():
