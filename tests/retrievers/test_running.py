@@ -178,12 +178,14 @@ def test_what_is_no_list_of_documents_is_a_failure_of_the_query(answer, fix):
 
 def test_a_retriever_may_return_scores():
     """As similarity_search_with_score does; a cutoff by them keeps the better one alone."""
-    found = evaluate_retriever(lambda q: [("x", 0.9), (Document("y"), 0.4)], rows(3), 2)
-    texts = found.evidence.texts
-    assert [metadata_of(one)["score"] for one in texts.documents(0)] == [0.9, 0.4]
-    cut = evaluate_retriever(lambda q: [("x", 0.9), ("y", 0.4)], rows(3), 1, score_cutoff=0.5)
-    assert cut.per_query(1)["retrieved"].tolist() == [1, 1, 1]
-    assert cut.evidence.texts.predicted(0) == ["x"]
+
+    def scored(asked):
+        return [(passage(number_in(asked)), 0.9), (Document("y"), 0.4)]
+
+    found = evaluate_retriever(scored, rows(3), 1, "text").evidence.texts.documents(0)
+    assert [metadata_of(one)["score"] for one in found] == [0.9, 0.4]
+    cut = evaluate_retriever(scored, rows(3), 1, "text", score_cutoff=0.5)
+    assert cut.evidence.relevance.n_retrieved.tolist() == [1, 1, 1]
 
 
 def test_a_retriever_that_finds_nothing_for_a_question_scores_0_there():
