@@ -143,7 +143,8 @@ class OfflineRetrievalEvaluator:
 
     Args:
         actual_docs: Per query, its ground truth: a list of documents or ``AnyOf``.
-        predicted_docs: Per query, the retrieved documents, best first.
+        predicted_docs: Per query, the retrieved documents, best first, perhaps as pairs of document
+            and score. In both lists, a text where a list is due is a list of one.
         matcher: What makes a predicted document a match: a name (``"text"``: equal text) or a
             :class:`~krag_eval.Matcher` instance.
         threshold: Similarity from which a pair is a match, in [0, 1]; the matcher's own if not
