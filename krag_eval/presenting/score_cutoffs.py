@@ -61,6 +61,6 @@ def _sentence(found: ScoreCutoffs) -> str:
 
 
 def _both(found: ScoreCutoffs, recall: float, abstention: float) -> str:
-    told = _("recall@{k} {recall}, nothing kept for {share} of {n} queries without ground truth")
+    told = _("recall@{k} {recall}, nothing kept for {share} of those without ground truth ({n})")
     recall_said, share = rounded(recall), percent(abstention, 1)
     return told.format(k=spelled(found.k), recall=recall_said, share=share, n=found.n_unanswerable)
