@@ -489,6 +489,29 @@ def parquet_for(task: str, argument: str = "") -> Any:
     return parquet
 
 
+def arrow_table(source: Any, argument: str) -> Any:
+    """Return what an object streams through Arrow's C interface as a table of pyarrow.
+
+    A stream may be read only once, so the table is what to work with from then on.
+
+    Raises:
+        MissingPackage: If pyarrow is missing.
+        InvalidType: If the stream is no table, or cannot be read.
+
+    >>> import pyarrow
+    >>> arrow_table(pyarrow.table({"a": [1, 2]}).to_reader(), "source").to_pydict()
+    {'a': [1, 2]}
+    """
+    parquet_for(": reading an Arrow stream", argument)
+    import pyarrow
+
+    try:
+        return pyarrow.table(source)
+    except (TypeError, ValueError) as error:
+        problem = f"is a {type(source).__name__}, which pyarrow cannot read as a table: {error}"
+        raise InvalidType(argument, problem) from error
+
+
 class ForkLock:
     """A lock that a forked child makes anew, as no thread there would release the parent's."""
 

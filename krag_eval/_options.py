@@ -8,6 +8,7 @@ on.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -25,6 +26,7 @@ from krag_eval.errors import (
     InvalidType,
     boolean,
     clipped,
+    must,
     number,
     one_of,
     text,
@@ -111,6 +113,18 @@ def _checked_matcher(argument: str, matcher: Any) -> Matcher:
     return resolve_matcher(matcher)
 
 
+def _checked_score(argument: str, score: Any) -> float | None:
+    if score is None:
+        return None
+    try:  # the shell has it as text
+        found = math.nan if isinstance(score, bool) else float(score)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise must(argument, "be a finite number", score)
+    return found
+
+
 def _matcher_help() -> str:
     from krag_eval.matching.base import MATCHER_NAMES
 
@@ -182,6 +196,13 @@ class PlanOptions:
         choices=("wrong", "bounds", "leave_out"),
         default="wrong",
         unsaid=("wrong", "bounds"),  # the bounds stand beside the same numbers
+    )
+    score_cutoff: float | None = option(
+        "Drop retrieved documents whose scores are below X (above it, if scores rise with the "
+        "rank); evaluate finds one by itself with 'auto'.",
+        "X",
+        check=_checked_score,
+        unsaid=(None,),
     )
 
     @classmethod

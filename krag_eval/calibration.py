@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._doors import Drawn, Shown
+from krag_eval._io import arrow_table
 from krag_eval.documents import DocumentLike, QuerySet, text_of
 from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
 from krag_eval.matching.base import Matcher, resolve_matcher
@@ -491,7 +492,9 @@ class _Labelled(NamedTuple):
 
 
 def _unzipped(labelled_pairs: Iterable[Any]) -> _Labelled:
-    if hasattr(labelled_pairs, "to_dict"):
+    if hasattr(labelled_pairs, "__arrow_c_stream__") and not hasattr(labelled_pairs, "iterrows"):
+        labelled_pairs = arrow_table(labelled_pairs, "labelled_pairs").to_pylist()
+    elif hasattr(labelled_pairs, "to_dict"):
         labelled_pairs = labelled_pairs.to_dict("records")
     rows = [_checked_pair(pair, position) for position, pair in enumerate(labelled_pairs)]
     relevant = np.array([bool(row[2]) for row in rows], np.bool_)

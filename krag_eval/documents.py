@@ -8,6 +8,7 @@ Python objects, JSON records, cells of tables and rows of clusters all come thro
 
 from __future__ import annotations
 
+import copy
 import difflib
 import hashlib
 import json
@@ -18,7 +19,7 @@ from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, compress, pairwise
 from json.encoder import encode_basestring_ascii
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
@@ -92,7 +93,7 @@ class AnyOf:
                 "alternatives", "be a list of documents", alternatives, fix, InvalidType
             )
         self.alternatives: tuple[DocumentLike, ...] = tuple(
-            document_in(one, Location("alternatives", within=f"[{at}]"))
+            _without_score(one, Location("alternatives", within=f"[{at}]"))
             for at, one in enumerate(alternatives)
         )
         if not self.alternatives:
@@ -148,6 +149,35 @@ def metadata_of(document: DocumentLike) -> Mapping[str, Any]:
     if isinstance(document, Mapping):
         return document.get("metadata") or {}
     return document.metadata
+
+
+# Where the score of a retrieved document stands in its metadata: here, by LangChain's rerankers.
+_SCORES = ("score", "relevance_score")
+
+
+def score_of(document: DocumentLike, at: Location | None = None) -> float | None:
+    """Return the score that a retriever gave a document, from its metadata; ``None`` without one.
+
+    Args:
+        document: The document.
+        at: What to call it in messages.
+
+    Raises:
+        InvalidInput: If the score is not a finite number.
+
+    >>> score_of({"page_content": "At nine.", "metadata": {"relevance_score": 0.7}})
+    0.7
+    """
+    metadata = metadata_of(document)
+    found = next((metadata[key] for key in _SCORES if metadata.get(key) is not None), None)
+    return None if found is None else _finite(found, at or Location("document"))
+
+
+def _finite(score: Any, at: Location) -> float:
+    number = isinstance(score, Real) and not isinstance(score, bool)
+    if not number or not math.isfinite(score):
+        raise at.error(f": a score must be a finite number, got {clipped(score)}")
+    return float(score)
 
 
 def as_document(document: DocumentLike) -> Document:
@@ -248,8 +278,8 @@ _KEYS = frozenset({"page_content", "metadata", "id", "type"})
 # What names a span of a source, and stands for its text.
 _SPANS = (("source", "start", "end"), ("source", "lines"))
 _NEEDED = (
-    'ids are text, as in ["7"], and a document stands without its score; interchangeable ones are '
-    'an AnyOf or {"any_of": […]} of the ground truth, one level deep'
+    'ids are text, as in ["7"], and the score of what was retrieved stands behind it, as in ("…", '
+    '0.5); interchangeable ones are an AnyOf or {"any_of": […]} of the ground truth, one level deep'
 )
 # LangChain's own rendering of a Document, which hides where its text ends.
 _PRINTED = re.compile(
@@ -365,7 +395,7 @@ def item_in(value: Any, at: Location) -> Item:
     if isinstance(value, AnyOf):
         return value
     if not isinstance(value, Mapping) or value.get("any_of") is None:
-        return document_in(value, at)
+        return _without_score(value, at)
     alternatives = plain(value["any_of"])
     others = [key for key, one in value.items() if key != "any_of" and one is not None]
     if others or not isinstance(alternatives, _LISTS) or not alternatives:
@@ -374,20 +404,50 @@ def item_in(value: Any, at: Location) -> Item:
         )
         raise at.error(f"{problem}keys {names_of(value)}", 'write {"any_of": ["…", "…"]}')
     return AnyOf(
-        document_in(plain(one), at.inside(f".any_of[{i}]")) for i, one in enumerate(alternatives)
+        _without_score(plain(one), at.inside(f".any_of[{i}]")) for i, one in enumerate(alternatives)
     )
 
 
 def document_in(value: Any, at: Location) -> DocumentLike:
     """Return a document as it is compared: a text, a dict, or LangChain's.
 
+    A pair of a document and its score, as vector stores return it, and one of LlamaIndex or
+    Haystack that has a score, is the document with ``"score"`` in its metadata; what is given is
+    not changed.
+
     Raises:
-        InvalidInput: If a dict has no text, or keys that no document has.
+        InvalidInput: If a dict has no text, or keys that no document has; if a score is not a
+            finite number.
         InvalidType: If the value is nothing of the kind.
 
-    >>> document_in({"page_content": "a", "any_of": None}, Location("actual"))
+    >>> document_in({"page_content": "a", "any_of": None}, Location("predicted"))
     {'page_content': 'a'}
+    >>> document_in(("a", 0.5), Location("predicted"))
+    {'page_content': 'a', 'metadata': {'score': 0.5}}
     """
+    if isinstance(value, _LISTS) and len(value) == 2 and isinstance(value[1], Real):
+        found = _without_score(value[0], at.inside("[0]"))
+        return _with_score(found, _finite(value[1], at.inside("[1]")))
+    found, score = _without_score(value, at), getattr(value, "score", None)
+    if score is None or found is value:
+        return found
+    return _with_score(found, _finite(score, at.inside(".score")))  # of LlamaIndex and Haystack
+
+
+def _with_score(document: DocumentLike, score: float) -> DocumentLike:
+    """Return a copy of a document that has a score in its metadata."""
+    metadata = {**metadata_of(document), "score": score}
+    if isinstance(document, str):
+        return {"page_content": document, "metadata": metadata}
+    if isinstance(document, Mapping):
+        return {**document, "metadata": metadata}
+    made = copy.copy(document)
+    made.metadata = metadata
+    return made
+
+
+def _without_score(value: Any, at: Location) -> DocumentLike:
+    """Return a document that stands alone, as in the ground truth."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -922,6 +982,52 @@ class QuerySet:
             return ["" if isinstance(one, str) else text_of(one) for one in documents]
         return documents if self.texts_only[1] else list(map(text_of, documents))
 
+    def scores(self) -> tuple[NDArray[np.float64], bool]:
+        """Return the score of every predicted document, by query, then rank, and what is better.
+
+        The documents are ranked best first: scores that rise along a list are distances, of which
+        the lower is better. Where nothing rises or falls, higher is better.
+
+        Raises:
+            InvalidInput: If a document has no score, or none that is a finite number, or scores
+                fall in one place and rise in another.
+        """
+        n = self.n_predicted
+        query = np.repeat(np.arange(len(n)), n)
+        ranks = np.arange(len(query)) - np.repeat(np.cumsum(n) - n, n)
+        places = [Location("predicted_docs", one, f"[{at}]")
+                  for one, at in zip(query.tolist(), ranks.tolist(), strict=True)]  # fmt: skip
+        found = [*map(score_of, self.predicted.elements, places)]
+        if None in found:
+            place, rank = places[found.index(None)], ranks[found.index(None)] + 1
+            fix = 'pass pairs (document, score), or put it into the metadata as "score"'
+            if not any(one is not None for one in found):
+                raise InvalidInput("predicted_docs", "have no scores", fix)
+            raise place.error(f"(rank {rank}) has no score, and others have one", fix)
+        scores = np.array(found, np.float64)
+        steps = np.sign(np.diff(scores)) * (np.diff(query) == 0)
+        moves = np.flatnonzero(steps)
+        lower = len(moves) > 0 and steps[moves[0]] > 0
+        if len(against := moves[steps[moves] != steps[moves[:1]]]):
+            way, other = ("rise", "below") if lower else ("fall", "above")
+            problem = f": its score is {other} that of the rank before, and scores {way} with the "
+            raise places[against[0] + 1].error(
+                f"{problem}rank in query {places[moves[0]].query}",
+                "rank the documents by the scores that they come with",
+            )
+        return scores, bool(lower)
+
+    def within_score(self, cutoff: float) -> QuerySet:
+        """Return the queries without the predicted documents whose scores are worse than a cutoff.
+
+        Raises:
+            InvalidInput: As :meth:`scores` does.
+        """
+        scores, lower = self.scores()
+        kept = iter((scores <= cutoff if lower else scores >= cutoff).tolist())
+        lists = Lists([[*compress(of_query, kept)] for of_query in self.predicted])
+        return QuerySet(self.actual, lists, self.labels)
+
     def alternatives(self) -> Iterator[Sequence[Sequence[DocumentLike]]]:
         """Yield, per query, the alternatives of each of its items; one for a plain document."""
         for items in self.actual:
@@ -938,10 +1044,11 @@ def warn_of_no_grades(key: str) -> None:
 
 
 def _lists_of(value: Any, name: str) -> Lists:
-    """Return ``value`` as a list of new lists."""
+    """Return ``value`` as a list of new lists; a text where a list is due is one document."""
     outer = _as_list(value, Location(name), "a list with one list of documents per query")
     wanted = "a list of documents, even for one document"
     return Lists([inner if type(inner) in (list, tuple)
+                  else [inner] if isinstance(inner, str)
                   else _as_list(inner, Location(name, query), wanted)
                   for query, inner in enumerate(outer)])  # fmt: skip
 

@@ -151,7 +151,8 @@ class OfflineRetrievalEvaluator:
 
     Args:
         actual_docs: Per query, its ground truth: a list of documents or ``AnyOf``.
-        predicted_docs: Per query, the retrieved documents, best first.
+        predicted_docs: Per query, the retrieved documents, best first, perhaps as pairs of document
+            and score. In both lists, a text where a list is due is a list of one.
         matcher: What makes a predicted document a match: a name (``"text"``: equal text) or a
             :class:`~krag_eval.Matcher` instance.
         threshold: Similarity from which a pair is a match, in [0, 1]; the matcher's own if not
@@ -193,6 +194,10 @@ class OfflineRetrievalEvaluator:
             question they speak to, such as ``"sub_question"``: a text, a whole number, or a list of
             those. Aspect recall and α-nDCG are then computed as well. A document without it is an
             aspect of its own, with a warning; one listed once for each of its aspects has them all.
+        score_cutoff: The worst score that a retrieved document may have; those with a worse one are
+            dropped before anything is matched. Lower is worse, unless scores rise with the rank, as
+            distances do. Scores come as pairs (document, score), or in the metadata as ``"score"``
+            or ``"relevance_score"``; every document needs one.
 
     Raises:
         TypeError: If the lists are not lists of lists of documents.
@@ -227,6 +232,7 @@ class OfflineRetrievalEvaluator:
         unwanted: Sequence[Any] | Mapping[str | int, Any] | None = None,
         cited: Sequence[Any] | Mapping[str | int, Any] | None = None,
         aspect_key: str | None = None,
+        score_cutoff: float | None = None,
     ) -> None:
         plan = Plan.checked(**{name: one for name, one in locals().items() if name in PLAN_OPTIONS})
         if unjudged != "wrong" and judged is None:
@@ -234,6 +240,8 @@ class OfflineRetrievalEvaluator:
         if n_jobs is not None:
             n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
+        if plan.score_cutoff is not None:
+            query_set = query_set.within_score(plan.score_cutoff)
         self._plan = plan
         lists = {"unwanted": unwanted, "cited": cited}
         self._matching = _Matching(query_set, plan, judged, n_jobs, lists=lists)
@@ -911,6 +919,9 @@ class PartitionPlan:
             )
         if self.plan.unjudged != "wrong" and judged is None:
             raise judgements_unknown("unjudged")
+        if self.plan.score_cutoff is not None:
+            problem = "is for runs in memory: all ranks together tell which scores are better"
+            raise InvalidInput("score_cutoff", problem, "load the data set, and evaluate it whole")
         # Labels for messages: the position where a query has none.
         names = None if queries is None else [
             place if label is None else label for place, label in enumerate(queries)

@@ -3,6 +3,7 @@
 import matplotlib
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from krag_eval import JudgeMatcher, Matcher, agreement, calibrate
@@ -134,7 +135,7 @@ def test_plot_draws_the_curve_and_marks_the_threshold():
 def test_rows_and_frames_say_the_same_as_triples():
     """Columns in any order; what else a table holds is left alone."""
     rows = [{"relevant": r, "predicted": p, "note": "", "actual": a} for a, p, r in MIXED]
-    for given in (rows, pd.DataFrame(rows)):
+    for given in (rows, pd.DataFrame(rows), pa.Table.from_pylist(rows).to_reader()):
         assert calibrate(Given(), given, n_resamples=10).best_threshold == pytest.approx(0.4)
 
 

@@ -20,17 +20,21 @@ from krag_eval import AnyOf, KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval.documents import (
     Digests,
     Lists,
+    Location,
     QuerySet,
     as_document,
     content_key,
+    documents_in,
     id_of,
     is_blank,
     metadata_of,
     read_everything,
     read_id,
     read_text,
+    score_of,
     text_of,
 )
+from krag_eval.errors import InvalidInput, InvalidType
 
 
 class Passage(Document):
@@ -207,8 +211,66 @@ def test_documents_of_other_libraries_are_documents(document):
     """Recognised by what they have, in either list and among alternatives."""
     queries = QuerySet.from_lists([[document], [AnyOf(["b", document])]], [[document], [document]])
     found = [queries.actual[0][0], queries.actual[1][0].alternatives[1], queries.predicted[1][0]]
-    for one in found:
-        assert (text_of(one), id_of(one), metadata_of(one)) == ("a", "n", {"page": 3})
+    scores = [{}, {}, {"score": 0.5} if getattr(document, "score", None) else {}]
+    for one, score in zip(found, scores, strict=True):
+        assert (text_of(one), id_of(one), metadata_of(one)) == ("a", "n", {"page": 3, **score})
+
+
+@pytest.mark.parametrize("document", FORMS)
+@pytest.mark.parametrize("pair", [tuple, list])
+@pytest.mark.parametrize("score", [0.5, np.float32(0.5)])
+def test_a_pair_is_a_retrieved_document_with_its_score(document, pair, score):
+    """As vector stores return it; the document itself stays as it was, and wins over no score."""
+    before = copy.deepcopy(document)
+    (found,) = QuerySet.from_lists([["x"]], [[pair((document, score))]]).predicted[0]
+    assert (text_of(found), id_of(found)) == ("a", "7")
+    assert metadata_of(found) == {"page": 3, "score": 0.5}
+    assert score_of(found) == 0.5
+    assert document == before
+
+
+def test_a_text_with_a_score_is_a_document():
+    """A text has no metadata, so that it becomes a dict."""
+    (found,) = documents_in('[["a", 1]]', Location("predicted"), ground_truth=False)
+    assert found == {"page_content": "a", "metadata": {"score": 1}}
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), True])
+def test_a_score_is_a_finite_number(score):
+    """In a pair, and in metadata."""
+    with pytest.raises(InvalidInput) as caught:
+        QuerySet.from_lists([["x"]], [["a", ("a", score)]])
+    error = caught.value
+    assert (error.argument, error.query, error.within) == ("predicted_docs", 0, "[1][1]")
+    with pytest.raises(InvalidInput):
+        score_of({"page_content": "a", "metadata": {"score": score}})
+
+
+@pytest.mark.parametrize("item", [("a", 0.5), {"any_of": [["a", 0.5]]}])
+def test_ground_truth_has_no_scores(item):
+    """A pair there is no document, alone or among alternatives."""
+    with pytest.raises(InvalidType):
+        QuerySet.from_lists([[item]], [[]])
+    with pytest.raises(InvalidType):
+        AnyOf([("a", 0.5)])
+
+
+@pytest.mark.parametrize(
+    ("metadata", "score"),
+    [({}, None), ({"score": None}, None), ({"relevance_score": 0.25}, 0.25), ({"score": 2}, 2)],
+)
+def test_where_scores_are(metadata, score):
+    """Under the name that pairs get, or that of LangChain's rerankers."""
+    assert score_of(Document("a", metadata=metadata)) == score
+
+
+def test_a_text_where_a_list_is_due_is_one_document():
+    """For a query; the argument itself must still be a list."""
+    queries = QuerySet.from_lists(["a", ["b", "c"]], [["x"], "c"])
+    assert (queries.actual, queries.predicted) == ([["a"], ["b", "c"]], [["x"], ["c"]])
+    for lists in (("a", [["b"]]), ([["a"]], "b")):
+        with pytest.raises(InvalidType):
+            QuerySet.from_lists(*lists)
 
 
 def test_alternatives_may_be_written_as_in_json():

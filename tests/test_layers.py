@@ -41,6 +41,7 @@ BACK = {
     ("results.result", "statistics.gates"),
     ("results.result", "statistics.intervals"),
     ("results.result", "statistics.predicting"),
+    ("results.result", "statistics.score_cutoffs"),
     ("results.result", "statistics.slices"),
     ("statistics.comparison", "statistics.slices"),
 }

@@ -115,7 +115,7 @@ def test_a_new_option_is_one_field_and_a_word_in_the_signature(tmp_path):
     )
     _insert(
         tmp_path / "krag_eval" / "evaluator.py",
-        "        aspect_key: str | None = None,\n    ) -> None:",
+        "        score_cutoff: float | None = None,\n    ) -> None:",
         "        mood: str = 'grim',\n",
     )
     (tmp_path / "queries.jsonl").write_text(json.dumps(ROWS[0]), encoding="utf-8")

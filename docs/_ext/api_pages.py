@@ -64,6 +64,7 @@ HELD = (
     "statistics.judged.UnjudgedDocument",
     "statistics.planning.QuestionPlan",
     "statistics.predicting.Predictions",
+    "statistics.score_cutoffs.ScoreCutoffs",
     "statistics.slices.Slice",
 )
 

@@ -24,6 +24,7 @@ from krag_eval.scoring.cutoffs import spelled
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.datasets import Dataset
     from krag_eval.results.result import EvaluationResult
 
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
@@ -83,7 +84,7 @@ def _is_in_chunks(
         InvalidInput: If it was asked for, or is the only way, and is not possible.
     """
     only_in_chunks, size = _looked_at(file)
-    read_whole = sorted({"cells", "delimiter"} & {*settings})
+    read_whole = sorted({"cells", "delimiter", "score_cutoff"} & {*settings})
     if not chunks and (read_whole or not only_in_chunks):
         return size > _LARGE and not need_rows and not read_whole
     fix = "leave out --per-query, --chunk-size and --resume"
@@ -97,7 +98,7 @@ def _is_in_chunks(
         problem = "needs the values of every query, and this run keeps none"
         raise InvalidInput(need_rows[0], problem, "add --per-query OUT")
     if read_whole:
-        raise InvalidInput(read_whole[0], "is for tables that are read whole, not in chunks", fix)
+        raise InvalidInput(read_whole[0], "is for files that are read whole, not in chunks", fix)
     return True
 
 
@@ -177,6 +178,10 @@ def evaluate(
     if texts and "json" not in outputs:
         raise InvalidInput("texts", "is about --json, and none was asked for", "add --json OUT")
     asked = options.Evaluation.of(typed)
+    settings = asked.settings
+    if settings.get("score_cutoff") == "auto":
+        left = {name: one for name, one in settings.items() if name != "score_cutoff"}
+        asked = replace(asked, settings=left)
     asked = asked.only(metric) if metric else asked
     asked = asked.computing("floors", [parse_floor(one)[0] for one in floors])
     # What no file allows is refused before a long one is read.
@@ -190,7 +195,9 @@ def evaluate(
     }
     chunks = {"per_query": outputs.get("per_query"), "chunk_size": chunk_size, "resume": resume}
     chunks = {name: one for name, one in chunks.items() if one is not None}
-    if _is_in_chunks(file, chunks, [one for one in wanted if wanted[one]], asked.settings):
+    by_score: list[Page] = []
+    cut: dict[str, Any] = {}
+    if _is_in_chunks(file, chunks, [one for one in wanted if wanted[one]], settings):
         from krag_eval.streaming import evaluate_file
 
         if texts:
@@ -200,6 +207,17 @@ def evaluate(
     else:
         dataset, result = reading.evaluated_file(file, asked)
         source = dataset.source
+        if "score_cutoff" in settings:
+            if "score_cutoff" not in asked.settings:
+                chosen, result = reading.cut_by_score(dataset, result, asked)
+                by_score.append(page_of(chosen))
+                held_out = dict(zip(("recall", "abstention"), chosen.held_out, strict=True))
+                cut["held_out"] = output.or_none(held_out)
+            cut |= _dropped(dataset, result)
+            told = _(
+                "Score cutoff {cutoff}: {n_dropped} retrieved documents are worse, and dropped."
+            )
+            by_score.append(Page(sentences=[told.format(**cut)]))
     last = result.k[-1]
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
     verdict = result.check(floors) if floors else None
@@ -210,11 +228,10 @@ def evaluate(
         for name, value in result.to_dict().items()
         if asked.averages is None or name.rpartition("@")[0] in asked.averages
     }
+    beside = [*map(page_of, sliced), *by_score]
     output.emit(
         outputs,
-        lambda: _page(
-            result, asked.averages, bounds, [page_of(one) for one in sliced], source, whole=verbose
-        ),
+        lambda: _page(result, asked.averages, bounds, beside, source, whole=verbose),
         lambda: {
             "n_queries": result.n_queries,
             "n_counted": result.summary.n_counted,
@@ -227,6 +244,7 @@ def evaluate(
                 if sliced
                 else {}
             ),
+            **({"score_cutoff": cut} if cut else {}),
             "signature": result.signature,
         },
         lambda: _rows(values, bounds),
@@ -238,6 +256,13 @@ def evaluate(
         report=partial(result.report, by=tag),
     )
     return None if verdict is None else output.pronounce(verdict)
+
+
+def _dropped(dataset: Dataset, result: EvaluationResult) -> dict[str, Any]:
+    """Return the score cutoff, and how many documents it drops."""
+    kept = 0 if result.evidence is None else int(result.evidence.relevance.n_retrieved.sum())
+    n = sum(map(len, dataset.predicted or ())) - kept
+    return {"cutoff": float(result.settings["score_cutoff"]), "n_dropped": n}
 
 
 def _page(

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval.cli.shell import printable
-from krag_eval.errors import DatasetError, Place, Refusal
+from krag_eval.errors import DatasetError, InvalidInput, Place, Refusal
 
 if TYPE_CHECKING:
     from krag_eval.cli.options import Evaluation
     from krag_eval.datasets import Dataset
     from krag_eval.documents import DocumentLike
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.score_cutoffs import ScoreCutoffs
 
 _CELLS = ("cells", "delimiter")
 _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", *_CELLS)
@@ -39,7 +40,7 @@ def evaluated_file(
         DatasetError: If the file cannot be used; an error about a query names its line.
     """
     fields = {name: one for name, one in asked.settings.items() if name in _FIELDS}
-    options = {name: one for name, one in asked.settings.items() if name not in _FIELDS}
+    options = _evaluating(asked)
     if _is_lines(file) and not any(name in fields for name in _CELLS):
         from krag_eval.datasets import read_jsonl
 
@@ -53,6 +54,31 @@ def evaluated_file(
     with placed(dataset):
         result = dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
     return dataset, result
+
+
+def _evaluating(asked: Evaluation) -> dict[str, Any]:
+    return {name: one for name, one in asked.settings.items() if name not in _FIELDS}
+
+
+def cut_by_score(
+    dataset: Dataset, result: EvaluationResult, asked: Evaluation
+) -> tuple[ScoreCutoffs, EvaluationResult]:
+    """Choose a score cutoff by a result, and evaluate its data set with that.
+
+    Raises:
+        DatasetError: If a document has no score; the error names its line.
+        InvalidInput: If there is no query without ground truth to choose by.
+    """
+    try:
+        chosen = result.score_cutoffs()
+    except Refusal as error:
+        raise error.at(place_of(dataset, error.query)) from error
+    if chosen.best is None:
+        problem = ": 'auto' chooses by queries without ground truth, and every query has some"
+        fix = "add queries that nothing should come back for, with an empty list, or give a number"
+        raise InvalidInput("score_cutoff", problem, fix)
+    evaluator = dataset.evaluator(**_evaluating(asked), score_cutoff=chosen.best)
+    return chosen, evaluator.evaluate(asked.k, metrics=asked.metrics)
 
 
 @contextmanager

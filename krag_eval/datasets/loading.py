@@ -130,9 +130,10 @@ def load_dataset(
         source: A path: JSON lines (``.jsonl``, perhaps ``.jsonl.gz``), a JSON array, CSV, TSV or
             Parquet; a folder as BEIR or MTEB lays it out; what LlamaIndex's
             ``EmbeddingQAFinetuneDataset`` wrote; spans, as in :func:`read_traces`. Or an open file,
-            with ``format``; a data frame of pandas or one like it, Hugging Face data sets included;
-            a list of dicts, or of LangSmith examples; a dict of columns, from question to
-            documents, or with ``corpus``, ``queries`` and ``relevant_docs`` or ``qrels``; a
+            with ``format``; a data frame of pandas or one like it, Hugging Face data sets and
+            what streams a table through Arrow's C interface, such as DuckDB, included; a list of
+            dicts, or of LangSmith examples; a dict of columns, from question to documents, or with
+            ``corpus``, ``queries`` and ``relevant_docs`` or ``qrels``; a
             :class:`Dataset`, which is returned as it is, or with the spans of ``retrieved``.
         question: Column with the questions, where it has another name.
         actual: Column with the documents that should be retrieved.
@@ -172,7 +173,7 @@ def load_dataset(
     """
     given = Given(_mapped(question, actual, predicted), corpus, retrieved, max_bytes,
                   checked_choice(tags), one_of("cells", cells, ("list", "text")))  # fmt: skip
-    if isinstance(source, Iterator) and not hasattr(source, "read"):
+    if isinstance(source, Iterator) and not (hasattr(source, "read") or is_frame(source)):
         source = [*source]
     if isinstance(source, Dataset):
         given.check(("retrieved",), "what is a Dataset already")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain
 from typing import Any, NamedTuple
 
-from krag_eval._io import shielded, unshielded
+from krag_eval._io import arrow_table, shielded, unshielded
 from krag_eval._language import N_, _, ngettext
 from krag_eval._options import LISTS
 from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
@@ -84,12 +84,15 @@ class Records(NamedTuple):
     ) -> Records:
         """Take the columns of a data frame, of pandas or like it, as of a file.
 
+        What only streams its rows, as relations of DuckDB and readers of Arrow do, is read once.
+
         >>> import pandas as pd
         >>> Records.of_frame(pd.DataFrame({"a": [1, 2]}), "frame", {"a"}).column("a")
         [1, 2]
         """
         check_collected(frame, name)
-        known = [*(frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+        frame = _with_columns(frame, name)
+        known = _columns_of(frame)
         names = [*map(str, known)]
         formats.check_names(names, name)
         columns, unread = {}, {}
@@ -200,17 +203,43 @@ def listed(names: Sequence[str]) -> str:
 
 def is_frame(source: Any) -> bool:
     """Tell whether this is a data frame, or a table like one, by what it can do."""
-    return hasattr(source, "__getitem__") and (
-        hasattr(source, "columns") or hasattr(source, "column_names")
-    )
+    if hasattr(source, "columns") or hasattr(source, "column_names"):
+        return hasattr(source, "__getitem__") or hasattr(source, "__arrow_c_stream__")
+    # A single column streams as well.
+    return hasattr(source, "__arrow_c_stream__") and not _is_column(source)
+
+
+def _columns_of(frame: Any) -> list[Any]:
+    return [*(frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+
+
+def _with_columns(frame: Any, name: str) -> Any:
+    """Return a table whose columns can be listed one by one: itself, or what it streams."""
+    if not hasattr(frame, "__arrow_c_stream__"):
+        return frame
+    # Without a shape, as in ibis, each column is a query of its own, whose rows may come in another
+    # order; the columns of DuckDB are relations.
+    if hasattr(frame, "shape"):
+        columns = _columns_of(frame)
+        formats.check_names([*map(str, columns)], name)
+        if not columns or _is_column(frame[columns[0]]):
+            return frame
+    return arrow_table(frame, name)
 
 
 def _is_id(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
+_LISTING = ("to_pylist", "to_list", "tolist")
+
+
+def _is_column(value: Any) -> bool:
+    return any(hasattr(value, method) for method in _LISTING)
+
+
 def _listed(column: Any) -> list[Any]:
-    for method in ("to_pylist", "to_list", "tolist"):
+    for method in _LISTING:
         if hasattr(column, method):
             return list(getattr(column, method)())
     return list(column)

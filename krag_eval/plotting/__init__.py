@@ -15,6 +15,7 @@ from krag_eval.plotting.curves import (
     latency_points,
     pareto_points,
     planning_curve,
+    score_cutoff_curve,
     threshold_curves,
 )
 from krag_eval.plotting.distributions import first_rank_bars, metric_distribution
@@ -41,6 +42,7 @@ __all__ = [
     "pareto_points",
     "planning_curve",
     "save_plot",
+    "score_cutoff_curve",
     "slice_forest",
     "threshold_curves",
 ]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
     from krag_eval.retrievers.sweep import Cost, Sweep
     from krag_eval.statistics.planning import QuestionPlan
+    from krag_eval.statistics.score_cutoffs import ScoreCutoffs
 
 # The mean of every score that is not made of others, and what is drawn where there is none.
 _SHOWN = {
@@ -916,6 +917,40 @@ def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel=_("Threshold"))
     title = _("Decision of {matcher} on {pairs} pairs").format(
         matcher=fitted(calibration.matcher, 50), pairs=len(calibration.relevant)
+    )
+    styling.finish(ax, "both")
+    return styling.with_legend(ax, title, columns=3)
+
+
+def score_cutoff_curve(found: ScoreCutoffs, ax: Axes | None = None) -> Axes:
+    """Draw recall and abstention against the score cutoff, and where the best one is.
+
+    Args:
+        found: What ``result.score_cutoffs`` returned.
+        ax: Where to draw; a new figure if not given.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+    """
+    ax = styling.axes(ax)
+    lines = {"recall": f"{styling.metric_label('macro_recall')} @{spelled(found.k)}"}
+    if found.best is not None:
+        lines["abstention"] = _("Abstention")
+    for (name, label), look in zip(lines.items(), styling.looks_of(lines), strict=True):
+        ax.plot(
+            found.cutoffs,
+            getattr(found, name),
+            color=look.colour,
+            linestyle=look.dashes,
+            marker=".",
+            label=label,
+        )
+    if found.best is not None:
+        label = _("Best cutoff {:.4g}").format(found.best)
+        ax.axvline(found.best, color=styling.INK, linewidth=1, label=label)
+    ax.set(ylim=(0.0, 1.02), xlabel=_("Score cutoff"))
+    title = _("{answerable} queries with ground truth, {unanswerable} without").format(
+        answerable=found.n_answerable, unanswerable=found.n_unanswerable
     )
     styling.finish(ax, "both")
     return styling.with_legend(ax, title, columns=3)

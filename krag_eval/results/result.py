@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from krag_eval.statistics.gates import GateReport, Outcome
     from krag_eval.statistics.intervals import BudgetToRecall
     from krag_eval.statistics.predicting import Predictions
+    from krag_eval.statistics.score_cutoffs import ScoreCutoffs
     from krag_eval.statistics.slices import Slices
 
 #: What can have become of a query, best first.
@@ -841,6 +842,65 @@ class EvaluationResult(Shown):
 
         self._warn_of_failed()
         return predictions(self, scores, check_sampling(level, n_resamples, seed))
+
+    def score_cutoffs(
+        self,
+        k: Cutoff | str = None,
+        *,
+        level: float = 0.95,
+        n_resamples: int = 1_000,
+        seed: int = 0,
+    ) -> ScoreCutoffs:
+        """Return what cutting documents off by their scores costs and saves, and where to do it.
+
+        A score cutoff keeps the documents at or above it: the higher it is, the less is found of
+        queries with ground truth, and the more of those without end with nothing, as they should.
+        The best has the largest mean of both; of equals, the one that keeps most. It flatters
+        itself on the queries it was chosen on, so ``.held_out`` is of the others.
+
+        Scores are those of pairs ``(document, score)``, or stand in the documents' metadata as
+        ``"score"`` or ``"relevance_score"``. Where they rise with the rank, they are distances, and
+        those at or below a cutoff are kept.
+
+        Args:
+            k: One of the cutoffs that were evaluated, where recall is looked at; the deepest if not
+                given.
+            level: How often the intervals should cover the true values, between 0 and 1.
+            n_resamples: Number of resamples of the queries.
+            seed: The same seed gives the same digits, and the same halves.
+
+        Returns:
+            A :class:`~krag_eval.statistics.score_cutoffs.ScoreCutoffs`: its ``.table``, ``.best``,
+            ``.interval``, ``.held_out``, a ``.plot()`` and a ``.summary()``. Evaluate with
+            ``score_cutoff=`` to apply one. Without queries that have no ground truth there is
+            recall alone, and no best.
+
+        Raises:
+            ValueError: If a document has no score, scores rise in one list and fall in another, no
+                query has ground truth, or the result does not keep the documents.
+
+        Warns:
+            KragEvalWarning: If there are fewer than 30 queries of a kind, or queries failed.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> actual, predicted = [["a"], []] * 40, [[("a", 0.9), ("b", 0.3)], [("c", 0.5)]] * 40
+        >>> evaluator = OfflineRetrievalEvaluator(actual, predicted, no_ground_truth="skip")
+        >>> found = evaluator.evaluate(5).score_cutoffs()
+        >>> found.table
+                recall  abstention  balanced
+        cutoff
+        0.3        1.0         0.0       0.5
+        0.9        1.0         1.0       1.0
+        >>> found.best, found.held_out
+        (0.9, (1.0, 1.0))
+        """
+        from krag_eval.statistics.intervals import check_sampling
+        from krag_eval.statistics.score_cutoffs import score_cutoffs
+
+        self._warn_of_failed()
+        cutoff, sampling = self.evaluated_cutoff(k), check_sampling(level, n_resamples, seed)
+        condensed = self.settings.get("unjudged") == "leave_out"
+        return score_cutoffs(self._evidence(), cutoff, sampling, condensed=condensed)
 
     def budget_to_recall(
         self,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 from langchain_core.documents import Document
@@ -51,8 +51,16 @@ if TYPE_CHECKING:
     from krag_eval.scoring.metrics import Metric
     from krag_eval.statistics.paired import Difference
 
+
+class TextSplitter(Protocol):
+    """What LangChain's text splitters have."""
+
+    def split_text(self, text: str) -> Iterable[DocumentLike]:
+        """Cut a text into chunks."""
+
+
 #: Cuts a text into chunks.
-Splitter: TypeAlias = "Callable[[str], Iterable[DocumentLike]]"
+Splitter: TypeAlias = "Callable[[str], Iterable[DocumentLike]] | TextSplitter"
 #: Makes a retriever of chunks.
 RetrieverMaker: TypeAlias = "Callable[[list[Document]], RetrieverLike]"
 #: What quality is paid for with: words of context, or time.
@@ -111,8 +119,8 @@ def sweep(
         corpus: Texts or documents. Chunks inherit the metadata of the document they come from.
         questions: What :func:`~krag_eval.evaluate_retriever` takes as its data set, such as what
             :func:`~krag_eval.load_dataset` returns: questions with the passages that answer them.
-        splitters: Name -> function from a text to its chunks, texts or documents. LangChain's text
-            splitters have a method for it: ``splitter.split_text``.
+        splitters: Name -> function from a text to its chunks, texts or documents, or a splitter
+            with the method ``split_text``, as LangChain's text splitters have it.
         retrievers: Name -> function that makes a retriever of the list of chunks, which are
             LangChain documents: a function from question to documents, or any LangChain retriever.
             Fusion with other weights, or a reranker, is one more such function. Let it return
@@ -478,6 +486,8 @@ def _check_callables(argument: str, given: object, what: str) -> None:
     for name, one in given.items():
         errors.text(argument, name, "names that are not empty")
         can_split = hasattr(getattr(one, "__self__", one), "split_text")  # or whose method it is
+        if argument == "splitters" and hasattr(one, "split_text") and not isinstance(one, type):
+            continue
         if not callable(one) or (can_split and getattr(one, "__name__", "") in _OF_SEVERAL):
             fix = "pass its method, .split_text" if can_split else ""
             raise errors.must(argument, f"hold {what}", one, fix, InvalidType)
@@ -550,7 +560,8 @@ def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Doc
     """Return the chunks of a document, with its metadata beneath their own."""
     where = f"splitters[{clipped(name)}](corpus[{at}])"
     try:
-        pieces = splitter(document.page_content)
+        cut: Any = getattr(splitter, "split_text", splitter)
+        pieces = cut(document.page_content)
         is_list = not isinstance(pieces, str | bytes | Mapping) and isinstance(pieces, Iterable)
         # A generator fails as it goes, and Ctrl-C ends one without end, but not within list(…).
         pieces = [one for one in pieces] if is_list else pieces  # noqa: C416

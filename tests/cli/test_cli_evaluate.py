@@ -284,3 +284,55 @@ def test_a_file_in_another_encoding(kind):
     assert "--encoding cp949" in refusal(f"evaluate run.{kind}")
     run(f"evaluate run.{kind} --encoding cp949 -k 1 --json saved.json")
     assert EvaluationResult.from_json("saved.json").averages()["mrr"] == 1.0
+
+
+SCORED = [
+    {"question": "q", "actual": ["a"], "predicted": [["a", 0.9], ["x", 0.4]]},
+    {"question": "r", "actual": ["b"], "predicted": [["b", 0.6]]},
+    {"question": "s", "actual": [], "predicted": [["y", 0.5]]},
+    {"question": "t", "actual": [], "predicted": [["z", 0.3]]},
+]
+BY_SCORE = "evaluate scored.jsonl --no-ground-truth skip -k 2 --metric recall --format json"
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+@pytest.mark.parametrize(
+    ("typed", "cutoff", "n_dropped", "recall"),
+    [("auto", 0.6, 3, 1), ("0.6", 0.6, 3, 1), ("0.7", 0.7, 4, 0.5), ("-1", -1, 0, 1)],
+)
+def test_documents_are_dropped_by_score(typed, cutoff, n_dropped, recall):
+    """By hand: .6 keeps both answers and rejects .5 and .3; .7 loses one answer."""
+    written("scored.jsonl", SCORED)
+    told = json.loads(run(f"{BY_SCORE} --score-cutoff {typed}").stdout)
+    assert (told["score_cutoff"]["cutoff"], told["score_cutoff"]["n_dropped"]) == (
+        cutoff,
+        n_dropped,
+    )
+    assert told["metrics"]["macro_recall@2"] == recall
+    assert ("held_out" in told["score_cutoff"]) == (typed == "auto")
+    assert f"score_cutoff={cutoff}" in told["signature"].replace(".0", "")
+
+
+def test_a_score_cutoff_is_chosen_in_sight():
+    """The curve is a table, with the cutoff, the held-out values and what is dropped below."""
+    written("scored.jsonl", SCORED)
+    output = run(f"{BY_SCORE} --score-cutoff auto --format table").output
+    assert ["0.6", "1.0000", "1.0000", "1.0000"] in [one.split() for one in output.splitlines()]
+    assert "Score cutoff 0.6: 3 retrieved documents" in output
+
+
+@pytest.mark.parametrize(
+    ("rows", "typed"),
+    [(SCORED[:2], "auto"), (SCORED, "low"), (SCORED, "0.5 --chunk-size 2")],
+)
+def test_score_cutoffs_that_cannot_be(rows, typed):
+    """Nothing to choose by, no number, and a run in chunks."""
+    written("scored.jsonl", rows)
+    assert "--score-cutoff" in refusal(f"{BY_SCORE} --score-cutoff {typed}")
+
+
+@pytest.mark.parametrize("typed", ["auto", "0.5"])
+def test_a_document_without_a_score_is_named_by_its_line(typed):
+    """Where others have one."""
+    written("scored.jsonl", [*SCORED, {"question": "u", "actual": ["a"], "predicted": ["a"]}])
+    assert "scored.jsonl:5: " in refusal(f"{BY_SCORE} --score-cutoff {typed}")

@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import json
+import sys
 from collections import UserList
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -26,6 +27,7 @@ from reference import no_advice
 
 from krag_eval import AnyOf, KragEvalWarning
 from krag_eval.datasets import Dataset, DatasetError, load_dataset
+from krag_eval.errors import InvalidType, MissingPackage
 
 EXPECTED = Dataset(
     ["When?", "Where?"],
@@ -81,7 +83,37 @@ class Like:
         return iter(COLUMNS[name])
 
 
+class Stream:
+    """A table that only streams, once, through Arrow's C interface."""
+
+    def __init__(self, content):
+        self.content = [content]
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.content.pop().__arrow_c_stream__(requested_schema)
+
+
+class Relation(Stream):
+    """Like a relation of DuckDB, whose columns are relations."""
+
+    columns = [*COLUMNS]  # noqa: RUF012
+    shape = (2, 3)
+
+    def __getitem__(self, name):
+        return self
+
+
+class Lazy(Relation):
+    """Like a table of ibis: each column is a query of its own."""
+
+    shape = property()
+
+    def __getitem__(self, name):
+        return pa.array(COLUMNS[name][::-1])
+
+
 FRAME = pd.DataFrame(ROWS, index=[7, 7])
+ARROW = pa.Table.from_pylist(ROWS)
 CONTENT = as_csv(ROWS)
 
 
@@ -91,7 +123,8 @@ class TestSources:
     @pytest.mark.parametrize(
         "source",
         [
-            ROWS, iter(ROWS), UserList(ROWS), COLUMNS, FRAME, pa.Table.from_pylist(ROWS), Like(),
+            ROWS, iter(ROWS), UserList(ROWS), COLUMNS, FRAME, ARROW, Like(),
+            ARROW.to_batches()[0], ARROW.to_reader(), Stream(ARROW), Relation(ARROW), Lazy(ARROW),
             FRAME.assign(actual=FRAME["actual"].map(tuple)),
             FRAME.assign(actual=FRAME["actual"].map(np.array)),
         ],
@@ -351,6 +384,21 @@ class TestRefused:
 
         with pytest.raises(TypeError, match="several tables, 'train', 'test'; pass one of them"):
             load_dataset(Splits())
+
+    @pytest.mark.parametrize("one", [Stream(ARROW["question"]), ARROW["question"]])
+    def test_a_column_is_no_table(self, one):
+        """A column streams as well, and is refused by its type."""
+        with pytest.raises(InvalidType):
+            load_dataset(one)
+
+    def test_a_stream_without_pyarrow(self, monkeypatch):
+        """The line for pip is named; tables whose columns are here do not need it."""
+        source = Relation(ARROW)
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        assert load_dataset(FRAME) == EXPECTED
+        with pytest.raises(MissingPackage) as caught:
+            load_dataset(source)
+        assert caught.value.fix.startswith("pip install ")
 
     def test_tables_elsewhere(self):
         """Of a cluster, or lazy: they are collected by their user, if at all."""

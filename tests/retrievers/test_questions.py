@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from retriever_samples import ranks
 
@@ -45,6 +46,7 @@ DATA_SETS = {
     "tuple": tuple(ROWS),
     "frame": pd.DataFrame(ROWS, index=[7, 3]),
     "frame of arrays": pd.DataFrame(ROWS).assign(actual=[np.array(["At nine."]), ("Here.",)]),
+    "Arrow's batches": pa.Table.from_pylist(ROWS).to_batches()[0],
     "data set": Dataset([*BY_QUESTION], [*BY_QUESTION.values()], questions=[*BY_QUESTION]),
     "by question": BY_QUESTION,
     "columns": COLUMNS,

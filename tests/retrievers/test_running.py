@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 from results_made import read_back
@@ -31,6 +32,7 @@ from krag_eval import (
     aevaluate_retriever,
     evaluate_retriever,
 )
+from krag_eval.documents import metadata_of
 from krag_eval.errors import InvalidType
 
 # Where every question fails, nothing is retrieved either, which is said as well.
@@ -163,7 +165,7 @@ def test_what_cannot_be_asked_is_refused_with_what_to_pass_instead(retriever, fi
     ("answer", "fix"),
     [
         ("text", "return one even for a single document, or name its key by output_key=…"),
-        ([["x", 0.5]], "a document stands without its score"),
+        ([["x", "0.5"]], "the score of what was retrieved stands behind it"),
     ],
 )
 def test_what_is_no_list_of_documents_is_a_failure_of_the_query(answer, fix):
@@ -172,6 +174,18 @@ def test_what_is_no_list_of_documents_is_a_failure_of_the_query(answer, fix):
         evaluate_retriever(lambda q: answer, rows(1), 1)
     assert fix in str(caught.value)
     assert "failed on query 'What stands in passage 0?' (position 0)" in caught.value.__notes__[0]
+
+
+def test_a_retriever_may_return_scores():
+    """As similarity_search_with_score does; a cutoff by them keeps the better one alone."""
+
+    def scored(asked):
+        return [(passage(number_in(asked)), 0.9), (Document("y"), 0.4)]
+
+    found = evaluate_retriever(scored, rows(3), 1, "text").evidence.texts.documents(0)
+    assert [metadata_of(one)["score"] for one in found] == [0.9, 0.4]
+    cut = evaluate_retriever(scored, rows(3), 1, "text", score_cutoff=0.5)
+    assert cut.evidence.relevance.n_retrieved.tolist() == [1, 1, 1]
 
 
 def test_a_retriever_that_finds_nothing_for_a_question_scores_0_there():
