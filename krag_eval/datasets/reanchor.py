@@ -465,7 +465,7 @@ class _Case:
             whole |= dict.fromkeys(chunks.same_as(text), share)
         order = sorted(whole, key=lambda at: (
             not any(_alike(reader, chunks.texts[at], one) for one in same),
-            chunks.ids[at] not in label.ids, -whole[at], reader.size(chunks.texts[at]), at,
+            -whole[at], reader.size(chunks.texts[at]), at,
         ))  # fmt: skip
         size = reader.size(label.text)
         share, pieces = held.tokens / size if size else 0.0, list[tuple[int, str]]()
