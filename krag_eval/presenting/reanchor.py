@@ -61,6 +61,8 @@ def _places(rows: Sequence[Anchored]) -> Table:
         _("held"): lambda row: f"{whole_percent(row.share)} %",
         _("remark"): _remark,
     }
+    if not any(row.alternatives for row in rows):
+        columns.pop(_("also"))
     title = _("Where those stand that are not unchanged, the worst first.")
     return Table(rows, [Column(*one) for one in columns.items()], title=title)
 

@@ -1,6 +1,8 @@
 """``krag-eval reanchor``: the ground truth in a file, in an index that was cut anew."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ HOURS = "The library is open from nine to eight on weekdays and closed on Sunday
 LOANS = "Books are lent for 21 days and may be renewed two times without any fee"
 OLD = [{"id": "0", "text": HOURS}, {"id": "1", "text": LOANS}]
 NEW = [{"id": "0", "text": LOANS.replace("21", "28")}, {"id": "1", "text": f"Welcome. {HOURS}."}]
+DOCS = Path(__file__).parents[2] / "docs"
 TYPED = "reanchor golden.jsonl --old old.jsonl --new new.jsonl"
 
 
@@ -60,3 +63,19 @@ def test_refusals_name_the_options():
     assert "--old" in refusal(TYPED.replace("old.jsonl", "other.jsonl"))
     written("golden.jsonl", [{"question": "q", "actual": ["0", "7"]}])
     assert "--by id" in refusal(TYPED)
+
+
+@pytest.mark.parametrize("folder", ["", "ko"])
+def test_the_page(folder):
+    """What docs/rechunking.md shows is what is printed and written, in both languages."""
+    page = (DOCS / folder / "rechunking.md").read_text("utf-8")
+    blocks = re.findall(r"^```(?:json|console)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    *files, console, piece = blocks
+    for name, lines in zip(("old", "new", "golden"), files, strict=True):
+        Path(f"{name}.jsonl").write_text(lines, "utf-8")
+    typed, _, shown = console.partition("\n")
+    result = run(*shlex.split(typed)[2:])
+    printed_lines = result.stdout.replace(f"{Path.cwd()}/", "").splitlines()
+    verdict = result.stderr.splitlines()
+    assert shown.splitlines() == [*printed_lines[:-1], *verdict, printed_lines[-1]]
+    assert piece.strip() in Path("golden.new.jsonl").read_text("utf-8").splitlines()
