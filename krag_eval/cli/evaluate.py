@@ -24,6 +24,7 @@ from krag_eval.scoring.cutoffs import spelled
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.datasets import Dataset
     from krag_eval.results.result import EvaluationResult
 
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
@@ -328,8 +329,7 @@ def audit(
 
     if fail_on:
         checked_names(fail_on, () if index else ("an index",))
-    fields = {"question": question_field, "actual": actual_field, **options.given(cells)}
-    dataset = reading.loaded(file, {name: one for name, one in fields.items() if one})
+    dataset = _questions(file, question=question_field, actual=actual_field, cells=cells)
     chunks = None if index is None else reading.chunks_of(index)
     with reading.placed(dataset):
         found = audit(dataset, chunks, **settings)
@@ -403,11 +403,11 @@ def reanchor(
 
     from krag_eval.datasets.audit import names_in
     from krag_eval.datasets.reanchor import STATES, reanchor
+    from krag_eval.report import write_report
 
     if fail_on:
         names_in(fail_on, STATES)
-    fields = {"question": question_field, "actual": actual_field, **options.given(cells)}
-    dataset = reading.loaded(file, {name: one for name, one in fields.items() if one})
+    dataset = _questions(file, question=question_field, actual=actual_field, cells=cells)
     with reading.placed(dataset):
         found = reanchor(dataset, reading.chunks_of(old), reading.chunks_of(new), by=by)  # type: ignore[arg-type]
     output.emit(
@@ -415,15 +415,21 @@ def reanchor(
         lambda: page_of(found),
         lambda: {"counts": found.counts},
         lambda: pd.DataFrame([*found.counts.items()], columns=["state", "ground_truths"]),
-        report=found.report,
+        report=partial(write_report, found),
         json=(
-            lambda target: output.write_text(output.json_of(found.to_dict()), target),
-            _("what became of each ground truth"),
+            lambda to: output.write_text(output.json_of(found.to_dict()), to),
+            _("what was found"),
         ),
         csv=(lambda: found.table, _("one row per ground truth")),
         output=(found.dataset.save, _("the data set with the new ids")),
     )
     return output.pronounce(found.check(fail_on)) if fail_on else None
+
+
+def _questions(file: str, cells: Mapping[str, Any], **fields: str | None) -> Dataset:
+    """Read questions and their ground truth."""
+    named = {**fields, **options.given(cells)}
+    return reading.loaded(file, {name: one for name, one in named.items() if one})
 
 
 # Matchers that the demonstration shows, from strict to lenient.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
-from krag_eval._doors import Shown, write_report
+from krag_eval._doors import Shown
 from krag_eval._language import Language, _, language, spoken
 from krag_eval._text import agreement
 from krag_eval.datasets.audit import Chunks, Held, Reader, held_in, names_in, readers_of
@@ -149,22 +149,6 @@ class Reanchored(Shown):
         facts = ("read_as", "n_retrieved", "n_unknown", "n_strays", "n_chunks")
         return {"counts": self.counts, **{one: getattr(self, one) for one in facts}, "rows": rows}
 
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        language: Language | None = None,
-        title: str | None = None,
-        date: str | None = None,
-    ) -> None:
-        """Write an HTML page with every ground truth; as :func:`~krag_eval.report.write_report`.
-
-        Raises:
-            InvalidInput: If the path does not end in .html or .htm.
-            OSError: If it cannot be written.
-        """
-        write_report(self, path, language=language, title=title, date=date)
-
 
 @spoken
 def reanchor(
@@ -289,6 +273,9 @@ class _Label(NamedTuple):
         own = dict(metadata_of(self.documents[0]))
         if _passage(self.documents[0]):
             own.pop(_PASSAGE)
+        elif part is not None and _PASSAGE in own:
+            problem = f"has metadata {_PASSAGE!r}, where a piece has the whole text"
+            raise InvalidInput("dataset", problem, "give it another name", query=self.query)
         metadata = own if part is None else {**own, _PASSAGE: self.text}
         named = {} if identity is None else {"id": identity}
         content = {"page_content": self.text if part is None else part}
@@ -361,22 +348,6 @@ def _label(
 # Where it stands
 
 
-class _Standing(NamedTuple):
-    """Where a text stands in an index.
-
-    Attributes:
-        whole: The chunks that hold it alone, the best first, with the share that each holds.
-        pieces: The chunks that hold it together, in order, each with its part of the text.
-        held: What chunks hold of it.
-        share: How much of it they hold, each or together.
-    """
-
-    whole: Mapping[int, float]
-    pieces: Sequence[tuple[int, str]]
-    held: Held
-    share: float
-
-
 class _Anchor(NamedTuple):
     """A chunk of the old index that a label stands for: its id, the label's part, its text."""
 
@@ -407,7 +378,8 @@ class _Case:
         texts, doubtful = defaultdict[int, list[str]](list), defaultdict[int, list[str]](list)
         for one in labels:
             texts[one.query].append(one.text)
-            if one.is_own and self._may_stray(one):
+            known = [old.texts[old.by_id[name]] for name in one.ids if name in old.by_id]
+            if one.is_own and (len(one.ids) != 1 or [one.text] != known != []):
                 doubtful[one.query].append(one.text)
         self.readers = readers_of(_MATCHER, texts, [*old.texts, *new.texts])
         self.held = held_in(new.texts, texts, self.readers)
@@ -429,101 +401,87 @@ class _Case:
         warn_of(unknown, self.n_unknown)
         warn_of(strays, self.n_strays)
 
-    def _may_stray(self, label: _Label) -> bool:
-        """Return whether the old index is to be asked for a text."""
-        known = [self.old.texts[self.old.by_id[one]] for one in label.ids if one in self.old.by_id]
-        return len(label.ids) != 1 or (bool(known) and label.text not in known)
-
     def _anchored(self, label: _Label) -> list[_Anchor]:
         """Return the old chunks that a label stands for; none if they do not hold its text."""
-        old, several = self.old, len(label.ids) > 1
-        named = [
-            _Anchor(
-                identity,
-                text_of(one) if several else label.text,
-                old.texts[old.by_id[identity]] if identity in old.by_id else label.text,
-            )
-            for identity, one in zip(label.ids, filter(id_of, label.documents), strict=False)
-        ]
+        old, named = self.old, list[_Anchor]()
+        for identity, one in zip(label.ids, filter(id_of, label.documents), strict=False):
+            text = old.texts[old.by_id[identity]] if identity in old.by_id else label.text
+            part = text_of(one) if len(label.ids) > 1 else label.text
+            named.append(_Anchor(identity, part, text))
         held = self.held_before.get((label.query, label.text))
         if held is None:
             return named
-        standing = self._standing(label, old, held, [label.text])
-        if several:
-            return named if standing.whole or standing.pieces else []
+        whole, pieces, _share = self._standing(label, old, held, [label.text])
+        if len(named) == 1:
+            return named if old.by_id[label.ids[0]] in whole else []
         if named:
-            return named if old.by_id[label.ids[0]] in standing.whole else []
-        found = [*standing.pieces] or [(at, label.text) for at in [*standing.whole][:1]]
+            return named if whole or pieces else []
+        found = pieces or [(at, label.text) for at in [*whole][:1]]
         return [_Anchor(old.ids[at], part, old.texts[at]) for at, part in found]
 
     def _standing(
         self, label: _Label, chunks: Chunks, held: Held, same: Sequence[str]
-    ) -> _Standing:
-        """Find a text in an index; chunks with one of the same texts come first."""
+    ) -> tuple[dict[int, float], list[tuple[int, str]], float]:
+        """Return where a text stands in an index.
+
+        Returns:
+            The chunks that hold it alone, the best first, with the share that each holds; if there
+            are none, those that hold it together, in order, each with its part; and how much of it
+            the first of them, or all chunks together, hold.
+        """
         reader, whole = self.readers[label.query], dict.fromkeys(chunks.same_as(label.text), 1.0)
         for text, share in held.by.items():
             whole |= dict.fromkeys(chunks.same_as(text), share)
-        order = sorted(whole, key=lambda at: (
-            not any(_alike(reader, chunks.texts[at], one) for one in same),
-            -whole[at], reader.size(chunks.texts[at]), at,
-        ))  # fmt: skip
-        size = reader.size(label.text)
-        share, pieces = held.tokens / size if size else 0.0, list[tuple[int, str]]()
-        if not whole and size and share >= _MATCHER.threshold:
+
+        def place(at: int) -> tuple[bool, float, int, int]:
+            text = chunks.texts[at]
+            return not _in(reader, text, same), -whole[at], reader.size(text), at
+
+        if whole:
+            order = sorted(whole, key=place)
+            return {at: whole[at] for at in order}, [], whole[order[0]]
+        share, parts = held.tokens / max(reader.size(label.text), 1), list[tuple[str, str]]()
+        if share >= _MATCHER.threshold:
             parts = _parts(label.text, held.pieces, reader)
-            pieces = [(chunks.same_as(chunk)[0], part) for chunk, part in parts]
-        return _Standing(
-            {at: whole[at] for at in order}, pieces, held, whole[order[0]] if order else share
-        )
+        return {}, [(chunks.same_as(chunk)[0], part) for chunk, part in parts], share
 
     def outcome(self, label: _Label, query: str | int) -> _Outcome:
         """Find out what became of a label."""
         reader, new, anchors = self.readers[label.query], self.new, self.anchors[id(label)]
+        held, against = self.held[label.query, label.text], ""
         same = [label.text, *(one.text for one in anchors if len(anchors) == 1)]
-        standing = self._standing(label, new, self.held[label.query, label.text], same)
-        whole, pieces, held, share = standing
-        if anchors and all(self._stays(reader, one) for one in anchors):
-            state, where = "unchanged", [new.by_id[one.identity or ""] for one in anchors]
-            whole = {at: whole.get(at, 1.0) for at in [*where, *whole]}
-            pieces = [(at, one.part) for at, one in zip(where, anchors, strict=True)]
-            pieces = pieces if len(pieces) > 1 else []
+        whole, pieces, share = self._standing(label, new, held, same)
+        stays = [new.by_id[one.identity] for one in anchors if one.identity in new.by_id
+                 and _in(reader, new.texts[new.by_id[one.identity]], [one.text])]  # fmt: skip
+        if anchors and len(stays) == len(anchors):
+            state, whole = "unchanged", {at: whole.get(at, 1.0) for at in [*stays, *whole]}
+            if len(stays) > 1:
+                pieces = [(at, one.part) for at, one in zip(stays, anchors, strict=True)]
         elif whole:
-            is_same = any(_alike(reader, new.texts[next(iter(whole))], one) for one in same)
-            state = "moved" if is_same else "absorbed"
+            state = "moved" if _in(reader, new.texts[next(iter(whole))], same) else "absorbed"
         else:
             state = "split" if pieces else "changed" if held.uncounted else "gone"
-        against = max(held.uncounted, key=held.uncounted.__getitem__, default="")
-        if whole or not against:
-            against = ""
-        elif state == "changed":
-            share = held.uncounted[against]
-        at = [one for one, _part in pieces] or [*whole][:1]
-        ids = {one: new.ids[one] or "" for one in (*at, *whole)}
+            against = max(held.uncounted, key=held.uncounted.__getitem__, default="")
+        ids = {at: new.ids[at] or "" for at in (*whole, *dict(pieces))}
+        chosen = [at for at, _part in pieces] or [*whole][:1]
         row = Anchored(
             query,
             label.query,
             label.item,
             state,
             label.ids or tuple(one.identity for one in anchors if one.identity),
-            tuple(ids[one] for one in at),
-            tuple(ids[one] for one in whole if one not in at),
-            share,
+            tuple(ids[at] for at in chosen),
+            tuple(ids[at] for at in whole if at not in chosen),
+            held.uncounted[against] if state == "changed" else share,
             label.text,
-            (new.ids[new.same_as(against)[0]] if against else None),
+            new.ids[new.same_as(against)[0]] if against else None,
             reader.matcher.said_otherwise(label.text, against) if against else None,
         )
-        entirely = [ids[one] for one, held_by in whole.items() if one in at or held_by == 1.0]
-        freed = [self._freed(label, "split" if pieces else state)]
-        return _Outcome(
-            row,
-            [label.written(one) for one in (freed if pieces or not whole else entirely)],
-            [label.written(ids[one], part) for one, part in pieces],
-        )
-
-    def _stays(self, reader: Reader, anchor: _Anchor) -> bool:
-        """Return whether the new index has the same text under the same id."""
-        at = self.new.by_id.get(anchor.identity or "")
-        return at is not None and _alike(reader, self.new.texts[at], anchor.text)
+        names: list[str | None] = [ids[at] for at in whole if at in chosen or whole[at] == 1.0]
+        if pieces or not whole:
+            names = [self._freed(label, "split" if pieces else state)]
+        documents = [label.written(one) for one in names]
+        return _Outcome(row, documents, [label.written(ids[at], part) for at, part in pieces])
 
     def _freed(self, label: _Label, state: str) -> str | None:
         """Return an id of what does not stand in one chunk, which is no new chunk's."""
@@ -533,10 +491,10 @@ class _Case:
         return identity
 
 
-def _alike(reader: Reader, text: str, other: str) -> bool:
-    """Return whether two texts are the same, up to what coverage folds."""
+def _in(reader: Reader, text: str, same: Sequence[str]) -> bool:
+    """Return whether a text is one of some, up to what coverage folds."""
     words = reader.words(text)
-    return text == other or (bool(words) and words == reader.words(other))
+    return text in same or (bool(words) and words in map(reader.words, same))
 
 
 def _parts(text: str, chunks: Mapping[str, float], reader: Reader) -> list[tuple[str, str]]:

@@ -191,8 +191,12 @@ class TestDataset:
 
     def test_metadata_of_that_name(self):
         """What a user calls a passage is no whole of which the text is a part."""
-        found = reanchor(golden([quote(HOURS, "0", passage="p. 3")]), OLD, index(CARD, HOURS))
+        data = golden([quote(HOURS, "0", passage="p. 3")])
+        found = reanchor(data, OLD, index(CARD, HOURS))
         assert found.dataset.actual == [[quote(HOURS, "1", passage="p. 3")]]
+        with pytest.raises(InvalidInput) as refused:  # it would be lost
+            reanchor(data, OLD, index(HOURS[:32], HOURS[32:]))
+        assert (refused.value.argument, refused.value.query) == ("dataset", 0)
 
 
 class TestWhatIsRead:
