@@ -36,35 +36,34 @@ def page_of_all(shown: Reanchored, most: int | None = None) -> Page:
                    key=lambda one: -STATES.index(one.state))  # fmt: skip
     tables = [_counts(shown), *([_places(stale[:most])] if stale else [])]
     more = [] if most is None or len(stale) <= most else [
-        _("and {} more, in its table").format(len(stale) - most)]  # fmt: skip
+        _("and {} more").format(len(stale) - most)]  # fmt: skip
     return Page("", tables, [*_told(shown)], more)
 
 
 def _counts(shown: Reanchored) -> Table:
     n = len(shown.rows)
-    counts = {
-        _("state"): lambda row: row[0],
-        _("ground truths"): lambda row: row[1],
-        _("share"): lambda row: percent(row[1] / n, 1) if n else None,
-    }
-    return Table([*shown.counts.items()], [Column(*one) for one in counts.items()])
+    columns = [
+        Column(_("state"), lambda row: row[0]),
+        Column(_("ground truths"), lambda row: row[1]),
+        Column(_("share"), lambda row: percent(row[1] / n, 1) if n else None),
+    ]
+    return Table([*shown.counts.items()], columns)
 
 
 def _places(rows: Sequence[Anchored]) -> Table:
-    columns = {
-        _("query"): lambda row: f"{row.position}: {fitted(str(row.query), _NAME)}",
-        _("item"): lambda row: row.item,
-        _("state"): lambda row: row.state,
-        _("old"): lambda row: _ids(row.old),
-        _("new"): lambda row: _ids(row.new),
-        _("also"): lambda row: _ids(row.alternatives),
-        _("held"): lambda row: f"{whole_percent(row.share)} %",
-        _("remark"): _remark,
-    }
-    if not any(row.alternatives for row in rows):
-        columns.pop(_("also"))
+    also = Column(_("also in"), lambda row: _ids(row.alternatives))
+    columns = [
+        Column(_("query"), lambda row: f"{row.position}: {fitted(str(row.query), _NAME)}"),
+        Column(_("item"), "item"),
+        Column(_("state"), "state"),
+        Column(_("old id"), lambda row: _ids(row.old)),
+        Column(_("new id"), lambda row: _ids(row.new)),
+        *([also] if any(row.alternatives for row in rows) else []),
+        Column(_("held"), lambda row: f"{whole_percent(row.share)} %"),
+        Column(_("remark"), _remark),
+    ]
     title = _("Where those stand that are not unchanged, the worst first.")
-    return Table(rows, [Column(*one) for one in columns.items()], title=title)
+    return Table(rows, columns, title=title)
 
 
 def _ids(ids: Sequence[str]) -> str:

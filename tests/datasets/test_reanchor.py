@@ -1,6 +1,7 @@
 """Ground truth in an index that was cut anew: by hand on short texts, and against a slow search."""
 
 import json
+import math
 import random
 
 import pytest
@@ -9,6 +10,7 @@ from krag_eval import AnyOf, KragEvalWarning, load_dataset, reanchor
 from krag_eval.datasets import Dataset
 from krag_eval.datasets.reanchor import STATES
 from krag_eval.errors import InvalidInput
+from krag_eval.report import write_report
 
 HOURS = "The library is open from nine to eight on weekdays and closed on Sundays"
 LOANS = "Books are lent for 21 days and may be renewed two times without any fee"
@@ -114,6 +116,13 @@ class TestStates:
         with pytest.raises(InvalidInput) as refused:
             found.check("lost")
         assert refused.value.argument == "fail_on"
+
+    def test_no_ground_truth(self, tmp_path):
+        """Nothing is stale, and all of it can be shown."""
+        found = reanchor(golden([]), OLD, OLD)
+        assert math.isnan(found.stale)
+        write_report(found, tmp_path / "page.html")
+        assert found.summary() == ""
 
 
 class TestDataset:
