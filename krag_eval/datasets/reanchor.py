@@ -334,11 +334,11 @@ def _label(
     query: int, item: int, documents: Sequence[DocumentLike], old: Chunks, read_as: str
 ) -> _Label:
     """Return what is known of a ground truth."""
-    are_ids = read_as == "id"
-    ids = [id_of(one) if are_ids or not isinstance(one, str) else None for one in documents]
-    named = tuple(filter(None, ids))
-    first = documents[0]
-    text = _passage(first) or ("" if are_ids and isinstance(first, str) else text_of(first))
+    texts_alone = isinstance(documents[0], str) and read_as == "text"
+    named = () if texts_alone else tuple(filter(None, map(id_of, documents)))
+    text = _passage(documents[0]) or text_of(documents[0])
+    if text in named:  # plain ids, also those that carry a grade
+        text = ""
     if is_own := not is_blank(text) or not named:
         return _Label(query, item, documents, named, text, is_own)
     text = old.texts[old.by_id[named[0]]] if named[0] in old.by_id else ""

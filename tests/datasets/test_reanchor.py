@@ -220,11 +220,14 @@ class TestWhatIsRead:
             (golden([quote(HOURS)]), "auto", ""),
             (golden([HOURS, "0"]), "text", "text"),
             (golden(["0"], defaults={"matcher": "id"}), "auto", "id"),
+            # As judgements have it that carry a grade.
+            (golden([quote("0", "0", grade=2)]), "auto", ""),
         ],
     )
     def test_plain_texts(self, data, by, read_as):
         """They are ids where that is said, or the old index has them all."""
-        assert reanchor(data, OLD, OLD, by=by).read_as == read_as
+        found = reanchor(data, OLD, OLD, by=by)
+        assert (found.read_as, found.rows[0].text) == (read_as, HOURS)
 
     @pytest.mark.parametrize(
         ("data", "old", "new", "options", "argument"),
