@@ -48,6 +48,8 @@ Index: TypeAlias = "str | os.PathLike[str] | Iterable[DocumentLike]"
 _MATCHER = CoverageMatcher()
 # Metadata of a piece: the whole text, so that the next index is searched for that.
 _PASSAGE = "passage"
+# How many times as long as the gap before it a span must be to belong to the same stretch.
+_NEAR = 4
 # Words, or letters, with the punctuation behind them.
 _WORD, _LETTER = re.compile(r"\S+"), re.compile(r"\w[^\w\s]*")
 
@@ -525,15 +527,20 @@ def _parts(text: str, chunks: Mapping[str, float], reader: Reader) -> list[tuple
 
 
 def _stretch(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return from where to where a chunk has a text: all its spans, or the longest if they are far.
+    """Return from where to where a chunk has a text: its longest span, and what is near by.
 
-    >>> _stretch([(0, 50), (52, 99)]), _stretch([(0, 50), (90, 99)])
-    ((0, 99), (0, 50))
+    A short span that is far off, such as a common phrase, is none of it.
+
+    >>> _stretch([(0, 40), (45, 99)]), _stretch([(0, 15), (22, 99)])
+    ((0, 99), (22, 99))
     """
-    start, stop = spans[0][0], spans[-1][1]
-    if sum(b - a for a, b in spans) >= _MATCHER.threshold * (stop - start):
-        return start, stop
-    return max(spans, key=lambda span: span[1] - span[0])
+    longest = max(range(len(spans)), key=lambda at: spans[at][1] - spans[at][0])
+    start, stop = spans[longest]
+    for begin, end in spans[longest + 1 :]:
+        stop = end if _NEAR * (begin - stop) <= end - begin else stop
+    for begin, end in reversed(spans[:longest]):
+        start = begin if _NEAR * (start - end) <= end - begin else start
+    return start, stop
 
 
 # How it is written
