@@ -22,6 +22,10 @@ from .datasets.audit import (
     audit as audit,
 )
 from .datasets.loading import load_dataset as load_dataset
+from .datasets.reanchor import (
+    Reanchored as Reanchored,
+    reanchor as reanchor,
+)
 from .documents import AnyOf as AnyOf
 from .errors import KragEvalWarning as KragEvalWarning
 from .evaluator import OfflineRetrievalEvaluator as OfflineRetrievalEvaluator

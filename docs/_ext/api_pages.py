@@ -52,6 +52,7 @@ HELD = (
     "statistics.gates.Gate",
     "matching.judge.JudgeCost",
     "datasets.audit.Finding",
+    "datasets.reanchor.Anchored",
     "calibration.Agreement",
     "results.history.HistoryRun",
     "retrievers.sweep.Sweep",

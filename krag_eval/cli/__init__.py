@@ -36,7 +36,7 @@ main = Shell(
             calibrate.calibrate,
             sweep.sweep,
         ),
-        N_("Data"): (evaluate.audit,),
+        N_("Data"): (evaluate.audit, evaluate.reanchor),
     },
 )
 click.version_option(

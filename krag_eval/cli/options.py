@@ -182,13 +182,18 @@ def saving(formats: Sequence[str] = (), *, report: bool = False, **files: str) -
     choices = ("table", "json", "csv", "markdown", *formats)
     made = {"format": Option(help=help, choices=choices, default="table")}
     for name, told in files.items():
-        made[name] = Option(help=_streamed(told) if name in STREAMED else told, metavar="OUT")
+        what = _streamed(told) if name in STREAMED else told
+        made[name] = Option(help=what, metavar="OUT", flags=_FLAGS.get(name, ()))
     if report:
         made["report"] = Option(help=N_("Write an HTML report."), metavar="OUT")
         made["report_language"] = Option(
             help=N_("Language of the report.  [default: that of --lang]"), choices=LANGUAGES
         )
     return made
+
+
+# How outputs are typed that are not called by their names alone.
+_FLAGS: Mapping[str, tuple[str, ...]] = {"output": ("-o", "--output")}
 
 
 def _streamed(help: str) -> Callable[[], str]:

@@ -36,6 +36,7 @@ _ENDINGS = {
     "report": (".html", ".htm"),
     "page": (".html", ".htm"),
     "per_query": (".parquet", ".csv"),
+    "output": (".jsonl", ".csv", ".parquet", ".gz"),
 }
 
 

@@ -237,20 +237,36 @@ def checked_names(fail_on: str | Iterable[str], absent: Collection[str] = ()) ->
     >>> checked_names("twins, dangling")
     ['twins', 'dangling']
     """
+    names = names_in(fail_on, tuple(CHECKS))
+    for name in names:
+        missing = _missing(name, absent)
+        if missing:
+            fix: Fix = "leave it out"
+            if missing == _INDEX:
+                fix = Advice("name the chunks by {}, or leave it out", index=...)
+            raise InvalidInput("fail_on", f": {name!r} cannot be checked without {missing}", fix)
+    return names
+
+
+def names_in(fail_on: str | Iterable[str], allowed: Sequence[str]) -> list[str]:
+    """Return names among those allowed, each once: one, several, or several with commas between.
+
+    Raises:
+        InvalidType: If one is not text.
+        InvalidInput: If one is unknown, or there is none.
+
+    >>> names_in(["gone, changed", "gone"], ("changed", "gone"))
+    ['gone', 'changed']
+    """
     given = [fail_on] if isinstance(fail_on, str) else [*fail_on]
     several = [
         part for one in given for part in (one.split(",") if isinstance(one, str) else [one])
     ]
     names = [one.strip() if isinstance(one, str) else one for one in several]
     for name in names:
-        missing = _missing(one_of("fail_on", name, tuple(CHECKS)), absent)
-        if missing:
-            fix: Fix = "leave it out"
-            if missing == _INDEX:
-                fix = Advice("name the chunks by {}, or leave it out", index=...)
-            raise InvalidInput("fail_on", f": {name!r} cannot be checked without {missing}", fix)
+        one_of("fail_on", name, allowed)
     if not names:
-        raise InvalidInput("fail_on", f"must name a finding: {', '.join(CHECKS)}; got none")
+        raise InvalidInput("fail_on", f"must name at least one of {', '.join(allowed)}; got none")
     return list(dict.fromkeys(names))
 
 
@@ -337,7 +353,7 @@ def audit(
     k, data = whole("k", k, 1), dataset_in(dataset)
     if ids is None and data.defaults.get("matcher") == "id":
         ids = True
-    return _audited(_Seen(data, _Chunks(index, ids), matcher, ids, k))
+    return _audited(_Seen(data, Chunks(index, ids), matcher, ids, k))
 
 
 def _audited(seen: _Seen) -> Audit:
@@ -415,7 +431,7 @@ def _read_text(document: DocumentLike, ids: bool | None) -> str:
     return "" if ids and isinstance(document, str) else text_of(document)
 
 
-class _Chunks:
+class Chunks:
     """The index, gone through once.
 
     Attributes:
@@ -425,21 +441,21 @@ class _Chunks:
         by_text: Text, normalised -> the chunks that have it.
     """
 
-    def __init__(self, index: Any, ids: bool | None) -> None:
+    def __init__(self, index: Any, ids: bool | None, name: str = "index") -> None:
         if isinstance(index, str | os.PathLike):
             index = read_chunks(index)
         given = () if index is None else index
         if isinstance(given, Mapping) or is_frame(given) or not isinstance(given, Iterable):
             raise InvalidType(
-                "index",
+                name,
                 "must be the path of a file of JSON lines, or a list or another iterable of "
                 f"documents, got {kind_of(index)}",
                 "of a table, pass the column with the texts",
             )
-        chunks = check_chunks(given, "index")
+        chunks = check_chunks(given, name)
         if not chunks and index is not None:
-            raise InvalidInput("index", "must hold at least one chunk, got none")
-        self.ids = [_read_id(one, ids, Location("index", at)) for at, one in enumerate(chunks)]
+            raise InvalidInput(name, "must hold at least one chunk, got none")
+        self.ids = [_read_id(one, ids, Location(name, at)) for at, one in enumerate(chunks)]
         self.texts = [_read_text(one, ids) for one in chunks]
         numbered_ids = reversed([*enumerate(self.ids)])
         self.by_id = {one: at for at, one in numbered_ids if one is not None}
@@ -491,23 +507,25 @@ class _Near(NamedTuple):
     overlap: float
 
 
-class _Held(NamedTuple):
+class Held(NamedTuple):
     """What the chunks hold of a text.
 
     Attributes:
         tokens: How many of its words they hold together, but for those that say otherwise.
-        by: The chunks that hold enough of it alone.
+        by: The chunks that hold enough of it alone, each with the share that it holds.
         otherwise: Those that would, and say otherwise.
         uncounted: All that say otherwise, however much they hold.
+        pieces: All others, where no chunk alone holds enough and together they do.
     """
 
     tokens: int
-    by: list[str]
-    otherwise: list[str]
-    uncounted: list[str]
+    by: dict[str, float]
+    otherwise: dict[str, float]
+    uncounted: dict[str, float]
+    pieces: dict[str, float]
 
 
-class _Reader:
+class Reader:
     """Texts as coverage reads them for some queries: by words, or by letters.
 
     Attributes:
@@ -530,10 +548,15 @@ class _Reader:
         """Return how many words a text has."""
         return int(self.tokens.sizes[self.unit[text]])
 
+    def words(self, text: str) -> list[int]:
+        """Return the words of a text, by number."""
+        end = self._ends[self.unit[text]]
+        words: list[int] = self.tokens.flat[end - self.size(text) : end].tolist()
+        return words
+
     def vocabulary(self, text: str) -> set[int]:
         """Return the distinct words of a text, by number."""
-        end = self._ends[self.unit[text]]
-        return {*self.tokens.flat[end - self.size(text) : end].tolist()}
+        return {*self.words(text)}
 
     def shared(
         self,
@@ -565,7 +588,7 @@ class _Reader:
 
     def held(
         self, truths: Mapping[int, Sequence[str]], chunks: Sequence[str]
-    ) -> dict[tuple[int, str], _Held]:
+    ) -> dict[tuple[int, str], Held]:
         """Return what the chunks hold of texts, by query and text.
 
         Args:
@@ -587,7 +610,7 @@ class _Reader:
         matcher: CoverageMatcher,
         truths: Mapping[int, Sequence[str]],
         documents: Mapping[int, Sequence[str]],
-    ) -> dict[tuple[int, str], _Held]:
+    ) -> dict[tuple[int, str], Held]:
         """Return what documents hold of texts, by query and text."""
         shown = [documents[query] for query in truths]
         runs, read = self.shared(truths.values(), shown)
@@ -597,14 +620,17 @@ class _Reader:
         members = zip(runs.truths.query().tolist(), runs.truths.unit().tolist(), strict=True)
         places = [(queries[query], texts[unit]) for query, unit in members]
         together = runs.held_together(without).tolist()
-        found = {place: _Held(n, [], [], []) for place, n in zip(places, together, strict=True)}
+        found = {place: Held(n, {}, {}, {}, {}) for place, n in zip(places, together, strict=True)}
         near = np.flatnonzero(similarity >= matcher.threshold)
         others = without.pairs[without.share >= matcher.threshold]
-        sides = ("by", near), ("otherwise", others), ("uncounted", without.pairs)
-        for side, pairs in sides:
+        pieces = np.flatnonzero(similarity * matcher.union)
+        sides = {"by": near, "otherwise": others, "uncounted": without.pairs, "pieces": pieces}
+        similarity[without.pairs] = without.share
+        for side, pairs in sides.items():
             row, at = runs.documents.each(runs.document[pairs])
-            for truth, chunk in zip(runs.truth[pairs][row].tolist(), at.tolist(), strict=True):
-                getattr(found[places[truth]], side).append(chunks[chunk])
+            rows = (runs.truth[pairs][row], at, similarity[pairs][row])
+            for truth, chunk, share in zip(*(one.tolist() for one in rows), strict=True):
+                getattr(found[places[truth]], side)[chunks[chunk]] = share
         return found
 
     def _likely(
@@ -636,6 +662,44 @@ class _Reader:
         return self.tokens.take(np.array([self.unit[one] for one in texts], np.int64))
 
 
+def readers_of(
+    matcher: CoverageMatcher,
+    truths: Mapping[int, Sequence[str]],
+    chunks: Sequence[str],
+    questions: Sequence[str] = (),
+) -> dict[int, Reader]:
+    """Return what reads the texts of each query that has ground truth with a text.
+
+    Args:
+        matcher: How they are read, by words or letters as the ground truth of a query asks for.
+        truths: Query -> the texts of its ground truth.
+        chunks: The texts of the chunks.
+        questions: The questions of all queries, if they are read as well.
+    """
+    chosen: dict[bool, tuple[CoverageMatcher, list[int]]] = {}
+    for query, texts in truths.items():
+        reading = matcher._for_ground_truth(texts)
+        by_letters = reading.tokenizer is letter_tokens
+        chosen.setdefault(by_letters, (reading, []))[1].append(query)
+    found: dict[int, Reader] = {}
+    for reading, several in chosen.values():
+        own = chain.from_iterable(truths[query] for query in several)
+        asked = [questions[query] for query in several] if questions else []
+        found |= dict.fromkeys(several, Reader(reading, chain(own, asked, chunks)))
+    return found
+
+
+def held_in(
+    chunks: Iterable[str], truths: Mapping[int, Sequence[str]], readers: Mapping[int, Reader]
+) -> dict[tuple[int, str], Held]:
+    """Return what chunks hold of texts, by query and text, as each query is read."""
+    texts, found = [*dict.fromkeys(chunks)], dict[tuple[int, str], Held]()
+    for reader in dict.fromkeys(readers.values()):
+        own = {at: of for at, of in truths.items() if readers[at] is reader}
+        found |= reader.held(own, texts)
+    return found
+
+
 class _Seen:
     """All that the checks look at, read once.
 
@@ -653,7 +717,7 @@ class _Seen:
     def __init__(
         self,
         dataset: Dataset,
-        chunks: _Chunks,
+        chunks: Chunks,
         matcher: CoverageMatcher,
         ids: bool | None,
         k: int,
@@ -675,7 +739,7 @@ class _Seen:
             _QUESTIONS: self.questions,
         }
         self.absent = {need for need, one in there.items() if not one}
-        self.reader = self._read()
+        self.reader = readers_of(matcher, self.truths, chunks.texts, self.questions)
         self.readers = {one: max(map(one.size, chunks.texts), default=0)
                         for one in dict.fromkeys(self.reader.values())}  # fmt: skip
         groups = defaultdict(list)
@@ -704,27 +768,13 @@ class _Seen:
                         text = chunks.texts[chunks.by_id[identity]]
                     yield _Golden(query, number + 1, identity, text), counted
 
-    def _read(self) -> dict[int, _Reader]:
-        """Return what reads the texts of each query that has ground truth with a text."""
-        chosen: dict[bool, tuple[CoverageMatcher, list[int]]] = {}
-        for query, texts in self.truths.items():
-            matcher = self.matcher._for_ground_truth(texts)
-            by_letters = matcher.tokenizer is letter_tokens
-            chosen.setdefault(by_letters, (matcher, []))[1].append(query)
-        found: dict[int, _Reader] = {}
-        for matcher, several in chosen.values():
-            own = chain.from_iterable(self.truths[query] for query in several)
-            asked = [self.questions[query] for query in several] if self.questions else []
-            found |= dict.fromkeys(several, _Reader(matcher, chain(own, asked, self.chunks.texts)))
-        return found
-
     def _items(self) -> list[frozenset[frozenset[Hashable]]]:
         items: list[dict[int, set[Hashable]]] = [defaultdict(set) for _ in self.labels]
         for query, item, identity, text in self.goldens:
             items[query][item].add(("id", identity) if identity else ("text", _TEXT.key(text)))
         return [frozenset(map(frozenset, one.values())) for one in items]
 
-    def _near(self, reader: _Reader) -> Iterator[_Near]:
+    def _near(self, reader: Reader) -> Iterator[_Near]:
         """Yield how near the questions are that a reader reads."""
         goldens: dict[int, list[_Golden]] = defaultdict(list)
         for one in self.goldens:
@@ -742,7 +792,7 @@ class _Seen:
         words = reader
         if reader.matcher is not self.matcher and reader.counts != "words":
             # Most letters are in any text: what they have in common are words.
-            words = _Reader(CoverageMatcher(tokenizer="words"), chain(questions, *texts))
+            words = Reader(CoverageMatcher(tokenizer="words"), chain(questions, *texts))
         quoted = np.split(held, np.cumsum([*map(len, texts)])[:-1])
         for query, question, several, runs_in in zip(asked, questions, texts, quoted, strict=True):
             best, known = int(runs_in.argmax()), words.vocabulary(question)
@@ -751,14 +801,9 @@ class _Seen:
                         overlap / len(known))  # fmt: skip
 
     @cached_property
-    def held(self) -> dict[tuple[int, str], _Held]:
+    def held(self) -> dict[tuple[int, str], Held]:
         """What the chunks hold of the ground truth, by query and text."""
-        chunks = [*dict.fromkeys(self.chunks.texts)]
-        found: dict[tuple[int, str], _Held] = {}
-        for reader in self.readers:
-            own = {at: of for at, of in self.truths.items() if self.reader[at] is reader}
-            found |= reader.held(own, chunks)
-        return found
+        return held_in(self.chunks.texts, self.truths, self.reader)
 
     @cached_property
     def wanted(self) -> dict[int, set[str]]:
@@ -819,7 +864,7 @@ def _dangling(seen: _Seen) -> Iterator[FoundAt]:
             yield seen.row(golden, "; ".join(filter(None, [told, seen.otherwise(golden)])))
 
 
-def _where_else(golden: _Golden, chunks: _Chunks) -> str:
+def _where_else(golden: _Golden, chunks: Chunks) -> str:
     """Say of an id that no chunk has whether one has the text."""
     told = _("no chunk has the id {}").format(fitted(golden.identity or "", _WIDTH))
     if golden.has_text and (others := chunks.same_as(golden.text)):
@@ -863,7 +908,7 @@ def _different(said: SaidOtherwise) -> str:
     return told.format(ours=ours, theirs=theirs)
 
 
-def _of_size(seen: _Seen, sizes: Mapping[_Reader, range]) -> Iterator[FoundAt]:
+def _of_size(seen: _Seen, sizes: Mapping[Reader, range]) -> Iterator[FoundAt]:
     for golden in seen.goldens:
         if golden.has_text:
             reader = seen.reader[golden.query]

@@ -1,4 +1,4 @@
-"""Reports: a result, a comparison or a sweep as one page that can be mailed, archived and printed.
+"""Reports: a result, a comparison, a sweep or labels as one page to mail, archive and print.
 
 The page is a single HTML file: no network, plots inside, and one small script to search, filter and
 sort, without which the page is complete. Texts from documents are shown as text, whatever they
@@ -15,6 +15,7 @@ from krag_eval._language import Language, _, language as chosen, speaking, spoke
 from krag_eval.errors import InvalidInput, InvalidType, clipped
 
 if TYPE_CHECKING:
+    from krag_eval.datasets.reanchor import Reanchored
     from krag_eval.results.result import EvaluationResult
     from krag_eval.retrievers.sweep import Sweep
     from krag_eval.statistics.comparison import Comparison
@@ -24,7 +25,7 @@ __all__ = ["write_report"]
 
 @spoken
 def write_report(
-    shown: EvaluationResult | Comparison | Sweep,
+    shown: EvaluationResult | Comparison | Sweep | Reanchored,
     path: str | os.PathLike[str],
     *,
     language: Language | None = None,
@@ -41,11 +42,12 @@ def write_report(
 
     Of a comparison: what is shown, how surely, and the queries that changed most. Of a sweep, above
     that, every cell, what quality costs, and the choice; of one cell alone, the page of its result.
+    Of re-anchored labels: how many still hold, and where each of the others stands.
 
     The file appears complete or not at all.
 
     Args:
-        shown: What ``evaluate``, ``compare`` or ``sweep`` returned.
+        shown: What ``evaluate``, ``compare``, ``sweep`` or ``reanchor`` returned.
         path: The file; one of that name is replaced.
         language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         title: The heading, if another is wanted.
@@ -70,6 +72,7 @@ def write_report(
             of this result's queries and ground truth.
         OSError: If the file cannot be written.
     """
+    from krag_eval.datasets.reanchor import Reanchored
     from krag_eval.report.comparison_page import comparison_page
     from krag_eval.report.rendering import rendered
     from krag_eval.report.result_page import result_page
@@ -82,14 +85,32 @@ def write_report(
         raise InvalidInput("path", problem, "a browser prints the page as a PDF")
     if isinstance(shown, Sweep) and shown.comparison is None:
         shown = shown.cells[0].result
-    if not isinstance(shown, EvaluationResult | Comparison | Sweep):
+    if isinstance(shown, Reanchored) and page:
+        raise InvalidType("page", f"has no option for labels, got {', '.join(page)}")
+    if not isinstance(shown, EvaluationResult | Comparison | Sweep | Reanchored):
         problem = f"must be a result, a comparison or a sweep, got {type(shown).__name__}"
         raise InvalidType("shown", problem)
     with speaking(chosen()):  # once, and not for each of its thousands of words
         if isinstance(shown, EvaluationResult):
             known, heading = result_page(shown, **page), _("Retrieval evaluation")
+        elif isinstance(shown, Reanchored):
+            known, heading = _labels_page(shown), _("Labels after re-chunking")
         else:
             known, heading = comparison_page(shown, **page), _("Comparison of retrievers")
         source = rendered({**known, "title": heading if title is None else title, "date": date})
     with replacing(path) as temporary:
         temporary.write_text(source, encoding="utf-8", newline="\n")
+
+
+def _labels_page(shown: Reanchored) -> dict[str, Any]:
+    """Gather what the template of re-anchored labels reads."""
+    from krag_eval.presenting.reanchor import page_of_all
+
+    n_old, n_new = shown.n_chunks
+    return {
+        "template": "reanchored.html",
+        "page": page_of_all(shown),
+        "subtitle": shown.dataset.source,
+        "settings": [(_("chunks of the old index"), n_old), (_("chunks of the new index"), n_new)],
+        "signature": shown.matcher,
+    }

@@ -45,6 +45,8 @@ def _files(request):
     texts = {name: blocks(page, *one)[0] for name, one in shown.items()}
     results = texts["results.jsonl"]
     texts |= dict.fromkeys(("before.jsonl", "after.jsonl", "handbook.txt"), results)
+    texts["golden.jsonl"] = results
+    texts |= dict.fromkeys(("old.jsonl", "new.jsonl"), texts["chunks.jsonl"])
     texts |= {"judgements.qrels": "t1 0 a 1\n", "bm25.run": "t1 Q0 a 1 0.5 x\n"}
     for name, text in (texts | {"my_rag.py": MY_RAG}).items():
         Path(name).write_text(text, "utf-8")
