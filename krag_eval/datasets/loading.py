@@ -24,6 +24,7 @@ from krag_eval._reading import (
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.formats import File, Names, Row, rows_in
+from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
     Given,
@@ -42,7 +43,6 @@ from krag_eval.datasets.table import (
     query_in,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
-from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.trec import RUN, is_judgements, ordered, read_trec
 from krag_eval.datasets.vocabularies import (
     KNOWN,
@@ -544,10 +544,8 @@ def _with_retrieved(dataset: Dataset, given: Given) -> Dataset:
     """Join a run, or spans, to questions."""
     run = _run(given)
     if isinstance(run, Records):
-        how = {} if given.missing is None else {"missing": given.missing}
-        if given.missing == "error":
-            raise InvalidInput("missing", "must be zero or skip where spans are joined, got error")
-        return traces_dataset(run, dataset=dataset, choice=Choice(**how))
+        missing: Any = one_of("missing", given.missing or "skip", ("zero", "skip"))
+        return traces_dataset(run, dataset=dataset, choice=Choice(missing=missing))
     return with_run(dataset, run, cast("Lacking", given.missing or "error"))
 
 

@@ -18,7 +18,6 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, _
-
 from krag_eval._reading import MAX_BYTES, Source, located, parsed
 from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
 from krag_eval.datasets.formats import Names
