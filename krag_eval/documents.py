@@ -1131,10 +1131,15 @@ _TRIED = 2_000
 _WIDTH = 80
 
 
-def position_of(labels: Sequence[str | int], query: object, position: object = None) -> int:
-    """Return the position of a query, given by its label or by the position itself.
+def position_of(
+    labels: Sequence[str | int],
+    query: object,
+    position: object = None,
+    ids: Sequence[str] | None = None,
+) -> int:
+    """Return the position of a query, given by its label, its id or by the position itself.
 
-    A label comes first. A whole number is a position where no label is a number.
+    A label comes first, then an id. A whole number is a position where no label is a number.
 
     Raises:
         InvalidInput: If there is no such query, or several have that label; the problem lists
@@ -1152,6 +1157,8 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
     if isinstance(query, Integral):
         query = int(query)  # the numbers in a pandas index are numpy's
     found = [place for place, label in enumerate(labels) if label == query]
+    if not found and isinstance(query, str):
+        found = [place for place, one in enumerate(ids or ()) if one == query]
     if len(found) == 1:
         return found[0]
     shown = clipped(query)
@@ -1176,6 +1183,24 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
 
 #: What a query can be tagged with: by these, results are sliced.
 Tag: TypeAlias = "str | int | float | bool | None"
+#: The tags that are ids of queries, the first that there is.
+ID_TAGS = ("id", "qid", "query_id", "question_id", "_id")
+
+
+def ids_among(tags: Mapping[str, Sequence[Tag]]) -> list[str] | None:
+    """Return the ids of queries as texts; ``None`` unless one of their tags is an id of each.
+
+    >>> ids_among({"id": [7, 8]}), ids_among({"id": ["q1", None]}), ids_among({"topic": ["a"]})
+    (['7', '8'], None, None)
+    """
+    for values in (tags[name] for name in ID_TAGS if name in tags):
+        # In a column of numbers, a data frame makes 7 of an id 7.0.
+        whole = [int(one) if isinstance(one, float) and one.is_integer() else one for one in values]
+        if all(isinstance(one, str | int) and not isinstance(one, bool) for one in whole):
+            return [*map(str, whole)]
+    return None
+
+
 #: The longest text that is a tag; longer ones are contents.
 LONGEST_TAG = 200
 

@@ -77,12 +77,13 @@ def test_expected_numbers_are_those_of_the_definitions(case):
 
 @cases
 def test_the_package_computes_what_is_expected(case, tmp_path):
-    """Of golden set and run in one file, whose lines are valid as well."""
+    """Of the two files joined, which are valid in one file as well."""
     expected = expected_of(case)
-    lines = (derive.lines_of(case / f"{kind}.jsonl") for kind in SCHEMAS)
-    both = [{**of_run, **golden} for golden, of_run in derive.joined(*lines)]
-    assert all(is_valid("golden", one) for one in both)
-    evaluator = read(tmp_path / "both.jsonl", *both).evaluator(**expected["settings"])
+    dataset = load_dataset(case / "golden.jsonl", retrieved=case / "run.jsonl")
+    dataset.save(tmp_path / "both.jsonl")
+    both = derive.lines_of(tmp_path / "both.jsonl")
+    assert [one for one in both if not is_valid("golden", one)] == []
+    evaluator = dataset.evaluator(**expected["settings"])
     k = [*map(int, expected["metrics"])]
     result = evaluator.evaluate(k)
     found = {str(one): result.averages(one) for one in k}
@@ -100,10 +101,15 @@ def test_what_the_contract_refuses_is_refused(one, tmp_path):
     line = one["line"]
     if one["schema"]:
         assert not is_valid(one["file"], json.loads(line))
+    path = tmp_path / "lines.jsonl"
     if one["file"] == "run":
-        line = {"actual": ["At nine."], **json.loads(line)}
-    with pytest.raises(Refusal):
-        read(tmp_path / "lines.jsonl", line, matcher=one.get("matcher"))
+        path.write_text(line, "utf-8")
+        truth = Dataset(["When?"], [["At nine."]])
+        with pytest.raises(Refusal):
+            load_dataset(truth, retrieved=path)
+    else:
+        with pytest.raises(Refusal):
+            read(path, line, matcher=one.get("matcher"))
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN - SCHEMAS["golden"]["properties"].keys()))
@@ -144,12 +150,13 @@ def test_what_is_written_is_stricter_than_what_is_read(fields, tmp_path):
         {"id": None, "question": None, "predicted": []},
         {"id": "", "predicted": []},
         {"id": "a"},
-        {"id": "a", "predicted": [], "citted": []},
+        {"id": "a", "predicted": [], "citted": ["b"]},
+        {"id": "a", "predicted": [], "retrieved_contexts": "b"},
     ],
     ids=str,
 )
 def test_a_line_of_a_run(line):
-    """It says whose it is and what came back, and has no field that nobody reads."""
+    """It says whose it is and what came back; other fields are tags."""
     assert not is_valid("run", line)
 
 

@@ -298,6 +298,8 @@ class Given(NamedTuple):
     tags: TagChoice = False
     cells: str = "list"
     named_by: Sequence[str] = Mapped._fields
+    missing: str | None = None
+    is_run: bool = False
 
     def check(self, taken: Collection[str], what: str) -> None:
         """Refuse what a source of some kind does not take."""
@@ -751,6 +753,8 @@ def documents_of(
     """Return the documents of one side."""
     if side.texts is not None and side.texts in row and not (side.ids or side.metadata):
         return documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
+    if not side.fields:
+        return []  # a run has no ground truth
     for name in side.fields:
         if name not in row:
             raise _no_field(row, name, options, ground_truth=ground_truth)
@@ -990,7 +994,7 @@ def content_of(
 
 def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, Any]:
     """Compare by id, or by spans, where no text is found; refuse sides with nothing in common."""
-    sides = [side for side in (roles.actual, roles.predicted) if side is not None]
+    sides = [side for side in (roles.actual, roles.predicted) if side is not None and side.fields]
     if all(side.texts for side in sides):
         items = [item for one in queries for item in one.actual]
         return {"matcher": "spans"} if items and all(map(_is_span, items)) else {}

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, _
-from krag_eval._options import LISTS
+
 from krag_eval._reading import MAX_BYTES, Source, located, parsed
 from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
 from krag_eval.datasets.formats import Names
@@ -703,17 +703,9 @@ def _joined(
     kept = sorted(answers) if choice.missing == "skip" else [*range(dataset.n_queries)]
     predicted = [_chosen(answers[at], choice.calls) if at in answers else [] for at in kept]
     groups_at = ((place, answers[at]) for place, at in enumerate(kept) if at in answers)
-    lists: dict[str, Any] = {
-        field: [values[at] for at in kept]
-        for field in ("queries", "actual", "questions", "lines", "judged", *LISTS)
-        if (values := getattr(dataset, field))
-    }
-    tags = {name: [values[at] for at in kept] for name, values in dataset.tags.items()}
     defaults = {**dataset.defaults, **_defaults(predicted)}
     return replace(
-        dataset,
-        **lists,
-        tags=tags,
+        dataset.chosen(kept),
         predicted=predicted,
         defaults=defaults,
         notes=[*dataset.notes, *told],

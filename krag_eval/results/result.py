@@ -490,11 +490,12 @@ class EvaluationResult(Shown):
             ValueError: If there is no such query, several have that label (listing their
                 positions), the cutoff was not evaluated, or the result holds no evidence.
         """
-        from krag_eval.documents import position_of
+        from krag_eval.documents import ids_among, position_of
         from krag_eval.results.explanation import explained
 
         evidence = self._evidence()  # before anything that other remedies would be named for
-        cutoff, place = self.evaluated_cutoff(k), position_of(self.labels, query, position)
+        ids = ids_among(self.tags)
+        cutoff, place = self.evaluated_cutoff(k), position_of(self.labels, query, position, ids)
         table = self.tables[cutoff]
         told = self.shown_columns if self.counted[place] else ()
         metrics = {name: float(table[name][place]) for name in told}
