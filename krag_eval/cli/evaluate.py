@@ -1,4 +1,4 @@
-"""``krag-eval`` on one file of queries, ``evaluate`` and ``audit``; ``demo``, our own data."""
+"""``krag-eval`` on one file of queries, ``evaluate`` and ``audit``; ``demo`` and ``schema``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -508,3 +509,12 @@ Where to go next
      krag-eval evaluate results.jsonl --matcher coverage -k 1,5 --plot chart.png
   3. Read what every number means: docs/metrics.md. All options: krag-eval evaluate --help""")
     )
+
+
+@options.command("Print the JSON Schema of golden sets or of runs.", "krag-eval schema golden")
+def schema(kind: str) -> None:
+    """Print the JSON Schema (2020-12) of one line of a golden set, or of a run.
+
+    Other programs check by it what they write. docs/contract.md says what each field means.
+    """
+    click.echo(files("krag_eval").joinpath("data", f"{kind}.schema.json").read_bytes(), nl=False)

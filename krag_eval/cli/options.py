@@ -117,6 +117,7 @@ _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "pilot": {"metavar": "PILOT...", "nargs": -1, "required": True},
     "runs": {"metavar": "RUN...", "nargs": -1, "required": True},
     "query": {"metavar": "QUERY", "required": False},
+    "kind": {"type": click.Choice(["golden", "run"])},
     "run": {"metavar": "RUN", "required": False},
 }
 
