@@ -84,7 +84,8 @@ def evaluate_retriever(
             :meth:`OfflineRetrievalEvaluator.evaluate
             <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-        metrics: Metrics to compute; all built-in ones if not given.
+        metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all built-in
+            ones if not given.
         input_key: The key under which a chain takes its question, ``{input_key: question}``; not
             given, it is asked the question itself.
         output_key: The key under which a chain returns the documents, such as ``"context"``.
@@ -210,7 +211,8 @@ def evaluate_retrievers(
             :meth:`OfflineRetrievalEvaluator.evaluate
             <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-        metrics: Metrics to compute; all built-in ones if not given.
+        metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all built-in
+            ones if not given.
         input_key: For all retrievers; one that differs is made alike by LangChain's own means,
             ``{"question": RunnablePassthrough()} | chain | itemgetter("context")``.
         output_key: For all retrievers.
