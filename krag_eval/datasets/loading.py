@@ -41,6 +41,7 @@ from krag_eval.datasets.table import (
     notes_on,
     parts_of,
     query_in,
+    records_in,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
 from krag_eval.datasets.trec import RUN, is_judgements, ordered, read_trec
@@ -53,7 +54,15 @@ from krag_eval.datasets.vocabularies import (
     said,
     shape_of,
 )
-from krag_eval.documents import DocumentLike, Location, chunk_in, document_in
+from krag_eval.documents import (
+    DocumentLike,
+    Location,
+    check_chunks,
+    chunk_in,
+    document_in,
+    is_missing,
+    plain,
+)
 from krag_eval.errors import (
     Advice,
     InvalidInput,
@@ -91,6 +100,9 @@ Source: TypeAlias = (
     "str | os.PathLike[str] | IO[str] | IO[bytes] | Dataset | FrameLike | Mapping[str, Any] | "
     "Iterable[Mapping[str, Any]] | Iterable[ExampleLike]"
 )
+
+#: What the chunks of an index can be read from: the path of a file, a data frame or documents.
+ChunkSource: TypeAlias = "str | os.PathLike[str] | FrameLike | Iterable[DocumentLike]"
 
 #: What a cell of documents holds.
 Cells: TypeAlias = Literal["list", "text"]
@@ -359,6 +371,38 @@ def _chunk_in(text: str, place: Place) -> DocumentLike:
         )
     with located(place):
         return document_in(made, Location("chunk"))
+
+
+def chunks_in(source: Any, argument: str = "index") -> list[DocumentLike]:
+    """Return the chunks of an index: of a file, as :func:`read_chunks` does, a frame or documents.
+
+    A row of a data frame is a chunk whose fields are called as in a file; an empty cell is none.
+
+    Raises:
+        DatasetError: If a file cannot be read.
+        InvalidType, InvalidInput: If it is nothing of the kind, or holds no chunks.
+
+    >>> import pandas as pd
+    >>> chunks_in(pd.DataFrame({"id": ["7"], "text": ["At nine."]}))
+    [{'page_content': 'At nine.', 'id': '7'}]
+    """
+    if isinstance(source, str | os.PathLike):
+        return read_chunks(source)
+    if is_frame(source):
+        table = records_in(source, argument)
+        if chunk_in(dict.fromkeys(table.names, "")) is None:
+            problem = f'must have one column of texts, "text" or "page_content", got {table.names}'
+            raise InvalidInput(argument, problem, "rename it, or pass that column alone")
+        source = [{name: None if is_missing(one) else plain(one) for name, one in row.items()}
+                  for _, row in table.rows]  # fmt: skip
+    elif isinstance(source, bytes | Mapping) or not isinstance(source, Iterable):
+        allowed = "be the path of a file of JSON lines, a data frame, or texts or documents"
+        raise must(argument, allowed, source, "put a single one into a list", InvalidType)
+    chunks = check_chunks(source, argument)
+    if not chunks:
+        fix = "an iterator can be used once; keep its chunks in a list, or as Index(chunks)"
+        raise InvalidInput(argument, "must hold at least one chunk, got none", fix)
+    return chunks
 
 
 def demo_dataset() -> Dataset:
