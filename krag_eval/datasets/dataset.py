@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from krag_eval._language import N_, _
 from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options
-from krag_eval.documents import AnyOf, DocumentLike, Tag, by_query, checked_tags, id_of, metadata_of
+from krag_eval.documents import (
+    AnyOf,
+    DocumentLike,
+    Tag,
+    by_query,
+    checked_tags,
+    id_of,
+    metadata_of,
+    single,
+)
 from krag_eval.errors import Advice, InvalidInput, Place, warn
 
 if TYPE_CHECKING:
@@ -297,12 +306,6 @@ def ids_in(dataset: Dataset) -> set[str]:
     """
     lists = chain(map(single, dataset.actual), dataset.predicted or ())
     return {identity for document in chain.from_iterable(lists) if (identity := id_of(document))}
-
-
-def single(items: list[DocumentLike | AnyOf]) -> Iterator[DocumentLike]:
-    """Yield documents, interchangeable ones each."""
-    for item in items:
-        yield from item.alternatives if isinstance(item, AnyOf) else (item,)
 
 
 def with_texts(

@@ -93,6 +93,11 @@ SHAPES = (
     Shape("deepeval", predicted=Side("retrievalContext"), questions=("input",)),
     Shape("krag", Side("context", None, _KRAG[1:]), tells=(_KRAG,)),
     Shape("Haystack", Side("ground_truth_documents"), Side("retrieved_documents"), weak=True),
+    Shape("eGovFrame", Side(None, "relevant_document_ids"), Side(None, "retrieved_document_ids")),
+    Shape("krag_eval", Side(None, "relevant_chunk_ids"), Side(None, "retrieved_chunk_ids")),
+    Shape("krag_eval", Side("expectedChunks"), Side("results"), tells=(("expectedChunks",),)),
+    # Evaluations up to 0.1; in test sets, contexts are what should be retrieved.
+    Shape("RAGAS", predicted=Side("contexts"), tells=(("ground_truths", "answer"),)),
     Shape("krag_eval", Side("expected"), Side("retrieved"), weak=True),
     Shape("krag_eval", Side("expected_contexts"), weak=True),
     Shape("krag_eval", Side("expected_documents"), weak=True),
