@@ -237,13 +237,10 @@ _TEXT_NAMES, _ID_NAMES = (frozenset(chain.from_iterable(one)) for one in (_TEXTS
 def chunk_in(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a chunk under the names that a document has here; ``None`` without one text and id.
 
-    Fields that are neither are metadata. A span of a source stands for its text, and an object
-    under ``"doc"`` for what it holds.
+    Fields that are neither are metadata. A span of a source stands for its text.
 
     >>> chunk_in({"text": "At nine.", "page": 3})
     {'page_content': 'At nine.', 'metadata': {'page': 3}}
-    >>> chunk_in({"docid": "d1", "score": 0.5, "doc": {"contents": "At nine."}})
-    {'page_content': 'At nine.', 'id': 'd1', 'metadata': {'score': 0.5}}
     """
     there = {key for key, value in content.items() if value is not None}
     texts, ids = (
@@ -252,9 +249,6 @@ def chunk_in(content: Mapping[str, Any]) -> dict[str, Any] | None:
     )
     if not texts and any(there >= set(span) for span in _SPANS):
         return chunk_in({**content, "page_content": ""})
-    if not texts and isinstance(content.get("doc"), Mapping | str):
-        unpacked = _unpacked(content)
-        return unpacked and chunk_in(unpacked)
     if len(texts) != 1 or len(ids) > 1:
         return None
     text, identity = texts[0], next(iter(ids), "")
@@ -290,9 +284,13 @@ class IdAlone(dict[str, Any]):
 def _record_in(content: Mapping[str, Any], at: Location) -> Mapping[str, Any]:
     """Return a record of what was retrieved as a document, which may be an id alone.
 
+    Where it has no text, an object or a text under ``"doc"`` stands for what that holds.
+
     >>> _record_in({"corpus_id": "d1", "score": 0.5}, Location("results"))
     {'page_content': '', 'id': 'd1', 'metadata': {'score': 0.5}}
     """
+    if isinstance(content.get("doc"), Mapping | str) and _TEXT_NAMES.isdisjoint(content):
+        content = _unpacked(content) or content
     made = chunk_in(content)
     others = _TEXT_NAMES.union(*_SPANS, ("doc", "any_of")) - {"source"}
     if made is None and others.isdisjoint(content) and not _ID_NAMES.isdisjoint(content):
