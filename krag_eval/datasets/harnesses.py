@@ -78,12 +78,14 @@ def _by_rank(documents: Sequence[Any], at: Location) -> list[Any]:
     ranks: list[Any] = [one.get("rank") if isinstance(one, Mapping) else None for one in documents]
     if all(one is None for one in ranks):
         return [*documents]
+    seen: set[int] = set()
     for position, one in enumerate(ranks):
         if not isinstance(one, int) or isinstance(one, bool):
             problem = f"must be a whole number, as of the others, got {kind_of(one)}"
             raise at.inside(f"[{position}].rank").type_error(problem)
-        if one in ranks[:position]:
+        if one in seen:
             raise at.inside(f"[{position}]").error(f": the rank {one} is given a second time")
+        seen.add(one)
     return [documents[at] for at in sorted(range(len(ranks)), key=ranks.__getitem__)]
 
 

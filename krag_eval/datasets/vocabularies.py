@@ -349,17 +349,18 @@ def _hint(table: Records) -> str:
     return doubts(table.names) + _nearest({*table.names})
 
 
-def _nearest(names: Collection[str]) -> str:
+def _nearest(names: set[str]) -> str:
     """Say whose columns share most names with these, before a semicolon; nothing if none do.
 
     >>> _nearest({"user_input", "retrieved_contexts", "truth"})
-    "'retrieved_contexts' may be RAGAS's, beside 'reference_context_ids', ...; "
+    "'retrieved_contexts': known from RAGAS, beside 'reference_context_ids', ...; "
     """
     known = [(one.name, {*_names_of([one]), *one.questions, *chain.from_iterable(one.tells)})
              for one in SHAPES]  # fmt: skip
-    whose, fields = max(known, key=lambda one: len(one[1] & {*names}))
-    shared, others = sorted(fields & {*names}), sorted(fields - {*names})
-    return f"{listed(shared)} may be {whose}'s, beside {listed(others)}; " if shared else ""
+    names = {*names}.difference(QUESTIONS)
+    whose, fields = max(known, key=lambda one: len(one[1] & names))
+    shared, others = sorted(fields & names), sorted(fields.difference(names, QUESTIONS))
+    return f"{listed(shared)}: known from {whose}, beside {listed(others)}; " if shared else ""
 
 
 #: How many sentences :func:`said` returns.
