@@ -108,6 +108,12 @@ class AnyOf:
     __hash__ = None  # type: ignore[assignment]  # LangChain documents are unhashable too
 
 
+def single(items: Iterable[Item]) -> Iterator[DocumentLike]:
+    """Yield documents, interchangeable ones each."""
+    for item in items:
+        yield from item.alternatives if isinstance(item, AnyOf) else (item,)
+
+
 def text_of(document: DocumentLike, where: str = "document") -> str:
     """Return the text of one document; a plain string is its own text.
 
@@ -221,9 +227,11 @@ def check_documents(documents: Sequence[object], where: str) -> list[DocumentLik
     ]
 
 
-# What the text of a chunk is called, and its id beside it: here and in many stores, by BEIR, by
-# AutoRAG.
-_CHUNKS = (("page_content", "id"), ("text", "id"), ("text", "_id"), ("contents", "doc_id"))
+# What the text of a chunk is called, and its id, the surest names first: beside one of these, those
+# after it say something else of the chunk, such as what it is part of.
+_TEXTS = (("page_content", "text", "contents"), ("content", "chunk_text", "segment"))
+_IDS = (("id", "_id"), ("chunk_id",), ("corpus_id", "docid", "doc_id"))
+_TEXT_NAMES, _ID_NAMES = (frozenset(chain.from_iterable(one)) for one in (_TEXTS, _IDS))
 
 
 def chunk_in(content: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -235,13 +243,15 @@ def chunk_in(content: Mapping[str, Any]) -> dict[str, Any] | None:
     {'page_content': 'At nine.', 'metadata': {'page': 3}}
     """
     there = {key for key, value in content.items() if value is not None}
-    texts = {text for text, _ in _CHUNKS if text in there}
-    ids = {identity for text, identity in _CHUNKS if texts == {text} and identity in there}
+    texts, ids = (
+        next(filter(None, ([one for one in group if one in there] for group in names)), [])
+        for names in (_TEXTS, _IDS)
+    )
     if not texts and any(there >= set(span) for span in _SPANS):
         return chunk_in({**content, "page_content": ""})
     if len(texts) != 1 or len(ids) > 1:
         return None
-    text, identity = texts.pop(), next(iter(ids), "")
+    text, identity = texts[0], next(iter(ids), "")
     made: dict[str, Any] = {"page_content": content[text]}
     if identity == "_id" and {str} == set(map(type, (content.get("title"), content[text]))):
         # As BEIR's retrievers see it.
@@ -252,6 +262,48 @@ def chunk_in(content: Mapping[str, Any]) -> dict[str, Any] | None:
     metadata = others.pop("metadata", {})
     if others or metadata:
         made["metadata"] = {**others, **metadata} if isinstance(metadata, dict) else metadata
+    return made
+
+
+def _unpacked(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a record with the fields of its ``"doc"``; ``None`` where the two differ."""
+    given, outer = content["doc"], {key: one for key, one in content.items() if key != "doc"}
+    inner: Mapping[str, Any] = {"text": given} if isinstance(given, str) else given
+    ids = {str(side[key]) for side in (inner, outer) for key in _ID_NAMES & side.keys()}
+    differs = any(outer.get(key, one) != one for key, one in inner.items())
+    if differs or len(ids) > 1 or "doc" in inner:
+        return None
+    known = set() if _ID_NAMES.isdisjoint(outer) else _ID_NAMES
+    return {**{key: one for key, one in inner.items() if key not in known}, **outer}
+
+
+class IdAlone(dict[str, Any]):
+    """A document of a record that holds an id, and no text."""
+
+
+def _record_in(content: Mapping[str, Any], at: Location) -> Mapping[str, Any]:
+    """Return a record of what was retrieved as a document, which may be an id alone.
+
+    Where it has no text, an object or a text under ``"doc"`` stands for what that holds.
+
+    >>> _record_in({"corpus_id": "d1", "score": 0.5}, Location("results"))
+    {'page_content': '', 'id': 'd1', 'metadata': {'score': 0.5}}
+    """
+    if isinstance(content.get("doc"), Mapping | str) and _TEXT_NAMES.isdisjoint(content):
+        content = _unpacked(content) or content
+    made = chunk_in(content)
+    others = _TEXT_NAMES.union(*_SPANS, ("doc", "any_of")) - {"source"}
+    if made is None and others.isdisjoint(content) and not _ID_NAMES.isdisjoint(content):
+        made = chunk_in({**content, "page_content": ""})
+        made = IdAlone(made) if made and made.get("id") not in (None, "") else None
+    if made is None:
+        return content
+    metadata = made["metadata"] if isinstance(made.get("metadata"), Mapping) else {}
+    for key, one in metadata.items():
+        if (given := content.get(key, one)) is not one and given != one:
+            raise at.error(f": {key!r} stands in it and in its metadata, and differs")
+    if content.get("score") is not None:
+        _finite(content["score"], at.inside(".score"))
     return made
 
 
@@ -487,6 +539,8 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
         value = _with_span_in_metadata(value)
     if "any_of" in value:
         raise at.error(': "any_of" belongs in the ground truth, one level deep')
+    if "page_content" not in value or not value.keys() <= _KEYS:
+        value = _record_in(value, at)
     if "page_content" not in value or not value.keys() <= _KEYS:
         needed = (
             ': a document needs the key "page_content", or "source" with "start" and "end" or with '

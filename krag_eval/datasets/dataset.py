@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -19,6 +19,7 @@ from krag_eval.documents import (
     id_of,
     ids_among,
     metadata_of,
+    single,
 )
 from krag_eval.errors import Advice, InvalidInput, Place, warn
 
@@ -338,12 +339,6 @@ def ids_in(dataset: Dataset) -> set[str]:
     """
     lists = chain(map(single, dataset.actual), dataset.predicted or ())
     return {identity for document in chain.from_iterable(lists) if (identity := id_of(document))}
-
-
-def single(items: list[DocumentLike | AnyOf]) -> Iterator[DocumentLike]:
-    """Yield documents, interchangeable ones each."""
-    for item in items:
-        yield from item.alternatives if isinstance(item, AnyOf) else (item,)
 
 
 def with_texts(

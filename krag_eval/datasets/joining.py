@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, _
-from krag_eval.datasets.dataset import Dataset, check_overlap, single
-from krag_eval.documents import Tag, id_of
+from krag_eval.datasets.dataset import Dataset, check_overlap
+from krag_eval.documents import Tag, id_of, single
 from krag_eval.errors import Advice, Place, clipped
 
 #: What happens to questions of the ground truth that a run lacks.

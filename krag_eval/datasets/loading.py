@@ -44,7 +44,7 @@ from krag_eval.datasets.table import (
     records_in,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
-from krag_eval.datasets.trec import RUN, is_judgements, ordered, read_trec
+from krag_eval.datasets.trec import RUN, is_judgements, ranked, read_trec
 from krag_eval.datasets.vocabularies import (
     KNOWN,
     as_saved,
@@ -602,8 +602,8 @@ def _run(given: Given) -> Dataset | Records:
         return source
     if is_judgements(source, given.max_bytes):
         read = RUN.read(source, given.max_bytes)
-        lists = [[*ordered(scores)] for scores in read.by_topic.values()]
-        return Dataset([*read.by_topic], [[]] * len(lists), lists, read.name,  # type: ignore[arg-type]
+        lists = ranked(read, [*read.by_topic])
+        return Dataset([*read.by_topic], [[]] * len(lists), lists, read.name,
                        defaults={"matcher": "id"})  # fmt: skip
     if isinstance(source, Mapping) and not is_table(source):
         source = [{"question": one, "predicted": found} for one, found in source.items()]
@@ -611,8 +611,14 @@ def _run(given: Given) -> Dataset | Records:
         table = _table(source, given._replace(tags=True), at="retrieved")
     except InvalidType as error:
         raise InvalidType("retrieved", error.problem, error.fix) from error
-    if shape_of(table.names).read is traces_dataset:
+    shape = shape_of(table.names)
+    if shape.read is traces_dataset:
         return table
+    if shape.read is not None:
+        made = shape.read(table, Given(tags=True))
+        if made.predicted is None:
+            raise nothing_retrieved(table, Mapped._fields[-1])
+        return made
     question = given.mapped.question if given.mapped.question in table.names else None
     mapped = Mapped(question, None, given.mapped.predicted)
     return _questions(table, Given(mapped, cells=given.cells, tags=True, is_run=True))

@@ -14,7 +14,7 @@ from krag_eval._doors import Shown
 from krag_eval._language import Language, _, language, spoken
 from krag_eval._text import agreement
 from krag_eval.datasets.audit import Chunks, Held, Reader, held_in, names_in, readers_of
-from krag_eval.datasets.dataset import Dataset, single
+from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.loading import ChunkSource, dataset_in
 from krag_eval.documents import (
     AnyOf,
@@ -24,6 +24,7 @@ from krag_eval.documents import (
     id_of,
     is_blank,
     metadata_of,
+    single,
     text_of,
 )
 from krag_eval.errors import Advice, InvalidInput, clipped, one_of, warn_of

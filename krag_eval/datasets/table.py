@@ -21,18 +21,21 @@ from krag_eval.datasets import formats
 from krag_eval.datasets.formats import File, Row, TagChoice, Unread, is_wanted
 from krag_eval.documents import (
     LONGEST_TAG,
-    AnyOf,
+    DocumentLike,
+    IdAlone,
     Item,
     Location,
     Tag,
     check_characters,
     check_text,
     documents_in,
+    id_of,
     is_list_written,
     is_missing,
     is_tag,
     list_in,
     plain,
+    single,
     span_without_text,
 )
 from krag_eval.errors import (
@@ -383,7 +386,7 @@ JUDGED = ("judged", "판정문서", "판정 문서")
 #: What the field is called with the documents that must not come back, if it holds a list.
 UNWANTED = ("unwanted", "원치않는문서", "원치 않는 문서", "제외문서", "제외 문서")
 #: What the field is called with the documents that the answer cited, if it holds a list.
-CITED = ("cited", "인용문서", "인용 문서")
+CITED = ("cited", "인용문서", "인용 문서", "cited_document_ids")
 _FIELDS = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
 #: What other fields with documents are called -> what they hold.
 LISTED = {name: field for field, names in _FIELDS.items() for name in names}
@@ -696,7 +699,10 @@ def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:
             found["judged"] = _looked_at(value, at)
         else:
             is_unwanted = LISTED[name] == "unwanted"
-            given = documents_in(value, at, ground_truth=is_unwanted)
+            of_ids = name.endswith("_ids")
+            given = (
+                _ids(value, name) if of_ids else documents_in(value, at, ground_truth=is_unwanted)
+            )
             found.setdefault(LISTED[name], []).extend(given)
     return found
 
@@ -994,11 +1000,20 @@ def content_of(
 
 def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, Any]:
     """Compare by id, or by spans, where no text is found; refuse sides with nothing in common."""
-    sides = [side for side in (roles.actual, roles.predicted) if side is not None and side.fields]
-    if all(side.texts for side in sides):
+    queries = [*queries]
+    sides = []
+    if roles.actual.fields:
+        sides.append((roles.actual, [*chain.from_iterable(single(one.actual) for one in queries)]))
+    if roles.predicted is not None:
+        retrieved = [document for one in queries for document in one.predicted]
+        sides.append((roles.predicted, retrieved))
+    if all(side.texts for side, _ in sides):
         items = [item for one in queries for item in one.actual]
-        return {"matcher": "spans"} if items and all(map(_is_span, items)) else {}
-    if not all(side.ids for side in sides):
+        if items and all(map(_is_span, items)):
+            return {"matcher": "spans"}
+        alone = [all(isinstance(one, IdAlone) for one in found) for _, found in sides if found]
+        return {"matcher": "id"} if any(alone) else {}
+    if not all(side.ids or (found and all(map(_has_id, found))) for side, found in sides):
         raise Place(name).error(
             f"{roles.actual} and {roles.predicted} cannot be compared: one has texts and the other "
             "ids",
@@ -1007,10 +1022,14 @@ def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, A
     return {"matcher": "id"}
 
 
+def _has_id(document: DocumentLike) -> bool:
+    """Tell whether a document has an id beside its text; a plain string may be either."""
+    return not isinstance(document, str) and id_of(document) is not None
+
+
 def _is_span(item: Item) -> bool:
     """Tell whether a document, or any of several, is a span of a source without its text."""
-    alternatives = item.alternatives if isinstance(item, AnyOf) else (item,)
-    return any(map(span_without_text, alternatives))
+    return any(map(span_without_text, single([item])))
 
 
 def _defaults_of(queries: Sequence[Query]) -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ from krag_eval._reading import (
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.dataset import Dataset, check_overlap
 from krag_eval.datasets.formats import format_of
-from krag_eval.datasets.table import is_frame, records_in
+from krag_eval.datasets.table import Records, is_frame, records_in
 from krag_eval.documents import AnyOf, DocumentLike
 from krag_eval.errors import DatasetError, Place, boolean, one_of, warn, whole
 
@@ -43,6 +43,8 @@ ScorePrecision: TypeAlias = Literal["single", "double"]
 _GRADE_KEY = "grade"
 # The headers of tables: of BEIR's judgements, and of what ranx writes.
 _BEIR, _RANX = ("query-id", "corpus-id", "score"), ("q_id", "doc_id", "score")
+#: The key beside the subsets in what MTEB saves of a run.
+MTEB = "mteb_model_meta"
 # As many digits as a float holds exactly, and a grade in a file may have.
 _LARGEST_GRADE = 10**15 - 1
 # What C calls white space, and nothing else: an id may hold an ideographic space.
@@ -108,7 +110,7 @@ def judged_dataset(
     return Dataset(
         queries=list(topics),
         actual=[_ground_truth(grades, graded) for grades in relevant],
-        predicted=None if run is None else _ranked(run, topics, scores),
+        predicted=None if run is None else ranked(run, topics, scores),
         source=(run or qrels).name,
         defaults={**defaults, "grade_key": _GRADE_KEY} if graded else defaults,
         judged=looked_at if judged else None,
@@ -127,23 +129,25 @@ def _ground_truth(grades: Mapping[str, int], graded: bool) -> list[DocumentLike 
 # In which order documents were retrieved
 
 
-def _ranked(run: Numbers, topics: list[str], precision: ScorePrecision) -> list[list[DocumentLike]]:
+def ranked(
+    run: Numbers, topics: Sequence[str], precision: ScorePrecision = "single"
+) -> list[list[DocumentLike]]:
     """Order documents by score, then by id, both descending: trec_eval's rule.
 
     trec_eval kept scores in single precision up to version 9, as do the published numbers, and
     has kept them in double precision since.
     """
-    ranked: list[list[DocumentLike]] = []
+    lists: list[list[DocumentLike]] = []
     reordered = []
     for topic in topics:
         exact = run.by_topic.get(topic, {})
         scores = exact
         if precision == "single":
             scores = dict(zip(exact, array("f", exact.values()), strict=True))
-        order = ordered(scores)
-        ranked.append([*order])
+        order = _ordered(scores)
+        lists.append([*order])
         new_ties = len(set(scores.values())) < len(set(exact.values()))
-        if new_ties and order != ordered(exact):
+        if new_ties and order != _ordered(exact):
             reordered.append(topic)
     if reordered:
         told = _(
@@ -152,15 +156,10 @@ def _ranked(run: Numbers, topics: list[str], precision: ScorePrecision) -> list[
             'id; scores="double" compares them as they are written, as trec_eval 10 does.'
         )
         warn(told.format(name=run.name, n=len(reordered), all=len(topics), first=reordered[0]))
-    return ranked
+    return lists
 
 
-def ordered(scores: Mapping[str, float]) -> list[str]:
-    """Return the documents of a run, best first.
-
-    >>> ordered({"a": 1.0, "b": 2.0, "c": 2.0})
-    ['c', 'b', 'a']
-    """
+def _ordered(scores: Mapping[str, float]) -> list[str]:
     # Sorting is stable in reverse too, so ids stay in descending order among equal scores. Python
     # compares code points, which is the order of UTF-8 bytes that trec_eval compares.
     return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
@@ -234,6 +233,8 @@ def is_judgements(source: Any, max_bytes: int | None = MAX_BYTES) -> bool:
     (True, False)
     """
     if isinstance(source, Mapping):
+        if MTEB in source:
+            return True
         pools = [*source.values()]
         numbers = (isinstance(one, Mapping) and all(isinstance(number, Real) for number in
                                                     one.values()) for one in pools)  # fmt: skip
@@ -295,9 +296,25 @@ class Kind:
         >>> QRELS.read(io.StringIO("301 0 d1 2")).by_topic
         {'301': {'d1': 2}}
         """
-        table: dict[str, dict[str, Any]] = {}
         name = self.name if isinstance(source, Mapping) or is_frame(source) else name_of(source)
-        for place, topic, document, number in self._rows(source, name, max_bytes):
+        return self._collected(self._rows(source, name, max_bytes), name)
+
+    def of_table(self, table: Records) -> Numbers:
+        """Take what the rows of a table say.
+
+        >>> rows = [(Place("a.jsonl", 1), {"query_id": 7, "chunk_id": "c1", "relevance": 2})]
+        >>> QRELS.of_table(Records.of(rows, "a.jsonl")).by_topic
+        {'7': {'c1': 2}}
+        """
+        return self._collected(self._of_table(table), table.name)
+
+    def of_object(self, content: Mapping[Any, Any], place: Place) -> Numbers:
+        """Take what an object of the form ``{topic: {document: number}}`` says."""
+        return self._collected(self._of_mapping(content, place), place.name)
+
+    def _collected(self, rows: Iterable[_Row], name: str) -> Numbers:
+        table: dict[str, dict[str, Any]] = {}
+        for place, topic, document, number in rows:
             documents = table.setdefault(topic, {})
             if document in documents:
                 where = Place(name, place) if isinstance(place, int) else place
@@ -318,12 +335,8 @@ class Kind:
         is_path = isinstance(source, str | os.PathLike)
         is_lines = is_path and name.removesuffix(".gz").endswith(".jsonl")
         if is_frame(source) or is_parquet(source) or is_lines:
-            table = records_in(source, name, max_bytes, {*_BEIR, *_RANX})
-            topic, document, number = _BEIR if {*_BEIR} <= {*table.names} else _RANX
-            table.check_has((topic, document, number))
-            ids = zip(table.ids(topic), table.ids(document), strict=True)
-            for (one, other), (place, value) in zip(ids, table.cells(number), strict=True):
-                yield place, one, other, self._checked(value, other, place)
+            wanted = {name for columns in self.tables for name in columns}
+            yield from self._of_table(records_in(source, name, max_bytes, wanted))
             return
         with closing(numbered_lines(source, name, max_bytes)) as lines:
             first = [*islice(lines, 1)]
@@ -335,7 +348,24 @@ class Kind:
             else:
                 yield from self._of_lines(chain(first, lines), name)
 
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of tables: BEIR's, ranx's, and those of harnesses, chunks first."""
+        number = "relevance" if self.number == "grade" else self.number
+        return (_BEIR, _RANX, *(("query_id", one, number) for one in ("chunk_id", "doc_id")))
+
+    def _of_table(self, table: Records) -> Iterator[_Row]:
+        known = (one for one in self.tables if {*one} <= {*table.names})
+        topic, document, number = columns = next(known, _RANX)
+        table.check_has(columns)
+        ids = zip(table.ids(topic), table.ids(document), strict=True)
+        for (one, other), (place, value) in zip(ids, table.cells(number), strict=True):
+            # A table of text holds numbers as texts.
+            read = self.of_text(value) if isinstance(value, str) else value
+            yield place, one, other, self._checked(read, other, place)
+
     def _of_mapping(self, content: Mapping[Any, Any], place: Place) -> Iterator[_Row]:
+        content = _run_of_mteb(content, place) if MTEB in content else content
         for topic, documents in content.items():
             if not isinstance(topic, str) or not isinstance(documents, Mapping):
                 raise place.error(
@@ -395,6 +425,20 @@ class Kind:
             problem = f"the {self.number} must be a {_NUMBERS[self.number]}, got {text[:40]!r}"
             raise Place(name, line).error(problem)
         return number
+
+
+def _run_of_mteb(content: Mapping[Any, Any], place: Place) -> Mapping[Any, Any]:
+    """Return the only run within what MTEB saved: ``{subset: {split: {query: …}}}``."""
+    subsets = [one for key, one in content.items() if key != MTEB]
+    runs = [run for one in subsets if isinstance(one, Mapping) for run in one.values()]
+    if len(runs) != 1 or len(subsets) != 1 or not isinstance(runs[0], Mapping):
+        problem = (
+            f"MTEB's predictions must hold one subset with one split, got {len(subsets)} with "
+            f"{len(runs)}"
+        )
+        fix = "keep the one that is meant; judgements of others are other files"
+        raise place.error(problem, fix)
+    return runs[0]
 
 
 _NUMBERS = {"grade": "whole number", "score": "number"}

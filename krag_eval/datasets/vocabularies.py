@@ -8,12 +8,21 @@ What could mean two things is refused, with the names to choose from.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from krag_eval._language import _
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.beir import PARTS, collection_dataset
 from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.harnesses import (
+    RUNS,
+    judgements_dataset,
+    locomo_dataset,
+    longmemeval_dataset,
+    predictions_dataset,
+    run_dataset,
+)
 from krag_eval.datasets.langsmith import LANGSMITH, langsmith_dataset
 from krag_eval.datasets.table import (
     LISTED,
@@ -28,6 +37,7 @@ from krag_eval.datasets.table import (
     listed,
 )
 from krag_eval.datasets.traces import traces_dataset
+from krag_eval.datasets.trec import MTEB
 from krag_eval.documents import is_list_written, is_missing
 from krag_eval.errors import Advice, DatasetError, Place
 
@@ -76,8 +86,8 @@ def _is_there(field: str, names: Collection[str]) -> bool:
     return field in names
 
 
-#: All that is known by the names of fields; another tool is another entry.
-SHAPES = (
+# Those whose cells are lists of documents or of ids.
+_LISTS = (
     Shape("krag_eval", Side("actual"), Side("predicted")),
     Shape("krag_eval", Side("정답"), Side("검색결과")),
     Shape("krag_eval", Side("정답 문서"), Side("검색 결과")),
@@ -93,9 +103,20 @@ SHAPES = (
     Shape("deepeval", predicted=Side("retrievalContext"), questions=("input",)),
     Shape("krag", Side("context", None, _KRAG[1:]), tells=(_KRAG,)),
     Shape("Haystack", Side("ground_truth_documents"), Side("retrieved_documents"), weak=True),
+    Shape("eGovFrame", Side(None, "relevant_document_ids"), Side(None, "retrieved_document_ids")),
+    Shape("krag_eval", Side(None, "relevant_chunk_ids"), Side(None, "retrieved_chunk_ids")),
+    Shape("krag_eval", Side("expectedChunks"), Side("results"), tells=(("expectedChunks",),)),
+    # Evaluations up to 0.1; in test sets, contexts are what should be retrieved.
+    Shape("RAGAS", predicted=Side("contexts"), tells=(("ground_truths", "answer"),)),
     Shape("krag_eval", Side("expected"), Side("retrieved"), weak=True),
     Shape("krag_eval", Side("expected_contexts"), weak=True),
     Shape("krag_eval", Side("expected_documents"), weak=True),
+)  # fmt: skip
+# What says that questions have ground truth, which runs and judgements lack.
+_GIVEN = tuple(name for one in _LISTS for name in one.actual[:2] if name)
+#: All that is known by the names of fields; another tool is another entry.
+SHAPES = (
+    *_LISTS,
     Shape("spans", read=traces_dataset, taken=(), unless=(*QUESTIONS, "actual", "retrieval_gt"),
           tells=(("resourceSpans",), ("attributes", "context"), ("attributes", "span_id"),
                  ("context.span_id", "attributes."), ("run_type", "inputs"))),
@@ -107,9 +128,20 @@ SHAPES = (
     Shape("LangSmith's tables", Side("reference_outputs"), Side("outputs"), ("inputs",),
           tells=(("inputs", "outputs"), ("inputs", "reference_outputs")), read=langsmith_dataset,
           taken=(*Mapped._fields, "retrieved")),
+    *(Shape(f"{tool}'s runs", predicted=Side(field), read=run_dataset, taken=(), unless=_GIVEN,
+            tells=(("query", field),) if tool == "rank_llm" else (("query_id", field),))
+      for field, tool in RUNS.items()),
+    Shape("MTEB's predictions", tells=((MTEB,),), read=predictions_dataset, taken=()),
+    Shape("judgements", Side("chunk_text"), read=judgements_dataset, taken=("retrieved",),
+          tells=(("query_id", "chunk_id", "relevance"), ("query_id", "doc_id", "relevance")),
+          unless=_GIVEN),
+    Shape("LoCoMo's questions", Side(None, "evidence"), read=locomo_dataset,
+          tells=(("question", "evidence", "category"), ("conversation", "qa")),
+          taken=("predicted", "retrieved")),
+    Shape("LongMemEval's questions", Side(None, "answer_session_ids"),
+          read=longmemeval_dataset, taken=("predicted", "retrieved"),
+          tells=(("question_id", "answer_session_ids"),)),
 )  # fmt: skip
-# Those whose cells are lists of documents or of ids.
-_LISTS = tuple(one for one in SHAPES if one.read is None)
 _WEAK_ACTUAL = {one.actual.texts for one in SHAPES if one.weak}
 
 
@@ -145,7 +177,8 @@ def is_foreign(names: Collection[str], mapped: Mapped) -> bool:
     if not {*filter(None, mapped)} <= {*names}:
         return False
     others = {*names} - {*mapped}
-    return not _FOREIGN.isdisjoint(others) or {*_KRAG} <= others
+    has_reader = shape_of(names, mapped).read is not None
+    return has_reader or not _FOREIGN.isdisjoint(others) or {*_KRAG} <= others
 
 
 def roles_of(
@@ -321,7 +354,21 @@ def _hint(table: Records) -> str:
     nested = all(isinstance(value, Mapping) for value in one)
     if nested or {"q_id", "doc_id", "score"} <= {*table.names}:
         return "judgements and runs are for read_trec, or krag-eval trec; otherwise, "
-    return doubts(table.names)
+    return doubts(table.names) + _nearest({*table.names})
+
+
+def _nearest(names: set[str]) -> str:
+    """Say whose columns share most names with these, before a semicolon; nothing if none do.
+
+    >>> _nearest({"user_input", "retrieved_contexts", "truth"})
+    "'retrieved_contexts': known from RAGAS, beside 'reference_context_ids', ...; "
+    """
+    known = [(one.name, {*_names_of([one]), *one.questions, *chain.from_iterable(one.tells)})
+             for one in SHAPES]  # fmt: skip
+    names = {*names}.difference(QUESTIONS)
+    whose, fields = max(known, key=lambda one: len(one[1] & names))
+    shared, others = sorted(fields & names), sorted(fields.difference(names, QUESTIONS))
+    return f"{listed(shared)}: known from {whose}, beside {listed(others)}; " if shared else ""
 
 
 #: How many sentences :func:`said` returns.

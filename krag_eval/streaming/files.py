@@ -29,7 +29,7 @@ from krag_eval._io import Purpose, bar_of, bars, check_apart, check_progress, lo
 from krag_eval._language import _
 from krag_eval._options import LISTS, PLAN_OPTIONS, check_options
 from krag_eval._reading import MAX_BYTES, cannot_read, check_encoding, checked_bytes
-from krag_eval.datasets.dataset import labels_for, single
+from krag_eval.datasets.dataset import labels_for
 from krag_eval.datasets.formats import FORMATS, File, Format, Row, TagChoice, format_of
 from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
 from krag_eval.datasets.table import (
@@ -44,7 +44,7 @@ from krag_eval.datasets.table import (
     query_in,
 )
 from krag_eval.datasets.vocabularies import KNOWN, nothing_retrieved, roles_of, shape_of
-from krag_eval.documents import text_of
+from krag_eval.documents import single, text_of
 from krag_eval.errors import Advice, InvalidInput, Place, Refusal, clipped, warn, whole
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -158,6 +158,9 @@ def evaluate_file(
     # What Dataset.save wrote says how to evaluate it, as in memory.
     defaults = first.mark.defaults
     asking = next((one for one, *_ in files.queries(fields) if one.actual), first)
+    if not asking.predicted:  # where documents are ids alone, it takes one of them to tell
+        full = (one for one, *_ in files.queries(fields) if one.actual and one.predicted)
+        asking = next(full, asking)
     otherwise = matcher_of(fields.roles, files.name, [asking])
     plan = PartitionPlan.of(
         k,

@@ -158,7 +158,7 @@ REFUSED = {
     "plain text": ({"actual": "a"}, "actual", ""),
     "null": ({"predicted": None}, "predicted", ""),
     "no document": ({"predicted": ["a", None]}, "predicted", "[1]"),
-    "no page_content": ({"predicted": [{"id": "7"}]}, "predicted", "[0]"),
+    "no text and no id": ({"predicted": [{"page": "7"}]}, "predicted", "[0]"),
     "alternatives retrieved": ({"predicted": [{"any_of": ["a"]}]}, "predicted", "[0]"),
     "alternatives within": ({"actual": [{"any_of": [{"any_of": ["a"]}]}]}, "actual",
                             "[0].any_of[0]"),

@@ -210,7 +210,7 @@ class TestRefusals:
             (replace(DATASET, predicted=[["\ud83d"], []]), "half of a surrogate pair"),
             (replace(DATASET, predicted=[[AnyOf(["a"])], []]), "belongs in the ground truth"),
             (replace(DATASET, predicted=[[]]), "has 2 queries and 1 lists in predicted"),
-            (replace(DATASET, predicted=[[{"text": "a"}], []]), 'needs the key "page_content"'),
+            (replace(DATASET, predicted=[[{"summary": "a"}], []]), 'needs the key "page_content"'),
             (replace(DATASET, questions=["When?", "\ud83d"]), "half of a surrogate pair"),
             (replace(DATASET, defaults={"matcher": RougeMatcher("rougeL")}),
              r"defaults: matcher=.*pass it to the evaluator"),

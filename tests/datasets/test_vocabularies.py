@@ -11,7 +11,6 @@ from krag_eval.errors import Advice, DatasetError
 
 NINE, TEN = "It opens at nine.", "It opens at ten."
 #: Whose -> a record, as that tool writes it. The ground truth of each is found at the second rank.
-#: Whose -> a record, as that tool writes it. The ground truth of each is found at the second rank.
 RECORDS = {
     name: dict(zip(fields, ("When?", [NINE], [TEN, NINE]), strict=True))
     for name, fields in {
@@ -39,6 +38,22 @@ RECORDS["LlamaIndex"] |= {"expected_ids": ["n"], "retrieved_ids": ["t", "n"], "m
 RECORDS["LlamaIndex, ids"] = {**RECORDS["LlamaIndex"], "expected_texts": None}
 RECORDS["RAGAS, ids"] = {"user_input": "When?", "retrieved_context_ids": ["t", "n"],
                          "reference_context_ids": ["n"]}  # fmt: skip
+RECORDS |= {
+    name: {"query": "When?", actual: ["n"], predicted: ["t", "n"]}
+    for name, actual, predicted in (
+        ("eGovFrame", "relevant_document_ids", "retrieved_document_ids"),
+        ("ids of chunks", "relevant_chunk_ids", "retrieved_chunk_ids"),
+        ("ids of chunks, retrieved", "relevant_chunk_ids", "retrieved_ids"),
+    )
+}
+# Records in the place of documents: with texts, with ids alone, and beside a column of ids.
+_HITS = [{"chunk_id": "t", "chunk_text": TEN, "rank": 1, "score": 0.7},
+         {"chunk_id": "n", "chunk_text": NINE, "rank": 2, "score": 0.5}]  # fmt: skip
+RECORDS["records"] = {"query": "When?", "expectedChunks": [{"_id": "n", "text": NINE}],
+                      "results": _HITS}  # fmt: skip
+_IDS = [{"docid": "t", "score": 0.7}, {"docid": "n"}]
+RECORDS["records of ids"] = {"query": "When?", "expected": ["n"], "retrieved": _IDS}
+RECORDS["ids and records"] = {"query": "When?", "relevant_chunk_ids": ["n"], "predicted": _HITS}
 #: As LangSmith writes it, nested.
 NESTED = {
     "inputs": {"question": "When?"},
@@ -163,6 +178,44 @@ def test_a_plain_word_beside_a_name_that_is_known_is_a_tag():
     assert dataset.tags == {"expected": ["yes"], "retrieved": [3]}
     without = load_dataset([{"question": "?", "actual": ["a"], "retrieved": 3}])
     assert (without.predicted, without.tags) == (None, {"retrieved": [3]})
+
+
+def test_what_an_answer_cited_is_read_by_ids():
+    """``cited_document_ids`` holds ids, whole numbers too, as other columns of ids do."""
+    row = {"query": "?", "relevant_document_ids": ["a"], "retrieved_document_ids": ["a", "3"]}
+    assert load_dataset([{**row, "cited_document_ids": ["a", 3]}]).cited == [["a", "3"]]
+
+
+def test_old_evaluations_of_ragas_say_which_side_their_contexts_are():
+    """Beside ``ground_truths`` and ``answer``, ``contexts`` are what was retrieved."""
+    row = {"question": "?", "contexts": ["a"], "ground_truths": ["b"], "answer": "c"}
+    assert load_dataset([row], actual="ground_truths").predicted == [["a"]]
+
+
+@pytest.mark.parametrize(
+    ("record", "within"),
+    [
+        ({"id": None}, "[0]"),
+        ({"id": ""}, "[0]"),
+        ({"id": "a", "_id": "b", "text": "c"}, "[0]"),
+        ({"text": "a", "contents": "b"}, "[0]"),
+        ({"text": 7}, "[0].page_content"),
+        ({"id": "a", "score": float("nan")}, "[0].score"),
+        ({"id": "a", "score": "0.5"}, "[0].score"),
+        ({"text": "a", "score": 1, "metadata": {"score": 2}}, "[0]"),
+        ({"text": "a", "metadata": "b"}, "[0].metadata"),
+        ({"docid": "a", "doc": {"id": "b", "text": "c"}}, "[0]"),
+        ({"docid": "a", "doc": {"doc": {"text": "c"}}}, "[0]"),
+        ({"docid": "a", "doc": 7}, "[0]"),
+        ({"id": "a", "start": 3}, "[0]"),
+    ],
+)  # fmt: skip
+def test_a_record_that_is_no_document(record, within):
+    """What has no one text or id, or holds what it cannot, is refused by row and field."""
+    with pytest.raises(DatasetError) as info:
+        load_dataset([{"question": "?", "actual": ["a"], "predicted": [record]}])
+    error = info.value
+    assert (error.argument, error.within, error.place.row) == ("predicted", within, 0)
 
 
 def test_an_answer_and_documents_in_korean_are_told_apart_by_the_user():
