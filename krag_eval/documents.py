@@ -1156,9 +1156,7 @@ def position_of(
         raise errors.must("query", "be a label (text or whole number)", query)
     if isinstance(query, Integral):
         query = int(query)  # the numbers in a pandas index are numpy's
-    found = [place for place, label in enumerate(labels) if label == query]
-    if not found and isinstance(query, str):
-        found = [place for place, one in enumerate(ids or ()) if one == query]
+    found = _places(labels, query) or _places(ids or (), query)
     if len(found) == 1:
         return found[0]
     shown = clipped(query)
@@ -1179,6 +1177,10 @@ def position_of(
     if holding:
         problem += f", which is part of those at the positions {clipped(holding)}"
     raise InvalidInput("query", problem, fix)
+
+
+def _places(names: Sequence[str | int], query: object) -> list[int]:
+    return [place for place, name in enumerate(names) if name == query]
 
 
 #: What a query can be tagged with: by these, results are sliced.

@@ -105,6 +105,9 @@ def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[st
     from krag_eval.datasets import load_dataset
 
     golden, behind = two.get("golden"), run or two.get("retrieved")
+    if run is not None and not os.path.exists(run) and run != "-":
+        fix = "name the file of what was retrieved; several cutoffs are written as -k 1,5"
+        raise InvalidInput("run", f": there is no file {run}", fix)
     if (golden is None) == (behind is None):
         problem = "names the ground truth where FILE is a run, and " + (
             "a run is named beside FILE" if golden else "there is none"

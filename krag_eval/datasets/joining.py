@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, _
 from krag_eval.datasets.dataset import Dataset, check_overlap, single
-from krag_eval.documents import id_of
+from krag_eval.documents import Tag, id_of
 from krag_eval.errors import Advice, Place, clipped
 
 #: What happens to questions of the ground truth that a run lacks.
@@ -95,12 +95,10 @@ def _keys(golden: Dataset, run: Dataset) -> _Keys:
     """Tell what joins two files; what a run calls its queries may be their ids."""
     if golden.ids is not None and run.ids is not None:
         return _Keys(_BY_ID, golden.ids, run.ids)
-    known, asked = _questions(golden), _questions(run)
-    if golden.ids is not None and {*known}.isdisjoint(asked):
-        labels = [str(one) for one in run.queries]
-        if not {*golden.ids}.isdisjoint(labels):
-            return _Keys(_BY_ID, golden.ids, labels)
-    return _Keys(_BY_QUESTION, known, asked)
+    # A dict of lists, or of scores, may call them by their ids.
+    if golden.ids is not None and not {*golden.ids}.isdisjoint(run.queries):
+        return _Keys(_BY_ID, golden.ids, [str(one) for one in run.queries])
+    return _Keys(_BY_QUESTION, _questions(golden), _questions(run))
 
 
 def _questions(dataset: Dataset) -> list[str]:
@@ -151,7 +149,7 @@ def _place(dataset: Dataset, at: int) -> Place:
     )
 
 
-def _tags(run: Dataset, found: Sequence[int | None], golden: Dataset) -> dict[str, list[object]]:
+def _tags(run: Dataset, found: Sequence[int | None], golden: Dataset) -> dict[str, list[Tag]]:
     """Return what a run says of its queries beside the documents, such as how long they took."""
     return {
         name: [None if at is None else values[at] for at in found]

@@ -24,6 +24,7 @@ from krag_eval._reading import (
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.formats import File, Names, Row, rows_in
+from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
     Given,
@@ -40,9 +41,9 @@ from krag_eval.datasets.table import (
     notes_on,
     parts_of,
     query_in,
+    records_in,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
-from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.trec import RUN, is_judgements, ordered, read_trec
 from krag_eval.datasets.vocabularies import (
     KNOWN,
@@ -53,7 +54,15 @@ from krag_eval.datasets.vocabularies import (
     said,
     shape_of,
 )
-from krag_eval.documents import DocumentLike, Location, chunk_in, document_in
+from krag_eval.documents import (
+    DocumentLike,
+    Location,
+    check_chunks,
+    chunk_in,
+    document_in,
+    is_missing,
+    plain,
+)
 from krag_eval.errors import (
     Advice,
     InvalidInput,
@@ -91,6 +100,9 @@ Source: TypeAlias = (
     "str | os.PathLike[str] | IO[str] | IO[bytes] | Dataset | FrameLike | Mapping[str, Any] | "
     "Iterable[Mapping[str, Any]] | Iterable[ExampleLike]"
 )
+
+#: What the chunks of an index can be read from: the path of a file, a data frame or documents.
+ChunkSource: TypeAlias = "str | os.PathLike[str] | FrameLike | Iterable[DocumentLike]"
 
 #: What a cell of documents holds.
 Cells: TypeAlias = Literal["list", "text"]
@@ -361,6 +373,38 @@ def _chunk_in(text: str, place: Place) -> DocumentLike:
         return document_in(made, Location("chunk"))
 
 
+def chunks_in(source: Any, argument: str = "index") -> list[DocumentLike]:
+    """Return the chunks of an index: of a file, as :func:`read_chunks` does, a frame or documents.
+
+    A row of a data frame is a chunk whose fields are called as in a file; an empty cell is none.
+
+    Raises:
+        DatasetError: If a file cannot be read.
+        InvalidType, InvalidInput: If it is nothing of the kind, or holds no chunks.
+
+    >>> import pandas as pd
+    >>> chunks_in(pd.DataFrame({"id": ["7"], "text": ["At nine."]}))
+    [{'page_content': 'At nine.', 'id': '7'}]
+    """
+    if isinstance(source, str | os.PathLike):
+        return read_chunks(source)
+    if is_frame(source):
+        table = records_in(source, argument)
+        if chunk_in(dict.fromkeys(table.names, "")) is None:
+            problem = f'must have one column of texts, "text" or "page_content", got {table.names}'
+            raise InvalidInput(argument, problem, "rename it, or pass that column alone")
+        source = [{name: None if is_missing(one) else plain(one) for name, one in row.items()}
+                  for _, row in table.rows]  # fmt: skip
+    elif isinstance(source, bytes | Mapping) or not isinstance(source, Iterable):
+        allowed = "be the path of a file of JSON lines, a data frame, or texts or documents"
+        raise must(argument, allowed, source, "put a single one into a list", InvalidType)
+    chunks = check_chunks(source, argument)
+    if not chunks:
+        fix = "an iterator can be used once; keep its chunks in a list, or as Index(chunks)"
+        raise InvalidInput(argument, "must hold at least one chunk, got none", fix)
+    return chunks
+
+
 def demo_dataset() -> Dataset:
     """Return the small English and Korean data set that ships with the package.
 
@@ -544,10 +588,8 @@ def _with_retrieved(dataset: Dataset, given: Given) -> Dataset:
     """Join a run, or spans, to questions."""
     run = _run(given)
     if isinstance(run, Records):
-        how = {} if given.missing is None else {"missing": given.missing}
-        if given.missing == "error":
-            raise InvalidInput("missing", "must be zero or skip where spans are joined, got error")
-        return traces_dataset(run, dataset=dataset, choice=Choice(**how))
+        missing: Any = one_of("missing", given.missing or "skip", ("zero", "skip"))
+        return traces_dataset(run, dataset=dataset, choice=Choice(missing=missing))
     return with_run(dataset, run, cast("Lacking", given.missing or "error"))
 
 

@@ -43,7 +43,7 @@ _ONCE = (
 )
 _HELP = (
     "evaluate", "trec", "demo", "misses", "explain", "diagnose", "report", "history", "compare",
-    "gate", "plan", "calibrate", "sweep", "audit", "reanchor",
+    "gate", "plan", "calibrate", "sweep", "audit", "reanchor", "schema",
 )  # fmt: skip
 _REFUSED = (
     "evaluate missing.jsonl",
