@@ -101,8 +101,10 @@ Source: TypeAlias = (
     "Iterable[Mapping[str, Any]] | Iterable[ExampleLike]"
 )
 
-#: What the chunks of an index can be read from: the path of a file, a data frame or documents.
-ChunkSource: TypeAlias = "str | os.PathLike[str] | FrameLike | Iterable[DocumentLike]"
+#: What the chunks of an index can be read from: a file, a data frame or documents.
+ChunkSource: TypeAlias = (
+    "str | os.PathLike[str] | IO[str] | IO[bytes] | FrameLike | Iterable[DocumentLike]"
+)
 
 #: What a cell of documents holds.
 Cells: TypeAlias = Literal["list", "text"]
@@ -386,7 +388,7 @@ def chunks_in(source: Any, argument: str = "index") -> list[DocumentLike]:
     >>> chunks_in(pd.DataFrame({"id": ["7"], "text": ["At nine."]}))
     [{'page_content': 'At nine.', 'id': '7'}]
     """
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         return read_chunks(source)
     if is_frame(source):
         table = records_in(source, argument)
