@@ -277,6 +277,10 @@ def _unpacked(content: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**{key: one for key, one in inner.items() if key not in known}, **outer}
 
 
+# What a record may hold beside a text under our own name; anything else there may be a slip.
+_BESIDE = {"title", "score", "rank"}
+
+
 class IdAlone(dict[str, Any]):
     """A document of a record that holds an id, and no text."""
 
@@ -289,6 +293,9 @@ def _record_in(content: Mapping[str, Any], at: Location) -> Mapping[str, Any]:
     >>> _record_in({"corpus_id": "d1", "score": 0.5}, Location("results"))
     {'page_content': '', 'id': 'd1', 'metadata': {'score': 0.5}}
     """
+    is_own = "page_content" in content and not content.keys() <= _KEYS | _ID_NAMES | _BESIDE
+    if is_own or all(content.keys() >= {*span} for span in _SPANS):
+        return content
     if isinstance(content.get("doc"), Mapping | str) and _TEXT_NAMES.isdisjoint(content):
         content = _unpacked(content) or content
     made = chunk_in(content)
@@ -1185,10 +1192,15 @@ _TRIED = 2_000
 _WIDTH = 80
 
 
-def position_of(labels: Sequence[str | int], query: object, position: object = None) -> int:
-    """Return the position of a query, given by its label or by the position itself.
+def position_of(
+    labels: Sequence[str | int],
+    query: object,
+    position: object = None,
+    ids: Sequence[str] | None = None,
+) -> int:
+    """Return the position of a query, given by its label, its id or by the position itself.
 
-    A label comes first. A whole number is a position where no label is a number.
+    A label comes first, then an id. A whole number is a position where no label is a number.
 
     Raises:
         InvalidInput: If there is no such query, or several have that label; the problem lists
@@ -1205,7 +1217,7 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
         raise errors.must("query", "be a label (text or whole number)", query)
     if isinstance(query, Integral):
         query = int(query)  # the numbers in a pandas index are numpy's
-    found = [place for place, label in enumerate(labels) if label == query]
+    found = _places(labels, query) or _places(ids or (), query)
     if len(found) == 1:
         return found[0]
     shown = clipped(query)
@@ -1228,8 +1240,30 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
     raise InvalidInput("query", problem, fix)
 
 
+def _places(names: Sequence[str | int], query: object) -> list[int]:
+    return [place for place, name in enumerate(names) if name == query]
+
+
 #: What a query can be tagged with: by these, results are sliced.
 Tag: TypeAlias = "str | int | float | bool | None"
+#: The tags that are ids of queries, the first that there is.
+ID_TAGS = ("id", "qid", "query_id", "question_id", "_id")
+
+
+def ids_among(tags: Mapping[str, Sequence[Tag]]) -> list[str] | None:
+    """Return the ids of queries as texts; ``None`` unless one of their tags is an id of each.
+
+    >>> ids_among({"id": [7, 8]}), ids_among({"id": ["q1", None]}), ids_among({"topic": ["a"]})
+    (['7', '8'], None, None)
+    """
+    for values in (tags[name] for name in ID_TAGS if name in tags):
+        # In a column of numbers, a data frame makes 7 of an id 7.0.
+        whole = [int(one) if isinstance(one, float) and one.is_integer() else one for one in values]
+        if all(isinstance(one, str | int) and not isinstance(one, bool) for one in whole):
+            return [*map(str, whole)]
+    return None
+
+
 #: The longest text that is a tag; longer ones are contents.
 LONGEST_TAG = 200
 

@@ -447,8 +447,9 @@ class OfflineRetrievalEvaluator:
             length: What ``budget`` counts: ``"words"``, those of the tokenizer ``"unicode"``;
                 ``"characters"``; or a function from a text to its length, such as LangChain's
                 ``length_function``. Such budgets are spelled ``"1000t"``.
-            metrics: Metrics to compute, one or several, by column name or as
-                :class:`~krag_eval.Metric` of your own; all built-in ones if not given.
+            metrics: Metrics to compute, one or several, by name or as :class:`~krag_eval.Metric` of
+                your own; all built-in ones if not given. The cutoff of a name, ``"recall@5"``, is
+                added to ``k``; if all names have one, ``k`` not given adds no others.
 
         Raises:
             InvalidType: If ``length`` is neither, or returns something else than whole numbers.
@@ -463,6 +464,8 @@ class OfflineRetrievalEvaluator:
         ...     [["the cat sat"]], [["a dog barked loudly", "the cat sat"]])
         >>> evaluator.evaluate(budget=[6, 7]).metrics["macro_recall"].to_dict()
         {'6w': 0.0, '7w': 1.0}
+        >>> evaluator.evaluate(metrics=["hit_rate@1", "mrr@2"]).k
+        (1, 2)
         """
         matching = self._matching
         run = PartitionPlan.settled(self._plan, k, budget, length, metrics, matching.beside)
@@ -841,7 +844,8 @@ class PartitionPlan:
                 :meth:`OfflineRetrievalEvaluator.evaluate
                 <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
             length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-            metrics: Metrics to compute; all built-in ones if not given.
+            metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all
+                built-in ones if not given.
             lists: The other lists that every part will have: ``["unwanted", "cited"]``.
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
                 ``threshold``, ``conventions``, …, but no documents and no labels.
@@ -863,8 +867,9 @@ class PartitionPlan:
         lists: Container[str] = (),
     ) -> PartitionPlan:
         """Settle where lists are cut off, and what is computed."""
-        cutoffs, measure = cut.settled_cutoffs(k, budget, length)
-        chosen = measures.chosen_metrics(metrics, plan.metrics, lists)
+        asked = measures.asked_metrics(metrics)
+        cutoffs, measure = cut.settled_cutoffs(k, budget, length, metrics=asked or ())
+        chosen = measures.chosen_metrics(asked, plan.metrics, lists)
         chosen = measures.with_bounds(chosen) if plan.unjudged == "bounds" else chosen
         return cls(plan, cutoffs, chosen, measure)
 

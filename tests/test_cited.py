@@ -94,7 +94,7 @@ def test_pieces_of_a_passage_are_cited_together():
     [
         ([["a"]], InvalidInput, None),
         ({"nobody": ["a"]}, InvalidInput, None),
-        ([["a"], "b", None], InvalidType, 1),
+        ([["a"], 7, None], InvalidType, 1),
         ([["a"], [AnyOf(["a", "b"])], None], InvalidType, 1),
     ],
 )

@@ -11,6 +11,7 @@ import warnings
 from dataclasses import dataclass, replace
 from itertools import repeat
 
+import pandas as pd
 import pytest
 from langchain_core.documents import Document
 from reference import no_advice
@@ -36,7 +37,7 @@ from krag_eval import (
 )
 from krag_eval._language import speaking
 from krag_eval.datasets import Dataset
-from krag_eval.errors import InvalidInput, KragEvalWarning
+from krag_eval.errors import InvalidInput, InvalidType, KragEvalWarning
 from krag_eval.presenting import page_of
 from krag_eval.results.diagnosis import CLASSES, LookedUp
 
@@ -700,6 +701,36 @@ def test_an_index_is_read_once():
         result.diagnose(index, k=1, foreign_index="allow")
     assert len(index) == 8
     assert [seen.count(chunk) for chunk in CHUNKS] == [1] * 7
+
+
+def test_an_index_is_read_from_a_file_or_a_data_frame(tmp_path):
+    """A chunk per line or row, its fields named alike; an empty cell holds nothing."""
+    frame = pd.DataFrame({"id": ["7", "8"], "text": ["At nine.", "At ten."], "page": [3, None]})
+    path = tmp_path / "chunks.jsonl"
+    frame.to_json(path, orient="records", lines=True)
+    expected = [{"page_content": "At nine.", "id": "7", "metadata": {"page": 3}},
+                {"page_content": "At ten.", "id": "8"}]  # fmt: skip
+    result = evaluated([["At ten."]], [["At nine."]], "text")
+    for source in (frame, path, str(path)):
+        assert Index(source).documents == expected
+        assert [one.cause for one in result.diagnose(source, k=1).items] == ["not_in_top_k"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "place"),
+    [
+        ({"title": ["a"]}, None),
+        ({"text": ["a"], "contents": ["a"]}, None),
+        ({"text": ["a", None]}, "[1]"),
+        ({"text": [7]}, "[0]"),
+    ],
+)
+def test_a_data_frame_without_one_text_in_each_row_is_refused(frame, place):
+    """The names of its columns are no chunks."""
+    with pytest.raises((InvalidInput, InvalidType)) as error:
+        Index(pd.DataFrame(frame))
+    assert error.value.argument == "index"
+    assert place is None or place in f"{error.value.within}"
 
 
 # --- saved results ---------------------------------------------------------------------------

@@ -23,7 +23,6 @@ def result(matcher="text"):
 
 #: In the order of the page.
 CAUSES: list[Callable[[], object]] = [
-    lambda: Evaluator(["가"], ["가"]),
     lambda: Evaluator([["가"], ["나"]], ONE),
     lambda: Evaluator([["가"], []], [["가"], ["나"]]),
     lambda: load_dataset([{"질문": "언제?", "답": "아홉 시"}]),

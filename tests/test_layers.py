@@ -25,16 +25,18 @@ FLOORS = (
     {"presenting"},
     {"cli", "report", "plotting", "integrations", "compat"},
 )
-#: The only arrows up: methods that draw, report or compare what they belong to, and the one that
-#: reads its data set again.
+#: The only arrows up: methods that draw, report or compare what they belong to, and those that
+#: read a data set or the chunks of an index from a file.
 CONVENIENCE = {
     ("_doors", "plotting"),
     ("_doors", "presenting"),
     ("_doors", "report"),
+    ("results.causes", "datasets.loading"),
     ("results.result", "datasets.loading"),
 }
 # Methods of a data set, a result or a comparison that lead to modules which take these.
 BACK = {
+    ("datasets.traces", "datasets.loading"),
     ("datasets.dataset", "datasets.saving"),
     ("results.result", "results.saved"),
     ("results.result", "statistics.comparison"),

@@ -9,7 +9,9 @@ from matplotlib import pyplot
 from results_made import ACTUAL, PREDICTED
 
 from krag_eval import Metric, OfflineRetrievalEvaluator, compare
+from krag_eval.errors import InvalidInput
 from krag_eval.integrations.langsmith import retrieval_evaluators
+from krag_eval.partitions import PartitionPlan
 from krag_eval.plotting import cutoff_curves, metric_distribution, threshold_curves
 from krag_eval.scoring.metrics import METRICS, resolved_average
 
@@ -110,9 +112,36 @@ def test_metrics_to_be_computed_are_named_alike():
     assert evaluated(averaging_method="macro").check({"recall@2": 0.5})
 
 
+@pytest.mark.parametrize(
+    ("metrics", "given", "cutoffs"),
+    [
+        (["recall@5"], {}, (5,)),
+        ("mrr@all", {}, (None,)),
+        (["macro_recall@5", "micro_f1@2", "found_rate@5"], {}, (5, 2)),
+        (["recall@5", "mrr"], {}, (1, 3, 5, 10)),
+        (["recall@5", "mrr@2"], {"k": [2, 1]}, (2, 1, 5)),
+        (["recall@5", "mrr@40w"], {"budget": 20}, ("20w", 5, "40w")),
+    ],
+)
+def test_metrics_to_be_computed_bring_their_cutoffs(metrics, given, cutoffs):
+    """They stand alone where nothing else asks for some."""
+    evaluator = OfflineRetrievalEvaluator(ACTUAL, PREDICTED)
+    result = evaluator.evaluate(metrics=metrics, **given)
+    bare = [one.partition("@")[0] for one in ([metrics] if isinstance(metrics, str) else metrics)]
+    assert result == evaluator.evaluate(cutoffs, metrics=bare)
+
+
+@pytest.mark.parametrize("name", ["recal@5", "recall@", "@5", "recall@0", "micro_ndcg@5"])
+def test_a_wrong_name_with_a_cutoff_is_refused(name):
+    """As it is without one."""
+    with pytest.raises(InvalidInput) as caught:
+        PartitionPlan.of(metrics=[name])
+    assert caught.value.argument == "metrics"
+
+
 @pytest.mark.parametrize("names", [["recall", "hit"], ["recall@2", "hit@2"], ["macro_recall@2"]])
 def test_in_langsmith(names):
-    """As its scores are named, where that is the only cutoff."""
+    """As its scores are named, or as they are not."""
     _, summary = retrieval_evaluators(k=2, metrics=names)
     outputs = [{"documents": documents} for documents in PREDICTED]
     reference = [{"documents": documents} for documents in ACTUAL]

@@ -173,7 +173,7 @@ def test_leaving_out_what_is_unjudged_keeps_what_is_unwanted():
         ([["x"]], InvalidInput, None),
         ({"nobody": ["x"]}, InvalidInput, None),
         ("x", InvalidType, None),
-        ([["x"], "y", None], InvalidType, 1),
+        ([["x"], 7, None], InvalidType, 1),
         ([["x"], [7], None], InvalidType, 1),
     ],
 )

@@ -36,7 +36,7 @@ main = Shell(
             calibrate.calibrate,
             sweep.sweep,
         ),
-        N_("Data"): (evaluate.audit, evaluate.reanchor),
+        N_("Data"): (evaluate.audit, evaluate.reanchor, evaluate.schema),
     },
 )
 click.version_option(

@@ -57,12 +57,16 @@ def compare(
     """Compare each FILE with each other, query by query ('-' reads standard input).
 
     A FILE is JSONL, as 'krag-eval evaluate' reads it, or a result it saved, whose name ends in
-    .json. All must be over the same queries, in any order. A difference is the second minus the
+    .json. All must be over the same queries, in any order. Of three and more, the first may be the
+    ground truth, without retrieved documents, of all others. A difference is the second minus the
     first; p is that of a paired permutation test, after Holm's correction.
     """
     from krag_eval.presenting.comparison import changed
     from krag_eval.statistics.comparison import compare as compared
 
+    asked = options.Evaluation.of(typed)
+    if "golden" not in asked.settings and reading.is_golden(files):
+        asked, files = asked.with_settings(golden=files[0]), files[1:]
     named = _named(files)
     by_file = {file: name for name, file in named.items()}
     if baseline is not None:
@@ -73,7 +77,7 @@ def compare(
         problem = "says how to evaluate, and every FILE is a saved result"
         raise InvalidInput(useless[0], problem, "leave it out, or name the JSONL files")
     saved = {name: reading.saved_result(file) for name, file in read.items()}
-    asked, metrics = _asked(options.Evaluation.of(typed), metric, named, saved)
+    asked, metrics = _asked(asked, metric, named, saved)
     output.check_not_read(outputs, [str(one.rows.path) for one in saved.values() if one.rows.path])
     results = {}
     for name, file in named.items():

@@ -1,4 +1,4 @@
-"""``krag-eval`` on one file of queries, ``evaluate`` and ``audit``; ``demo``, our own data."""
+"""``krag-eval`` on one file of queries, ``evaluate`` and ``audit``; ``demo`` and ``schema``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,7 @@ def _looked_at(file: str) -> tuple[bool, int]:
 )
 def evaluate(
     file: str,
+    run: str | None,
     metric: tuple[str, ...] = options.metric_option(
         "Compute and print this alone: a metric (recall), one of its averages (macro_recall), or "
         "either at a cutoff (ndcg@10), which then needs no -k.",
@@ -158,7 +160,7 @@ def evaluate(
         flags=("--resume/--no-resume",),
     ),
 ) -> Verdict | None:
-    """Evaluate the retrieved documents in FILE ('-' reads standard input).
+    """Evaluate the retrieved documents in FILE ('-' reads standard input), or in RUN.
 
     FILE is JSONL, plain or .gz: one JSON object per line, with "question" (optional), "actual"
     (list of what should be retrieved) and "predicted" (list of what was, best first). It may also
@@ -166,6 +168,9 @@ def evaluate(
     installed package brings, or a directory of files of one format. The names that RAGAS,
     LlamaIndex, deepeval, LangSmith and krag give to these fields are known too, and the Korean
     ones (질문, 정답, 검색결과).
+
+    Where FILE holds the ground truth alone, RUN is what was retrieved, in a file likewise: rows
+    are joined by "id" where all have one, or by question, whatever their order.
 
     Parquet, directories and files of more than 256 MB are evaluated in chunks, with memory for one
     chunk at a time and the same numbers; of a JSON array, all is held.
@@ -197,7 +202,14 @@ def evaluate(
     chunks = {name: one for name, one in chunks.items() if one is not None}
     by_score: list[Page] = []
     cut: dict[str, Any] = {}
-    if _is_in_chunks(file, chunks, [one for one in wanted if wanted[one]], settings):
+    two_files = run is not None or not asked.settings.keys().isdisjoint(("golden", "retrieved"))
+    if two_files and chunks:
+        raise InvalidInput(
+            next(iter(chunks)), "is for one file, and two are joined", "leave it out"
+        )
+    if not two_files and _is_in_chunks(
+        file, chunks, [one for one in wanted if wanted[one]], settings
+    ):
         from krag_eval.streaming import evaluate_file
 
         if texts:
@@ -205,7 +217,7 @@ def evaluate(
         source, how = file, {**chunks, **asked.settings}
         result = evaluate_file(file, asked.k, metrics=asked.metrics, **how)
     else:
-        dataset, result = reading.evaluated_file(file, asked)
+        dataset, result = reading.evaluated_file(file, asked, run=run)
         source = dataset.source
         if "score_cutoff" in settings:
             if "score_cutoff" not in asked.settings:
@@ -497,3 +509,12 @@ Where to go next
      krag-eval evaluate results.jsonl --matcher coverage -k 1,5 --plot chart.png
   3. Read what every number means: docs/metrics.md. All options: krag-eval evaluate --help""")
     )
+
+
+@options.command("Print the JSON Schema of golden sets or of runs.", "krag-eval schema golden")
+def schema(kind: str) -> None:
+    """Print the JSON Schema (2020-12) of one line of a golden set, or of a run.
+
+    Other programs check by it what they write. docs/contract.md says what each field means.
+    """
+    click.echo(files("krag_eval").joinpath("data", f"{kind}.schema.json").read_bytes(), nl=False)

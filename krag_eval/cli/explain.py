@@ -16,6 +16,7 @@ import click
 from krag_eval._language import LANGUAGES, Language, _
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading
+from krag_eval.documents import ids_among
 from krag_eval.errors import Advice, InvalidInput, whole
 from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 )
 def diagnose(
     file: str,
+    run: str | None,
     index: str = option(options.CHUNKS_HELP, "CHUNKS", required=True),
     k: tuple[Cutoff, ...] = options.one_cutoff_option(
         "Find out what is missing within the first K documents; documents beyond them tell "
@@ -57,7 +59,7 @@ def diagnose(
 
     if k:
         checked_depth(depth, k[0])
-    result, at = _result_of(file, k, typed, {"matcher": "coverage"}, texts=True)
+    result, at = _result_of(file, k, typed, {"matcher": "coverage"}, texts=True, run=run)
     found = _diagnosis(result, file, index, typed, k=at, depth=depth, foreign_index=foreign_index)
     # A saved result may have been evaluated at other cutoffs; the page says so.
     shown_at = found.k if found.k in result.k else None
@@ -90,6 +92,7 @@ def _result_of(
     otherwise: Mapping[str, Any] = MappingProxyType({}),
     *,
     texts: bool = False,
+    run: str | None = None,
 ) -> tuple[EvaluationResult, Cutoff | str]:
     """Read a saved result, or evaluate a file, and return it with the cutoff to look at.
 
@@ -99,24 +102,27 @@ def _result_of(
         typed: The options of an evaluation.
         otherwise: Options for what was neither typed nor told by the file.
         texts: Whether texts are looked for among chunks.
+        run: The file that was named behind it.
 
     Raises:
         InvalidInput: If an option has no effect, as the result is a saved one, or that was saved
             without texts.
     """
     if reading.is_saved(file):
-        useless = [one for one in options.given(typed) if not (texts and one == "matcher")]
-        if useless:
+        known = (*reading.TWO_FILES, *(("matcher",) if texts else ()))
+        given = options.given(typed)
+        if useless := [one for one in given if one not in known]:
             problem = f"says how to evaluate, and {file} is a saved result"
             raise InvalidInput(useless[0], problem, "leave it out, or name the JSONL file")
         result = reading.saved_result(file, need_rows=False)  # what needs them says so
+        result = reading.with_texts(result, run, given)
     else:
         asked = options.Evaluation.of(typed, k or (deepest(DEFAULT_CUTOFFS),))
         asked.plan()
-        _dataset, result = reading.evaluated_file(file, asked, otherwise)
+        _dataset, result = reading.evaluated_file(file, asked, otherwise, run)
     if texts and result.evidence is not None and result.evidence.texts is None:
         problem = f": {file} was saved without its texts, which are looked for among the chunks"
-        fix = "save it with 'krag-eval evaluate … --json OUT --texts', or name the file of queries"
+        fix = "name what was evaluated by --golden GOLDEN --run RUN, or save it with --texts"
         raise InvalidInput("file", problem, fix)
     at = k[0] if k else deepest(result.k)
     return result, "all" if at is None else at  # None would be one that was left out
@@ -145,6 +151,7 @@ ONE_CUTOFF: Any = options.one_cutoff_option(
 )
 def misses(
     file: str,
+    run: str | None,
     k: tuple[Cutoff, ...] = ONE_CUTOFF,
     n: int = option("List N at most.", "N", flags=("-n",), default=20),
     typed: Any = options.EXPLANATION,
@@ -158,7 +165,7 @@ def misses(
     from krag_eval.presenting.result import misses_page
 
     whole("n", n, 1)
-    result, at = _result_of(file, k, typed)
+    result, at = _result_of(file, k, typed, run=run)
     missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
     whole_numbers = ("covered", "ground_truth", "rank", "contradicted_by")
     known = {name: "Int64" for name in whole_numbers if name in missed}
@@ -199,7 +206,7 @@ def explain(
     """Show what every document of one query matched, and how every item was found or missed.
 
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
-    saved, whose name ends in .json. QUERY is its question, or its position, from 0.
+    saved, whose name ends in .json. QUERY is its question, its id, or its position, from 0.
     """
     if (query is not None) + (asked is not None) + contradicted != 1:
         got = "none" if query is None and asked is None else "two" if query and asked else "both"
@@ -211,7 +218,7 @@ def explain(
     if contradicted:
         _list_contradicted(result, outputs)
         return
-    named = _named(asked or query or "", result.labels)
+    named = _named(asked or query or "", result.labels, ids_among(result.tags) or ())
     try:
         told = result.explain(k=at, metadata=metadata or None, full=full, **named)
     except InvalidInput as error:
@@ -254,13 +261,17 @@ _WHOLE = 10_000
 _MOST_DIGITS = 15
 
 
-def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
-    """Return how Python names a query: by its label if there is such a one, else by its position.
+def _named(query: str, labels: Sequence[str | int], ids: Sequence[str] = ()) -> dict[str, Any]:
+    """Return how Python names a query: by its label or id if there is such a one, or its position.
 
     >>> _named("3", ["2024", "3"]), _named("3", [7, 3]), _named("3", ["When?", "3 or 4?"])
     ({'query': '3'}, {'query': 3}, {'position': 3})
     """
-    if query in labels or not (query.isascii() and query.isdigit() and len(query) <= _MOST_DIGITS):
+    if (
+        query in labels
+        or query in ids
+        or not (query.isascii() and query.isdigit() and len(query) <= _MOST_DIGITS)
+    ):
         return {"query": query}
     return {"query": int(query)} if int(query) in labels else {"position": int(query)}
 
@@ -271,6 +282,7 @@ def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
 )
 def report(
     file: str,
+    run: str | None,
     page: str = option(
         "The page, as .html or .htm.", "OUT", flags=("-o", "--output"), required=True
     ),
@@ -304,7 +316,7 @@ def report(
     outputs = output.checked_outputs({"page": page}, sources)
     # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
     otherwise = {} if index is None else {"matcher": "coverage"}
-    result, at = _result_of(file, k, typed, otherwise, texts=index is not None)
+    result, at = _result_of(file, k, typed, otherwise, texts=index is not None, run=run)
     diagnosis = None
     if index is not None:
         diagnosis = _diagnosis(result, file, index, typed, k=at, foreign_index=foreign_index)

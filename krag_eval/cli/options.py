@@ -117,6 +117,8 @@ _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "pilot": {"metavar": "PILOT...", "nargs": -1, "required": True},
     "runs": {"metavar": "RUN...", "nargs": -1, "required": True},
     "query": {"metavar": "QUERY", "required": False},
+    "kind": {"type": click.Choice(["golden", "run"])},
+    "run": {"metavar": "RUN", "required": False},
 }
 
 
@@ -244,6 +246,25 @@ _BESIDE: Options = {
 }
 
 
+#: Ground truth and a run in two files.
+_TWO_FILES: Options = {
+    "golden": option(
+        "The questions with their ground truth, where FILE is a run: what was retrieved for them. "
+        'Rows are joined by "id", or by question.',
+        "GOLDEN",
+    ),
+    "retrieved": option(
+        "The run, where FILE is the ground truth; as a file named behind it.",
+        "RUN",
+        flags=("--run",),
+    ),
+    "missing": option(
+        "What happens to questions that a run lacks.  [default: error]",
+        choices=("error", "zero", "skip"),
+    ),
+}
+
+
 #: How a table is read.
 CELLS: Options = {
     "cells": option(
@@ -266,7 +287,7 @@ _FIELDS: Options = {
 #: What decides about matches alone, where averages do not matter, and how a file is read.
 EXPLANATION: Any = {
     name: one
-    for name, one in (declared(PlanOptions) | _BESIDE | _FIELDS | CELLS).items()
+    for name, one in (declared(PlanOptions) | _BESIDE | _TWO_FILES | _FIELDS | CELLS).items()
     if name not in _ABOUT_AVERAGES
 }
 DIAGNOSIS: Any = EXPLANATION | {"matcher": replace(EXPLANATION["matcher"], default="coverage")}
@@ -342,6 +363,10 @@ class Evaluation:
         if settings.pop("union", False):
             settings["matcher"] = _with_union(settings.get("matcher", "coverage"))
         return cls(settled_cutoffs(k, budget, length)[0], settings)
+
+    def with_settings(self, **settings: Any) -> Evaluation:
+        """Return this with more settings."""
+        return replace(self, settings={**self.settings, **settings})
 
     def plan(self, argument: str = "metrics") -> PartitionPlan:
         """Refuse what no evaluation takes, before a long file is read.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval.cli.shell import printable
-from krag_eval.errors import DatasetError, InvalidInput, Place, Refusal
+from krag_eval.errors import DatasetError, InvalidInput, Place, Refusal, muted
 
 if TYPE_CHECKING:
     from krag_eval.cli.options import Evaluation
@@ -23,11 +23,16 @@ if TYPE_CHECKING:
     from krag_eval.statistics.score_cutoffs import ScoreCutoffs
 
 _CELLS = ("cells", "delimiter")
+#: The options of ground truth and a run in two files.
+TWO_FILES = ("golden", "retrieved", "missing")
 _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", *_CELLS)
 
 
 def evaluated_file(
-    file: str, asked: Evaluation, otherwise: Mapping[str, Any] = MappingProxyType({})
+    file: str,
+    asked: Evaluation,
+    otherwise: Mapping[str, Any] = MappingProxyType({}),
+    run: str | None = None,
 ) -> tuple[Dataset, EvaluationResult]:
     """Read a file of queries, ``-`` for JSON lines from standard input, and evaluate it.
 
@@ -35,20 +40,22 @@ def evaluated_file(
         file: Its name.
         asked: How.
         otherwise: Options for what was neither typed nor told by the file.
+        run: The file that was named behind it.
 
     Raises:
         DatasetError: If the file cannot be used; an error about a query names its line.
     """
     fields = {name: one for name, one in asked.settings.items() if name in _FIELDS}
     options = _evaluating(asked)
-    if _is_lines(file) and not any(name in fields for name in _CELLS):
+    two = {name: one for name, one in asked.settings.items() if name in TWO_FILES}
+    if run is not None or two:
+        dataset = joined(file, run, two, _named(fields))
+    elif _is_lines(file) and not any(name in fields for name in _CELLS):
         from krag_eval.datasets import read_jsonl
 
         dataset = read_jsonl(source_of(file), **fields)
     else:
-        # A name that is the option's own default may be another in a table.
-        roles = {name.removesuffix("_field"): field for name, field in fields.items()}
-        dataset = loaded(file, {role: name for role, name in roles.items() if name != role})
+        dataset = loaded(file, _named(fields))
     if otherwise:
         options = {**otherwise, **dataset.defaults, **options}
     with placed(dataset):
@@ -57,7 +64,8 @@ def evaluated_file(
 
 
 def _evaluating(asked: Evaluation) -> dict[str, Any]:
-    return {name: one for name, one in asked.settings.items() if name not in _FIELDS}
+    known = (*_FIELDS, *TWO_FILES)
+    return {name: one for name, one in asked.settings.items() if name not in known}
 
 
 def cut_by_score(
@@ -72,13 +80,62 @@ def cut_by_score(
     try:
         chosen = result.score_cutoffs()
     except Refusal as error:
-        raise error.at(place_of(dataset, error.query)) from error
+        of_run = error.argument == "predicted_docs"
+        raise error.at(place_of(dataset, error.query, of_run=of_run)) from error
     if chosen.best is None:
         problem = ": 'auto' chooses by queries without ground truth, and every query has some"
         fix = "add queries that nothing should come back for, with an empty list, or give a number"
         raise InvalidInput("score_cutoff", problem, fix)
     evaluator = dataset.evaluator(**_evaluating(asked), score_cutoff=chosen.best)
     return chosen, evaluator.evaluate(asked.k, metrics=asked.metrics)
+
+
+def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a table is read; what is an option's own default may be another name there."""
+    roles = {name.removesuffix("_field"): field for name, field in fields.items()}
+    return {role: name for role, name in roles.items() if name != role}
+
+
+def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[str, Any]) -> Dataset:
+    """Read ground truth and a run in two files, one of which an option may name.
+
+    Raises:
+        InvalidInput: If it is not clear which file is which.
+    """
+    from krag_eval.datasets import load_dataset
+
+    golden, behind = two.get("golden"), run or two.get("retrieved")
+    if run is not None and not os.path.exists(run) and run != "-":
+        fix = "name the file of what was retrieved; several cutoffs are written as -k 1,5"
+        raise InvalidInput("run", f": there is no file {run}", fix)
+    if (golden is None) == (behind is None):
+        problem = "names the ground truth where FILE is a run, and " + (
+            "a run is named beside FILE" if golden else "there is none"
+        )
+        raise InvalidInput("golden", problem, "name GOLDEN and RUN, or RUN and --golden GOLDEN")
+    of_run = {name: one for name, one in named.items() if name in ("question", "predicted")}
+    truth = loaded(golden or file, {k: one for k, one in named.items() if k != "predicted"})
+    if behind is not None and truth.predicted is not None:
+        problem = f": {file} holds retrieved documents of its own, so it is no ground truth alone"
+        fix = f"compare them by 'krag-eval compare {file} {behind}', or take its ground truth by "
+        raise InvalidInput("file", problem, f"{fix}--golden {file}")
+    options = {"missing": two["missing"]} if "missing" in two else {}
+    return load_dataset(truth, retrieved=source_of(behind or file), **of_run, **options)
+
+
+def is_golden(files: Sequence[str]) -> bool:
+    """Tell whether the first of three or more files holds ground truth and nothing retrieved."""
+    if len(files) < _MOST_ALONE or files[0] == "-" or is_saved(files[0]):
+        return False
+    try:
+        with muted():
+            return loaded(files[0], {}).predicted is None
+    except Refusal:
+        return False  # whoever reads it as a run says so
+
+
+# Two files are two runs.
+_MOST_ALONE = 3
 
 
 @contextmanager
@@ -121,6 +178,22 @@ def saved_result(file: str, *, need_rows: bool = True) -> EvaluationResult:
     return result
 
 
+def with_texts(
+    result: EvaluationResult, run: str | None, given: Mapping[str, Any]
+) -> EvaluationResult:
+    """Give a saved result the texts that it was evaluated on, where files with them are named."""
+    from krag_eval.datasets.loading import evaluated_again
+
+    golden, behind = given.get("golden"), run or given.get("retrieved")
+    if golden is None and behind is None:
+        return result
+    if golden is None:
+        raise InvalidInput("golden", "must name the ground truth", "add --golden GOLDEN")
+    two = {name: one for name, one in given.items() if name == "missing"}
+    dataset = joined(golden, behind, two, {}) if behind else loaded(golden, {})
+    return evaluated_again(result, dataset, given.get("matcher"))
+
+
 def is_saved(file: str) -> bool:
     """Tell whether a file is a saved result, by its name, where both kinds are read."""
     return Path(file).suffix == ".json"
@@ -153,8 +226,10 @@ def chunks_of(index: str) -> list[DocumentLike]:
     return read_chunks(source_of(index))
 
 
-def place_of(dataset: Dataset, query: int | None) -> Place:
-    """Return the place of a query in its file, or the file."""
+def place_of(dataset: Dataset, query: int | None, *, of_run: bool = False) -> Place:
+    """Return the place of a query, or of what was retrieved for it, in its file; or the file."""
+    if of_run and query is not None and dataset.run and (place := dataset.run[query]):
+        return place
     if query is not None and dataset.lines:
         return Place(dataset.source, dataset.lines[query])
     return Place(dataset.source, row=query)

@@ -19,21 +19,18 @@ import numpy as np
 from krag_eval._doors import Shown, page_of
 from krag_eval._io import replacing
 from krag_eval._language import N_, Language, _, language, ngettext, spoken
-from krag_eval._reading import kind_of
 from krag_eval._text import fitted
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.loading import dataset_in, read_chunks
-from krag_eval.datasets.table import is_frame
+from krag_eval.datasets.loading import ChunkSource, chunks_in, dataset_in
 from krag_eval.documents import (
     DocumentLike,
     Location,
     QuerySet,
-    check_chunks,
     id_of,
     is_blank,
     text_of,
 )
-from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, Place, boolean, one_of, whole
+from krag_eval.errors import Advice, Fix, InvalidInput, Place, boolean, one_of, whole
 from krag_eval.matching.contradiction import SaidOtherwise
 from krag_eval.matching.coverage import (
     CoverageMatcher,
@@ -278,7 +275,7 @@ def _missing(name: str, absent: Collection[str]) -> str:
 @spoken
 def audit(
     dataset: Source,
-    index: str | os.PathLike[str] | Iterable[DocumentLike] | None = None,
+    index: ChunkSource | None = None,
     *,
     k: int = 10,
     min_run: int | None = None,
@@ -318,9 +315,10 @@ def audit(
         dataset: A :class:`~krag_eval.datasets.Dataset`, or what :func:`load_dataset` makes one of:
             a path, a list of dicts, a data frame, ….
         index: The chunks that a retriever can return, all of them: texts, dicts, documents of
-            LangChain, LlamaIndex or Haystack in any iterable, which is gone through once; or the
-            path of a file of JSON lines, each a text or an object with ``"text"`` or
-            ``"page_content"`` and perhaps ``"id"``. Without it, what needs it is left out.
+            LangChain, LlamaIndex or Haystack in any iterable, which is gone through once; the path
+            of a file of JSON lines, each a text or an object with ``"text"`` or
+            ``"page_content"`` and perhaps ``"id"``; or a data frame with such columns. Without
+            it, what needs it is left out.
         k: The number of documents that are to hold all items of a query.
         min_run: Consecutive words that count as shared; as in :class:`CoverageMatcher`.
         tokenizer: How a text becomes words; as there.
@@ -442,19 +440,7 @@ class Chunks:
     """
 
     def __init__(self, index: Any, ids: bool | None, name: str = "index") -> None:
-        if isinstance(index, str | os.PathLike):
-            index = read_chunks(index)
-        given = () if index is None else index
-        if isinstance(given, Mapping) or is_frame(given) or not isinstance(given, Iterable):
-            raise InvalidType(
-                name,
-                "must be the path of a file of JSON lines, or a list or another iterable of "
-                f"documents, got {kind_of(index)}",
-                "of a table, pass the column with the texts",
-            )
-        chunks = check_chunks(given, name)
-        if not chunks and index is not None:
-            raise InvalidInput(name, "must hold at least one chunk, got none")
+        chunks = [] if index is None else chunks_in(index, name)
         self.ids = [_read_id(one, ids, Location(name, at)) for at, one in enumerate(chunks)]
         self.texts = [_read_text(one, ids) for one in chunks]
         numbered_ids = reversed([*enumerate(self.ids)])

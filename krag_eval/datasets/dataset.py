@@ -17,6 +17,7 @@ from krag_eval.documents import (
     by_query,
     checked_tags,
     id_of,
+    ids_among,
     metadata_of,
     single,
 )
@@ -56,6 +57,8 @@ class Dataset:
         cited: Per query, the documents that the answer cited, likewise. As ``predicted`` they are
             of one run: a retriever that is asked anew is not held to them.
         failures: The queries whose retriever failed, as traces record it; results have them, too.
+        run: Per query, where its retrieved documents stand, if they came from a file of their own;
+            ``None`` for a query that this lacks.
 
     Raises:
         InvalidInput: If there is not one question, or one value of a tag, per query, or ``judged``
@@ -79,6 +82,7 @@ class Dataset:
     failures: Sequence[Failure] = field(default=(), compare=False)
     unwanted: Sequence[Any] | Mapping[str | int, Any] | None = None
     cited: Sequence[Any] | Mapping[str | int, Any] | None = None
+    run: Sequence[Place | None] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if self.questions is not None and len(self.questions) != len(self.queries):
@@ -105,6 +109,30 @@ class Dataset:
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.queries)
+
+    @property
+    def ids(self) -> list[str] | None:
+        """The ids of the queries: of their column ``id``, or what they are labelled by.
+
+        ``None`` where a query has none, and where labels are questions or positions.
+
+        >>> Dataset(["When?"], [["nine"]], questions=["When?"], tags={"id": ["q1"]}).ids
+        ['q1']
+        """
+        if (found := ids_among(self.tags)) is not None:
+            return found
+        are_ids = self.questions != self.queries and all(isinstance(x, str) for x in self.queries)
+        return [*map(str, self.queries)] if are_ids and self.questions is not None else None
+
+    def chosen(self, places: Sequence[int]) -> Dataset:
+        """Return the data set of some of its queries, by their places."""
+        lists: dict[str, Any] = {
+            field: [values[at] for at in places]
+            for field in _PER_QUERY
+            if (values := getattr(self, field))
+        }
+        tags = {name: [values[at] for at in places] for name, values in self.tags.items()}
+        return replace(self, **lists, tags=tags, failures=())
 
     if not TYPE_CHECKING:  # which would take any name for an attribute
 
@@ -197,6 +225,11 @@ class Dataset:
         read_from = _(" from {}").format(self.source) if self.source else ""
         bare = _(", nothing retrieved yet") if self.predicted is None else ""
         return _("Dataset of {} queries").format(self.n_queries) + read_from + bare
+
+
+_PER_QUERY = (
+    "queries", "actual", "predicted", "questions", "lines", "judged", "run", *LISTS
+)  # fmt: skip
 
 
 def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[str | int]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from krag_eval._language import _
 from krag_eval._reading import (
@@ -24,6 +24,8 @@ from krag_eval._reading import (
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.formats import File, Names, Row, rows_in
+from krag_eval.datasets.harnesses import run_dataset
+from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
     Given,
@@ -40,9 +42,10 @@ from krag_eval.datasets.table import (
     notes_on,
     parts_of,
     query_in,
+    records_in,
 )
-from krag_eval.datasets.traces import SPANS, traces_dataset
-from krag_eval.datasets.trec import is_judgements, read_trec
+from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
+from krag_eval.datasets.trec import RUN, is_judgements, ordered, read_trec
 from krag_eval.datasets.vocabularies import (
     KNOWN,
     as_saved,
@@ -52,7 +55,15 @@ from krag_eval.datasets.vocabularies import (
     said,
     shape_of,
 )
-from krag_eval.documents import DocumentLike, Location, chunk_in, document_in
+from krag_eval.documents import (
+    DocumentLike,
+    Location,
+    check_chunks,
+    chunk_in,
+    document_in,
+    is_missing,
+    plain,
+)
 from krag_eval.errors import (
     Advice,
     InvalidInput,
@@ -91,6 +102,9 @@ Source: TypeAlias = (
     "Iterable[Mapping[str, Any]] | Iterable[ExampleLike]"
 )
 
+#: What the chunks of an index can be read from: the path of a file, a data frame or documents.
+ChunkSource: TypeAlias = "str | os.PathLike[str] | FrameLike | Iterable[DocumentLike]"
+
 #: What a cell of documents holds.
 Cells: TypeAlias = Literal["list", "text"]
 
@@ -109,6 +123,7 @@ def load_dataset(
     max_bytes: int | None = MAX_BYTES,
     tags: bool | Sequence[str] = True,
     cells: Cells = "list",
+    missing: Lacking | None = None,
 ) -> Dataset:
     """Load questions with their ground truth, and what was retrieved if that is there.
 
@@ -139,9 +154,12 @@ def load_dataset(
         actual: Column with the documents that should be retrieved.
         predicted: Column with those that were, best first.
         corpus: For AutoRAG's tables, as in :func:`read_autorag`.
-        retrieved: For AutoRAG's tables, as in :func:`read_autorag`; for others, spans to join to
-            the questions, as in :func:`read_traces`; for judgements as ranx and TREC write them, a
-            run, as in :func:`read_trec`; for a folder, spans or a run.
+        retrieved: What was retrieved, where it is not in ``source``: a run of any of these forms,
+            of rows or a dict from question or id to documents; joined to the questions by ``id``
+            where all rows of both have one, or by question, in NFC and with white space folded.
+            ``notes`` say how many joined. For AutoRAG's tables, as in :func:`read_autorag`; spans,
+            as in :func:`read_traces`; for judgements as ranx and TREC write them, as in
+            :func:`read_trec`; for a folder, spans or a run.
         format: ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"``, ``"parquet"``, or one that another
             package brings (see :class:`Format`); by the name of the file if not given.
         delimiter: What separates the cells of a CSV file; a comma if not given.
@@ -152,6 +170,9 @@ def load_dataset(
             stands. Then a blank cell holds none, a list is still a list, and the rows of one
             question are one query: its retrieved documents in the order of the rows, the best
             first, and each ground truth once. ``notes`` count what was read so.
+        missing: What happens to questions that ``retrieved`` lacks: ``"error"`` refuses them,
+            ``"zero"`` counts them as nothing retrieved, ``"skip"`` leaves them out, both with a
+            warning. A run that lacks some is refused unless you say; spans leave them out.
 
     Raises:
         DatasetError: If anything cannot be understood; the message names row and column.
@@ -172,12 +193,14 @@ def load_dataset(
     (['When?'], [['At nine.']], [['At ten.', 'At nine.']])
     """
     given = Given(_mapped(question, actual, predicted), corpus, retrieved, max_bytes,
-                  checked_choice(tags), one_of("cells", cells, ("list", "text")))  # fmt: skip
+                  checked_choice(tags), one_of("cells", cells, ("list", "text")),
+                  missing=checked_missing(missing, retrieved))  # fmt: skip
     if isinstance(source, Iterator) and not (hasattr(source, "read") or is_frame(source)):
         source = [*source]
     if isinstance(source, Dataset):
-        given.check(("retrieved",), "what is a Dataset already")
-        return source if retrieved is None else _with_spans(source, given)
+        of_run = () if retrieved is None else ("question", "predicted", "cells")
+        given.check(("retrieved", *of_run), "what is a Dataset already")
+        return source if retrieved is None else _with_retrieved(source, given)
     if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
         given.check(("retrieved",), "folders")
         return _folder(source, given)
@@ -351,6 +374,38 @@ def _chunk_in(text: str, place: Place) -> DocumentLike:
         return document_in(made, Location("chunk"))
 
 
+def chunks_in(source: Any, argument: str = "index") -> list[DocumentLike]:
+    """Return the chunks of an index: of a file, as :func:`read_chunks` does, a frame or documents.
+
+    A row of a data frame is a chunk whose fields are called as in a file; an empty cell is none.
+
+    Raises:
+        DatasetError: If a file cannot be read.
+        InvalidType, InvalidInput: If it is nothing of the kind, or holds no chunks.
+
+    >>> import pandas as pd
+    >>> chunks_in(pd.DataFrame({"id": ["7"], "text": ["At nine."]}))
+    [{'page_content': 'At nine.', 'id': '7'}]
+    """
+    if isinstance(source, str | os.PathLike):
+        return read_chunks(source)
+    if is_frame(source):
+        table = records_in(source, argument)
+        if chunk_in(dict.fromkeys(table.names, "")) is None:
+            problem = f'must have one column of texts, "text" or "page_content", got {table.names}'
+            raise InvalidInput(argument, problem, "rename it, or pass that column alone")
+        source = [{name: None if is_missing(one) else plain(one) for name, one in row.items()}
+                  for _, row in table.rows]  # fmt: skip
+    elif isinstance(source, bytes | Mapping) or not isinstance(source, Iterable):
+        allowed = "be the path of a file of JSON lines, a data frame, or texts or documents"
+        raise must(argument, allowed, source, "put a single one into a list", InvalidType)
+    chunks = check_chunks(source, argument)
+    if not chunks:
+        fix = "an iterator can be used once; keep its chunks in a list, or as Index(chunks)"
+        raise InvalidInput(argument, "must hold at least one chunk, got none", fix)
+    return chunks
+
+
 def demo_dataset() -> Dataset:
     """Return the small English and Korean data set that ships with the package.
 
@@ -482,7 +537,7 @@ def _check_each(
 
 def _questions(table: Records, given: Given) -> Dataset:
     """Read a table of questions whose columns a vocabulary names."""
-    roles = roles_of(table, given.mapped, given.named_by)
+    roles = roles_of(table, given.mapped, given.named_by, is_run=given.is_run)
     one_per_row = given.cells == "list"
     read, notes = (table, []) if one_per_row else cells_as_lists(table, roles)
     read, roles, unusual = as_saved(read, roles)
@@ -502,9 +557,11 @@ def dataset_of(table: Records, given: Given) -> Dataset:
         raise Place(table.name).error("holds no rows; expected one for each query")
     shape = shape_of(table.names, given.mapped)
     given.check(shape.taken, shape.name)
-    dataset = (shape.read or _questions)(table, given)
-    joins = given.retrieved is not None and "corpus" not in shape.taken
-    return _with_spans(dataset, given) if joins else dataset
+    if given.retrieved is None or "corpus" in shape.taken:
+        return (shape.read or _questions)(table, given)
+    # The column that the user names is the run's.
+    alone = given._replace(mapped=given.mapped._replace(predicted=None))
+    return _with_retrieved((shape.read or _questions)(table, alone), given)
 
 
 def _folder(folder: str | os.PathLike[str], given: Given) -> Dataset:
@@ -515,25 +572,54 @@ def _folder(folder: str | os.PathLike[str], given: Given) -> Dataset:
         "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
     )
     dataset = replace(read_beir(folder, run=run, max_bytes=given.max_bytes), notes=[told])
-    return dataset if is_run or given.retrieved is None else _with_spans(dataset, given)
+    return dataset if is_run or given.retrieved is None else _with_retrieved(dataset, given)
 
 
-def _with_spans(dataset: Dataset, given: Given) -> Dataset:
-    """Join spans to questions."""
+def checked_missing(missing: str | None, retrieved: object) -> str | None:
+    """Return what happens to questions that a run lacks, if there is one."""
+    if missing is not None and retrieved is None:
+        raise InvalidInput("missing", "is about what a run lacks, and none was given", _NAME_RUN)
+    return missing and one_of("missing", missing, ("error", "zero", "skip"))
+
+
+_NAME_RUN = Advice("pass one by {}, or leave this out", retrieved=...)
+
+
+def _with_retrieved(dataset: Dataset, given: Given) -> Dataset:
+    """Join a run, or spans, to questions."""
+    run = _run(given)
+    if isinstance(run, Records):
+        missing: Any = one_of("missing", given.missing or "skip", ("zero", "skip"))
+        return traces_dataset(run, dataset=dataset, choice=Choice(missing=missing))
+    return with_run(dataset, run, cast("Lacking", given.missing or "error"))
+
+
+def _run(given: Given) -> Dataset | Records:
+    """Read what was retrieved; a table of spans is left for their own reader."""
     source = given.retrieved
-    spans = Records("retrieved", (), ())
-    if not isinstance(source, Mapping):
-        try:
-            spans = _table(source, Given(max_bytes=given.max_bytes), at="retrieved")
-        except InvalidType as error:
-            raise InvalidType("retrieved", error.problem, error.fix) from error
-    if shape_of(spans.names).read is not traces_dataset:
-        problem = (
-            "must be spans, as read_traces reads them; lists by id are for AutoRAG's tables, and "
-            "runs for judgements"
-        )
-        raise InvalidInput("retrieved", problem, "put the documents into a column of the questions")
-    return traces_dataset(spans, dataset=dataset)
+    if isinstance(source, Dataset):
+        if source.predicted is None:
+            raise InvalidInput("retrieved", "holds no retrieved documents", "pass a run")
+        return source
+    if is_judgements(source, given.max_bytes):
+        read = RUN.read(source, given.max_bytes)
+        lists = [[*ordered(scores)] for scores in read.by_topic.values()]
+        return Dataset([*read.by_topic], [[]] * len(lists), lists, read.name,  # type: ignore[arg-type]
+                       defaults={"matcher": "id"})  # fmt: skip
+    if isinstance(source, Mapping) and not is_table(source):
+        source = [{"question": one, "predicted": found} for one, found in source.items()]
+    try:
+        table = _table(source, given._replace(tags=True), at="retrieved")
+    except InvalidType as error:
+        raise InvalidType("retrieved", error.problem, error.fix) from error
+    reader = shape_of(table.names).read
+    if reader is traces_dataset:
+        return table
+    if reader is run_dataset:
+        return run_dataset(table, Given(tags=True))
+    question = given.mapped.question if given.mapped.question in table.names else None
+    mapped = Mapped(question, None, given.mapped.predicted)
+    return _questions(table, Given(mapped, cells=given.cells, tags=True, is_run=True))
 
 
 # From a source to a table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
@@ -16,7 +15,7 @@ from krag_eval._language import Language, _, language, spoken
 from krag_eval._text import agreement
 from krag_eval.datasets.audit import Chunks, Held, Reader, held_in, names_in, readers_of
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.loading import dataset_in
+from krag_eval.datasets.loading import ChunkSource, dataset_in
 from krag_eval.documents import (
     AnyOf,
     DocumentLike,
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 STATES = ("unchanged", "moved", "absorbed", "split", "changed", "gone")
 #: What plain texts of the ground truth are.
 By: TypeAlias = Literal["auto", "id", "text"]
-Index: TypeAlias = "str | os.PathLike[str] | Iterable[DocumentLike]"
 
 _MATCHER = CoverageMatcher()
 # Metadata of a piece: the whole text, so that the next index is searched for that.
@@ -155,7 +153,12 @@ class Reanchored(Shown):
 
 @spoken
 def reanchor(
-    dataset: Source, old: Index, new: Index, *, by: By = "auto", language: Language | None = None
+    dataset: Source,
+    old: ChunkSource,
+    new: ChunkSource,
+    *,
+    by: By = "auto",
+    language: Language | None = None,
 ) -> Reanchored:
     """Find out where the ground truth of a data set stands after the corpus was cut anew.
 

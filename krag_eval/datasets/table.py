@@ -301,6 +301,8 @@ class Given(NamedTuple):
     tags: TagChoice = False
     cells: str = "list"
     named_by: Sequence[str] = Mapped._fields
+    missing: str | None = None
+    is_run: bool = False
 
     def check(self, taken: Collection[str], what: str) -> None:
         """Refuse what a source of some kind does not take."""
@@ -757,6 +759,8 @@ def documents_of(
     """Return the documents of one side."""
     if side.texts is not None and side.texts in row and not (side.ids or side.metadata):
         return documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
+    if not side.fields:
+        return []  # a run has no ground truth
     for name in side.fields:
         if name not in row:
             raise _no_field(row, name, options, ground_truth=ground_truth)
@@ -1001,6 +1005,7 @@ def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, A
     if roles.predicted is not None:
         retrieved = [document for one in queries for document in one.predicted]
         sides.append((roles.predicted, retrieved))
+    sides = [(side, found) for side, found in sides if side.fields]
     if all(side.texts for side, _ in sides):
         items = [item for one in queries for item in one.actual]
         if items and all(map(_is_span, items)):

@@ -15,10 +15,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, _
-from krag_eval._options import LISTS
 from krag_eval._reading import MAX_BYTES, Source, located, parsed
 from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
 from krag_eval.datasets.formats import Names
@@ -50,6 +49,9 @@ from krag_eval.errors import (
     warn,
 )
 from krag_eval.results.latency import Failure
+
+if TYPE_CHECKING:
+    from krag_eval.datasets import loading
 
 #: Which documents of a trace: what was retrieved, or what a reranker got and returned.
 Documents: TypeAlias = Literal["retrieved", "rerank_input", "rerank_output"]
@@ -174,7 +176,7 @@ class _Call(NamedTuple):
 
 def read_traces(
     source: Source | Iterable[Mapping[str, Any]],
-    dataset: Dataset | None = None,
+    dataset: loading.Source | None = None,
     *,
     documents: Documents = "retrieved",
     span: str | None = None,
@@ -198,8 +200,9 @@ def read_traces(
     Args:
         source: A file of JSON lines, of one JSON object or array, or of Parquet; an open file of
             JSON; a data frame; dicts, such as those of ``json.loads(span.to_json())``.
-        dataset: Questions with ground truth, from :func:`load_dataset`. Without it, every call is
-            a query of its own, with an empty ground truth.
+        dataset: Questions with ground truth: a :class:`Dataset`, or what :func:`load_dataset` makes
+            one of, such as a path. Without it, every call is a query of its own, with an empty
+            ground truth.
         documents: Which to take: what was ``"retrieved"``, or what a reranker got
             (``"rerank_input"``) and returned (``"rerank_output"``).
         span: Name of the spans to take, where there are those of several retrievers.
@@ -225,11 +228,11 @@ def read_traces(
     one_of("missing", missing, ("zero", "skip"))
     if calls is not None:
         one_of("calls", calls, ("first", "last", "union"))
-    if dataset is not None and not isinstance(dataset, Dataset):
-        problem = f"must be what load_dataset returns, got a {type(dataset).__name__}"
-        raise InvalidType("dataset", problem)
+    from krag_eval.datasets.loading import dataset_in
+
+    asked = None if dataset is None else dataset_in(dataset)
     table = _records(source, max_bytes)
-    return traces_dataset(table, None, dataset, Choice(documents, span, calls, missing))
+    return traces_dataset(table, None, asked, Choice(documents, span, calls, missing))
 
 
 def traces_dataset(
@@ -703,17 +706,9 @@ def _joined(
     kept = sorted(answers) if choice.missing == "skip" else [*range(dataset.n_queries)]
     predicted = [_chosen(answers[at], choice.calls) if at in answers else [] for at in kept]
     groups_at = ((place, answers[at]) for place, at in enumerate(kept) if at in answers)
-    lists: dict[str, Any] = {
-        field: [values[at] for at in kept]
-        for field in ("queries", "actual", "questions", "lines", "judged", *LISTS)
-        if (values := getattr(dataset, field))
-    }
-    tags = {name: [values[at] for at in kept] for name, values in dataset.tags.items()}
     defaults = {**dataset.defaults, **_defaults(predicted)}
     return replace(
-        dataset,
-        **lists,
-        tags=tags,
+        dataset.chosen(kept),
         predicted=predicted,
         defaults=defaults,
         notes=[*dataset.notes, *told],

@@ -185,6 +185,8 @@ def roles_of(
     table: Records,
     mapped: Mapped = Mapped(),  # noqa: B008 - immutable
     named_by: Sequence[str] = Mapped._fields,
+    *,
+    is_run: bool = False,
 ) -> Roles:
     """Tell what the columns of a table mean.
 
@@ -192,6 +194,7 @@ def roles_of(
         table: The table.
         mapped: The columns that the user named.
         named_by: The arguments that name them, for advice.
+        is_run: Whether it is what was retrieved, so that no ground truth is looked for.
 
     Raises:
         DatasetError: If a column that the user named is missing, if none holds the ground truth,
@@ -209,7 +212,9 @@ def roles_of(
             )
     known = [one for one in _LISTS if one.is_meant(table.names)]
     shape, actual = "named", _named(mapped.actual, "actual", table)
-    if actual is None:
+    if is_run:
+        actual = Side()
+    elif actual is None:
         found = _sides(table, "actual", mapped.predicted, known)
         if not found:
             raise Place(table.name).error(
@@ -219,10 +224,13 @@ def roles_of(
         shape, actual = _only(found, table, "the ground truth", options.actual)[0]
     predicted = _named(mapped.predicted, "predicted", table)
     if predicted is None:
-        strong = [one for one in known if not one.weak or actual.texts in _WEAK_ACTUAL]
+        strong = [one for one in known if is_run or not one.weak or actual.texts in _WEAK_ACTUAL]
         found = _sides(table, "predicted", actual.texts, strong)
         sides = _only(found, table, "what was retrieved", options.predicted)
         predicted = sides[0][1] if sides else None
+        shape = sides[0][0] if is_run and sides else shape
+    if is_run and predicted is None:
+        raise nothing_retrieved(table, str(options.predicted))
     question = mapped.question
     if question is None:
         theirs = [name for one in known if _present(one.predicted, table) for name in one.questions]

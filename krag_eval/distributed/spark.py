@@ -46,7 +46,8 @@ def evaluate_spark(
             :meth:`OfflineRetrievalEvaluator.evaluate
             <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-        metrics: Metrics to compute; all built-in ones if not given.
+        metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all built-in
+            ones if not given.
         question_field: Column with the question, as the label of the query; ``None`` for none.
         actual_field: Column with the ground truth.
         predicted_field: Column with the retrieved documents, best first.

@@ -20,7 +20,7 @@ from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.results.evidence import GroundTruthItem, outcomes
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.cutoffs import Cutoff, Cutoffs, Length, settled_cutoffs, spelled
-from krag_eval.scoring.metrics import Metric, chosen_metrics
+from krag_eval.scoring.metrics import Metric, asked_metrics, chosen_metrics
 
 __all__ = ["RetrievalEvaluators", "Score", "retrieval_evaluators"]
 
@@ -80,8 +80,9 @@ def retrieval_evaluators(
         threshold: Similarity from which a pair is a match; the matcher's own if not given.
         budget: How much may fit, or several such numbers, beside or instead of ``k``.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-        metrics: Metrics by name, ``"recall"`` or, where ``k`` is 5, ``"recall@5"``, or of your
-            own; all built-in ones if not given.
+        metrics: Metrics by name, ``"recall"`` or, with its cutoff, ``"recall@5"``, or of your own;
+            all built-in ones if not given. Cutoffs of names are added to ``k``; if all names have
+            one, ``k`` not given adds no others.
         averaging_method: Which averages the summary holds: ``"micro"``, ``"macro"``, ``"both"``.
         matching_criteria: When a query is a hit: ``"all"`` of its ground truth found, or
             ``"partial"``.
@@ -118,8 +119,10 @@ def retrieval_evaluators(
     }
     # Bad options are refused here, not once per example and into a log.
     plan = Plan.checked(no_ground_truth=no_ground_truth, **options)
-    cutoffs, measure = settled_cutoffs(k, budget, length, default=_DEFAULT_CUTOFFS)
-    asked = None if metrics is None else _without_cutoffs(metrics, cutoffs)
+    asked = asked_metrics(metrics)
+    cutoffs, measure = settled_cutoffs(
+        k, budget, length, default=_DEFAULT_CUTOFFS, metrics=asked or ()
+    )
     chosen = list(chosen_metrics(asked, plan.metrics).values())
     experiment = _Experiment(options, cutoffs, measure or "words", chosen, no_ground_truth,
                              documents_key, reference_key, question_key)  # fmt: skip
@@ -135,15 +138,6 @@ def is_failure(outputs: Any) -> bool:
     if isinstance(outputs, Mapping):
         return all(value is None for value in outputs.values())
     return outputs is None
-
-
-def _without_cutoffs(metrics: Iterable[str | Metric], k: tuple[Cutoff, ...]) -> list[str | Metric]:
-    """Read ``"recall@5"``, as scores are named, where 5 is the only cutoff."""
-    metrics = [metrics] if isinstance(metrics, str) else metrics
-    if len(k) > 1:
-        return list(metrics)  # a cutoff in a name is refused there
-    at = f"@{spelled(k[0])}"
-    return [one.removesuffix(at) if isinstance(one, str) else one for one in metrics]
 
 
 class _Experiment(NamedTuple):

@@ -164,6 +164,9 @@ class Beside(NamedTuple):
             document, passage = texts
             if self.turned and _holds(document, passage, self.passage.itemsize):
                 return None
+            # What stands in the passage word for word is a part of it.
+            if stop - start == len(document) and _holds(passage, document, self.passage.itemsize):
+                return None
             # Where the document ends the passage was cut off, and nothing stands in its place.
             if start == 0 and passage.endswith(document[:stop]):
                 return None

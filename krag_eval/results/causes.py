@@ -17,7 +17,7 @@ from dataclasses import fields, replace
 from functools import cached_property
 from itertools import count, groupby, pairwise
 from operator import length_hint
-from typing import Any, NamedTuple, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from krag_eval._language import _
 from krag_eval.documents import (
     DocumentLike,
     QuerySet,
-    check_chunks,
     check_documents,
     id_of,
     is_blank,
@@ -74,6 +73,9 @@ from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
+if TYPE_CHECKING:
+    from krag_eval.datasets.loading import ChunkSource
+
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 #: Longer ranked lists: one per query, by label, or asked of a function.
@@ -117,33 +119,25 @@ class Index:
     Args:
         chunks: All of them: texts, dicts with ``"page_content"`` or ``"text"``, or documents of
             LangChain, LlamaIndex or Haystack; any iterable. For the matcher ``"id"``, ids will do.
+            Or the path of a file of JSON lines with such texts or objects, or a data frame with
+            such columns.
 
     Attributes:
         documents: The chunks as they are compared.
 
     Raises:
-        InvalidType: If it is not an iterable of documents.
+        DatasetError: If the file cannot be read.
+        InvalidType: If it is nothing of the kind.
         InvalidInput: If there are none.
 
     >>> len(Index(["Opening hours: nine to five.", "Closed on Mondays."]))
     2
     """
 
-    def __init__(self, chunks: Iterable[DocumentLike]) -> None:
-        if isinstance(chunks, (str, bytes, Mapping)) or not isinstance(chunks, Iterable):
-            raise must(
-                "index",
-                "be the chunks of the store (texts or documents) or an Index of them",
-                chunks,
-                kind=InvalidType,
-            )
-        self.documents = check_chunks(chunks, "index")
-        if not self.documents:
-            raise InvalidInput(
-                "index",
-                "must hold at least one chunk, got none",
-                "an iterator can be used once; keep its chunks as Index(chunks)",
-            )
+    def __init__(self, chunks: ChunkSource) -> None:
+        from krag_eval.datasets.loading import chunks_in
+
+        self.documents = chunks_in(chunks)
         self._read: list[tuple[tuple[Tokenizer, bool], dict[str, int], TokenNumbers]] = []
 
     def __len__(self) -> int:
@@ -207,7 +201,7 @@ def diagnosed(
     *,
     signature: str,
     matcher: str | Matcher | None = None,
-    index: Index | Iterable[DocumentLike] | None = None,
+    index: Index | ChunkSource | None = None,
     deeper: Deeper | None = None,
     depth: int | None = None,
     source_key: str = "source",

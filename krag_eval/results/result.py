@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.datasets.loading import Source
-    from krag_eval.documents import DocumentLike, Tag
+    from krag_eval.datasets.loading import ChunkSource, Source
+    from krag_eval.documents import Tag
     from krag_eval.matching.base import Matcher
     from krag_eval.results.causes import Deeper, Index
     from krag_eval.results.diagnosis import Diagnosis, ForeignIndex
@@ -490,11 +490,12 @@ class EvaluationResult(Shown):
             ValueError: If there is no such query, several have that label (listing their
                 positions), the cutoff was not evaluated, or the result holds no evidence.
         """
-        from krag_eval.documents import position_of
+        from krag_eval.documents import ids_among, position_of
         from krag_eval.results.explanation import explained
 
         evidence = self._evidence()  # before anything that other remedies would be named for
-        cutoff, place = self.evaluated_cutoff(k), position_of(self.labels, query, position)
+        ids = ids_among(self.tags)
+        cutoff, place = self.evaluated_cutoff(k), position_of(self.labels, query, position, ids)
         table = self.tables[cutoff]
         told = self.shown_columns if self.counted[place] else ()
         metrics = {name: float(table[name][place]) for name in told}
@@ -548,7 +549,7 @@ class EvaluationResult(Shown):
 
     def diagnose(
         self,
-        index: Index | Iterable[DocumentLike] | None = None,
+        index: Index | ChunkSource | None = None,
         deeper: Deeper | None = None,
         k: Cutoff | str = None,
         depth: int | None = None,
@@ -574,8 +575,8 @@ class EvaluationResult(Shown):
         time.
 
         Args:
-            index: The chunks of the store: texts or documents, any iterable, or an
-                :class:`~krag_eval.Index` of them that several diagnoses share.
+            index: The chunks of the store: texts or documents, any iterable, the path of a file
+                of them, a data frame, or an :class:`~krag_eval.Index` that several diagnoses share.
             deeper: Longer ranked lists: one per query, a dict of them by label, or a function from
                 a question to its list (or a LangChain retriever), asked only where something is
                 missed. The predicted documents beyond the cutoff if not given.

@@ -86,7 +86,8 @@ def evaluate_agent(
             :meth:`OfflineRetrievalEvaluator.evaluate
             <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-        metrics: Metrics to compute; all built-in ones if not given.
+        metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all built-in
+            ones if not given.
         on_error: What happens when the agent raises, or all its searches fail: ``"record"`` it and
             ask the others, or ``"raise"``. If not given, it is recorded, unless the first three
             questions fail and none is answered; see :func:`~krag_eval.evaluate_retriever`.

@@ -73,8 +73,8 @@ def evaluate_retriever(
             strings or dicts; best first.
         dataset: Rows ``{"question": text, "actual": [documents]}``, a DataFrame with these
             columns, a dict from question to documents, or what :func:`~krag_eval.load_dataset`
-            returns or, but for files, takes: other tools' columns, Hugging Face data sets,
-            LangSmith examples. A question may occur twice; its query is then labelled by ``"id"``
+            returns or takes: a path, other tools' columns, Hugging Face data sets, LangSmith
+            examples. A question may occur twice; its query is then labelled by ``"id"``
             or position. Other columns are kept as tags of the queries, where they hold short texts,
             numbers or booleans alone.
         k: A cutoff or several; ``None`` stands for all retrieved documents.
@@ -84,7 +84,8 @@ def evaluate_retriever(
             :meth:`OfflineRetrievalEvaluator.evaluate
             <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-        metrics: Metrics to compute; all built-in ones if not given.
+        metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all built-in
+            ones if not given.
         input_key: The key under which a chain takes its question, ``{input_key: question}``; not
             given, it is asked the question itself.
         output_key: The key under which a chain returns the documents, such as ``"context"``.
@@ -210,7 +211,8 @@ def evaluate_retrievers(
             :meth:`OfflineRetrievalEvaluator.evaluate
             <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-        metrics: Metrics to compute; all built-in ones if not given.
+        metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all built-in
+            ones if not given.
         input_key: For all retrievers; one that differs is made alike by LangChain's own means,
             ``{"question": RunnablePassthrough()} | chain | itemgetter("context")``.
         output_key: For all retrievers.
@@ -265,15 +267,9 @@ def aevaluate_retrievers() -> None:
 
 
 #: Questions and their ground truth: rows or a table of them, a dict from question to documents, or
-#: what ``load_dataset`` returns.
-Rows: TypeAlias = (
-    "Dataset | pd.DataFrame | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]"
-)
+#: whatever else ``load_dataset`` takes.
+Rows: TypeAlias = "loading.Source | pd.DataFrame | Mapping[str, Sequence[Any]]"
 
-_SHAPES = (
-    'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, a dict '
-    "from question to documents, or what load_dataset returns"
-)
 _ASKED = ("question", "actual", "predicted", "id", table.OWN)
 _LOAD = "load_dataset knows the column names of other tools, and takes yours"
 
@@ -314,16 +310,15 @@ class Questions:
         with loading.advised_to_load():
             if isinstance(dataset, Mapping) and not loading.is_table(dataset):
                 return _of_rows(loading.rows_by_question(dataset))
-            if _is_foreign(dataset):
+            if isinstance(dataset, str | bytes) or _is_foreign(dataset):
                 return _of_dataset(loading.dataset_in(dataset))
             if table.is_frame(dataset):
                 frame = cast("pd.DataFrame", dataset).rename(columns=str)
                 once = frame.loc[:, ~frame.columns.duplicated(keep=False)]
                 return _of_rows(once.to_dict("records"))
-            if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
+            if isinstance(dataset, Sequence):
                 return _of_rows(dataset)
-        fix = "read a file by load_dataset" if isinstance(dataset, str | os.PathLike) else ""
-        raise errors.must("dataset", f"be {_SHAPES}", dataset, fix, InvalidType)
+        return _of_dataset(loading.dataset_in(dataset))
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return options for the evaluator, with what the data set brings where they are silent."""

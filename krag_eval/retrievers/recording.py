@@ -263,7 +263,8 @@ class RetrievalRecorder(BaseCallbackHandler):
                 :meth:`OfflineRetrievalEvaluator.evaluate
                 <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
             length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-            metrics: Metrics to compute; all built-in ones if not given.
+            metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all
+                built-in ones if not given.
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`.
 
         Returns:

@@ -130,7 +130,8 @@ def sweep(
         matcher: What makes a chunk a match. Ids and exact texts change with every cut, so coverage,
             with pieces counted together, if not given.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-        metrics: Metrics to compute; all built-in ones if not given.
+        metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all built-in
+            ones if not given.
         metric: What is compared and chosen by, such as ``"recall@5"``. If not given: token recall
             in the largest budget; without budgets, at the deepest cutoff; with a matcher that knows
             no words, recall.

@@ -196,6 +196,7 @@ def settled_cutoffs(
     length: Any = "words",
     *,
     default: tuple[int | None, ...] = DEFAULT_CUTOFFS,
+    metrics: Sequence[Any] = (),
 ) -> tuple[tuple[Cutoff, ...], Measure | None]:
     """Settle where lists are cut off, and by what function texts are measured, if by any.
 
@@ -204,6 +205,8 @@ def settled_cutoffs(
         budget: How much may fit, or several such numbers.
         length: What they count: ``"words"``, ``"characters"`` or a function ``str -> int``.
         default: What ``k`` is where it is not given.
+        metrics: Metrics, whose cutoffs (``"recall@5"``) are added to the others. If all of them
+            have one, ``k`` left at the default adds none.
 
     Raises:
         InvalidType: If ``length`` is of another type.
@@ -214,18 +217,23 @@ def settled_cutoffs(
 
     >>> settled_cutoffs([5], budget=[500, 1000])[0]
     (5, Budget(amount=500, unit='w'), Budget(amount=1000, unit='w'))
+    >>> settled_cutoffs([5], metrics=["recall@5", "ndcg@10", "mrr"])[0]
+    (5, 10)
     """
     unit, measure = settled_length(length)
     several = isinstance(budget, Iterable) and not isinstance(budget, str)
     amounts = list(budget) if several else [] if budget is None else [budget]
     if several and not amounts:
         raise must("budget", "be a whole number such as 1000, or several", budget)
-    cutoffs = () if amounts and k is default else check_cutoffs(k)
+    with_cutoff = [one for one in metrics if isinstance(one, str) and "@" in one]
+    alone = amounts or (with_cutoff and len(with_cutoff) == len(metrics))
+    cutoffs = () if alone and k is default else check_cutoffs(k)
     allowed = f"a whole number of {unit_in_words(unit)} from 1 to {_LARGEST}"
     budgets = tuple(Budget(_count("budget", amount, allowed), unit) for amount in amounts)
     if len({*cutoffs, *budgets}) < len(cutoffs) + len(budgets):
         raise InvalidInput("budget", f"must not name a cutoff twice, got {clipped(budget)}")
-    cutoffs += budgets
+    named = [parse_metric(one, "metrics")[1] for one in with_cutoff]
+    cutoffs = tuple(dict.fromkeys([*cutoffs, *budgets, *named]))
     units = {one.unit for one in cutoffs if isinstance(one, Budget)}
     if "t" in units and measure is None:
         raise _unmeasured()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
 from importlib.metadata import entry_points
@@ -29,7 +29,7 @@ from krag_eval.documents import Judged
 from krag_eval.errors import Advice, InvalidInput, InvalidType, boolean, clipped, must, unknown
 from krag_eval.matching.identity import mark_of
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average, told
-from krag_eval.scoring.cutoffs import Budget, Cutoff
+from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
 from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.queries import JudgedQuery, PerQuery
 from krag_eval.scoring.relevance import Relevance, aspects_unknown, numbers_within, words_unknown
@@ -1083,12 +1083,12 @@ _TAKEN_KEYS = {*averages_of(DEFAULT_METRICS.values()), REJECTION_RATE.key}
 
 
 def chosen_metrics(
-    metrics: Iterable[str | Metric] | None, known: Mapping[str, Metric], lists: Container[str] = ()
+    metrics: Sequence[str | Metric] | None, known: Mapping[str, Metric], lists: Container[str] = ()
 ) -> dict[str, Metric]:
     """Return the metrics asked for, by column; those computed by default if none were.
 
-    A text is the name of one metric. By default, those about the other lists that are given are
-    among them.
+    A text is the name of one metric or average, perhaps with a cutoff, which is passed over. By
+    default, those about the other lists that are given are among them.
 
     Raises:
         InvalidType: If something is neither a name nor a metric.
@@ -1103,7 +1103,7 @@ def chosen_metrics(
         ]
         return {one.name: one for one in map(Metric.at, asked)}
     chosen: dict[str, Metric] = {}
-    for metric in [metrics] if isinstance(metrics, str) else metrics:
+    for metric in metrics:
         one = _checked_metric(metric, known)
         for other in chosen.values():
             if one != other and (one.name == other.name or one.key == other.key):
@@ -1113,6 +1113,11 @@ def chosen_metrics(
     if not chosen:
         raise InvalidInput("metrics", "must name at least one metric, got an empty list")
     return chosen
+
+
+def asked_metrics(metrics: Iterable[str | Metric] | None) -> list[str | Metric] | None:
+    """Return the metrics asked for, one or several, as a list."""
+    return [metrics] if isinstance(metrics, str) else None if metrics is None else [*metrics]
 
 
 def _checked_metric(metric: object, known: Mapping[str, Metric]) -> Metric:
@@ -1150,14 +1155,9 @@ def installed(name: str, argument: str = "metrics") -> Metric | None:
 
 
 def _by_name(name: str, known: Mapping[str, Metric]) -> Metric:
-    """Return the metric of that name, or of which it names the mean."""
-    if "@" in name:
-        raise InvalidInput(
-            "metrics",
-            f": a metric is named without its cutoff, got {clipped(name)}",
-            Advice("pass {} for where to cut off", k=...),
-        )
-    found = built_in(name)
+    """Return the metric of that name, or of which it names an average, with a cutoff or without."""
+    name = parse_metric(name, "metrics")[0] if "@" in name else name
+    found = built_in(name) or next((m for m in METRICS.values() if name in averages_of([m])), None)
     if found is None:
         if (added := installed(name)) is not None:
             return _checked_metric(added, known)

@@ -20,6 +20,7 @@ import numpy as np
 from krag_eval import errors
 from krag_eval._doors import Drawn, write_report
 from krag_eval._language import N_, Language, _, ngettext, spoken
+from krag_eval.documents import ids_among
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, must, warn, whole
 from krag_eval.matching.base import says_less
 from krag_eval.matching.identity import same
@@ -172,6 +173,7 @@ def compared(
 ) -> Comparison:
     """Compare results by name, as :func:`compare`; ``max_drop`` is what a gate allows."""
     _check_results(named)
+    named = _named_alike(named)
     if baseline is not None:
         errors.one_of("baseline", baseline, list(named))
     errors.one_of("on", on, get_args(On))
@@ -297,6 +299,7 @@ def aligned(
     Raises:
         InvalidInput: If one has no per-query rows, or nothing is common that was asked for.
     """
+    results = _named_alike(results)
     every, cutoffs = [one.k for one in results.values()], tuple[Cutoff, ...]()
     if any(set(one) != set(every[0]) for one in every):
         cutoffs = tuple(k for k in every[0] if all(k in one for one in every))
@@ -314,6 +317,27 @@ def aligned(
     among = set(kept)
     left_out = {name: [one for one in own if one not in among] for name, own in labels.items()}
     return together, {name: missing for name, missing in left_out.items() if missing}
+
+
+def _named_alike(results: Mapping[str, EvaluationResult]) -> Mapping[str, EvaluationResult]:
+    """Call queries of one id by one label, the last result's, where all results know the ids.
+
+    So a question that was worded anew is the same query still; without ids, it is another one.
+    """
+    *_others, last = results.values()
+    if all({*one.labels} == {*last.labels} for one in results.values()):
+        return results
+    ids = {name: ids_among(one.tags) for name, one in results.items()}
+    known = {name: some for name, some in ids.items() if some and len({*some}) == len(some)}
+    if len(known) < len(results):
+        return results
+    label_of = dict(zip([*known.values()][-1], last.labels, strict=True))
+    alike = {}
+    for name, one in results.items():
+        labels = [label_of.get(key, own) for key, own in zip(known[name], one.labels, strict=True)]
+        rows = rows_at(one.rows, range(one.n_queries), one.k)
+        alike[name] = replace(one, rows=replace(rows, labels=labels))
+    return alike
 
 
 def _shared_labels(labels: Mapping[str, Sequence[str | int]], on: On) -> Sequence[str | int] | None:

@@ -108,7 +108,8 @@ def evaluate_file(
             :meth:`OfflineRetrievalEvaluator.evaluate
             <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
-        metrics: Metrics to compute; all built-in ones if not given.
+        metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all built-in
+            ones if not given.
         chunk_size: Queries evaluated together; fewer where their texts pass 64 MiB.
         resume: Whether to resume from the progress of an earlier run; if not, it is deleted.
         progress: Whether to show a bar; if not given, in a terminal and in a notebook.

@@ -112,6 +112,16 @@ class TestPeers:
         assert joined.evaluator().calculate_mrr() == {"mrr": 1.0}
         assert any("'Find nothing'" in note for note in joined.notes)
 
+    def test_the_questions_may_be_what_they_are_loaded_from(self, written):
+        """Rows, or a file."""
+        rows = [{"question": one, "actual": ["x"]} for one in (OPENS, KEPT)]
+        path = PEERS / "openinference_llama_index.jsonl"
+        expected = read_traces(path, load_dataset(rows)).predicted
+        lines = "".join(json.dumps(one) + "\n" for one in rows)
+        for questions in (rows, written(lines, "questions.jsonl")):
+            joined = read_traces(path, questions)
+            assert (joined.actual, joined.predicted) == ([["x"], ["x"]], expected)
+
     def test_haystack(self):
         """Its input is an object; an embedding retriever is given no text, the pipeline is."""
         path = PEERS / "openinference_haystack.jsonl"

@@ -38,11 +38,12 @@ _ONCE = (
     "compare run.jsonl worse.jsonl -m coverage -k 3 --metric recall@3 --report page.html",
     "diagnose run.jsonl --index chunks.jsonl -m coverage -k 3 --report page.html --json found.json",
     "audit run.jsonl --index chunks.jsonl --fail-on twins,quoted --json found.json",
+    "reanchor run.jsonl --old chunks.jsonl --new chunks.jsonl --json found.json --fail-on gone",
     "evaluate result_0.1.0.json",
 )
 _HELP = (
     "evaluate", "trec", "demo", "misses", "explain", "diagnose", "report", "history", "compare",
-    "gate", "plan", "calibrate", "sweep", "audit",
+    "gate", "plan", "calibrate", "sweep", "audit", "reanchor", "schema",
 )  # fmt: skip
 _REFUSED = (
     "evaluate missing.jsonl",

@@ -11,7 +11,7 @@ from retriever_samples import ranks
 
 from krag_eval import AnyOf, KragEvalWarning, RetrievalRecorder, evaluate_retriever, load_dataset
 from krag_eval.datasets import Dataset
-from krag_eval.errors import InvalidInput, InvalidType
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 
 ROWS = [{"question": "When?", "actual": ["At nine."]}, {"question": "Where?", "actual": ["Here."]}]
 BY_QUESTION = {row["question"]: row["actual"] for row in ROWS}
@@ -124,12 +124,24 @@ def test_repeated_questions_are_labelled_by_id_or_position(ids, by, labels):
     assert (result.labels, ranks(result), asked) == (labels, [1, 0], ["When?"] * 2)
 
 
-@pytest.mark.parametrize("path", ["run.jsonl", Path("run.jsonl")])
-def test_a_path_is_told_what_reads_it(path):
+@pytest.mark.parametrize("of", [str, Path])
+def test_a_path_of_a_data_set(tmp_path, of):
+    """As load_dataset reads it: by the retriever's questions, and by the recorder's."""
+    path = of(tmp_path / "golden.jsonl")
+    pd.DataFrame(ROWS).to_json(path, orient="records", lines=True)
+    for result in (evaluate_retriever(echo, path, 2), recorded().evaluate(path, 2)):
+        assert (result.labels, ranks(result)) == (["When?", "Where?"], [1, 0.5])
+    with pytest.raises(DatasetError) as error:
+        evaluate_retriever(echo, of(tmp_path / "nowhere.jsonl"))
+    assert str(error.value.place).endswith("nowhere.jsonl")
+
+
+@pytest.mark.parametrize("nothing", [None, 7, b"golden.jsonl"])
+def test_what_is_no_data_set_is_refused(nothing):
+    """By the name of the argument."""
     with pytest.raises(InvalidType) as error:
-        evaluate_retriever(str.split, path)
+        evaluate_retriever(echo, nothing)
     assert error.value.argument == "dataset"
-    assert "load_dataset" in str(error.value.fix)
 
 
 def test_a_dict_that_may_be_columns_or_questions_is_refused_by_load_dataset():

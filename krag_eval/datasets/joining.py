@@ -1,0 +1,194 @@
+"""Two files: questions with their ground truth, and a run, what was retrieved for them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Literal, NamedTuple, TypeAlias
+
+from krag_eval._language import N_, _
+from krag_eval.datasets.dataset import Dataset, check_overlap
+from krag_eval.documents import Tag, id_of, single
+from krag_eval.errors import Advice, Place, clipped
+
+#: What happens to questions of the ground truth that a run lacks.
+Lacking: TypeAlias = Literal["error", "zero", "skip"]
+
+
+class _Keys(NamedTuple):
+    """What joins two files: what it is, and one value per query of either."""
+
+    told: str
+    golden: Sequence[str]
+    run: Sequence[str]
+
+
+def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
+    """Return questions with what a run retrieved for them, whatever the order of either.
+
+    They are joined by their ids where all queries of both have one, and by their questions
+    otherwise.
+
+    Args:
+        golden: Questions with their ground truth.
+        run: Queries with what was retrieved for them.
+        missing: What happens to questions that the run lacks.
+
+    Raises:
+        DatasetError: If nothing joins, an id is there twice, a question has two lists, the run
+            lacks a question and ``missing`` is ``"error"``, or documents have no ids to compare.
+
+    Warns:
+        KragEvalWarning: If the run has other queries, or lacks some.
+
+    >>> golden = Dataset(["When?", "Where?"], [["nine"], ["here"]], questions=["When?", "Where?"])
+    >>> run = Dataset(["Where? ", "When?"], [[], []], [["there"], ["nine"]])
+    >>> with_run(golden, run, "error").predicted
+    [['nine'], ['there']]
+    """
+    keys = _keys(golden, run)
+    rows = _rows(keys, run)
+    if keys.told == _BY_ID:
+        _check_once(keys.golden, golden)
+    check_overlap(
+        dict.fromkeys(keys.golden),
+        rows,
+        expected_name=golden.source,
+        given_name=run.source,
+        absent=None if missing == "error" else missing,
+    )
+    lacking = [at for at, key in enumerate(keys.golden) if key not in rows]
+    if lacking and missing == "error":
+        raise Place(run.source).error(
+            f"lacks {len(lacking)} of the {golden.n_queries} queries of {golden.source} (the first "
+            f"is {clipped(keys.golden[lacking[0]])})",
+            Advice(
+                "{} counts them as nothing retrieved, {} leaves them out",
+                ("missing", "zero"),
+                ("missing", "skip"),
+            ),
+        )
+    kept = [at for at, key in enumerate(keys.golden) if missing != "skip" or key in rows]
+    found = [rows.get(keys.golden[at]) for at in kept]
+    made = golden.chosen(kept)
+    lists = run.predicted or []
+    return replace(
+        made,
+        predicted=[[] if at is None else lists[at] for at in found],
+        run=[None if at is None else _place(run, at) for at in found],
+        cited=None
+        if run.cited is None
+        else [None if at is None else run.cited[at] for at in found],
+        tags={**made.tags, **_tags(run, found, made)},
+        defaults={**made.defaults, **_matcher(golden, run)},
+        notes=_notes(golden, run, keys, len(kept) - found.count(None)),
+    )
+
+
+_BY_ID = N_("{n} of {queries} queries joined by their ids with {run}")
+_BY_QUESTION = N_("{n} of {queries} queries joined by their questions with {run}")
+
+
+def _keys(golden: Dataset, run: Dataset) -> _Keys:
+    """Tell what joins two files; what a run calls its queries may be their ids."""
+    if golden.ids is not None and run.ids is not None:
+        return _Keys(_BY_ID, golden.ids, run.ids)
+    # A dict of lists, or of scores, may call them by their ids.
+    if golden.ids is not None and not {*golden.ids}.isdisjoint(run.queries):
+        return _Keys(_BY_ID, golden.ids, [str(one) for one in run.queries])
+    return _Keys(_BY_QUESTION, _questions(golden), _questions(run))
+
+
+def _questions(dataset: Dataset) -> list[str]:
+    """Return the questions in NFC, their white space folded.
+
+    Raises:
+        DatasetError: If queries have neither ids nor questions.
+    """
+    named = dataset.questions or dataset.queries
+    for at, one in enumerate(named):
+        if isinstance(one, int) and one == at:
+            raise _place(dataset, at).error(
+                "the query has neither an id nor a question, which joins a run to its ground truth",
+                Advice("give each row an \"id\", or name the column with the question by {}",
+                       question=...),
+            )  # fmt: skip
+    return [unicodedata.normalize("NFC", " ".join(str(one).split())) for one in named]
+
+
+def _rows(keys: _Keys, run: Dataset) -> dict[str, int]:
+    """Return where each query of a run is; one that is repeated word for word counts once."""
+    rows: dict[str, int] = {}
+    lists = run.predicted or []
+    for at, key in enumerate(keys.run):
+        first = rows.setdefault(key, at)
+        if first != at and (keys.told == _BY_ID or lists[first] != lists[at]):
+            raise _place(run, at).error(
+                f"{clipped(key)} is given a second time (first at {_place(run, first)}), and it is "
+                "not known which of them was retrieved",
+                "keep one of them",
+            )
+    return rows
+
+
+def _check_once(ids: Sequence[str], golden: Dataset) -> None:
+    seen: dict[str, int] = {}
+    for at, one in enumerate(ids):
+        if (first := seen.setdefault(one, at)) != at:
+            told = (
+                f"the id {clipped(one)} is given a second time (first at {_place(golden, first)})"
+            )
+            raise _place(golden, at).error(told, "give each query an id of its own")
+
+
+def _place(dataset: Dataset, at: int) -> Place:
+    return (
+        Place(dataset.source, dataset.lines[at]) if dataset.lines else Place(dataset.source, row=at)
+    )
+
+
+def _tags(run: Dataset, found: Sequence[int | None], golden: Dataset) -> dict[str, list[Tag]]:
+    """Return what a run says of its queries beside the documents, such as how long they took."""
+    return {
+        name: [None if at is None else values[at] for at in found]
+        for name, values in run.tags.items()
+        if name not in golden.tags
+    }
+
+
+def _matcher(golden: Dataset, run: Dataset) -> dict[str, str]:
+    """Compare by ids where one side has nothing else.
+
+    Raises:
+        DatasetError: If the other side has no ids.
+    """
+    sides = {
+        golden.source: (golden, [*chain.from_iterable(map(single, golden.actual))]),
+        run.source: (run, [*chain.from_iterable(run.predicted or ())]),
+    }
+    bare = [name for name, (one, _) in sides.items() if one.defaults.get("matcher") == "id"]
+    if not bare:
+        return {}
+    for name, (_one, documents) in sides.items():
+        if name not in bare and any(isinstance(x, str) or id_of(x) is None for x in documents):
+            raise Place(name).error(
+                f"holds texts without ids, and {bare[0]} ids alone, so that they cannot be "
+                "compared",
+                'write documents as {"id": …, "page_content": …}',
+            )
+    return {"matcher": "id"}
+
+
+def _notes(golden: Dataset, run: Dataset, keys: _Keys, n_joined: int) -> list[str]:
+    """Say how both files were understood, and what joined."""
+    from krag_eval.datasets.vocabularies import N_SAID
+
+    told = [_(keys.told).format(n=n_joined, queries=golden.n_queries, run=run.source)]
+    if golden.predicted is not None:
+        told.append(_("these replace the retrieved documents that the questions had"))
+    said = [*golden.notes]
+    if golden.vocabulary and run.vocabulary:
+        said[1:2] = run.notes[1:2]
+    return said[:N_SAID] + told + said[N_SAID:]

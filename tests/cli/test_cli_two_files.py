@@ -1,0 +1,85 @@
+"""Ground truth and a run in two files, by position or by option."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_runs import printed, refusal, run, written
+
+GOLDEN = [{"id": f"q{n}", "question": f"{n}?", "actual": [f"text {n}"]} for n in range(3)]
+RUN = [{"id": f"q{n}", "predicted": [f"text {n}" if n else "other"]} for n in (2, 0, 1)]
+
+
+@pytest.fixture(autouse=True)
+def _files(sample):
+    written("golden.jsonl", GOLDEN)
+    written("run.jsonl", RUN)
+    written("better.jsonl", [{**row, "predicted": [f"text {row['id'][1]}"]} for row in RUN])
+    written("short.jsonl", RUN[1:])
+    written("chunks.jsonl", [{"id": f"c{n}", "text": f"text {n}"} for n in range(3)])
+
+
+@pytest.mark.parametrize(
+    "files", ["golden.jsonl run.jsonl", "run.jsonl --golden golden.jsonl",
+              "golden.jsonl --run run.jsonl"]
+)  # fmt: skip
+def test_either_way_gives_the_same(files):
+    """Two of three questions are answered, and what joined is said."""
+    result = run(f"evaluate {files} -k 1 --metric macro_recall")
+    assert printed(result.stdout)["macro_recall"] == ["0.6667"]
+    assert "3 of 3" in result.stderr
+
+
+@pytest.mark.parametrize(("missing", "recall"), [("zero", "0.3333"), ("skip", "0.5000")])
+def test_what_a_run_lacks(missing, recall):
+    """The user says what becomes of it."""
+    typed = "evaluate golden.jsonl short.jsonl -k 1 --metric macro_recall"
+    assert "--missing zero" in refusal(typed)
+    assert printed(run(f"{typed} --missing {missing}").stdout)["macro_recall"] == [recall]
+
+
+def test_every_command_takes_two_files():
+    """Misses, explanations, diagnoses, reports and comparisons."""
+    assert "0?" in run("misses golden.jsonl run.jsonl").stdout
+    assert "missed" in run("explain run.jsonl q0 --golden golden.jsonl").stdout
+    diagnosed = "diagnose golden.jsonl run.jsonl --index chunks.jsonl --foreign-index allow"
+    assert run(diagnosed).exit_code == 0
+    assert run("report golden.jsonl run.jsonl -o page.html").exit_code == 0
+    for typed in ("golden.jsonl run.jsonl better.jsonl",
+                  "run.jsonl better.jsonl --golden golden.jsonl"):  # fmt: skip
+        found = run(f"compare {typed} -k 1 --metric recall@1 --format json").stdout
+        assert json.loads(found)["differences"][0]["difference"] == pytest.approx(1 / 3)
+
+
+def test_a_saved_result_finds_its_texts_again():
+    """It forgets them when it is saved; the two files have them still."""
+    run("evaluate golden.jsonl run.jsonl -k 1 --json saved.json")
+    again = "--golden golden.jsonl --run run.jsonl"
+    assert "text 0" in run(f"explain saved.json q0 {again}").stdout
+    typed = f"diagnose saved.json {again} --index chunks.jsonl --foreign-index allow"
+    assert run(typed).exit_code == 0
+    assert "other" in refusal("explain saved.json q0 --golden golden.jsonl --run better.jsonl")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "evaluate golden.jsonl run.jsonl --golden golden.jsonl",
+        "evaluate run.jsonl run.jsonl",
+        "evaluate golden.jsonl --missing zero",
+        "evaluate golden.jsonl run.jsonl --chunk-size 2",
+        "explain saved.json q0 --run run.jsonl",
+    ],
+)
+def test_what_is_not_clear_is_refused(typed):
+    """Which file is which is never guessed."""
+    run("evaluate golden.jsonl run.jsonl -k 1 --json saved.json")
+    assert refusal(typed)
+
+
+def test_a_run_with_ground_truth_of_its_own_is_no_golden_set():
+    """Two runs are compared, and not joined."""
+    both = [{**golden, "predicted": []} for golden in GOLDEN]
+    written("both.jsonl", both)
+    assert "compare both.jsonl run.jsonl" in refusal("evaluate both.jsonl run.jsonl")
+    assert Path("both.jsonl").exists()

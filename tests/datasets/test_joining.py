@@ -1,0 +1,155 @@
+"""Ground truth and a run in two files, as people keep them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from krag_eval import compare, load_dataset
+from krag_eval.datasets import Dataset
+from krag_eval.errors import DatasetError, InvalidInput, KragEvalWarning
+
+GOLDEN = [
+    {"id": "q1", "question": "When?", "actual": ["nine"], "topic": "hours"},
+    {"id": 2, "question": "Where?", "actual": ["here", "there"], "topic": "place"},
+    {"id": "q16", "question": "Who?", "actual": ["all"], "topic": "place"},
+]
+RUN = [
+    {"id": "q16", "predicted": ["few", "all"], "ms": 12},
+    {"id": "q1", "predicted": ["nine"], "ms": 15},
+    {"id": "2", "predicted": ["there"], "ms": 11},
+]
+FOUND = [["nine"], ["there"], ["few", "all"]]
+
+
+def rows(given, **changed):
+    """Return rows with some fields left out, or others in their place."""
+    return [{k: one for k, one in {**row, **changed}.items() if one is not None} for row in given]
+
+
+def written(path, given):
+    path.write_text("".join(json.dumps(one) + "\n" for one in given), "utf-8")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    return written(tmp_path / "golden.jsonl", GOLDEN), written(tmp_path / "run.jsonl", RUN)
+
+
+ASKED = [{**row, "question": asked, "id": None} for row, asked in
+         zip(RUN, ("Who?", "When?", "Where?"), strict=True)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        RUN,
+        rows(ASKED),
+        [{**row, "question": f" {row['question']}\n"} for row in rows(ASKED)],
+        {"q1": FOUND[0], "2": FOUND[1], "q16": FOUND[2]},
+        {"When?": FOUND[0], "Where?": FOUND[1], "Who?": FOUND[2]},
+        Dataset(["q1", "2", "q16"], [[]] * 3, FOUND),
+        {name: [row[name] for row in RUN] for name in ("id", "predicted")},
+        [{"id": row["id"], "retrieved_contexts": row["predicted"]} for row in RUN],
+    ],
+)
+def test_rows_join_by_id_or_question(run):
+    """The order of the rows does not matter, nor white space, nor whether an id is a number."""
+    joined = load_dataset(GOLDEN, retrieved=run)
+    assert (joined.queries, joined.predicted) == (["When?", "Where?", "Who?"], FOUND)
+    assert joined.tags["topic"] == ["hours", "place", "place"]
+
+
+def test_decomposed_letters_join():
+    """MacOS writes Hangul in its parts."""
+    golden = [{"question": "\uc5b8\uc81c?", "actual": ["a"]}]
+    run = [{"question": "\u110b\u1165\u11ab\u110c\u1166?", "predicted": ["a"]}]
+    assert load_dataset(golden, retrieved=run).predicted == [["a"]]
+
+
+def test_formats_mix(tmp_path):
+    """Ground truth may be a table, what was retrieved JSON lines, and a run brings its own tags."""
+    golden = tmp_path / "golden.csv"
+    golden.write_text('id,question,actual\nq1,When?,"[""nine""]"\n', "utf-8")
+    joined = load_dataset(golden, retrieved=written(tmp_path / "run.jsonl", RUN[1:2]))
+    assert (joined.predicted, joined.tags) == ([["nine"]], {"id": ["q1"], "ms": [15]})
+    assert joined.run[0].line == 1
+
+
+def test_ids_join_ids():
+    """A run of ids alone is compared by ids, also as scores by document."""
+    golden = [{"id": "q1", "expected_ids": ["a"]}, {"id": "q2", "expected_ids": ["b"]}]
+    scores = {"q2": {"b": 0.5, "c": 0.7}, "q1": {"a": 1.0}}
+    lists = [{"id": "q1", "retrieved_ids": ["a"]}, {"id": "q2", "retrieved_ids": ["c", "b"]}]
+    for run in (scores, lists):
+        result = load_dataset(golden, retrieved=run).evaluator().evaluate(1)
+        assert result.per_query()["recall"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(("missing", "found"), [("zero", [["nine"], [], []]), ("skip", [["nine"]])])
+def test_what_a_run_lacks_is_told(missing, found):
+    with pytest.warns(KragEvalWarning):
+        assert load_dataset(GOLDEN, retrieved=RUN[1:2], missing=missing).predicted == found
+
+
+def test_other_queries_of_a_run_are_told():
+    with pytest.warns(KragEvalWarning):
+        assert load_dataset(GOLDEN[:1], retrieved=RUN).predicted == FOUND[:1]
+
+
+@pytest.mark.parametrize(
+    ("golden", "run"),
+    [
+        (GOLDEN, RUN[:2]),
+        (GOLDEN, [{"id": "x", "predicted": []}]),
+        (GOLDEN, [*RUN, RUN[0]]),
+        ([*GOLDEN, GOLDEN[0]], RUN),
+        (rows(GOLDEN, id=None), [*rows(ASKED), {"question": "Who?", "predicted": ["x"]}]),
+        (rows(GOLDEN, id=None, question=None), rows(RUN, id=None)),
+        (GOLDEN, rows(RUN, predicted=None)),
+        (GOLDEN, rows(RUN, predicted="text")),
+        (GOLDEN, [{"id": "q1", "retrieved_ids": ["a"]}]),
+        (GOLDEN, []),
+    ],
+)
+def test_what_does_not_join_is_refused(golden, run):
+    """Nothing is dropped, repeated or guessed."""
+    with pytest.raises(DatasetError):
+        load_dataset(golden, retrieved=run)
+
+
+def test_missing_is_about_a_run():
+    for options in ({"missing": "zero"}, {"missing": "all", "retrieved": RUN}):
+        with pytest.raises(InvalidInput) as refused:
+            load_dataset(GOLDEN, **options)
+        assert refused.value.argument == "missing"
+
+
+def test_a_line_of_the_run_is_named(files):
+    """What cannot be read in the run is not blamed on the ground truth."""
+    golden, run = files
+    written(run, [RUN[0], {"id": "q1", "predicted": [7]}, RUN[2]])
+    with pytest.raises(DatasetError) as refused:
+        load_dataset(golden, retrieved=run)
+    assert (refused.value.place.name.endswith("run.jsonl"), refused.value.place.line) == (True, 2)
+
+
+def test_an_id_names_its_query():
+    result = load_dataset(GOLDEN, retrieved=RUN).evaluator().evaluate(5)
+    assert result.explain("q16").query == result.explain("Who?").query == "Who?"
+
+
+@pytest.mark.filterwarnings("ignore:The intervals rest on")
+def test_a_question_that_was_worded_anew_is_the_same_by_its_id():
+    """Both questions of an id are compared; without ids they are different queries."""
+    before = load_dataset(GOLDEN, retrieved=RUN).evaluator().evaluate(5)
+    worded = [{**row, "question": f"{row['question']}!"} for row in GOLDEN[::-1]]
+    after = load_dataset(worded, retrieved=RUN).evaluator().evaluate(5)
+    found = compare({"before": before, "after": after}, "recall@5", n_resamples=100)
+    assert found.queries == ["When?!", "Where?!", "Who?!"]
+    assert found.table["difference"].tolist() == [0]
+    nameless = {name: replace(one, rows=replace(one.rows, tags={}))
+                for name, one in (("before", before), ("after", after))}  # fmt: skip
+    with pytest.raises(InvalidInput):
+        compare(nameless, "recall@5", n_resamples=100)
