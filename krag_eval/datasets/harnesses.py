@@ -133,15 +133,15 @@ def judgements_dataset(table: Records, given: Given) -> Dataset:
     """
     dataset = judged_dataset(QRELS.of_table(table), None)
     told = _("judgements, one in each row: ground truth read from {}").format("relevance")
-    dataset = replace(dataset, notes=[told])
+    ids = [str(one) for one in dataset.queries]
+    dataset = replace(dataset, notes=[told], tags={"query_id": [*ids]})
     document = "chunk_id" if "chunk_id" in table.names else "doc_id"
     texts = _once_each(table, document, "chunk_text")
     if texts:
         corpus = {one: {"page_content": text, "id": one} for one, text in texts.items()}
         dataset = with_texts(dataset, corpus, table.name)
     asked = _once_each(table, "query_id", "query")
-    if asked.keys() >= {*map(str, dataset.queries)}:
-        ids = [str(one) for one in dataset.queries]
+    if asked.keys() >= {*ids}:
         questions = [asked[one] for one in ids]
         labels = labels_of(questions, ids, table.name)
         dataset = replace(dataset, queries=labels, questions=questions)

@@ -1007,6 +1007,7 @@ def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, A
     if roles.predicted is not None:
         retrieved = [document for one in queries for document in one.predicted]
         sides.append((roles.predicted, retrieved))
+    sides = [(side, found) for side, found in sides if side.fields]
     if all(side.texts for side, _ in sides):
         items = [item for one in queries for item in one.actual]
         if items and all(map(_is_span, items)):

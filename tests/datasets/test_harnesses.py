@@ -130,6 +130,21 @@ def test_judgements_and_predictions_are_read_as_trec_reads_others(written):
     assert read_trec(qrels, run).evaluator().calculate_mrr()["mrr"] == 0.5
 
 
+RUNS = [name for name, (_, _, actual, *_rest) in FILES.items() if actual == [[]]]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_joins_its_ground_truth_by_id(written, name):
+    """The one relevant document is at rank 2 of each: the MRR is 1/2."""
+    run = written(FILES[name][0], name)
+    identity = {"rank_llm.jsonl": "7", "ranking.jsonl": "1"}.get(name, "q1")
+    golden = written(f"query_id,chunk_id,relevance\n{identity},n,1\n", "golden.csv")
+    dataset = load_dataset(golden, retrieved=run)
+    assert dataset.evaluator().calculate_mrr()["mrr"] == 0.5
+    asked = [{"id": identity, "question": "When?", "relevant_chunk_ids": ["n"]}]
+    assert load_dataset(asked, retrieved=run).evaluator().calculate_mrr()["mrr"] == 0.5
+
+
 def run_of(*documents, **fields):
     return {"query_id": "q1", "ranked_docs": [*documents], **fields}
 
