@@ -1217,7 +1217,7 @@ def position_of(
         raise errors.must("query", "be a label (text or whole number)", query)
     if isinstance(query, Integral):
         query = int(query)  # the numbers in a pandas index are numpy's
-    found = _places(labels, query) or _places(ids or (), query)
+    found = _places(labels, query) or _places(ids or (), str(query))
     if len(found) == 1:
         return found[0]
     shown = clipped(query)

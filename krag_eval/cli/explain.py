@@ -16,7 +16,6 @@ import click
 from krag_eval._language import LANGUAGES, Language, _
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading
-from krag_eval.documents import ids_among
 from krag_eval.errors import Advice, InvalidInput, whole
 from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
@@ -218,6 +217,8 @@ def explain(
     if contradicted:
         _list_contradicted(result, outputs)
         return
+    from krag_eval.documents import ids_among  # needs numpy, which other commands do without
+
     named = _named(asked or query or "", result.labels, ids_among(result.tags) or ())
     try:
         told = result.explain(k=at, metadata=metadata or None, full=full, **named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -96,6 +97,10 @@ def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {role: name for role, name in roles.items() if name != role}
 
 
+# What may say how a run is read, too.
+_OF_RUN = ("question", "predicted", "cells")
+
+
 def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[str, Any]) -> Dataset:
     """Read ground truth and a run in two files, one of which an option may name.
 
@@ -106,19 +111,18 @@ def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[st
 
     golden, behind = two.get("golden"), run or two.get("retrieved")
     if run is not None and not os.path.exists(run) and run != "-":
-        fix = "name the file of what was retrieved; several cutoffs are written as -k 1,5"
+        fix = "name the file of what was retrieved; for several cutoffs, write -k 1,5"
         raise InvalidInput("run", f": there is no file {run}", fix)
-    if (golden is None) == (behind is None):
-        problem = "names the ground truth where FILE is a run, and " + (
-            "a run is named beside FILE" if golden else "there is none"
-        )
-        raise InvalidInput("golden", problem, "name GOLDEN and RUN, or RUN and --golden GOLDEN")
-    of_run = {name: one for name, one in named.items() if name in ("question", "predicted")}
+    if (golden is None) == (behind is None) or (run and "retrieved" in two):
+        files = [one for one in (golden, run, two.get("retrieved")) if one]
+        problem = f": ground truth and a run are two files, got {', '.join([file, *files])}"
+        raise InvalidInput("file", problem, "name GOLDEN and RUN, or RUN and --golden GOLDEN")
+    of_run = {name: one for name, one in named.items() if name in _OF_RUN}
     truth = loaded(golden or file, {k: one for k, one in named.items() if k != "predicted"})
     if behind is not None and truth.predicted is not None:
         problem = f": {file} holds retrieved documents of its own, so it is no ground truth alone"
-        fix = f"compare them by 'krag-eval compare {file} {behind}', or take its ground truth by "
-        raise InvalidInput("file", problem, f"{fix}--golden {file}")
+        compared = f"'krag-eval compare {shlex.join([file, behind])}' compares two runs"
+        raise InvalidInput("file", problem, f"{compared}; --golden {file} takes its ground truth")
     options = {"missing": two["missing"]} if "missing" in two else {}
     return load_dataset(truth, retrieved=source_of(behind or file), **of_run, **options)
 
@@ -190,6 +194,8 @@ def with_texts(
     if golden is None:
         raise InvalidInput("golden", "must name the ground truth", "add --golden GOLDEN")
     two = {name: one for name, one in given.items() if name == "missing"}
+    if run and "retrieved" in given:
+        raise InvalidInput("retrieved", f": the run is {run} already", "leave it out")
     dataset = joined(golden, behind, two, {}) if behind else loaded(golden, {})
     return evaluated_again(result, dataset, given.get("matcher"))
 

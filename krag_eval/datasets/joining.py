@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, _
 from krag_eval.datasets.dataset import Dataset, check_overlap
-from krag_eval.documents import Tag, id_of, single
+from krag_eval.datasets.table import listed
+from krag_eval.documents import ID_TAGS, Tag, id_of, single
 from krag_eval.errors import Advice, Place, clipped
 
 #: What happens to questions of the ground truth that a run lacks.
@@ -48,6 +49,10 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
     >>> with_run(golden, run, "error").predicted
     [['nine'], ['there']]
     """
+    for name in ("judged", "unwanted"):
+        if getattr(run, name) is not None:
+            problem = f"holds {name!r} documents, which belong to the ground truth"
+            raise Place(run.source).error(problem, f"put them into {golden.source}")
     keys = _keys(golden, run)
     rows = _rows(keys, run)
     if keys.told == _BY_ID:
@@ -93,12 +98,38 @@ _BY_QUESTION = N_("{n} of {queries} queries joined by their questions with {run}
 
 def _keys(golden: Dataset, run: Dataset) -> _Keys:
     """Tell what joins two files; what a run calls its queries may be their ids."""
-    if golden.ids is not None and run.ids is not None:
-        return _Keys(_BY_ID, golden.ids, run.ids)
+    ids, theirs = golden.ids, run.ids
+    if ids is not None and theirs is not None:
+        _check_questions(golden, run, dict(zip(ids, range(len(ids)), strict=True)), theirs)
+        return _Keys(_BY_ID, ids, theirs)
     # A dict of lists, or of scores, may call them by their ids.
-    if golden.ids is not None and not {*golden.ids}.isdisjoint(run.queries):
-        return _Keys(_BY_ID, golden.ids, [str(one) for one in run.queries])
+    labels = [one for one in run.queries if isinstance(one, str)]
+    if ids is not None and len(labels) == run.n_queries:
+        known = {_folded(one) for one in golden.questions or golden.queries}
+        if len({*ids}.intersection(labels)) > len(known.intersection(map(_folded, labels))):
+            return _Keys(_BY_ID, ids, labels)
     return _Keys(_BY_QUESTION, _questions(golden), _questions(run))
+
+
+def _check_questions(
+    golden: Dataset, run: Dataset, place_of: Mapping[str, int], ids: Sequence[str]
+) -> None:
+    """Refuse ids that name other questions here and there, as numbers of rows do."""
+    if golden.questions is None or run.questions is None:
+        return
+    asked = [*map(_folded, golden.questions)]
+    known = {*asked}
+    for at, (one, question) in enumerate(zip(ids, map(_folded, run.questions), strict=True)):
+        if one in place_of and question != asked[place_of[one]] and question in known:
+            raise _place(run, at).error(
+                f"the id {clipped(one)} is that of another question in {golden.source}, "
+                f"{clipped(asked[place_of[one]])}",
+                "give a question the same id in both files, or leave the ids of one out",
+            )
+
+
+def _folded(question: object) -> str:
+    return unicodedata.normalize("NFC", " ".join(str(question).split()))
 
 
 def _questions(dataset: Dataset) -> list[str]:
@@ -115,7 +146,7 @@ def _questions(dataset: Dataset) -> list[str]:
                 Advice("give each row an \"id\", or name the column with the question by {}",
                        question=...),
             )  # fmt: skip
-    return [unicodedata.normalize("NFC", " ".join(str(one).split())) for one in named]
+    return [*map(_folded, named)]
 
 
 def _rows(keys: _Keys, run: Dataset) -> dict[str, int]:
@@ -188,6 +219,12 @@ def _notes(golden: Dataset, run: Dataset, keys: _Keys, n_joined: int) -> list[st
     told = [_(keys.told).format(n=n_joined, queries=golden.n_queries, run=run.source)]
     if golden.predicted is not None:
         told.append(_("these replace the retrieved documents that the questions had"))
+    if shared := [name for name in run.tags if name in golden.tags and name not in ID_TAGS]:
+        told.append(
+            _("tags that both files have are those of the ground truth: {names}").format(
+                names=listed(shared)
+            )
+        )
     said = [*golden.notes]
     if golden.vocabulary and run.vocabulary:
         said[1:2] = run.notes[1:2]

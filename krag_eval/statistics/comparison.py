@@ -322,7 +322,8 @@ def aligned(
 def _named_alike(results: Mapping[str, EvaluationResult]) -> Mapping[str, EvaluationResult]:
     """Call queries of one id by one label, the last result's, where all results know the ids.
 
-    So a question that was worded anew is the same query still; without ids, it is another one.
+    So a question that was worded anew is the same query still. Ids that name mostly other questions
+    are no ids of these, as numbers of rows are not.
     """
     *_others, last = results.values()
     if all({*one.labels} == {*last.labels} for one in results.values()):
@@ -332,6 +333,13 @@ def _named_alike(results: Mapping[str, EvaluationResult]) -> Mapping[str, Evalua
     if len(known) < len(results):
         return results
     label_of = dict(zip([*known.values()][-1], last.labels, strict=True))
+    id_of = {label: key for key, label in label_of.items()}
+    for name, one in results.items():
+        pairs = [*zip(known[name], one.labels, strict=True)]
+        n_known = sum(key in label_of for key, _ in pairs)
+        n_same = sum(label_of.get(key) == label for key, label in pairs)
+        if 2 * n_same < n_known or any(id_of.get(label, key) != key for key, label in pairs):
+            return results
     alike = {}
     for name, one in results.items():
         labels = [label_of.get(key, own) for key, own in zip(known[name], one.labels, strict=True)]

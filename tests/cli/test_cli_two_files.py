@@ -67,6 +67,7 @@ def test_a_saved_result_finds_its_texts_again():
         "evaluate golden.jsonl run.jsonl --golden golden.jsonl",
         "evaluate run.jsonl run.jsonl",
         "evaluate golden.jsonl --missing zero",
+        "evaluate golden.jsonl run.jsonl --run better.jsonl",
         "evaluate golden.jsonl run.jsonl --chunk-size 2",
         "explain saved.json q0 --run run.jsonl",
     ],
@@ -81,5 +82,5 @@ def test_a_run_with_ground_truth_of_its_own_is_no_golden_set():
     """Two runs are compared, and not joined."""
     both = [{**golden, "predicted": []} for golden in GOLDEN]
     written("both.jsonl", both)
-    assert "compare both.jsonl run.jsonl" in refusal("evaluate both.jsonl run.jsonl")
+    assert "--golden both.jsonl" in refusal("evaluate both.jsonl run.jsonl")
     assert Path("both.jsonl").exists()
