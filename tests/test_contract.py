@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from krag_eval import AnyOf, OfflineRetrievalEvaluator, load_dataset
 from krag_eval.datasets import Dataset
@@ -112,6 +113,43 @@ def test_what_the_contract_refuses_is_refused(one, tmp_path):
             read(path, line, matcher=one.get("matcher"))
 
 
+ODD = st.sampled_from(
+    ["", "a", None, 7, -1, 1.5, True, [], {}, ["a"], ["a", 0.5], {"a": True}, {"a": 1}]
+)
+GOOD = {"page_content": "a", "id": 7, "metadata": {"grade": 2}, "source": "a.md", "start": 0,
+        "end": 9, "lines": [1, 2], "any_of": ["a"], "text": "a"}  # fmt: skip
+KINDS = (("page_content",), ("source", "start", "end"), ("source", "lines"), ("any_of",), ("text",))
+
+
+def objects(inner):
+    """Draw objects that look like documents, with values or fields that may be wrong."""
+    values = {name: st.just(good) | inner for name, good in GOOD.items()}
+    shapes = (
+        st.fixed_dictionaries(
+            {name: values[name] for name in kind},
+            optional={name: values[name] for name in ("id", "metadata", "end") if name not in kind},
+        )
+        for kind in KINDS
+    )
+    return st.one_of(*shapes) | st.lists(inner, max_size=2)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from(["actual", "unwanted", "judged", "cited", "predicted", "tag"]),
+    st.lists(st.recursive(ODD, objects, max_leaves=4), max_size=2) | ODD,
+)
+def test_what_the_schema_accepts_is_read(field, value):
+    """Whatever is put into a field."""
+    line = {"question": "When?", "actual": ["At nine."], field: value}
+    try:
+        load_dataset([line])
+        is_read = True
+    except Refusal:
+        is_read = False
+    assert is_read or not is_valid("golden", line)
+
+
 @pytest.mark.parametrize("name", sorted(KNOWN - SCHEMAS["golden"]["properties"].keys()))
 def test_names_that_are_no_tags(name, tmp_path):
     """The schema refuses those that the package reads as something else."""
@@ -129,10 +167,12 @@ def test_names_that_are_no_tags(name, tmp_path):
         {"question": 7},
         {"question": None},
         {"actual": '["At nine."]'},
-        {"actual": [{"page_content": "At nine.", "any_of": None}]},
         {"topics": ["hours"]},
         {"answer": "x" * 201},
         {"judged": "by me"},
+        {"actual": [{"text": "At nine."}]},
+        {"actual": [{"page_content": "At nine.", "page": 3}]},
+        {"actual": [{"source": "a.md", "start": 0, "end": 9, "page_content": "At nine."}]},
     ],
     ids=str,
 )

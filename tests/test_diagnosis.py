@@ -711,6 +711,8 @@ def test_an_index_is_read_from_a_file_or_a_data_frame(tmp_path):
     expected = [{"page_content": "At nine.", "id": "7", "metadata": {"page": 3}},
                 {"page_content": "At ten.", "id": "8"}]  # fmt: skip
     result = evaluated([["At ten."]], [["At nine."]], "text")
+    with path.open("rb") as opened:
+        assert Index(opened).documents == expected
     for source in (frame, path, str(path)):
         assert Index(source).documents == expected
         assert [one.cause for one in result.diagnose(source, k=1).items] == ["not_in_top_k"]

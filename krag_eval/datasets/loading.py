@@ -24,7 +24,6 @@ from krag_eval._reading import (
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.formats import File, Names, Row, rows_in
-from krag_eval.datasets.harnesses import run_dataset
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
@@ -45,7 +44,7 @@ from krag_eval.datasets.table import (
     records_in,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
-from krag_eval.datasets.trec import RUN, is_judgements, ordered, read_trec
+from krag_eval.datasets.trec import RUN, is_judgements, ranked, read_trec
 from krag_eval.datasets.vocabularies import (
     KNOWN,
     as_saved,
@@ -102,8 +101,10 @@ Source: TypeAlias = (
     "Iterable[Mapping[str, Any]] | Iterable[ExampleLike]"
 )
 
-#: What the chunks of an index can be read from: the path of a file, a data frame or documents.
-ChunkSource: TypeAlias = "str | os.PathLike[str] | FrameLike | Iterable[DocumentLike]"
+#: What the chunks of an index can be read from: a file, a data frame or documents.
+ChunkSource: TypeAlias = (
+    "str | os.PathLike[str] | IO[str] | IO[bytes] | FrameLike | Iterable[DocumentLike]"
+)
 
 #: What a cell of documents holds.
 Cells: TypeAlias = Literal["list", "text"]
@@ -387,7 +388,7 @@ def chunks_in(source: Any, argument: str = "index") -> list[DocumentLike]:
     >>> chunks_in(pd.DataFrame({"id": ["7"], "text": ["At nine."]}))
     [{'page_content': 'At nine.', 'id': '7'}]
     """
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         return read_chunks(source)
     if is_frame(source):
         table = records_in(source, argument)
@@ -603,8 +604,8 @@ def _run(given: Given) -> Dataset | Records:
         return source
     if is_judgements(source, given.max_bytes):
         read = RUN.read(source, given.max_bytes)
-        lists = [[*ordered(scores)] for scores in read.by_topic.values()]
-        return Dataset([*read.by_topic], [[]] * len(lists), lists, read.name,  # type: ignore[arg-type]
+        lists = ranked(read, [*read.by_topic])
+        return Dataset([*read.by_topic], [[]] * len(lists), lists, read.name,
                        defaults={"matcher": "id"})  # fmt: skip
     if isinstance(source, Mapping) and not is_table(source):
         source = [{"question": one, "predicted": found} for one, found in source.items()]
@@ -612,11 +613,14 @@ def _run(given: Given) -> Dataset | Records:
         table = _table(source, given._replace(tags=True), at="retrieved")
     except InvalidType as error:
         raise InvalidType("retrieved", error.problem, error.fix) from error
-    reader = shape_of(table.names).read
-    if reader is traces_dataset:
+    shape = shape_of(table.names)
+    if shape.read is traces_dataset:
         return table
-    if reader is run_dataset:
-        return run_dataset(table, Given(tags=True))
+    if shape.read is not None:
+        made = shape.read(table, Given(tags=True))
+        if made.predicted is None:
+            raise nothing_retrieved(table, Mapped._fields[-1])
+        return made
     question = given.mapped.question if given.mapped.question in table.names else None
     mapped = Mapped(question, None, given.mapped.predicted)
     return _questions(table, Given(mapped, cells=given.cells, tags=True, is_run=True))

@@ -1001,7 +1001,9 @@ def content_of(
 def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, Any]:
     """Compare by id, or by spans, where no text is found; refuse sides with nothing in common."""
     queries = [*queries]
-    sides = [(roles.actual, [*chain.from_iterable(single(one.actual) for one in queries)])]
+    sides = []
+    if roles.actual.fields:
+        sides.append((roles.actual, [*chain.from_iterable(single(one.actual) for one in queries)]))
     if roles.predicted is not None:
         retrieved = [document for one in queries for document in one.predicted]
         sides.append((roles.predicted, retrieved))

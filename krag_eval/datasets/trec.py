@@ -144,10 +144,10 @@ def ranked(
         scores = exact
         if precision == "single":
             scores = dict(zip(exact, array("f", exact.values()), strict=True))
-        order = ordered(scores)
+        order = _ordered(scores)
         lists.append([*order])
         new_ties = len(set(scores.values())) < len(set(exact.values()))
-        if new_ties and order != ordered(exact):
+        if new_ties and order != _ordered(exact):
             reordered.append(topic)
     if reordered:
         told = _(
@@ -159,12 +159,7 @@ def ranked(
     return lists
 
 
-def ordered(scores: Mapping[str, float]) -> list[str]:
-    """Return the documents of a run, best first.
-
-    >>> ordered({"a": 1.0, "b": 2.0, "c": 2.0})
-    ['c', 'b', 'a']
-    """
+def _ordered(scores: Mapping[str, float]) -> list[str]:
     # Sorting is stable in reverse too, so ids stay in descending order among equal scores. Python
     # compares code points, which is the order of UTF-8 bytes that trec_eval compares.
     return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)

@@ -98,7 +98,7 @@ class JudgeMatcher(base.Matcher):
         timeout: Seconds that a call may take; any time if not given. One that takes longer has
             failed, with a ``TimeoutError``. It is cancelled, or its thread is given up.
         max_calls: Most calls of one evaluation; if it needs more, none is made. ``evaluate_file``
-            judges part by part, and it holds for each.
+            judges a long file part by part, and it holds for each.
         cache: A SQLite file for the judgements, made if there is none. It holds hashes and numbers,
             and no text. Several processes may use it at a time, and killing them does no harm. One
             that is damaged, or holds anything else, is refused and left as it is.

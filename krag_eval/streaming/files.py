@@ -15,12 +15,13 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from krag_eval._io import Purpose, bar_of, bars, check_apart, check_progress, lo
 from krag_eval._language import _
 from krag_eval._options import LISTS, PLAN_OPTIONS, check_options
 from krag_eval._reading import MAX_BYTES, cannot_read, check_encoding, checked_bytes
-from krag_eval.datasets.dataset import labels_for
+from krag_eval.datasets.dataset import labels_for, looks_at_questions
 from krag_eval.datasets.formats import FORMATS, File, Format, Row, TagChoice, format_of
 from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
 from krag_eval.datasets.table import (
@@ -46,7 +47,7 @@ from krag_eval.datasets.table import (
 from krag_eval.datasets.vocabularies import KNOWN, nothing_retrieved, roles_of, shape_of
 from krag_eval.documents import single, text_of
 from krag_eval.errors import Advice, InvalidInput, Place, Refusal, clipped, warn, whole
-from krag_eval.evaluator import Part, PartitionPlan
+from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import (
@@ -61,6 +62,8 @@ from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
 from krag_eval.scoring.parts import Partial
 
+_Evaluated = TypeVar("_Evaluated", Part, EvaluationResult)
+
 
 def evaluate_file(
     path: str | os.PathLike[str],
@@ -70,7 +73,7 @@ def evaluate_file(
     budget: int | Iterable[int] | None = None,
     length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
-    chunk_size: int = 5_000,
+    chunk_size: int | None = None,
     resume: bool = True,
     progress: bool | None = None,
     n_jobs: int | None = None,
@@ -84,11 +87,14 @@ def evaluate_file(
 ) -> EvaluationResult:
     """Evaluate a file of any size, or a directory of files, in memory for one chunk at a time.
 
-    The averages are those of ``read_jsonl(path).evaluator(…).evaluate(k)``, to the last digit,
-    whatever the size of the chunks. What is kept in memory is their exact sums. With ``per_query``
-    the values of every query are written as they come; the result reads them when asked
-    (``per_query(k)``, ``misses()``, ``confidence_intervals()``, …). Documents are not kept, so that
-    ``explain`` and other thresholds need the queries in question in an evaluator.
+    A single file below 64 MiB is evaluated at once, and its result keeps everything: ``explain``,
+    ``diagnose``, ``by`` and other thresholds work. A larger file, a directory, and whatever is
+    given ``per_query``, ``chunk_size`` or ``resume=False`` is read in chunks. What is kept of these
+    is exact sums. With ``per_query`` the values of every query are written as they come; the result
+    reads them when asked (``per_query(k)``, ``misses()``, ``confidence_intervals()``, …). Documents
+    are not kept, so that ``explain`` and other thresholds need the queries in question in an
+    evaluator. The averages are those of ``read_jsonl(path).evaluator(…).evaluate(k)`` in either
+    way, to the last digit, whatever the size of the chunks.
 
     With ``per_query``, a run that was interrupted, even killed, resumes where it was when it is
     called again in the same way; its progress is in a directory beside the output, named after it
@@ -110,7 +116,8 @@ def evaluate_file(
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
         metrics: Metrics to compute, each with a cutoff (``"recall@5"``) or without; all built-in
             ones if not given.
-        chunk_size: Queries evaluated together; fewer where their texts pass 64 MiB.
+        chunk_size: Queries evaluated together, 5,000 unless given; fewer where their texts pass
+            64 MiB.
         resume: Whether to resume from the progress of an earlier run; if not, it is deleted.
         progress: Whether to show a bar; if not given, in a terminal and in a notebook.
         n_jobs: Processes that tokenise and score; see
@@ -120,9 +127,9 @@ def evaluate_file(
         predicted_field: Name of the field with the retrieved documents, best first.
         max_bytes: Four times what a line may hold, and what some rows of a Parquet file may; 1 GiB
             unless given, ``None`` for no limit. A file may be of any length.
-        tags: Which other fields to write beside, as tags of the queries (``tag:name``): texts of at
-            most 200 characters, numbers and booleans; the first chunk settles their names. A
-            warning names what is left out.
+        tags: Which other fields to keep or to write beside, as tags of the queries (``tag:name``):
+            texts of at most 200 characters, numbers and booleans; the first chunk settles their
+            names. A warning names what is left out.
         encoding: Of text, such as ``"cp949"``.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
             ``threshold``, ``conventions``, …
@@ -147,7 +154,7 @@ def evaluate_file(
     check_progress(progress)
     n_jobs = check_n_jobs(n_jobs)
     choice = checked_choice(tags)
-    size = whole("chunk_size", chunk_size, 1)
+    size = _CHUNK if chunk_size is None else whole("chunk_size", chunk_size, 1)
     output = None if per_query is None else checked_row_file(per_query)
     check_encoding(encoding)
     files = QueryFiles.found(path, checked_bytes(max_bytes), encoding)
@@ -162,13 +169,9 @@ def evaluate_file(
         full = (one for one, *_ in files.queries(fields) if one.actual and one.predicted)
         asking = next(full, asking)
     otherwise = matcher_of(fields.roles, files.name, [asking])
+    settings = {**otherwise, **defaults, **options}
     plan = PartitionPlan.of(
-        k,
-        budget=budget,
-        length=length,
-        metrics=metrics,
-        lists=_lists_of(first),
-        **{**otherwise, **defaults, **options},
+        k, budget=budget, length=length, metrics=metrics, lists=_lists_of(first), **settings
     )
     run = {
         "files": files.fingerprint(),
@@ -188,7 +191,12 @@ def evaluate_file(
         )
     opened = nullcontext() if output is None else RunState(output, run, resume=resume)
     with opened as state, processes(n_jobs, plan.plan.matcher.signature), bars(progress):
-        done = _all_chunks(plan, files, fields, first, state, choice, size, progress)
+        kept = output is None and chunk_size is None and resume and files.is_small
+        at_once = _at_once(plan, files, fields, first, choice, settings) if kept else None
+        done, result = at_once or (
+            _all_chunks(plan, files, fields, first, state, choice, size, progress),
+            None,
+        )
         if files.fingerprint() != run["files"]:
             anew = Advice("evaluate it anew, with {}", resume=False)
             raise Place(files.name).error("changed while it was read", anew)
@@ -205,7 +213,61 @@ def evaluate_file(
                          field=fields.question, where=done.first_unnamed))  # fmt: skip
     for note in notes_on(done.left_out):
         warn(f"{files.name}: {note}.", Advice(_("pass {} to keep none"), tags=False))
-    return plan.result([done.partial], rows)
+    return plan.result([done.partial], rows) if result is None else result
+
+
+# Queries in a chunk, unless another number is given.
+_CHUNK = 5_000
+
+
+def _at_once(
+    plan: PartitionPlan,
+    files: QueryFiles,
+    fields: Fields,
+    first: Query,
+    choice: TagChoice,
+    options: Mapping[str, Any],
+) -> tuple[Progress, EvaluationResult] | None:
+    """Evaluate all queries in memory; ``None`` if their texts are too long for one chunk."""
+    tags = TagReader(asked_by(fields.roles), choice) if choice else None
+    chunks = files.chunks(fields, sys.maxsize, _BEGINNING, tags)
+    queries = next(chunks).queries
+    if next(chunks, None) is not None:
+        return None
+    _settle(tags, files, fields)
+    unnamed = _unnamed(queries, fields, is_first=True)
+    result = _evaluated(plan, queries, tags, first, partial(_in_memory, plan, options))
+    sums = replace(plan.nothing(), summary=result.summary)
+    left_out = {} if tags is None else tags.left_out
+    where = str(unnamed[0]) if unnamed else ""
+    return Progress(sums, _BEGINNING, 1, len(unnamed), where, left_out=left_out), result
+
+
+def _in_memory(
+    plan: PartitionPlan,
+    options: Mapping[str, Any],
+    actual: Any,
+    predicted: Any,
+    labels: Sequence[str | int | None],
+    tags: Mapping[str, Any],
+    judged: Any,
+    **lists: Any,
+) -> EvaluationResult:
+    """Evaluate queries as a plan does a part, and keep the evidence."""
+    named = [at if label is None else str(label) for at, label in enumerate(labels)]
+    # A judge says which query lacks its question.
+    all_named = None not in labels or looks_at_questions(plan.plan.matcher)
+    evaluator = OfflineRetrievalEvaluator(
+        actual,
+        predicted,
+        queries=named if all_named else None,
+        tags=tags,
+        judged=judged,
+        **lists,
+        **options,
+    )
+    length: Length = plan.length or "words"
+    return evaluator.evaluate(plan.cutoffs, length=length, metrics=plan.metrics.values())
 
 
 def _all_chunks(
@@ -229,20 +291,10 @@ def _all_chunks(
     before = 0
     try:
         for chunk in files.chunks(fields, size, done.cursor, tags):
-            if tags is not None and not done.n_parts:  # the first chunk settles which there are
-                tags.check(files.name, fields[:3])
-                tags.settle()
-            part = _evaluated(plan, chunk.queries, tags, first)
-            unnamed = [one.place for one in chunk.queries if one.label is None]
-            nobody = not done.n_parts and len(unnamed) == len(chunk.queries)
-            if nobody and fields.question != "question":
-                raise unnamed[0].error(
-                    f'no field "{fields.question}" here or in any query of the first chunk',
-                    Advice(
-                        "name the one with the question by {}, or leave that out",
-                        question_field=...,
-                    ),
-                )
+            if not done.n_parts:
+                _settle(tags, files, fields)
+            part = _evaluated(plan, chunk.queries, tags, first, plan.evaluate)
+            unnamed = _unnamed(chunk.queries, fields, is_first=not done.n_parts)
             positions = np.arange(done.n_queries, done.n_queries + len(chunk.queries))
             done = Progress(
                 done.partial + part.partial,
@@ -266,14 +318,40 @@ def _all_chunks(
     return done
 
 
+def _settle(tags: TagReader | None, files: QueryFiles, fields: Fields) -> None:
+    """Let the first chunk decide which tags there are."""
+    if tags is not None:
+        tags.check(files.name, fields[:3])
+        tags.settle()
+
+
+def _unnamed(queries: Sequence[Query], fields: Fields, *, is_first: bool) -> list[Place]:
+    """Return the places of queries without a question, of which not all may be in a first chunk.
+
+    Raises:
+        DatasetError: If nobody has a question under a name that was given.
+    """
+    unnamed = [one.place for one in queries if one.label is None]
+    if is_first and len(unnamed) == len(queries) and fields.question != "question":
+        raise unnamed[0].error(
+            f'no field "{fields.question}" here or in any query of the first chunk',
+            Advice("name the one with the question by {}, or leave that out", question_field=...),
+        )
+    return unnamed
+
+
 def _lists_of(first: Query) -> list[str]:
     """Return the other lists that a file has: those of its first query."""
     return [name for name in LISTS if getattr(first, name) is not None]
 
 
 def _evaluated(
-    plan: PartitionPlan, queries: Sequence[Query], tags: TagReader | None, first: Query
-) -> Part:
+    plan: PartitionPlan,
+    queries: Sequence[Query],
+    tags: TagReader | None,
+    first: Query,
+    evaluate: Callable[..., _Evaluated],
+) -> _Evaluated:
     """Evaluate a chunk; an error that names a query names its place in the file."""
     for one in queries:
         if one.mark.defaults != first.mark.defaults:
@@ -292,7 +370,7 @@ def _evaluated(
         name: [getattr(one, name) for one in queries] for name in _lists_of(first)
     }
     try:
-        return plan.evaluate(
+        return evaluate(
             [one.actual for one in queries],
             [one.predicted for one in queries],
             labels,
@@ -399,6 +477,12 @@ class QueryFiles:
             problem = f"is for files of text, got format {kind.name!r} ({name})"
             raise InvalidInput("encoding", problem, "leave it out")
         return cls(name, paths, kind, max_bytes, encoding)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is one file, and no larger than the texts of a chunk."""
+        (path, *_) = self.paths
+        return path == Path(self.name) and path.stat().st_size < _MOST_WEIGHT
 
     @property
     def size(self) -> int:

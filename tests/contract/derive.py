@@ -81,7 +81,7 @@ def spanned(truth, document):
 def span_of(document):
     """Return source, first place, and the place behind the last, which characters leave out."""
     place = document if "source" in document else document["metadata"]
-    if "lines" in place:
+    if place.get("lines") is not None:
         return place["source"], place["lines"][0], place["lines"][1] + 1
     return place["source"], place["start"], place["end"]
 

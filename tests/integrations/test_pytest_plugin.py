@@ -258,7 +258,7 @@ def test_what_has_no_interval_has_none(tmp_path):
     assert ("interval of mrr@5" in told, "nan" in told) == (True, False)
     file, lines = tmp_path / "run.jsonl", []
     file.write_text('{"question": "When?", "actual": ["a", "b"], "predicted": ["a", "x"]}\n')
-    told = failure_of(evaluate_file(file, 2), {"recall@2": 0.8}, record=lines.append)
+    told = failure_of(evaluate_file(file, 2, chunk_size=1), {"recall@2": 0.8}, record=lines.append)
     assert [line.partition(":")[0] for line in lines] == ["failed"]
     assert "interval" not in str(told)
 

@@ -15,10 +15,10 @@ from pandas.testing import assert_frame_equal
 from results_made import read_back
 from stream_samples import queries, write_jsonl, write_parquet
 
-from krag_eval import EvaluationResult, KragEvalWarning, compare, evaluate_file
+from krag_eval import EvaluationResult, JudgeMatcher, KragEvalWarning, compare, evaluate_file
 from krag_eval._install import install_line
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
-from krag_eval.errors import MissingPackage
+from krag_eval.errors import MissingPackage, Refusal
 from krag_eval.streaming import files as files_module
 from krag_eval.streaming.files import RunState
 
@@ -138,7 +138,7 @@ def test_long_texts_make_chunks_shorter(files, monkeypatch):
     monkeypatch.setattr(files_module, "_MOST_WEIGHT", 100)
     sizes = []
     watched(monkeypatch, lambda chunk: sizes.append(len(chunk)))
-    evaluate_file(files(10))
+    assert evaluate_file(files(10)).evidence is None
     assert sum(sizes) == 10
     assert max(sizes) < 3
 
@@ -199,6 +199,76 @@ def test_rows_in_files_know_what_the_ground_truth_was(tmp_path, files, output):
     assert any(re.search(r"could not be checked .*\('old'\)", str(one.message)) for one in caught)
 
 
+# --- a small file, at once -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "parquet"])
+def test_a_small_file_keeps_its_evidence(tmp_path, ending):
+    """Everything is as of the data set in memory, and the averages as in chunks."""
+    lines = [one | {"topic": "ab"[number % 2]} for number, one in enumerate(queries(9))]
+    path = WRITERS[ending.partition(".")[0]](tmp_path / f"queries.{ending}", lines)
+    result = evaluate_file(path, [1, 3, None], **OPTIONS)
+    expected = load_dataset(path).evaluator(**OPTIONS).evaluate([1, 3, None])
+    assert result == expected
+    assert (result.labels, result.tags) == (expected.labels, expected.tags)
+    assert str(result.explain(result.labels[0], 3)) == str(expected.explain(result.labels[0], 3))
+    in_chunks = evaluate_file(path, [1, 3, None], chunk_size=4, **OPTIONS)
+    assert (in_chunks.to_dict(), in_chunks.signature) == (result.to_dict(), result.signature)
+
+
+def test_what_is_not_small_is_read_in_chunks(tmp_path, files, monkeypatch):
+    """Directories, long files, files whose texts turn out long, and what is asked to resume."""
+    path, folder = files(9), tmp_path / "in"
+    folder.mkdir()
+    write_jsonl(folder / "queries.jsonl", queries(9))
+    packed = write_jsonl(tmp_path / "queries.jsonl.gz", [
+        {"question": "q?", "actual": ["a" * 9_000], "predicted": ["b"]}] * 3)  # fmt: skip
+    with warnings.catch_warnings(action="ignore"):
+        assert evaluate_file(packed).evidence is not None
+        assert evaluate_file(folder).evidence is None
+        assert evaluate_file(path, resume=False).evidence is None
+        monkeypatch.setattr(files_module, "_MOST_WEIGHT", packed.stat().st_size + 1)
+        assert evaluate_file(packed).evidence is None
+        monkeypatch.setattr(files_module, "_MOST_WEIGHT", path.stat().st_size)
+        assert evaluate_file(path).evidence is None
+
+
+def test_labels_of_a_small_file_are_those_of_its_rows(files, rows):
+    """Numbers are text, and positions label all where one query has no question."""
+    for lines in (queries(4, unnamed=2), [one | {"question": 7} for one in queries(2)]):
+        path = files(lines)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            at_once = evaluate_file(path, **OPTIONS)
+        with warnings.catch_warnings(record=True, action="always") as in_chunks:
+            streamed = evaluate_file(path, per_query=rows, **OPTIONS)
+        assert at_once.labels == streamed.labels
+        assert [str(one.message) for one in caught] == [str(one.message) for one in in_chunks]
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"),
+    [
+        ([{"actual": ["a"], "predicted": ["a"]}, {"actual": "b", "predicted": ["b"]}], {}),
+        ([{"actual": ["a"], "predicted": ["a"]}, {"actual": [], "predicted": ["b"]}], {}),
+        ([{"actual": ["a"], "predicted": ["a"]}], {"question_field": "q"}),
+        ([{"actual": ["a"], "predicted": ["a"]}], {"metrics": ["bpref"]}),
+        ([{"actual": ["a"], "predicted": [{"page_content": "a"}]}], {"matcher": "id"}),
+        ([{"question": "When?", "actual": ["a"], "predicted": ["a"]},
+          {"actual": ["a"], "predicted": ["a"]}],
+         {"matcher": JudgeMatcher(lambda question, actual, predicted: True, version="1")}),
+    ],
+    ids=["text", "no ground truth", "no field", "nobody judged", "no id", "no question"],
+)  # fmt: skip
+def test_a_small_file_is_refused_as_in_chunks(files, lines, options):
+    """With the same error, of the same place."""
+    path, told = files(lines), []
+    for size in (None, 100):
+        with pytest.raises(Refusal) as caught:
+            evaluate_file(path, chunk_size=size, **options)
+        told.append((caught.type, caught.value.argument, caught.value.place))
+    assert told[0] == told[1]
+
+
 # --- labels ----------------------------------------------------------------------------------
 
 
@@ -232,7 +302,9 @@ def test_other_names_of_fields(files, kind):
     line = {"q": "when?", "truth": ["a"], "found": ["x", "a"]}
     path = files([line | ({"actual": []} if kind == "parquet" else {})], kind)
     named = {"question_field": "q", "actual_field": "truth", "predicted_field": "found"}
-    assert evaluate_file(path, 2, metrics=["mrr"], **named).to_dict() == {"mrr@2": 0.5}
+    for size in (None, 1):
+        options = {"chunk_size": size, "tags": False, **named}
+        assert evaluate_file(path, 2, metrics=["mrr"], **options).to_dict() == {"mrr@2": 0.5}
 
 
 # --- what the result knows -------------------------------------------------------------------
@@ -241,7 +313,7 @@ def test_other_names_of_fields(files, kind):
 def test_without_rows_the_result_knows_averages_and_says_how_to_have_more(tmp_path, files):
     """No file is written that nobody asked for."""
     path = files(5)
-    result = evaluate_file(path, [1, 3, None], **OPTIONS)
+    result = evaluate_file(path, [1, 3, None], chunk_size=2, **OPTIONS)
     assert result.metrics.equals(in_one_piece(path).metrics)
     with pytest.raises(ValueError, match="per_query="):
         result.per_query(1)
