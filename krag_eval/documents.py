@@ -277,10 +277,6 @@ def _unpacked(content: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**{key: one for key, one in inner.items() if key not in known}, **outer}
 
 
-# What a record may hold beside a text under our own name; anything else there may be a slip.
-_BESIDE = {"title", "score", "rank"}
-
-
 class IdAlone(dict[str, Any]):
     """A document of a record that holds an id, and no text."""
 
@@ -293,8 +289,7 @@ def _record_in(content: Mapping[str, Any], at: Location) -> Mapping[str, Any]:
     >>> _record_in({"corpus_id": "d1", "score": 0.5}, Location("results"))
     {'page_content': '', 'id': 'd1', 'metadata': {'score': 0.5}}
     """
-    is_own = "page_content" in content and not content.keys() <= _KEYS | _ID_NAMES | _BESIDE
-    if is_own or all(content.keys() >= {*span} for span in _SPANS):
+    if all(content.keys() >= {*span} for span in _SPANS):
         return content
     if isinstance(content.get("doc"), Mapping | str) and _TEXT_NAMES.isdisjoint(content):
         content = _unpacked(content) or content
