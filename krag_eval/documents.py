@@ -1195,7 +1195,8 @@ def position_of(
 ) -> int:
     """Return the position of a query, given by its label, its id or by the position itself.
 
-    A label comes first, then an id. A whole number is a position where no label is a number.
+    A label comes first, then an id, as text. A whole number is a position where no label is a
+    number.
 
     Raises:
         InvalidInput: If there is no such query, or several have that label; the problem lists
@@ -1212,7 +1213,7 @@ def position_of(
         raise errors.must("query", "be a label (text or whole number)", query)
     if isinstance(query, Integral):
         query = int(query)  # the numbers in a pandas index are numpy's
-    found = _places(labels, query) or _places(ids or (), str(query))
+    found = _places(labels, query) or _places(ids or (), query)
     if len(found) == 1:
         return found[0]
     shown = clipped(query)

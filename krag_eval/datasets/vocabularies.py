@@ -364,7 +364,7 @@ def _nearest(names: set[str]) -> str:
     "'retrieved_contexts': known from RAGAS, beside 'reference_context_ids', ...; "
     """
     known = [(one.name, {*_names_of([one]), *one.questions, *chain.from_iterable(one.tells)})
-             for one in _OF_QUESTIONS]  # fmt: skip
+             for one in _OF_QUESTIONS if one.read is None]  # fmt: skip
     names = {*names}.difference(QUESTIONS)
     whose, fields = max(known, key=lambda one: len(one[1] & names))
     shared, others = sorted(fields & names), sorted(fields.difference(names, QUESTIONS))

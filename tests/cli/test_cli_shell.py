@@ -96,7 +96,7 @@ def test_options_typed_out_of_habit(typed, meant):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("evaluate run.jsonl -k 1 5", "Write -k 1,5."),
+        ("evaluate run.jsonl -k 1 5", "write -k 1,5"),
         ("evaluate sample.jsonl 'b c.jsonl'", "'krag-eval compare sample.jsonl 'b c.jsonl''"),
         ("evaluate x.jsonl -m coverage(threshold=0.8)", "--threshold T"),
         ("report run.jsonl", ".html"),

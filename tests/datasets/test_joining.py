@@ -159,9 +159,14 @@ def test_a_question_that_was_worded_anew_is_the_same_by_its_id():
 
 def test_numbers_of_rows_are_no_ids_of_questions():
     """Where ids name mostly other questions, queries are paired by these."""
+
     def result(first):
         golden = [{"id": n, "question": f"{n + first}?", "actual": ["a"]} for n in range(40)]
-        return load_dataset(golden, retrieved={str(n): ["a"] for n in range(40)}).evaluator().evaluate(1)
+        return (
+            load_dataset(golden, retrieved={str(n): ["a"] for n in range(40)})
+            .evaluator()
+            .evaluate(1)
+        )
 
     results = {"a": result(0), "b": result(2)}
     assert len(compare(results, "recall@1", on="common", n_resamples=100).queries) == 38
