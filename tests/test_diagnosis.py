@@ -842,9 +842,8 @@ def other(part, position, value):
 )
 def test_another_data_set_is_refused(run, tmp_path, change, needs_rows, rows):
     """As far as rows, or sums alone, can tell: labels, ground truth, counts."""
-    result = evaluate_file(
-        run, [1, 2], per_query=tmp_path / "rows.csv" if rows else None, matcher="coverage"
-    )
+    per_query = tmp_path / "rows.csv" if rows else None
+    result = evaluate_file(run, [1, 2], per_query=per_query, chunk_size=2, matcher="coverage")
     data = change(load_dataset(run))
     if needs_rows and not rows:
         assert len(result.diagnose(**ASKED, dataset=data).items) == 4
@@ -855,7 +854,7 @@ def test_another_data_set_is_refused(run, tmp_path, change, needs_rows, rows):
 
 def test_a_matcher_that_no_signature_tells_is_asked_for(run):
     """One of your own, of a run in parts."""
-    streamed = evaluate_file(run, 1, matcher=SameLength())
+    streamed = evaluate_file(run, 1, chunk_size=2, matcher=SameLength())
     with blamed("matcher"):
         streamed.diagnose(**ASKED, dataset=run)
     diagnosis = streamed.diagnose(**ASKED, dataset=run, matcher=SameLength())

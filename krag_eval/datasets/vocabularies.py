@@ -354,6 +354,8 @@ def _hint(table: Records) -> str:
     nested = all(isinstance(value, Mapping) for value in one)
     if nested or {"q_id", "doc_id", "score"} <= {*table.names}:
         return "judgements and runs are for read_trec, or krag-eval trec; otherwise, "
+    if {"format_version", "signature"} <= {*table.names}:
+        return "it is a saved result, for compare, gate, explain and report; otherwise, "
     return doubts(table.names) + _nearest({*table.names})
 
 
@@ -364,7 +366,7 @@ def _nearest(names: set[str]) -> str:
     "'retrieved_contexts': known from RAGAS, beside 'reference_context_ids', ...; "
     """
     known = [(one.name, {*_names_of([one]), *one.questions, *chain.from_iterable(one.tells)})
-             for one in _OF_QUESTIONS if one.read is None]  # fmt: skip
+             for one in _OF_QUESTIONS]  # fmt: skip
     names = {*names}.difference(QUESTIONS)
     whose, fields = max(known, key=lambda one: len(one[1] & names))
     shared, others = sorted(fields & names), sorted(fields.difference(names, QUESTIONS))
