@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval.cli.shell import printable
-from krag_eval.errors import DatasetError, InvalidInput, Place, Refusal, muted
+from krag_eval.errors import Advice, DatasetError, InvalidInput, Place, Refusal, muted
 
 if TYPE_CHECKING:
     from krag_eval.cli.options import Evaluation
@@ -51,17 +51,44 @@ def evaluated_file(
     two = {name: one for name, one in asked.settings.items() if name in TWO_FILES}
     if run is not None or two:
         dataset = joined(file, run, two, _named(fields))
-    elif _is_lines(file) and not any(name in fields for name in _CELLS):
-        from krag_eval.datasets import read_jsonl
-
-        dataset = read_jsonl(source_of(file), **fields)
     else:
-        dataset = loaded(file, _named(fields))
+        with _advised_to_join():
+            dataset = _alone(file, fields)
     if otherwise:
         options = {**otherwise, **dataset.defaults, **options}
     with placed(dataset):
         result = dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
     return dataset, result
+
+
+def _alone(file: str, fields: Mapping[str, Any]) -> Dataset:
+    """Read a file that holds both ground truth and what was retrieved."""
+    if _is_lines(file) and not any(name in fields for name in _CELLS):
+        from krag_eval.datasets import read_jsonl
+
+        return read_jsonl(source_of(file), **fields)
+    return loaded(file, _named(fields))
+
+
+# A side that a file lacks -> the option that names a file of it.
+_OF_SIDE = {
+    "actual": ("golden", "ground truth"),
+    "predicted": ("retrieved", "what was retrieved"),
+}
+
+
+@contextmanager
+def _advised_to_join() -> Iterator[None]:
+    """Let advice to name a column say how to name a second file, too."""
+    try:
+        yield
+    except DatasetError as error:
+        if isinstance(fix := error.fix, Advice) and len(fix.settings) == 1:
+            side = _OF_SIDE.get(fix.settings[0][0].removesuffix("_field"))
+            if side is not None:
+                told = f"{fix.text}; {side[1]} in a file of its own is named by {{}}"
+                error.fix = Advice(told, *fix.settings, (side[0], ...))
+        raise
 
 
 def _evaluating(asked: Evaluation) -> dict[str, Any]:
@@ -197,6 +224,9 @@ def with_texts(
     if run and "retrieved" in given:
         raise InvalidInput("retrieved", f": the run is {run} already", "leave it out")
     dataset = joined(golden, behind, two, {}) if behind else loaded(golden, {})
+    if dataset.predicted is None:
+        problem = f"must name what was retrieved, which {golden} does not hold"
+        raise InvalidInput("retrieved", problem, Advice("add {}", retrieved=...))
     return evaluated_again(result, dataset, given.get("matcher"))
 
 
@@ -234,7 +264,10 @@ def chunks_of(index: str) -> list[DocumentLike]:
 
 def place_of(dataset: Dataset, query: int | None, *, of_run: bool = False) -> Place:
     """Return the place of a query, or of what was retrieved for it, in its file; or the file."""
-    if of_run and query is not None and dataset.run and (place := dataset.run[query]):
+    known = [place for place in dataset.run if place is not None] if of_run else []
+    if known and query is None:
+        return Place(known[0].name)
+    if known and query is not None and (place := dataset.run[query]):
         return place
     if query is not None and dataset.lines:
         return Place(dataset.source, dataset.lines[query])

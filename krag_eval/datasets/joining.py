@@ -54,9 +54,9 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
             problem = f"holds {name!r} documents, which belong to the ground truth"
             raise Place(run.source).error(problem, f"put them into {golden.source}")
     keys = _keys(golden, run)
-    rows = _rows(keys, run)
+    rows = _rows(keys.run, run, is_id=keys.told == _BY_ID)
     if keys.told == _BY_ID:
-        _check_once(keys.golden, golden)
+        _rows(keys.golden, golden, is_id=True)
     check_overlap(
         dict.fromkeys(keys.golden),
         rows,
@@ -149,29 +149,16 @@ def _questions(dataset: Dataset) -> list[str]:
     return [*map(_folded, named)]
 
 
-def _rows(keys: _Keys, run: Dataset) -> dict[str, int]:
-    """Return where each query of a run is; one that is repeated word for word counts once."""
+def _rows(keys: Sequence[str], dataset: Dataset, *, is_id: bool) -> dict[str, int]:
+    """Return where the query of each key is; a question repeated word for word counts once."""
     rows: dict[str, int] = {}
-    lists = run.predicted or []
-    for at, key in enumerate(keys.run):
+    lists = dataset.predicted or []
+    for at, key in enumerate(keys):
         first = rows.setdefault(key, at)
-        if first != at and (keys.told == _BY_ID or lists[first] != lists[at]):
-            raise _place(run, at).error(
-                f"{clipped(key)} is given a second time (first at {_place(run, first)}), and it is "
-                "not known which of them was retrieved",
-                "keep one of them",
-            )
+        if first != at and (is_id or lists[first] != lists[at]):
+            problem = f"{clipped(key)} is given a second time (first at {_place(dataset, first)})"
+            raise _place(dataset, at).error(problem, "give each query once, by an id of its own")
     return rows
-
-
-def _check_once(ids: Sequence[str], golden: Dataset) -> None:
-    seen: dict[str, int] = {}
-    for at, one in enumerate(ids):
-        if (first := seen.setdefault(one, at)) != at:
-            told = (
-                f"the id {clipped(one)} is given a second time (first at {_place(golden, first)})"
-            )
-            raise _place(golden, at).error(told, "give each query an id of its own")
 
 
 def _place(dataset: Dataset, at: int) -> Place:

@@ -1,7 +1,6 @@
 """Ground truth and a run in two files, by position or by option."""
 
 import json
-from pathlib import Path
 
 import pytest
 from cli_runs import printed, refusal, run, written
@@ -62,20 +61,31 @@ def test_a_saved_result_finds_its_texts_again():
 
 
 @pytest.mark.parametrize(
-    "typed",
+    ("typed", "named"),
     [
-        "evaluate golden.jsonl run.jsonl --golden golden.jsonl",
-        "evaluate run.jsonl run.jsonl",
-        "evaluate golden.jsonl --missing zero",
-        "evaluate golden.jsonl run.jsonl --run better.jsonl",
-        "evaluate golden.jsonl run.jsonl --chunk-size 2",
-        "explain saved.json q0 --run run.jsonl",
+        ("evaluate golden.jsonl run.jsonl --golden golden.jsonl", "GOLDEN and RUN"),
+        ("evaluate golden.jsonl run.jsonl --run better.jsonl", "GOLDEN and RUN"),
+        ("evaluate golden.jsonl --missing zero", "GOLDEN and RUN"),
+        ("evaluate run.jsonl run.jsonl", "run.jsonl: no column"),
+        ("evaluate golden.jsonl nowhere.jsonl", "RUN"),
+        ("evaluate golden.jsonl run.jsonl --chunk-size 2", "--chunk-size"),
+        ("evaluate golden.jsonl", "--run RUN"),
+        ("evaluate run.jsonl", "--golden GOLDEN"),
+        ("explain saved.json q0 --run run.jsonl", "--golden GOLDEN"),
+        ("explain saved.json q0 --golden golden.jsonl", "--run RUN"),
+        ("misses saved.json run.jsonl --golden golden.jsonl --run run.jsonl", "--run"),
     ],
 )
-def test_what_is_not_clear_is_refused(typed):
-    """Which file is which is never guessed."""
+def test_what_is_not_clear_is_refused(typed, named):
+    """Which file is which is never guessed, and the option that says so is named."""
     run("evaluate golden.jsonl run.jsonl -k 1 --json saved.json")
-    assert refusal(typed)
+    assert named in refusal(typed)
+
+
+def test_what_a_run_lacks_is_said_of_its_file():
+    """Scores, for one: they are missing there, and not in the ground truth."""
+    result = run("evaluate golden.jsonl run.jsonl --score-cutoff auto")
+    assert (result.exit_code, "error: run.jsonl:" in result.stderr) == (2, True)
 
 
 def test_a_run_with_ground_truth_of_its_own_is_no_golden_set():
@@ -83,4 +93,3 @@ def test_a_run_with_ground_truth_of_its_own_is_no_golden_set():
     both = [{**golden, "predicted": []} for golden in GOLDEN]
     written("both.jsonl", both)
     assert "--golden both.jsonl" in refusal("evaluate both.jsonl run.jsonl")
-    assert Path("both.jsonl").exists()
