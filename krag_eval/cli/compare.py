@@ -201,7 +201,10 @@ _DROP: options.Options = {
 )
 def gate(
     new: str,
-    baseline: str | None = option("The saved result that NEW may not fall behind.", "OLD"),
+    run: str | None,
+    baseline: str | None = option(
+        "What NEW may not fall behind: a saved result, or a file that is evaluated like NEW.", "OLD"
+    ),
     history: str | None = option(
         "Hold NEW to the mean of the last comparable results saved in FOLDER, and write into NEW "
         "what became of it. A --baseline beside it guards against a slow decline.",
@@ -210,20 +213,32 @@ def gate(
     last: int | None = option("Take the mean of the last N of --history.  [default: 10]", "N"),
     drop: Any = _DROP,
     floors: tuple[str, ...] = options.FLOORS,
+    typed: Any = options.EVALUATION,
     outputs: Any = options.saving(("github", "gitlab")),
 ) -> Verdict:
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
+
+    NEW may also be a file of queries, or ground truth with RUN behind it, as 'krag-eval evaluate'
+    reads them; how to evaluate is said as there.
 
     1 says that it is not good enough: an average is below its floor, or has dropped by more than
     --max-drop below the baseline, and by more than chance. A larger drop that may be chance is
     inconclusive: 0, or 1 with --strict. What cannot be checked or compared is refused with 2, as
     are results with queries that failed.
     """
+    from krag_eval.statistics.gates import parse_floor
+
     if last is not None and history is None:
         raise InvalidInput("last", "is about --history, and none was given")
     how = {**drop, "metric": drop["metric"] or None}
-    result = reading.saved_result(new, need_rows=baseline is not None or history is not None)
-    how["baseline"] = None if baseline is None else reading.saved_result(baseline)
+    named = [*drop["metric"], *(parse_floor(one)[0] for one in floors)]
+    asked = _how_to_evaluate(new, run, typed, history)
+    need_rows = baseline is not None or history is not None
+    result = _saved_or_evaluated(new, asked, named, run, need_rows=need_rows)
+    how["baseline"] = None
+    if baseline is not None:
+        of_both = asked.with_settings(golden=new) if run else asked
+        how["baseline"] = _saved_or_evaluated(baseline, of_both, named)
     report: GateReport
     if history is None:
         report = result.check(floors or None, **how)
@@ -243,6 +258,7 @@ def gate(
                 "outcome": report.outcome,
                 "gates": output.records_of(rows),
                 "failed": dict(report.failed),
+                "ground_truth": report.ground_truth,
                 "note": report.note,
             },
             lambda: rows,
@@ -252,6 +268,35 @@ def gate(
             },
         )
     return output.pronounce(report)
+
+
+def _saved_or_evaluated(
+    file: str,
+    asked: options.Evaluation,
+    averages: Sequence[str],
+    run: str | None = None,
+    *,
+    need_rows: bool = True,
+) -> EvaluationResult:
+    """Read a saved result, or evaluate a file of queries on the averages that are looked at."""
+    if reading.is_saved(file):
+        return reading.saved_result(file, need_rows=need_rows)
+    with warnings_as(name=printable(file)):
+        return reading.evaluated_file(file, asked.computing("metric", averages), run=run)[1]
+
+
+def _how_to_evaluate(
+    new: str, run: str | None, typed: Mapping[str, Any], history: str | None
+) -> options.Evaluation:
+    """Return how to evaluate what is no saved result; refuse what has no effect."""
+    given = [*options.given(typed)]
+    if reading.is_saved(new) and (given or run):
+        problem = f"says what to evaluate, and {new} is a saved result"
+        raise InvalidInput(given[0] if given else "run", problem, "leave it out")
+    if history is not None and not reading.is_saved(new):
+        problem = f"is a folder of saved results, and {new} is none"
+        raise InvalidInput("history", problem, "save one by 'krag-eval evaluate --json NEW.json'")
+    return options.Evaluation.of(typed)
 
 
 def _note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> None:

@@ -39,7 +39,7 @@ from krag_eval.errors import (
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
-from krag_eval.results.rows import RowsInMemory, TableOf
+from krag_eval.results.rows import RowsInMemory, TableOf, truth_digest
 from krag_eval.results.saved import read
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
@@ -161,10 +161,9 @@ class HistoryReport(GateReport):
     told: tuple[str, ...] = ()
     itself: tuple[str, ...] = ()
 
-    @property
-    def note(self) -> str:
-        """Which runs the result was held against, and which queries were left out."""
-        return " ".join(self.told)
+    def _told(self) -> list[str]:
+        """Return which runs the result was held against, and which queries were left out."""
+        return [*self.told]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -433,6 +432,7 @@ class History(Drawn):
             n_compared=min(len(one.queries) for one in compared),
             language=language,
             failed=failed,
+            ground_truth=truth_digest(result.rows),
             held_against={
                 name: tuple(run for run, _, _ in several)
                 for names, several in groups

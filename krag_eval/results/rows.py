@@ -5,6 +5,7 @@ In a file the columns of several cutoffs are side by side, named as in ``ndcg@10
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -157,6 +158,18 @@ class NoRows:
             raise AttributeError(name)
         problem = "this result holds averages but no per-query rows, because it was evaluated in "
         raise InvalidInput("", f"{problem}parts", self.where)
+
+
+def truth_digest(rows: Rows) -> str:
+    """Return what tells the ground truth of these queries from another, in whatever order.
+
+    ``""`` where the rows do not know it.
+    """
+    if isinstance(rows, NoRows) or rows.digests is None:
+        return ""
+    known = sorted(f"{label}\t{one}" for label, one in zip(rows.labels, rows.digests, strict=True))
+    text = "\n".join(known).encode(errors="surrogatepass")
+    return hashlib.blake2b(text, digest_size=6).hexdigest()
 
 
 def rows_at(

@@ -17,6 +17,7 @@ from krag_eval._doors import Shown, page_of
 from krag_eval._language import Language, _, language, speaking
 from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, warn
 from krag_eval.results.latency import told_failed
+from krag_eval.results.rows import truth_digest
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE
@@ -85,6 +86,8 @@ class GateReport(Shown):
         language: What the reasons are written in, ``"en"`` or ``"ko"``.
         failed: ``"baseline"`` and ``"new"`` -> for how many queries its retriever failed, which was
             allowed; empty if for none.
+        ground_truth: What tells the ground truth that the verdict rests on from another: the same
+            questions with the same documents have the same digest. ``""`` if that is not known.
     """
 
     gates: tuple[Gate, ...]
@@ -92,6 +95,7 @@ class GateReport(Shown):
     n_compared: int | None = None
     language: Language = "en"
     failed: Mapping[str, int] = field(default_factory=dict, hash=False)
+    ground_truth: str = ""
 
     @property
     def passed(self) -> bool:
@@ -133,12 +137,19 @@ class GateReport(Shown):
 
     @property
     def note(self) -> str:
-        """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
+        """Which queries were left out, how many failed, and by what ground truth; or ``""``."""
         with speaking(self.language):
-            told = told_failed(self.failed)
-            if self.left_out:
-                told = [told_left_out(self.n_compared or 0, self.left_out), *told]
+            told = self._told()
+            if self.ground_truth:
+                told.append(_("Digest of the ground truth: {}.").format(self.ground_truth))
             return " ".join(told)
+
+    def _told(self) -> list[str]:
+        """Return which queries were left out, and how many failed, a sentence each."""
+        told = told_failed(self.failed)
+        if self.left_out:
+            told = [told_left_out(self.n_compared or 0, self.left_out), *told]
+        return told
 
 
 def parse_floor(text: str) -> tuple[str, float]:
@@ -199,7 +210,8 @@ def check(
         failed = allowed_failures({"baseline": baseline}, terms) | failed
         found = against(result, baseline, metric, terms)
         every = settled(gates + drop_gates([found], terms.by), terms)
-        return GateReport(every, found.left_out, len(found.queries), language(), failed)
+        n = len(found.queries)
+        return GateReport(every, found.left_out, n, language(), failed, truth_digest(result.rows))
     unasked = Terms(terms.sampling, allow_failures=terms.allow_failures)
     about_baseline = {"metric": metric, **terms._asdict()}
     for argument, value in about_baseline.items():
@@ -208,7 +220,8 @@ def check(
     if not gates:
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
-    return GateReport(tuple(gates), language=language(), failed=failed)
+    digest = truth_digest(result.rows)
+    return GateReport(tuple(gates), language=language(), failed=failed, ground_truth=digest)
 
 
 def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> dict[str, int]:

@@ -15,6 +15,7 @@ def _files(sample):
     written("run.jsonl", RUN)
     written("better.jsonl", [{**row, "predicted": [f"text {row['id'][1]}"]} for row in RUN])
     written("short.jsonl", RUN[1:])
+    written("changed.jsonl", [{**GOLDEN[0], "actual": ["other"]}, *GOLDEN[1:]])
     written("chunks.jsonl", [{"id": f"c{n}", "text": f"text {n}"} for n in range(3)])
 
 
@@ -93,3 +94,37 @@ def test_a_run_with_ground_truth_of_its_own_is_no_golden_set():
     both = [{**golden, "predicted": []} for golden in GOLDEN]
     written("both.jsonl", both)
     assert "--golden both.jsonl" in refusal("evaluate both.jsonl run.jsonl")
+
+
+@pytest.mark.parametrize("baseline", ["saved.json", "better.jsonl"])
+def test_a_gate_evaluates_two_files(baseline):
+    """Held to a saved result, or to another run; a floor alone is held, too."""
+    run("evaluate golden.jsonl better.jsonl --json saved.json")
+    typed = "gate golden.jsonl run.jsonl --metric recall@1"
+    failed = run(f"{typed} --baseline {baseline} --max-drop 0.1 --format json")
+    (gate,) = json.loads(failed.stdout)["gates"]
+    assert gate["outcome"] == "inconclusive"  # three questions show nothing
+    assert "1.0000 to 0.6667" in gate["reason"]
+    assert run("gate golden.jsonl run.jsonl --fail-under rbp@1=0.1").exit_code == 0
+    other = run("gate changed.jsonl run.jsonl --baseline saved.json --metric recall@1")
+    assert other.exit_code == 2
+    assert "ground truth" in other.stderr
+
+
+def test_a_verdict_says_which_ground_truth_it_rests_on():
+    """The same questions with the same documents, in any order; another one has another digest."""
+    written("turned.jsonl", GOLDEN[::-1])
+    typed = "run.jsonl --fail-under recall@1=0.1 --format json"
+    found = [json.loads(run(f"gate {golden}.jsonl {typed}").stdout)["ground_truth"]
+             for golden in ("golden", "turned", "changed")]  # fmt: skip
+    assert found[0] == found[1] != found[2]
+    assert found[0] in run("gate golden.jsonl run.jsonl --fail-under recall@1=0.1").stdout
+
+
+def test_what_a_gate_does_not_evaluate_is_refused():
+    """A saved result has been evaluated; a history is one of saved results."""
+    run("evaluate golden.jsonl run.jsonl --json saved.json")
+    floor = "--fail-under recall@1=0.1"
+    assert "RUN" in refusal(f"gate saved.json run.jsonl {floor}")
+    assert "--matcher" in refusal(f"gate saved.json -m coverage {floor}")
+    assert "--history" in refusal("gate golden.jsonl run.jsonl --history . --metric recall@1")

@@ -16,6 +16,10 @@ CALL = "evaluate sample.jsonl -k 2"
 GATE = "gate new.json --baseline old.json"
 
 
+# Which ground truth a verdict rests on is its last line.
+_DIGEST = r"Digest of the ground truth: [0-9a-f]{12}\."
+
+
 def saved(name, first_n, n=100):
     """Save the result of a retriever that finds the first so many of n passages."""
     actual = [[f"passage {i}"] for i in range(n)]
@@ -45,7 +49,8 @@ def test_floors(floors, passed, failed):
     """1 where one is broken; each has a line after the table, on standard error if it is."""
     done = run(f"{CALL} {fail_under(*floors)}")
     assert done.exit_code == bool(failed)
-    lines = done.stdout.splitlines()
+    *lines, digest = done.stdout.splitlines()
+    assert re.fullmatch(_DIGEST, digest)
     assert lines[len(lines) - len(passed) :] == [f"passed: {one}" for one in passed]
     assert done.stderr.splitlines() == [f"failed: {one}" for one in failed]
     assert printed(done.stdout)["mrr"] == ["0.7500"]
@@ -124,7 +129,9 @@ def test_a_gate(first_n, options, code, stdout, stderr):
     saved("new", first_n)
     done = run(f"{GATE} --metric ndcg@10 {options}")
     assert done.exit_code == code
-    for said, expected in ((done.stdout, stdout), (done.stderr, stderr)):
+    told, found = re.subn(f"{_DIGEST}\n", "", done.stdout)
+    assert found == 1
+    for said, expected in ((told, stdout), (done.stderr, stderr)):
         assert said.startswith(expected)
         assert said.count("\n") == bool(expected)
     if stderr.startswith("inconclusive"):
@@ -137,7 +144,8 @@ def test_what_github_and_gitlab_show():
     saved("new", 79)
     call = f"{GATE} --metric ndcg@10 {fail_under('mrr@5=0.9', 'mrr@10=0.5')}"
     done = run(f"{call} --format github")
-    first, second, third = done.stdout.splitlines()
+    first, second, third, digest = done.stdout.splitlines()
+    assert re.fullmatch(_DIGEST, digest)
     assert first.startswith("::error title=krag-eval gate::failed: mrr@5 is 0.7900")
     assert second.startswith("::warning title=krag-eval gate::inconclusive: ndcg@10 went from")
     assert "95 %25 interval" in second
