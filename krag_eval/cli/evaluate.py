@@ -85,7 +85,7 @@ def _is_in_chunks(
         InvalidInput: If it was asked for, or is the only way, and is not possible.
     """
     only_in_chunks, size = _looked_at(file)
-    read_whole = sorted({"cells", "delimiter", "score_cutoff"} & {*settings})
+    read_whole = sorted({"cells", "corpus", "delimiter", "score_cutoff"} & {*settings})
     if not chunks and (read_whole or not only_in_chunks):
         return size > _LARGE and not need_rows and not read_whole
     fix = "leave out --per-query, --chunk-size and --resume"

@@ -153,7 +153,7 @@ def misses(
     run: str | None,
     k: tuple[Cutoff, ...] = ONE_CUTOFF,
     n: int = option("List N at most.", "N", flags=("-n",), default=20),
-    typed: Any = options.EXPLANATION,
+    typed: Any = options.EXPLANATION | options.TEXTS,
     outputs: Any = options.saving(),
 ) -> None:
     """List the queries in FILE whose ground truth is not all found, those that lost most first.
@@ -199,7 +199,7 @@ def explain(
         "List the chunks of all queries that nearly hold a passage and say another number or the "
         "opposite, instead of one query."
     ),
-    typed: Any = options.EXPLANATION,
+    typed: Any = options.EXPLANATION | options.TEXTS,
     outputs: Any = options.saving(),
 ) -> None:
     """Show what every document of one query matched, and how every item was found or missed.

@@ -278,6 +278,14 @@ CELLS: Options = {
 }
 
 
+#: The texts of documents that files name by their ids.
+TEXTS: Options = {
+    "corpus": option(
+        lambda: _("Where documents are ids, take their texts from here.") + " " + _(CHUNKS_HELP),
+        "CHUNKS",
+        flags=("--index",),
+    ),
+}
 _CUT = declared(Cut)
 _ABOUT_AVERAGES = ("matching_criteria", "averaging_method", "conventions")
 _FIELDS: Options = {
@@ -304,6 +312,7 @@ EVALUATION: Any = {
     "length": _CUT["length"],
     **declared(PlanOptions),
     **EXPLANATION,
+    **TEXTS,
 }
 
 #: ``--lang``, before or behind the name of a command; the shell forgets it at the end.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CELLS = ("cells", "delimiter")
 #: The options of ground truth and a run in two files.
 TWO_FILES = ("golden", "retrieved", "missing")
-_FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", *_CELLS)
+_FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", "corpus", *_CELLS)
 
 
 def evaluated_file(
@@ -47,6 +47,8 @@ def evaluated_file(
         DatasetError: If the file cannot be used; an error about a query names its line.
     """
     fields = {name: one for name, one in asked.settings.items() if name in _FIELDS}
+    if "corpus" in fields:
+        fields["corpus"] = source_of(fields["corpus"])
     options = _evaluating(asked)
     two = {name: one for name, one in asked.settings.items() if name in TWO_FILES}
     if run is not None or two:
@@ -63,7 +65,7 @@ def evaluated_file(
 
 def _alone(file: str, fields: Mapping[str, Any]) -> Dataset:
     """Read a file that holds both ground truth and what was retrieved."""
-    if _is_lines(file) and not any(name in fields for name in _CELLS):
+    if _is_lines(file) and not any(name in fields for name in ("corpus", *_CELLS)):
         from krag_eval.datasets import read_jsonl
 
         return read_jsonl(source_of(file), **fields)
@@ -125,7 +127,7 @@ def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # What may say how a run is read, too.
-_OF_RUN = ("question", "predicted", "cells")
+_OF_RUN = ("question", "predicted", "cells", "corpus")
 
 
 def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[str, Any]) -> Dataset:
@@ -145,7 +147,8 @@ def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[st
         problem = f": ground truth and a run are two files, got {', '.join([file, *files])}"
         raise InvalidInput("file", problem, "name GOLDEN and RUN, or RUN and --golden GOLDEN")
     of_run = {name: one for name, one in named.items() if name in _OF_RUN}
-    truth = loaded(golden or file, {k: one for k, one in named.items() if k != "predicted"})
+    of_golden = {k: one for k, one in named.items() if k not in ("predicted", "corpus")}
+    truth = loaded(golden or file, of_golden)
     if behind is not None and truth.predicted is not None:
         problem = f": {file} holds retrieved documents of its own, so it is no ground truth alone"
         compared = f"'krag-eval compare {shlex.join([file, behind])}' compares two runs"

@@ -106,7 +106,8 @@ def autorag_dataset(
     documents = records_in(given.corpus, "corpus", given.max_bytes)
     documents.check_has(("doc_id", "contents"))
     wanted = _documents(documents, ids_in(dataset))
-    return with_texts(dataset, wanted, documents.name, predicted=not has_texts)
+    sides = ("actual",) if has_texts else ("actual", "predicted")
+    return with_texts(dataset, wanted, documents.name, sides)
 
 
 # Ground truth

@@ -20,6 +20,7 @@ from krag_eval.documents import (
     ids_among,
     metadata_of,
     single,
+    text_of,
 )
 from krag_eval.errors import Advice, InvalidInput, Place, warn
 
@@ -341,12 +342,14 @@ def ids_in(dataset: Dataset) -> set[str]:
     return {identity for document in chain.from_iterable(lists) if (identity := id_of(document))}
 
 
+_SIDES = ("actual", "predicted")
+
+
 def with_texts(
     dataset: Dataset,
     corpus: Mapping[str, Mapping[str, Any]],
     name: str,
-    *,
-    predicted: bool = True,
+    sides: Collection[str] = _SIDES,
 ) -> Dataset:
     """Return the data set with the corpus's texts and metadata in place of bare ids.
 
@@ -357,7 +360,7 @@ def with_texts(
         corpus: Id -> document, as a dict with ``"page_content"``, ``"id"`` and perhaps
             ``"metadata"``. A document of the data set keeps metadata of its own, such as its grade.
         name: What to call the corpus.
-        predicted: Whether the retrieved documents get texts too.
+        sides: Which documents get texts.
 
     >>> corpus = {"a": {"page_content": "At nine.", "id": "a"}}
     >>> with_texts(Dataset(["q"], [["a"]], [[]]), corpus, "corpus").actual
@@ -366,6 +369,8 @@ def with_texts(
     absent: dict[str, None] = {}
 
     def full(document: DocumentLike) -> DocumentLike:
+        if not is_bare(document):
+            return document
         identity = id_of(document) or ""
         known = corpus.get(identity)
         if known is None:
@@ -377,9 +382,12 @@ def with_texts(
     def item(one: DocumentLike | AnyOf) -> DocumentLike | AnyOf:
         return AnyOf(map(full, one.alternatives)) if isinstance(one, AnyOf) else full(one)
 
-    made = replace(dataset, actual=[[*map(item, items)] for items in dataset.actual])
-    if predicted and dataset.predicted is not None:
-        made = replace(made, predicted=[[*map(full, one)] for one in dataset.predicted])
+    found: dict[str, Any] = {
+        side: [[*map(item, one)] for one in lists]
+        for side in sides
+        if (lists := getattr(dataset, side)) is not None
+    }
+    made = replace(dataset, **found)
     if absent:
         told = _(
             "{name}: {n} documents are not in it (the first is {first!r}); they have an empty "
@@ -387,3 +395,31 @@ def with_texts(
         )
         warn(told.format(name=name, n=len(absent), first=next(iter(absent))))
     return made
+
+
+def is_bare(document: DocumentLike) -> bool:
+    """Tell whether a document has an id, and no text beside it; of a plain text, that it may be.
+
+    >>> is_bare("d1"), is_bare({"page_content": "", "id": "d1"}), is_bare({"page_content": "Nine."})
+    (True, True, False)
+    """
+    identity = id_of(document)
+    return identity is not None and text_of(document) in ("", identity)
+
+
+def with_index(
+    dataset: Dataset, corpus: Mapping[str, Mapping[str, Any]], name: str
+) -> tuple[Dataset, bool]:
+    """Return the data set with an index's texts in place of ids, and whether it holds any id of it.
+
+    Of ground truth and retrieved documents, each is taken for ids if any is that of a chunk.
+
+    >>> corpus = {"d1": {"page_content": "At nine.", "id": "d1"}}
+    >>> with_index(Dataset(["q"], [["At nine."]], [["d1"]]), corpus, "chunks")[0].predicted
+    [[{'page_content': 'At nine.', 'id': 'd1'}]]
+    """
+    documents = {side: chain.from_iterable(map(single, getattr(dataset, side) or ()))
+                 for side in _SIDES}  # fmt: skip
+    bare = [side for side, some in documents.items()
+            if any(is_bare(one) and id_of(one) in corpus for one in some)]  # fmt: skip
+    return with_texts(dataset, corpus, name, bare), bool(bare)

@@ -6,10 +6,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._language import N_, _
-from krag_eval.datasets.dataset import Dataset, check_overlap
+from krag_eval.datasets.dataset import Dataset, check_overlap, is_bare
 from krag_eval.datasets.table import listed
 from krag_eval.documents import ID_TAGS, Tag, id_of, single
 from krag_eval.errors import Advice, Place, clipped
@@ -87,7 +87,7 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
         if run.cited is None
         else [None if at is None else run.cited[at] for at in found],
         tags={**made.tags, **_tags(run, found, made)},
-        defaults={**made.defaults, **_matcher(golden, run)},
+        defaults=_defaults(golden, run),
         notes=_notes(golden, run, keys, len(kept) - found.count(None)),
     )
 
@@ -176,8 +176,8 @@ def _tags(run: Dataset, found: Sequence[int | None], golden: Dataset) -> dict[st
     }
 
 
-def _matcher(golden: Dataset, run: Dataset) -> dict[str, str]:
-    """Compare by ids where one side has nothing else.
+def _defaults(golden: Dataset, run: Dataset) -> Mapping[str, Any]:
+    """Compare by ids where one side has nothing else, or had, and both have them.
 
     Raises:
         DatasetError: If the other side has no ids.
@@ -188,15 +188,17 @@ def _matcher(golden: Dataset, run: Dataset) -> dict[str, str]:
     }
     bare = [name for name, (one, _) in sides.items() if one.defaults.get("matcher") == "id"]
     if not bare:
-        return {}
+        return golden.defaults
     for name, (_one, documents) in sides.items():
         if name not in bare and any(isinstance(x, str) or id_of(x) is None for x in documents):
+            if not all(map(is_bare, sides[bare[0]][1])):  # an index has given them texts
+                return {key: one for key, one in golden.defaults.items() if key != "matcher"}
             raise Place(name).error(
                 f"holds texts without ids, and {bare[0]} ids alone, so that they cannot be "
                 "compared",
                 'write documents as {"id": …, "page_content": …}',
             )
-    return {"matcher": "id"}
+    return {**golden.defaults, "matcher": "id"}
 
 
 def _notes(golden: Dataset, run: Dataset, keys: _Keys, n_joined: int) -> list[str]:

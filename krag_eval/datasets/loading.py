@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from krag_eval._language import _
 from krag_eval._reading import (
@@ -22,7 +22,7 @@ from krag_eval._reading import (
     parsed,
 )
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
-from krag_eval.datasets.dataset import Dataset, labels_for
+from krag_eval.datasets.dataset import Dataset, labels_for, with_index
 from krag_eval.datasets.formats import File, Names, Row, rows_in
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
@@ -60,8 +60,11 @@ from krag_eval.documents import (
     check_chunks,
     chunk_in,
     document_in,
+    id_of,
     is_missing,
+    metadata_of,
     plain,
+    text_of,
 )
 from krag_eval.errors import (
     Advice,
@@ -116,7 +119,7 @@ def load_dataset(
     question: str | None = None,
     actual: str | None = None,
     predicted: str | None = None,
-    corpus: Source | None = None,
+    corpus: Source | ChunkSource | None = None,
     retrieved: Source | None = None,
     format: str | None = None,
     delimiter: str | None = None,
@@ -154,7 +157,9 @@ def load_dataset(
         question: Column with the questions, where it has another name.
         actual: Column with the documents that should be retrieved.
         predicted: Column with those that were, best first.
-        corpus: For AutoRAG's tables, as in :func:`read_autorag`.
+        corpus: The chunks of an index: a file, as in :func:`read_chunks`, a data frame or
+            documents. Documents that are ids alone get their texts from it, so that any matcher can
+            compare them. For AutoRAG's tables, as in :func:`read_autorag`.
         retrieved: What was retrieved, where it is not in ``source``: a run of any of these forms,
             of rows or a dict from question or id to documents; joined to the questions by ``id``
             where all rows of both have one, or by question, in NFC and with white space folded.
@@ -200,15 +205,16 @@ def load_dataset(
         source = [*source]
     if isinstance(source, Dataset):
         of_run = () if retrieved is None else ("question", "predicted", "cells")
-        given.check(("retrieved", *of_run), "what is a Dataset already")
-        return source if retrieved is None else _with_retrieved(source, given)
+        given.check(("corpus", "retrieved", *of_run), "what is a Dataset already")
+        return _completed(source, given)
     if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
         given.check(("retrieved",), "folders")
         return _folder(source, given)
     if retrieved is not None and is_judgements(source, max_bytes):
-        given.check(("retrieved",), "judgements")
+        given.check(("corpus", "retrieved"), "judgements")
         dataset = read_trec(source, retrieved, max_bytes=max_bytes)  # type: ignore[arg-type]
-        return replace(dataset, notes=[_("judgements and a run, as read_trec reads them")])
+        told = [_("judgements and a run, as read_trec reads them")]
+        return _completed(replace(dataset, notes=told), given._replace(retrieved=None))
     table = _table(source, given, format, delimiter=delimiter, encoding=encoding)
     return dataset_of(table, given)
 
@@ -557,12 +563,14 @@ def dataset_of(table: Records, given: Given) -> Dataset:
     if not table.names:
         raise Place(table.name).error("holds no rows; expected one for each query")
     shape = shape_of(table.names, given.mapped)
-    given.check(shape.taken, shape.name)
-    if given.retrieved is None or "corpus" in shape.taken:
-        return (shape.read or _questions)(table, given)
-    # The column that the user names is the run's.
-    alone = given._replace(mapped=given.mapped._replace(predicted=None))
-    return _with_retrieved((shape.read or _questions)(table, alone), given)
+    read = shape.read or _questions
+    given.check((*shape.taken, "corpus"), shape.name)
+    if "corpus" in shape.taken:
+        return read(table, given)
+    alone = given
+    if given.retrieved is not None:  # the column that the user names is the run's
+        alone = given._replace(mapped=given.mapped._replace(predicted=None))
+    return _completed(read(table, alone), given)
 
 
 def _folder(folder: str | os.PathLike[str], given: Given) -> Dataset:
@@ -573,7 +581,7 @@ def _folder(folder: str | os.PathLike[str], given: Given) -> Dataset:
         "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
     )
     dataset = replace(read_beir(folder, run=run, max_bytes=given.max_bytes), notes=[told])
-    return dataset if is_run or given.retrieved is None else _with_retrieved(dataset, given)
+    return dataset if is_run else _completed(dataset, given)
 
 
 def checked_missing(missing: str | None, retrieved: object) -> str | None:
@@ -586,13 +594,48 @@ def checked_missing(missing: str | None, retrieved: object) -> str | None:
 _NAME_RUN = Advice("pass one by {}, or leave this out", retrieved=...)
 
 
-def _with_retrieved(dataset: Dataset, given: Given) -> Dataset:
-    """Join a run, or spans, to questions."""
-    run = _run(given)
+def _completed(dataset: Dataset, given: Given) -> Dataset:
+    """Join a run, or spans, to questions, and give ids the texts of an index, where there are."""
+    run = None if given.retrieved is None else _run(given)
+    if given.corpus is None:
+        return _joined(dataset, run, given.missing)
+    texts, name = _texts_by_id(given.corpus)
+    dataset, found = with_index(dataset, texts, name)
+    if isinstance(run, Dataset):
+        run, found_in_run = with_index(run, texts, name)
+        found |= found_in_run
+    joined = _joined(dataset, run, given.missing)
     if isinstance(run, Records):
-        missing: Any = one_of("missing", given.missing or "skip", ("zero", "skip"))
+        joined, found = with_index(joined, texts, name)
+    if not found:
+        problem = f"has the ids of {len(texts)} chunks, and no document is one of them"
+        raise InvalidInput("corpus", problem, "pass the index that the ids are of, or leave it out")
+    return joined
+
+
+def _joined(dataset: Dataset, run: Dataset | Records | None, missing: Any) -> Dataset:
+    if isinstance(run, Records):
+        missing = one_of("missing", missing or "skip", ("zero", "skip"))
         return traces_dataset(run, dataset=dataset, choice=Choice(missing=missing))
-    return with_run(dataset, run, cast("Lacking", given.missing or "error"))
+    return dataset if run is None else with_run(dataset, run, missing or "error")
+
+
+def _texts_by_id(corpus: Any) -> tuple[dict[str, dict[str, Any]], str]:
+    """Return the chunks of an index by their ids, and what to call it.
+
+    Raises:
+        InvalidInput: If two chunks have one id.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for one in chunks_in(corpus, "corpus"):
+        if (identity := None if isinstance(one, str) else id_of(one)) is None:
+            continue
+        if identity in found:
+            problem = f"has the id {clipped(identity)} more than once"
+            raise InvalidInput("corpus", problem, "an id must name one chunk")
+        metadata = {"metadata": metadata_of(one)} if metadata_of(one) else {}
+        found[identity] = {"page_content": text_of(one), "id": identity, **metadata}
+    return found, os.path.basename(corpus) if isinstance(corpus, str | os.PathLike) else "corpus"
 
 
 def _run(given: Given) -> Dataset | Records:

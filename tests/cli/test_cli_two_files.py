@@ -128,3 +128,26 @@ def test_what_a_gate_does_not_evaluate_is_refused():
     assert "RUN" in refusal(f"gate saved.json run.jsonl {floor}")
     assert "--matcher" in refusal(f"gate saved.json -m coverage {floor}")
     assert "--history" in refusal("gate golden.jsonl run.jsonl --history . --metric recall@1")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "misses", "compare"])
+@pytest.mark.parametrize("golden", ["golden", "ids"])
+def test_ids_of_a_run_get_the_texts_of_an_index(command, golden):
+    """Ground truth of texts, or of ids, beside a run of ids: coverage reads the texts."""
+    written("ids.jsonl", [{"id": f"q{n}", "relevant_chunk_ids": [f"c{n}"]} for n in range(3)])
+    for name, wrong in (("first", 0), ("second", 3)):
+        rows = [{"id": f"q{n}", "retrieved_ids": ["c1" if n == wrong else f"c{n}"]}
+                for n in range(3)]  # fmt: skip
+        written(f"{name}.jsonl", rows)
+    typed = f"{golden}.jsonl first.jsonl --index chunks.jsonl -m coverage(min_run=1) --format json"
+    if command == "compare":
+        typed = typed.replace("--format", "second.jsonl --metric recall@1 -k 1 --format")
+        found = json.loads(run(f"compare {typed}").stdout)["differences"][0]
+        assert found["difference"] == pytest.approx(1 / 3)
+    elif command == "misses":
+        (missed,) = json.loads(run(f"misses {typed}").stdout)["misses"]
+        assert missed["query"] in ("0?", "q0")
+    else:
+        assert "macro_recall@1" in (found := json.loads(run(f"evaluate {typed}").stdout)["metrics"])
+        assert found["macro_recall@1"] == pytest.approx(2 / 3)
+        assert "--index" in refusal("evaluate sample.jsonl --index chunks.jsonl")

@@ -1,6 +1,7 @@
 """Ground truth and a run in two files, as people keep them."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -187,3 +188,46 @@ def test_tags_of_both_are_told():
     joined = load_dataset(GOLDEN, retrieved=run)
     assert joined.tags["topic"] == ["hours", "place", "place"]
     assert "topic" in joined.notes[-1]
+
+
+CHUNKS = [{"id": "c1", "text": "At nine."}, {"id": "c2", "text": "At ten."}]
+
+
+@pytest.mark.parametrize(
+    ("actual", "retrieved", "matcher", "hits"),
+    [
+        ("At nine.", ["c2", "c1"], None, [0, 1]),
+        ("c1", ["c2", "c1"], None, [0, 1]),  # in columns that say nothing: by their texts
+        ("At nine.", ["c9", "c1"], None, [0, 1]),  # one that the index lacks matches nothing
+        ("c1", ["At nine."], None, [1]),
+    ],
+)
+def test_an_index_gives_ids_their_texts(actual, retrieved, matcher, hits):
+    """On either side, where any is the id of a chunk."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dataset = load_dataset([{"question": "When?", "actual": [actual]}],
+                               retrieved={"When?": retrieved}, corpus=CHUNKS)  # fmt: skip
+        found = [dataset.evaluator(matcher="contains").calculate_hit_rate(k=k + 1)["hit_rate"]
+                 for k in range(len(hits))]  # fmt: skip
+    assert bool(caught) == ("c9" in retrieved)
+    assert dataset.defaults.get("matcher") == matcher
+    assert found == hits
+
+
+def test_ids_stay_ids_beside_their_texts():
+    """Columns of ids say so: they are compared by id, and a matcher of texts can be chosen."""
+    dataset = load_dataset([{"question": "When?", "relevant_chunk_ids": ["c1"]}],
+                           retrieved=[{"question": "When?", "retrieved_ids": ["c1"]}],
+                           corpus=CHUNKS)  # fmt: skip
+    assert dataset.defaults["matcher"] == "id"
+    assert dataset.predicted == [[{"page_content": "At nine.", "id": "c1"}]]
+
+
+def test_an_index_of_other_ids_is_refused():
+    """Or one with an id twice, of which nobody knows the text."""
+    rows = [{"question": "When?", "actual": ["c1"], "predicted": ["c2"]}]
+    for corpus in ([{"id": "d1", "text": "At nine."}], [*CHUNKS, CHUNKS[0]]):
+        with pytest.raises(InvalidInput) as caught:
+            load_dataset(rows, corpus=corpus)
+        assert caught.value.argument == "corpus"
