@@ -121,7 +121,8 @@ def _checked_score(argument: str, score: Any) -> float | None:
     except (TypeError, ValueError):
         found = math.nan
     if not math.isfinite(found):
-        raise must(argument, "be a finite number", score)
+        fix = "result.score_cutoffs() finds one, 'krag-eval evaluate --score-cutoff auto' as well"
+        raise must(argument, "be a finite number", score, fix)
     return found
 
 

@@ -277,7 +277,7 @@ def metadata_value(
     place: Any = metadata
     for part in [key] if key in metadata else key.split("."):
         if not isinstance(place, Mapping) or part not in place:
-            there = sorted(map(str, place)) if isinstance(place, Mapping) else "no keys"
+            there = (isinstance(place, Mapping) and sorted(map(str, place))) or "none"
             problem = f"has no metadata {key!r}, which {matcher} compares; there are {there}"
             raise refused(where, problem, fix)
         place = place[part]

@@ -225,7 +225,7 @@ def span_of(document: DocumentLike, source_key: str, where: str) -> Span:
         problem = f"has metadata that name different spans: {', '.join(given)}"
         raise refused(where, problem, "leave out all but one of them")
     if not found:
-        there = sorted(map(str, metadata))
+        there = sorted(map(str, metadata)) or "none"
         raise refused(where, f"does not say where it stands; its metadata are {there}", _NEEDED)
     return Span(tuple(source), *found.pop())
 

@@ -950,7 +950,7 @@ def words_unknown(argument: str = "matcher", name: str = "") -> InvalidInput:
 def lists_unknown(argument: str) -> InvalidInput:
     """Return the error for what needs a list per query that was not given."""
     problem = f": this counts {argument} documents, and which these are is not known"
-    fix = Advice("pass {}: one list per query, or a dict from label to list", (argument, ...))
+    fix = f"give each query a list {argument!r}: as an argument, or in a column of that name"
     return InvalidInput("metrics", problem, fix)
 
 

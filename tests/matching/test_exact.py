@@ -288,7 +288,7 @@ def test_what_data_frames_make_of_a_missing_value_is_no_value(missing):
     ("key", "named"),
     [
         ("source.uri", r"there are \['at', 'date', 'url'\]"),
-        ("source.url.host", "there are no keys"),
+        ("source.url.host", "there are none"),
         ("origin.url", r"there are \['page', 'source'\]\."),
         ("source.date", "'source.date' .* but its value is None"),
         ("", "has no metadata ''"),
