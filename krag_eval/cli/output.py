@@ -318,7 +318,8 @@ def signed(signature: str) -> str:
 def pronounce(report: GateReport) -> Verdict:
     """Print what passed, and to standard error first what did not; return the verdict.
 
-    Which queries of the two results were left out is printed after them.
+    Which queries of the two results were left out, and what ground truth they rest on, is printed
+    after them.
     """
     from krag_eval.presenting.gates import line_of
 
@@ -326,4 +327,6 @@ def pronounce(report: GateReport) -> Verdict:
         click.echo(printable(line_of(gate)), err=gate.outcome != "passed")
     if report.note:
         click.echo(printable(report.note))
+    if report.ground_truth:
+        click.echo(_("Digest of the ground truth: {}.").format(report.ground_truth))
     return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH

@@ -161,9 +161,10 @@ class HistoryReport(GateReport):
     told: tuple[str, ...] = ()
     itself: tuple[str, ...] = ()
 
-    def _told(self) -> list[str]:
-        """Return which runs the result was held against, and which queries were left out."""
-        return [*self.told]
+    @property
+    def note(self) -> str:
+        """Which runs the result was held against, and which queries were left out."""
+        return " ".join(self.told)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

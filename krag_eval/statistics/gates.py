@@ -87,7 +87,8 @@ class GateReport(Shown):
         failed: ``"baseline"`` and ``"new"`` -> for how many queries its retriever failed, which was
             allowed; empty if for none.
         ground_truth: What tells the ground truth that the verdict rests on from another: the same
-            questions with the same documents have the same digest. ``""`` if that is not known.
+            questions with the same documents have the same digest. ``""`` if that is not known, as of a run
+            in parts that keeps no rows.
     """
 
     gates: tuple[Gate, ...]
@@ -137,19 +138,12 @@ class GateReport(Shown):
 
     @property
     def note(self) -> str:
-        """Which queries were left out, how many failed, and by what ground truth; or ``""``."""
+        """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
         with speaking(self.language):
-            told = self._told()
-            if self.ground_truth:
-                told.append(_("Digest of the ground truth: {}.").format(self.ground_truth))
+            told = told_failed(self.failed)
+            if self.left_out:
+                told = [told_left_out(self.n_compared or 0, self.left_out), *told]
             return " ".join(told)
-
-    def _told(self) -> list[str]:
-        """Return which queries were left out, and how many failed, a sentence each."""
-        told = told_failed(self.failed)
-        if self.left_out:
-            told = [told_left_out(self.n_compared or 0, self.left_out), *told]
-        return told
 
 
 def parse_floor(text: str) -> tuple[str, float]:

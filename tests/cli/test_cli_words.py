@@ -30,7 +30,7 @@ DATA = Path(__file__).parents[1] / "data"
         ("evaluate", "actual", "--actual-field"),
         ("gate", "max_drop", "--max-drop"),
         ("gate", "new", "NEW"),
-        ("gate", "k", "k"),
+        ("history", "k", "k"),
         ("compare", "files", "FILE"),
         ("trec", "runs", "RUN"),
         *((name, one.name, one.opts[0]) for name, command in sorted(main.commands.items())
