@@ -87,8 +87,8 @@ class GateReport(Shown):
         failed: ``"baseline"`` and ``"new"`` -> for how many queries its retriever failed, which was
             allowed; empty if for none.
         ground_truth: What tells the ground truth that the verdict rests on from another: the same
-            questions with the same documents have the same digest. ``""`` if that is not known, as of a run
-            in parts that keeps no rows.
+            questions with the same documents have the same digest. ``""`` if that is not known, as
+            of a run in parts that keeps no rows.
     """
 
     gates: tuple[Gate, ...]
