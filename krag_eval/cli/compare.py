@@ -65,7 +65,7 @@ def compare(
     from krag_eval.statistics.comparison import compare as compared
 
     asked = options.Evaluation.of(typed)
-    if "golden" not in asked.settings and reading.is_golden(files):
+    if "golden" not in asked.settings and reading.is_golden(files, asked):
         asked, files = asked.with_settings(golden=files[0]), files[1:]
     named = _named(files)
     by_file = {file: name for name, file in named.items()}

@@ -80,14 +80,16 @@ _OF_SIDE = {
 
 
 @contextmanager
-def _advised_to_join() -> Iterator[None]:
-    """Let advice to name a column say how to name a second file, too."""
+def _advised_to_join(run: str | None = None) -> Iterator[None]:
+    """Let advice to name a column say how to name a second file, too, or that they are swapped."""
     try:
         yield
     except DatasetError as error:
         if isinstance(fix := error.fix, Advice) and len(fix.settings) == 1:
             side = _OF_SIDE.get(fix.settings[0][0].removesuffix("_field"))
-            if side is not None:
+            if side is not None and run is not None and side[0] == "golden":
+                error.fix = "name the ground truth first, and the run behind it"
+            elif side is not None:
                 told = f"{fix.text}; {side[1]} in a file of its own is named by {{}}"
                 error.fix = Advice(told, *fix.settings, (side[0], ...))
         raise
@@ -127,7 +129,7 @@ def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # What may say how a run is read, too.
-_OF_RUN = ("question", "predicted", "cells", "corpus")
+_OF_RUN = ("question", "predicted", "cells", "corpus", "delimiter", "encoding")
 
 
 def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[str, Any]) -> Dataset:
@@ -146,26 +148,48 @@ def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[st
         files = [one for one in (golden, run, two.get("retrieved")) if one]
         problem = f": ground truth and a run are two files, got {', '.join([file, *files])}"
         raise InvalidInput("file", problem, "name GOLDEN and RUN, or RUN and --golden GOLDEN")
-    of_run = {name: one for name, one in named.items() if name in _OF_RUN}
-    of_golden = {k: one for k, one in named.items() if k not in ("predicted", "corpus")}
-    truth = loaded(golden or file, of_golden)
+    own, of_other = _of_each(golden or file, behind or file, named)
+    with _advised_to_join(run):
+        truth = loaded(golden or file, own)
     if behind is not None and truth.predicted is not None:
         problem = f": {file} holds retrieved documents of its own, so it is no ground truth alone"
         compared = f"'krag-eval compare {shlex.join([file, behind])}' compares two runs"
         raise InvalidInput("file", problem, f"{compared}; --golden {file} takes its ground truth")
     options = {"missing": two["missing"]} if "missing" in two else {}
-    return load_dataset(truth, retrieved=source_of(behind or file), **of_run, **options)
+    return load_dataset(truth, retrieved=source_of(behind or file), **of_other, **options)
 
 
-def is_golden(files: Sequence[str]) -> bool:
-    """Tell whether the first of three or more files holds ground truth and nothing retrieved."""
+def _of_each(golden: str, run: str, named: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Return what was said of columns, cells and encoding for ground truth, and for a run."""
+    from krag_eval.datasets.loading import IN_FILE, said_of_each
+
+    in_file = {name: one for name, one in named.items() if name in IN_FILE}
+    own, of_run = ({name: one for name, one in named.items() if name not in {*IN_FILE} - {*some}}
+                   for some in said_of_each(golden, run, in_file))  # fmt: skip
+    return (
+        {name: one for name, one in own.items() if name not in ("predicted", "corpus")},
+        {name: one for name, one in of_run.items() if name in _OF_RUN},
+    )
+
+
+def is_golden(files: Sequence[str], asked: Evaluation) -> bool:
+    """Tell whether the first of three or more files holds ground truth and nothing retrieved.
+
+    Raises:
+        DatasetError: If it cannot be read as either.
+    """
     if len(files) < _MOST_ALONE or files[0] == "-" or is_saved(files[0]):
         return False
-    try:
-        with muted():
-            return loaded(files[0], {}).predicted is None
-    except Refusal:
-        return False  # whoever reads it as a run says so
+    fields = {name: one for name, one in asked.settings.items() if name in _FIELDS}
+    named = _named(fields)
+    own, _of_run = _of_each(files[0], files[1], named)
+    with muted(), _advised_to_join():
+        if "predicted" in named:
+            try:
+                return loaded(files[0], {**own, "predicted": named["predicted"]}).predicted is None
+            except Refusal:
+                pass  # a golden set has no such column
+        return loaded(files[0], own).predicted is None
 
 
 # Two files are two runs.

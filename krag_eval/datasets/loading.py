@@ -11,6 +11,8 @@ from importlib import resources
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
+
 from krag_eval._language import _
 from krag_eval._reading import (
     MAX_BYTES,
@@ -23,7 +25,7 @@ from krag_eval._reading import (
 )
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.datasets.dataset import Dataset, labels_for, with_index
-from krag_eval.datasets.formats import File, Names, Row, rows_in
+from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, rows_in
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
@@ -169,7 +171,8 @@ def load_dataset(
         format: ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"``, ``"parquet"``, or one that another
             package brings (see :class:`Format`); by the name of the file if not given.
         delimiter: What separates the cells of a CSV file; a comma if not given.
-        encoding: Of a file of text; Excel in Korean writes ``"cp949"`` by default.
+        encoding: Of a file of text; Excel in Korean writes ``"cp949"`` by default. Of ``source``
+            and ``retrieved``, these two are about CSV files, if either is one, and else about both.
         max_bytes: As in :func:`read_jsonl`; of a Parquet file, how much its columns may hold.
         tags: Which other columns to keep as tags, as in :func:`read_jsonl`.
         cells: What a cell of documents holds: ``"list"``, or ``"text"`` for one document as it
@@ -198,9 +201,11 @@ def load_dataset(
     >>> dataset.queries, dataset.actual, dataset.predicted
     (['When?'], [['At nine.']], [['At ten.', 'At nine.']])
     """
+    in_file = {"delimiter": delimiter, "encoding": encoding}
+    own, theirs = said_of_each(source, retrieved, in_file)
     given = Given(_mapped(question, actual, predicted), corpus, retrieved, max_bytes,
                   checked_choice(tags), one_of("cells", cells, ("list", "text")),
-                  missing=checked_missing(missing, retrieved))  # fmt: skip
+                  missing=checked_missing(missing, retrieved), in_file=theirs)  # fmt: skip
     if isinstance(source, Iterator) and not (hasattr(source, "read") or is_frame(source)):
         source = [*source]
     if isinstance(source, Dataset):
@@ -215,8 +220,7 @@ def load_dataset(
         dataset = read_trec(source, retrieved, max_bytes=max_bytes)  # type: ignore[arg-type]
         told = [_("judgements and a run, as read_trec reads them")]
         return _completed(replace(dataset, notes=told), given._replace(retrieved=None))
-    table = _table(source, given, format, delimiter=delimiter, encoding=encoding)
-    return dataset_of(table, given)
+    return dataset_of(_table(source, given, format, **own), given)
 
 
 def read_jsonl(
@@ -517,17 +521,16 @@ def _check_same_sums(result: EvaluationResult, again: EvaluationResult) -> None:
 def _check_same_rows(
     result: EvaluationResult, again: EvaluationResult, labels: Sequence[str | int]
 ) -> None:
-    """Refuse other labels, other ground truth, and other counts at the cutoffs of both."""
-    from krag_eval.results.rows import COUNT_COLUMNS
-
+    """Refuse other labels, other ground truth, and other values at the cutoffs of both."""
     if result.labels != [*range(len(labels))]:
         _check_each("another label", result.labels, labels, labels)
     if result.rows.digests is not None and again.rows.digests is not None:
         _check_each("other ground truth", result.rows.digests, again.rows.digests, labels)
     for k in {*result.k} & {*again.k}:
-        for name in COUNT_COLUMNS:
-            sides = result.tables[k][name].tolist(), again.tables[k][name].tolist()
-            _check_each("other documents", *sides, labels)
+        ours, theirs = result.tables[k], again.tables[k]
+        for name in (one for one in ours if one in theirs):  # the counts come first
+            same = np.isclose(ours[name], theirs[name], atol=1e-9, equal_nan=True)
+            _check_each("other documents", same, np.ones(len(same), bool), labels)
 
 
 def _check_each(
@@ -567,10 +570,15 @@ def dataset_of(table: Records, given: Given) -> Dataset:
     given.check((*shape.taken, "corpus"), shape.name)
     if "corpus" in shape.taken:
         return read(table, given)
-    alone = given
-    if given.retrieved is not None:  # the column that the user names is the run's
-        alone = given._replace(mapped=given.mapped._replace(predicted=None))
-    return _completed(read(table, alone), given)
+    if given.retrieved is None:
+        return _completed(read(table, given), given)
+    # The column that the user names is the run's; ids join, whether they are to be tags or not.
+    alone = given._replace(mapped=given.mapped._replace(predicted=None), tags=True)
+    joined = _completed(read(table, alone), given)
+    if not isinstance(given.tags, bool) and not joined.tags.keys() >= {*given.tags}:
+        read(table, alone._replace(tags=given.tags))  # refuses the tag that there is not
+    tags = {name: some for name, some in joined.tags.items() if is_wanted(name, given.tags)}
+    return replace(joined, tags=tags)
 
 
 def _folder(folder: str | os.PathLike[str], given: Given) -> Dataset:
@@ -582,6 +590,28 @@ def _folder(folder: str | os.PathLike[str], given: Given) -> Dataset:
     )
     dataset = replace(read_beir(folder, run=run, max_bytes=given.max_bytes), notes=[told])
     return dataset if is_run else _completed(dataset, given)
+
+
+def _table_of_run(source: Any, given: Given) -> Records:
+    """Return the rows of a run; of a file that holds an object, from id to documents, too."""
+    is_file = _rank(source) > 0
+    # What has no name that tells, such as standard input, is lines.
+    kind = "jsonl" if is_file and format_of(source, looked_into=False) is None else None
+    in_file = given.in_file if is_file else {}
+    try:
+        table = _table(source, given._replace(tags=True), kind, "retrieved", **in_file)
+    except InvalidType as error:
+        raise InvalidType("retrieved", error.problem, error.fix) from error
+    if is_file and len(table.rows) == 1 and KNOWN.isdisjoint(table.names):
+        (place, row), *_others = table.rows
+        if all(isinstance(one, list) for one in row.values()):
+            return Records.of(((place, one) for one in _rows_of_run(row)), table.name)
+    return table
+
+
+def _rows_of_run(found: Mapping[Any, Any]) -> list[dict[str, Any]]:
+    """Return a row for each query of a dict from question or id to documents."""
+    return [{"question": str(one), "predicted": some} for one, some in found.items()]
 
 
 def checked_missing(missing: str | None, retrieved: object) -> str | None:
@@ -651,11 +681,8 @@ def _run(given: Given) -> Dataset | Records:
         return Dataset([*read.by_topic], [[]] * len(lists), lists, read.name,
                        defaults={"matcher": "id"})  # fmt: skip
     if isinstance(source, Mapping) and not is_table(source):
-        source = [{"question": one, "predicted": found} for one, found in source.items()]
-    try:
-        table = _table(source, given._replace(tags=True), at="retrieved")
-    except InvalidType as error:
-        raise InvalidType("retrieved", error.problem, error.fix) from error
+        source = _rows_of_run(source)
+    table = _table_of_run(source, given)
     shape = shape_of(table.names)
     if shape.read is traces_dataset:
         return table
@@ -730,6 +757,30 @@ def _rows(source: Iterable[Any], name: str = "rows") -> Iterator[Row]:
                 query=number,
             )
         yield Place(name, row=number), row
+
+
+#: What is said of the text in a file.
+IN_FILE = ("delimiter", "encoding")
+
+
+def said_of_each(
+    source: Any, retrieved: Any, in_file: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return what is said of cells and encoding, as far as it is about each of two sources.
+
+    >>> said_of_each("golden.jsonl", "run.csv", {"encoding": "cp949"})
+    ({}, {'encoding': 'cp949'})
+    """
+    ours, theirs = _rank(source), _rank(retrieved)
+    return (in_file if ours >= theirs else {}), (in_file if theirs >= ours else {})
+
+
+def _rank(source: Any) -> int:
+    """Return 0 for what is in memory, 1 for a file, 2 for a file of cells."""
+    if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
+        return 0
+    kind = format_of(source, looked_into=False)
+    return 1 if kind is None or not kind.delimiter else 2
 
 
 def is_table(source: Mapping[Any, Any]) -> bool:

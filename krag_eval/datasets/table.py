@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from krag_eval._io import arrow_table, shielded, unshielded
@@ -303,6 +304,7 @@ class Given(NamedTuple):
     named_by: Sequence[str] = Mapped._fields
     missing: str | None = None
     is_run: bool = False
+    in_file: Mapping[str, Any] = MappingProxyType({})
 
     def check(self, taken: Collection[str], what: str) -> None:
         """Refuse what a source of some kind does not take."""

@@ -1,6 +1,7 @@
 """Ground truth and a run in two files, by position or by option."""
 
 import json
+from pathlib import Path
 
 import pytest
 from cli_runs import printed, refusal, run, written
@@ -151,3 +152,53 @@ def test_ids_of_a_run_get_the_texts_of_an_index(command, golden):
         assert "macro_recall@1" in (found := json.loads(run(f"evaluate {typed}").stdout)["metrics"])
         assert found["macro_recall@1"] == pytest.approx(2 / 3)
         assert "--index" in refusal("evaluate sample.jsonl --index chunks.jsonl")
+
+
+def test_encoding_and_delimiter_are_of_the_file_that_needs_them():
+    """A golden set as Excel writes it beside a run of lines, the reverse, and both so."""
+    cells = [f'q{n};{n}?;["text {n}"]' for n in range(3)]
+    for name, side in (("g.csv", "actual"), ("r.csv", "predicted")):
+        content = "\n".join([f"id;question;{side};메모", *(f"{one};ㄱ" for one in cells)])
+        Path(name).write_text(content, encoding="cp949")
+    options = "--encoding cp949 --delimiter ; -k 1 --metric hit_rate"
+    for files, rate in (("g.csv run.jsonl", "0.6667"), ("golden.jsonl r.csv", "1.0000"),
+                        ("g.csv r.csv", "1.0000")):  # fmt: skip
+        assert printed(run(f"evaluate {files} {options}").stdout)["hit_rate"] == [rate]
+
+
+def test_a_run_from_standard_input_and_an_object_of_lists():
+    """Lines from a pipe; from id to documents, as one JSON object."""
+    typed = "-k 1 --metric macro_recall"
+    lines = Path("run.jsonl").read_bytes()
+    piped = run(f"evaluate golden.jsonl - {typed}", stdin=lines)
+    Path("object.json").write_text(json.dumps({row["id"]: row["predicted"] for row in RUN}))
+    of_object = run(f"evaluate golden.jsonl object.json {typed}")
+    for one in (piped, of_object):
+        assert printed(one.stdout)["macro_recall"] == ["0.6667"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("evaluate run.jsonl golden.jsonl", "run.jsonl: no column"),
+        ("evaluate golden.jsonl", "--run RUN"),
+        ("evaluate run.jsonl", "--golden GOLDEN"),
+        ("evaluate run.jsonl --missing zero", "--golden GOLDEN"),
+        ("compare bad.jsonl run.jsonl better.jsonl", "bad.jsonl:2: actual"),
+    ],
+)
+def test_what_the_files_lack_is_said_of_the_right_one(typed, named):
+    """Swapped, alone, or with a line that cannot be read."""
+    written("bad.jsonl", [GOLDEN[0], {**GOLDEN[1], "actual": 5}, GOLDEN[2]])
+    assert named in refusal(typed)
+
+
+def test_a_saved_result_knows_the_run_it_is_of():
+    """Another order of the same documents has the same counts, and other ranks."""
+    rows = [{"id": f"q{n}", "predicted": [f"text {n}", "other"]} for n in range(3)]
+    written("first.jsonl", rows)
+    written("last.jsonl", [{**row, "predicted": row["predicted"][::-1]} for row in rows])
+    run("evaluate golden.jsonl first.jsonl -k 2 --json saved.json")
+    again = "explain saved.json q0 --golden golden.jsonl --run"
+    assert "text 0" in run(f"{again} first.jsonl").stdout
+    assert "other documents" in refusal(f"{again} last.jsonl")

@@ -231,3 +231,23 @@ def test_an_index_of_other_ids_is_refused():
         with pytest.raises(InvalidInput) as caught:
             load_dataset(rows, corpus=corpus)
         assert caught.value.argument == "corpus"
+
+
+@pytest.mark.parametrize("tags", [False, ["topic"]])
+def test_ids_join_whether_they_are_kept_or_not(tags):
+    """A run by id alone; the tags are those that were chosen."""
+    dataset = load_dataset(GOLDEN, retrieved=RUN, tags=tags)
+    assert dataset.predicted == FOUND
+    assert [*dataset.tags] == (tags or [])
+
+
+def test_a_tag_that_is_not_there_is_refused_of_two_files():
+    """As of one."""
+    with pytest.raises(DatasetError):
+        load_dataset(GOLDEN, retrieved=RUN, tags=["topics"])
+
+
+def test_whole_numbers_name_queries_of_a_dict():
+    """As the ids of the ground truth do."""
+    golden = [{"id": 1, "question": "When?", "actual": ["nine"]}]
+    assert load_dataset(golden, retrieved={1: ["nine"]}).predicted == [["nine"]]
