@@ -33,7 +33,7 @@ from krag_eval.datasets.dataset import Dataset, check_overlap
 from krag_eval.datasets.formats import format_of
 from krag_eval.datasets.table import Records, is_frame, records_in
 from krag_eval.documents import AnyOf, DocumentLike
-from krag_eval.errors import DatasetError, Place, boolean, one_of, warn, whole
+from krag_eval.errors import DatasetError, Place, boolean, clipped, one_of, warn, whole
 
 #: What happens to a topic of the judgements for which the run has nothing.
 Missing: TypeAlias = Literal["zero", "skip"]
@@ -432,10 +432,8 @@ def _run_of_mteb(content: Mapping[Any, Any], place: Place) -> Mapping[Any, Any]:
     subsets = [one for key, one in content.items() if key != MTEB]
     runs = [run for one in subsets if isinstance(one, Mapping) for run in one.values()]
     if len(runs) != 1 or len(subsets) != 1 or not isinstance(runs[0], Mapping):
-        problem = (
-            f"MTEB's predictions must hold one subset with one split, got {len(subsets)} with "
-            f"{len(runs)}"
-        )
+        named = {key: [*one] for key, one in content.items() if key != MTEB and one}
+        problem = f"MTEB's predictions must hold one subset with one split, got {clipped(named)}"
         fix = "keep the one that is meant; judgements of others are other files"
         raise place.error(problem, fix)
     return runs[0]

@@ -282,7 +282,7 @@ class Questions:
         texts: What to ask, per query; the same text may occur twice.
         labels: One label per query: its text, or its id or position where texts repeat.
         actual: Per query, its ground truth.
-        defaults: Options for the evaluator that come with the data set, with what is unwanted.
+        defaults: Options for the evaluator that come with the data set, with its lists.
         tags: Name -> one value per query, by the columns that have no other meaning.
         notes: Which columns cannot be tags.
     """
@@ -333,13 +333,17 @@ class Questions:
         return len(self.texts)
 
 
+# The lists beside the ground truth that hold for any retriever.
+_OF_TRUTH = ("judged", "unwanted")
+
+
 def _of_dataset(dataset: Dataset) -> Questions:
     if dataset.questions is None:
         problem = f": {dataset!r} does not hold the text of every question"
         fix = "read it with its questions, or pass rows of question and actual documents"
         raise InvalidInput("dataset", problem, fix)
     given = [*dataset.questions], [*dataset.queries], [*dataset.actual]
-    lists = {} if dataset.unwanted is None else {"unwanted": dataset.unwanted}
+    lists = {name: some for name in _OF_TRUTH if (some := getattr(dataset, name)) is not None}
     return Questions(*given, {**dataset.defaults, **lists}, dataset.tags)
 
 
@@ -364,8 +368,9 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
     tags = table.TagReader(_ASKED, choice=True)
     found = tags.columns([tags.read(row, table.Mark()) for row in rows])
     labels = labels_of(texts, [row.get("id") for row in rows])
-    unwanted = [table.lists_in(row).get("unwanted") for row in rows]
-    lists = {} if all(one is None for one in unwanted) else {"unwanted": unwanted}
+    listed = [table.lists_in(row) for row in rows]
+    lists = {name: [one.get(name) for one in listed] for name in _OF_TRUTH
+             if any(name in one for one in listed)}  # fmt: skip
     return Questions(texts, labels, actual, lists, found, table.notes_on(tags.left_out))
 
 

@@ -196,9 +196,11 @@ def sweep(
     _check_callables("splitters", splitters, "a function from a text to its chunks")
     _check_callables("retrievers", retrievers, "a function that makes a retriever of chunks")
     texts = _checked_corpus(corpus)
+    # What somebody looked at are chunks that were cut otherwise.
+    alone = {"judged": None, **options}
     with called("questions", "dataset"):
         evaluation = Evaluation.of(
-            questions, k, matcher, metrics, options, budget=budget, length=length
+            questions, k, matcher, metrics, alone, budget=budget, length=length
         )
     evaluation.check_clusters(clusters)
     grid = _grid(splitters, retrievers)

@@ -182,3 +182,21 @@ def test_other_columns_are_tags_of_the_queries(of):
     with pytest.warns(KragEvalWarning, match="corpus"):
         assert evaluate_retriever(echo, listed, 2).tags == {}
     assert evaluate_retriever(echo, listed, 2, tags={"a": [1, 2]}).tags == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [
+        [{**row, "judged": ["At nine.", "At ten."]} for row in ROWS],
+        Dataset([*BY_QUESTION], [*BY_QUESTION.values()], questions=[*BY_QUESTION],
+                judged=[["At nine.", "At ten."]] * 2),
+    ],
+)  # fmt: skip
+def test_what_somebody_looked_at_holds_for_any_retriever(questions):
+    """Of "At nine." and "Here.", one was looked at for the first; the truth of the second counts.
+
+    Left out are unjudged documents: "Here." of the first question, none of the second, whose ground
+    truth it is.
+    """
+    result = evaluate_retriever(echo, questions, k=2, unjudged="leave_out")
+    assert result.to_dict()["macro_precision@2"] == (1 / 1 + 1 / 2) / 2
