@@ -477,7 +477,7 @@ def document_in(value: Any, at: Location) -> DocumentLike:
     >>> document_in({"page_content": "a", "any_of": None}, Location("predicted"))
     {'page_content': 'a'}
     >>> document_in(("a", 0.5), Location("predicted"))
-    {'page_content': 'a', 'metadata': {'score': 0.5}}
+    {'page_content': 'a', 'id': 'a', 'metadata': {'score': 0.5}}
     """
     if isinstance(value, _LISTS) and len(value) == 2 and isinstance(value[1], Real):
         found = _without_score(value[0], at.inside("[0]"))
@@ -491,8 +491,8 @@ def document_in(value: Any, at: Location) -> DocumentLike:
 def _with_score(document: DocumentLike, score: float) -> DocumentLike:
     """Return a copy of a document that has a score in its metadata."""
     metadata = {**metadata_of(document), "score": score}
-    if isinstance(document, str):
-        return {"page_content": document, "metadata": metadata}
+    if isinstance(document, str):  # its own id, as without a score
+        return {"page_content": document, "id": document, "metadata": metadata}
     if isinstance(document, Mapping):
         return {**document, "metadata": metadata}
     made = copy.copy(document)

@@ -230,9 +230,13 @@ def test_a_pair_is_a_retrieved_document_with_its_score(document, pair, score):
 
 
 def test_a_text_with_a_score_is_a_document():
-    """A text has no metadata, so that it becomes a dict."""
+    """A text has no metadata, so that it becomes a dict; it is its own id still."""
     (found,) = documents_in('[["a", 1]]', Location("predicted"), ground_truth=False)
-    assert found == {"page_content": "a", "metadata": {"score": 1}}
+    assert found == {"page_content": "a", "id": "a", "metadata": {"score": 1}}
+    evaluator = OfflineRetrievalEvaluator([["a"]], [[("b", 2), ("a", 1)]], matcher="id")
+    result = evaluator.evaluate(2)
+    assert result.to_dict()["mrr@2"] == 1 / 2
+    assert "[id" not in str(result.explain(0))  # the text says it
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), True])

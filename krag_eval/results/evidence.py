@@ -513,7 +513,7 @@ def _about(document: DocumentLike, metadata: Sequence[str]) -> About:
     if isinstance(document, str):
         return ()
     identity, known = id_of(document), metadata_of(document)
-    about = [] if identity is None else [("id", identity)]
+    about = [] if identity in (None, text_of(document)) else [("id", str(identity))]
     about += [
         ("metadata:id" if name == "id" else name, _as_shown(known[name]))
         for name in dict.fromkeys([*metadata, *span_without_text(document)])
