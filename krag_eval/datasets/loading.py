@@ -159,9 +159,9 @@ def load_dataset(
         question: Column with the questions, where it has another name.
         actual: Column with the documents that should be retrieved.
         predicted: Column with those that were, best first.
-        corpus: The chunks of an index: a file, as in :func:`read_chunks`, a data frame or
-            documents. Documents that are ids alone get their texts from it, so that any matcher can
-            compare them. For AutoRAG's tables, as in :func:`read_autorag`.
+        corpus: The chunks of an index: a file with one per line, a data frame or documents.
+            Documents that are ids alone get their texts from it, so that any matcher can compare
+            them. For AutoRAG's tables, as in :func:`read_autorag`.
         retrieved: What was retrieved, where it is not in ``source``: a run of any of these forms,
             of rows or a dict from question or id to documents; joined to the questions by ``id``
             where all rows of both have one, or by question, in NFC and with white space folded.
