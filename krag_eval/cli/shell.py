@@ -26,16 +26,10 @@ from typing import Any, TextIO, cast
 
 import click
 
+from krag_eval import errors
 from krag_eval._language import N_, SPOKEN, _, speaking
 from krag_eval.cli.help import Command
-from krag_eval.errors import (
-    Advice,
-    InvalidInput,
-    KragEvalWarning,
-    Refusal,
-    clipped,
-    one_line,
-)
+from krag_eval.errors import Advice, InvalidInput, KragEvalWarning, Refusal
 
 _NO_VERDICT = 2
 _INTERRUPTED = 130
@@ -123,7 +117,7 @@ class Shell(Command, click.Group):
         meant = f"did you mean {' or '.join(near)}?" if near else "krag-eval --help lists them"
         if Path(name).suffix or os.path.exists(name):
             meant = f"to evaluate a file, type 'krag-eval evaluate {name}'"
-        raise InvalidInput("", f"there is no command {clipped(name)}", meant)
+        raise InvalidInput("", f"there is no command {errors.clipped(name)}", meant)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a refusal is worded with the options of that command.
@@ -382,4 +376,4 @@ def printable(text: str, longest: int = 1000) -> str:
     """
     if len(text) > longest:
         text = f"{text[: longest // 2]} ... {text[-longest // 2 :]}"
-    return one_line(" ".join(text.split()))
+    return errors.one_line(" ".join(text.split()))
