@@ -12,13 +12,14 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import IO, Any, Protocol, TypeAlias
 
+from krag_eval import errors
 from krag_eval._install import install_line
 from krag_eval.errors import Fix, InvalidInput, InvalidType, MissingPackage, Place, clipped
 
@@ -368,19 +369,14 @@ def check_progress(progress: object) -> None:
         raise InvalidType("progress", f"must be {allowed}, got {clipped(progress)}")
 
 
-@contextmanager
-def bars(progress: bool | None) -> Iterator[None]:
+def bars(progress: bool | None) -> AbstractContextManager[object]:
     """Let progress bars without an argument of their own follow this one meanwhile.
 
     >>> with bars(True), bars(False):
     ...     print(bar_of(None, total=1, done=0, title="working"))
     None
     """
-    before = _PROGRESS.set(progress)
-    try:
-        yield
-    finally:
-        _PROGRESS.reset(before)
+    return errors.meanwhile(_PROGRESS, progress)
 
 
 def bar_of(

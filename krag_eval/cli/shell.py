@@ -17,7 +17,14 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    redirect_stderr,
+    redirect_stdout,
+    suppress,
+)
 from contextvars import ContextVar
 from enum import IntEnum
 from itertools import takewhile
@@ -256,14 +263,9 @@ def _explained(error: BaseException) -> int:
 _PREFIX: ContextVar[str] = ContextVar("krag_eval_warning")
 
 
-@contextmanager
-def warnings_as(kind: str = N_("warning"), name: str = "") -> Iterator[None]:
+def warnings_as(kind: str = N_("warning"), name: str = "") -> AbstractContextManager[str]:
     """Begin each of our warnings with a kind, "warning" or "note", and the name it is about."""
-    token = _PREFIX.set(_(kind) + (f": {name}" if name else ""))
-    try:
-        yield
-    finally:
-        _PREFIX.reset(token)
+    return errors.meanwhile(_PREFIX, _(kind) + (f": {name}" if name else ""))
 
 
 @contextmanager
