@@ -402,7 +402,11 @@ def bar_of(
         passing: Whether it comes after some seconds only, and is gone when it is closed.
     """
     progress = _PROGRESS.get() if progress is None else progress
-    if not (_somebody_looks() if progress is None else progress):
+    if progress is False:
+        return None
+    kernel = _kernel() if "ipykernel" in sys.modules else None
+    in_terminal = bool(sys.stderr and sys.stderr.isatty())
+    if progress is None and not in_terminal and kernel is None:
         return None
     with warnings.catch_warnings():
         # Without ipywidgets it says so, and falls back to the bar of a terminal.
@@ -410,7 +414,9 @@ def bar_of(
         from tqdm.auto import tqdm
 
     scale = unit != "query"
-    if not _can_redraw():
+    # A kernel can ask for input only where somebody has its notebook open; nbconvert and papermill,
+    # which run all cells, deny it.
+    if not (in_terminal if kernel is None else getattr(kernel, "_allow_stdin", True)):
         return None if passing else _OneLine(total, done, title, unit, scale)
     bar: Any = tqdm(
         total=total,
@@ -446,27 +452,11 @@ class _OneLine:
         print(tqdm.format_meter(self._n, elapsed=seconds, **self._known), file=sys.stderr)
 
 
-def _somebody_looks() -> bool:
-    in_notebook = "ipykernel" in sys.modules and _kernel() is not None
-    return in_notebook or bool(sys.stderr and sys.stderr.isatty())
-
-
 def _kernel() -> Any:
     """Return the kernel of the notebook this runs in, if it does."""
     from IPython import get_ipython
 
     return getattr(get_ipython(), "kernel", None)
-
-
-def _can_redraw() -> bool:
-    """Tell a terminal, and a notebook that somebody has open, from a run of all its cells.
-
-    A kernel can ask for input only where somebody is there; nbconvert and papermill deny it.
-    """
-    kernel = _kernel() if "ipykernel" in sys.modules else None
-    if kernel is not None:
-        return bool(getattr(kernel, "_allow_stdin", True))
-    return bool(sys.stderr and sys.stderr.isatty())
 
 
 def parquet_for(task: str, argument: str = "") -> Any:
