@@ -17,7 +17,7 @@ from krag_eval._doors import Drawn, Shown
 from krag_eval._io import arrow_table
 from krag_eval.documents import DocumentLike, QuerySet, text_of
 from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
-from krag_eval.matching.base import Matcher, resolve_matcher
+from krag_eval.matching.base import Matcher, check_by_pairs, resolve_matcher
 from krag_eval.statistics.intervals import interval
 
 if TYPE_CHECKING:
@@ -155,9 +155,7 @@ def _checked(
             f"{matcher.signature} decides without a threshold, so there is nothing to calibrate",
             Advice("use a similarity matcher, such as {} or {}", matcher=("coverage", "rougeL")),
         )
-    if matcher.union:
-        problem = f": pairs are labelled one by one, and for {matcher.signature} documents count "
-        raise InvalidInput("matcher", f"{problem}together", "leave out union=True")
+    check_by_pairs(matcher, "matcher", "pairs are labelled one by one")
     if number("level", level, 0, 1) in (0, 1):
         raise must("level", "be between 0 and 1", level)
     whole("n_resamples", n_resamples, 1)

@@ -206,10 +206,7 @@ class JudgeMatcher(base.Matcher):
         Raises:
             InvalidInput: If there is no question.
         """
-        labels = None if question is None else [question]
-        with errors.muted():  # of one pair, a blank text needs no announcement
-            matches = self.match(QuerySet.from_lists([[actual]], [[predicted]], labels))
-        return float(matches.similarity.max(initial=0.0))
+        return base.of_pair(self, actual, predicted, question)
 
     def match(self, queries: QuerySet) -> joins.Matches:
         """Have all pairs judged that have not been; the evaluator calls it once."""
@@ -442,11 +439,7 @@ def _checked_gate(candidates: Any) -> base.Matcher:
         gate = base.resolve_matcher(candidates)
     except (InvalidInput, InvalidType) as error:
         raise type(error)("candidates", error.problem, error.fix) from error
-    if gate.union:
-        problem = (
-            f": pairs are judged one by one, and for {gate.signature} documents count together"
-        )
-        raise InvalidInput("candidates", problem, "leave out union=True")
+    base.check_by_pairs(gate, "candidates", "pairs are judged one by one")
     return gate
 
 
