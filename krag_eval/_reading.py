@@ -166,15 +166,9 @@ def next_cells(reader: Iterator[list[str]]) -> list[str] | None:
 
 
 def _too_much(what: str, most: int, place: Place) -> DatasetError:
-    return place.error(
-        f"{what} longer than {most:,} bytes",
-        Advice(
-            "if that is what it holds, {} allows more (a line may hold a quarter), and {} any "
-            "amount",
-            ("max_bytes", ...),
-            ("max_bytes", None),
-        ),
-    )
+    told = "if that is what it holds, {} allows more (a line may hold a quarter), and {} any amount"
+    fix = Advice(told, max_bytes=(..., None))
+    return place.error(f"{what} longer than {most:,} bytes", fix)
 
 
 def _shows_its_size(stream: Any) -> bool:

@@ -118,8 +118,7 @@ class Plan(PlanOptions):
                 f"{' of this part' if part else ''} ({named}{more})",
                 Advice(
                     "Pass {} to leave them out of every average, or {} to count them as 0",
-                    ("no_ground_truth", "skip"),
-                    ("no_ground_truth", "zero"),
+                    no_ground_truth=("skip", "zero"),
                 ),
             )
 
