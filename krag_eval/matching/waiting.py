@@ -262,25 +262,22 @@ class _Strip:
             carries: What runs over from the strip before, 0 or 1 a row.
             advance: Hears of the cells.
         """
+        row, end, places = self._row, 1 << self._width, self._places.get
         for start in range(0, len(tokens), _STRETCH):
             stretch = slice(start, start + _STRETCH)
             rows = tokens[stretch].tolist()
-            yield self._after(rows, carries[stretch])
+            carried = bytearray(len(rows))
+            for number, (token, carry) in enumerate(zip(rows, carries[stretch], strict=True)):
+                here = row & places(token, 0)
+                if here or carry:
+                    total = row + here + carry
+                    row = total | row ^ here
+                    if total >= end:
+                        row -= end
+                        carried[number] = 1
+            self._row = row
+            yield bytes(carried)
             advance(len(rows) * self._width)
-
-    def _after(self, tokens: list[int], carries: bytes) -> bytes:
-        row, end, places = self._row, 1 << self._width, self._places.get
-        carried = bytearray(len(tokens))
-        for number, (token, carry) in enumerate(zip(tokens, carries, strict=True)):
-            here = row & places(token, 0)
-            if here or carry:
-                total = row + here + carry
-                row = total | row ^ here
-                if total >= end:
-                    row -= end
-                    carried[number] = 1
-        self._row = row
-        return bytes(carried)
 
 
 def _trimmed(first: Sequence, second: Sequence) -> tuple[Sequence, Sequence, int]:
