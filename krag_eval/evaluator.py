@@ -24,7 +24,7 @@ from krag_eval import __version__, conventions as disputed, documents
 from krag_eval._language import _, ngettext
 from krag_eval._options import PLAN_OPTIONS, PlanOptions, check_options, settled_threshold
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.documents import Digests, Judged, QuerySet, Tag, checked_tags
+from krag_eval.documents import AnyOf, Digests, DocumentLike, Judged, QuerySet, Tag, checked_tags
 from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, clipped, muted, tallied, warn_of
 from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.documents import AnyOf, DocumentLike
 
 # Queries that a message names.
 _NAMED = 5

@@ -24,16 +24,14 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, config as configs_of
 
 from krag_eval import errors
-from krag_eval._io import check_progress
+from krag_eval._io import Bar, check_progress
 from krag_eval._language import _
 from krag_eval.documents import DocumentLike, as_document, check_documents
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, warn
 from krag_eval.matching import timeouts
-from krag_eval.results.latency import Failure, RetrievalRun
+from krag_eval.results.latency import Failure, RetrievalRun, Retry
 
 if TYPE_CHECKING:
-    from krag_eval._io import Bar
-    from krag_eval.results.latency import Retry
     from krag_eval.retrievers.checkpoint import Checkpoint
 
 #: After so many failures and no answer, a retriever is thought to be broken.

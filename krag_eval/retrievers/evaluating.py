@@ -19,7 +19,7 @@ from krag_eval._options import LISTS, PLAN_OPTIONS
 from krag_eval.datasets import loading, table, vocabularies
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
-from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
+from krag_eval.documents import DocumentLike, Location, QuerySet, Tag, checked_tags, documents_in
 from krag_eval.errors import InvalidInput, InvalidType, Refusal, clipped, muted, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
@@ -33,7 +33,6 @@ from krag_eval.statistics.intervals import Clusters, check_sampling
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.documents import DocumentLike
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric
