@@ -406,7 +406,8 @@ def kind_of(value: Any) -> str:
     >>> kind_of(None), kind_of(["a"]), kind_of(7), kind_of(float("nan"))
     ('null', 'a list', 'the number 7', 'null')
     """
-    if _is_missing(value):
+    is_nan = isinstance(value, float) and value != value
+    if value is None or is_nan or type(value).__name__ in ("NAType", "NaTType"):
         return "null"
     if isinstance(value, bool):
         return "a boolean"
@@ -416,13 +417,6 @@ def kind_of(value: Any) -> str:
         return "a number"
     kinds: dict[type, str] = {str: "a string", list: "a list", tuple: "a list", dict: "an object"}
     return kinds.get(type(value), f"a {type(value).__name__}")
-
-
-def _is_missing(value: Any) -> bool:
-    """Tell whether a cell holds nothing, in any of the ways tables say so."""
-    if value is None or (isinstance(value, float) and value != value):
-        return True
-    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def names_of(content: Iterable[Any]) -> str:

@@ -155,7 +155,11 @@ class Shell(Command, click.Group):
                 fix = ""
         if isinstance(message, KragEvalWarning):
             return message.worded(fix)
-        return message.worded(_subject(message, own), fix)
+        if message.place is None and message.argument in own:
+            return message.worded(_typed(own[message.argument]), fix)
+        stands_alone = message.place is None and message.query is None
+        is_told = stands_alone and message.problem.startswith(":")
+        return message.worded("" if is_told else message.argument, fix)
 
     def _parameters(self, command: str | None) -> dict[str, click.Parameter]:
         """Return the arguments and options of a command by their names in Python."""
@@ -195,14 +199,6 @@ def _advised(error: click.UsageError, typed: Sequence[str]) -> click.UsageError:
         elif command.name == "evaluate" and len(files) > 1:
             advice = f"To compare files, type 'krag-eval compare {shlex.join(files)}'."
     return click.UsageError(f"{problem} {advice}", error.ctx) if advice else error
-
-
-def _subject(error: Refusal, parameters: Mapping[str, click.Parameter]) -> str:
-    """Return what the shell calls the argument that an error is about."""
-    if error.place is None and error.argument in parameters:
-        return _typed(parameters[error.argument])
-    stands_alone = error.problem.startswith(":") and error.query is None and error.place is None
-    return "" if stands_alone else error.argument
 
 
 def _setting(option: click.Parameter, value: object) -> str:

@@ -162,7 +162,6 @@ def _seconds(actual: FloatArray, predicted: FloatArray) -> float:
     return float(actual.sum() * predicted.sum() * _SECONDS_PER_CHARACTER_PAIR)
 
 
-
 def _seconds_sliding(actual: FloatArray, predicted: FloatArray) -> float:
     shorter = np.minimum.outer(actual, predicted)
     longer = np.maximum.outer(actual, predicted)
