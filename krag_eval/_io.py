@@ -193,18 +193,17 @@ class Purpose:
         Raises:
             InvalidInput: If it is of another format or version, or settings differ; saying which.
         """
-        if header.get("format") != self.format:
-            problem = f": {path} is not in the format {self.format}, so it is left as it is"
-            raise InvalidInput(self.argument, problem, self.fix)
         version = header.get("format_version")
-        if version != self.version:
-            problem = f": {path} is in version {clipped(version)} of the format {self.format}, and "
-            problem += f"this krag_eval reads version {self.version}"
-            raise InvalidInput(self.argument, problem, self.fix)
-        differing = "; ".join(differences(header, self.header, self.spoken))
-        if differing:
-            problem = f": {path} was made for something else: {differing}"
-            raise InvalidInput(self.argument, problem, fix)
+        if header.get("format") != self.format:
+            problem, fix = f"is not in the format {self.format}, so it is left as it is", self.fix
+        elif version != self.version:
+            problem = f"is in version {clipped(version)} of the format {self.format}, and this "
+            problem, fix = f"{problem}krag_eval reads version {self.version}", self.fix
+        elif differing := "; ".join(differences(header, self.header, self.spoken)):
+            problem = f"was made for something else: {differing}"
+        else:
+            return
+        raise InvalidInput(self.argument, f": {path} {problem}", fix)
 
 
 class Journal:
