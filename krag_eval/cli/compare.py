@@ -114,24 +114,22 @@ def compare(
 
 
 def _named(files: Sequence[str]) -> dict[str, str]:
-    """Return the files by the names of their systems."""
+    """Return the files by the names of their systems.
+
+    These are their stems, with as much of their names and paths as tells them apart.
+
+    >>> [*_named(["runs/bm25.jsonl.gz", "runs/dense.json"])]
+    ['bm25', 'dense']
+    >>> [*_named(["old/bm25.json", "new/bm25.json"])], [*_named(["bm25.json", "bm25.jsonl"])]
+    (['old/bm25', 'new/bm25'], ['bm25.json', 'bm25.jsonl'])
+    """
     if len(files) < 2:
         raise InvalidInput("files", f": name at least two to compare, got {len(files)}")
     if len(set(files)) < len(files):
         raise InvalidInput("files", f": each is named once, got {', '.join(files)}")
-    return dict(zip(_systems(files), files, strict=True))
-
-
-def _systems(files: Sequence[str]) -> list[str]:
-    """Call files by their stems, with as much of their names and paths as tells them apart.
-
-    >>> _systems(["runs/bm25.jsonl.gz", "runs/dense.json"])
-    ['bm25', 'dense']
-    >>> _systems(["old/bm25.json", "new/bm25.json"]), _systems(["bm25.json", "bm25.jsonl"])
-    (['old/bm25', 'new/bm25'], ['bm25.json', 'bm25.jsonl'])
-    """
     names = reading.names_of_files(["stdin" if file == "-" else _stem(file) for file in files])
-    return names if len(set(names)) == len(files) else reading.names_of_files(files)
+    names = names if len(set(names)) == len(files) else reading.names_of_files(files)
+    return dict(zip(names, files, strict=True))
 
 
 def _stem(path: str) -> str:
