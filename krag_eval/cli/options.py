@@ -15,8 +15,7 @@ from click.core import ParameterSource
 from krag_eval._language import LANGUAGES, N_, SPOKEN, _
 from krag_eval._options import PLAN_OPTIONS, Cut, Option, PlanOptions, Sampling, declared, option
 from krag_eval._text import name_and_settings
-from krag_eval.cli import help as helping
-from krag_eval.cli.output import STREAMED, checked_outputs, printing_beside
+from krag_eval.cli import help as helping, output
 from krag_eval.cli.shell import warnings_below
 from krag_eval.errors import Advice, InvalidInput, Refusal
 from krag_eval.scoring import cutoffs as cut
@@ -66,8 +65,8 @@ def command(
             for name, bundle in bundles.items():
                 values[name] = {one: values.pop(one) for one in bundle}
             if "outputs" in bundles:
-                values["outputs"] = checked_outputs(values["outputs"], sources)
-            with printing_beside(values.get("outputs", {})), warnings_below():
+                values["outputs"] = output.checked_outputs(values["outputs"], sources)
+            with output.printing_beside(values.get("outputs", {})), warnings_below():
                 return function(**values)
 
         return helping.Command(
@@ -93,7 +92,7 @@ def _option(name: str, declaration: Any, annotation: str = "") -> click.Paramete
     elif kind is not bool:
         several = one.several or (one.typed is None and annotation.startswith("tuple"))
         settings = {"metavar": one.metavar, "required": one.required, "multiple": several}
-        settings["type"] = click.Choice(one.choices) if one.choices else _TYPES.get(kind, str)
+        settings["type"] = click.Choice(one.choices) if one.choices else kind
         if one.default is not None:
             settings |= {"default": one.default, "show_default": True}
     if one.typed is not None:
@@ -103,7 +102,6 @@ def _option(name: str, declaration: Any, annotation: str = "") -> click.Paramete
 
 
 _KINDS: Mapping[str, type] = {"bool": bool, "int": int, "float": float}
-_TYPES: Mapping[type, type] = {int: int, float: float}
 # The arguments that are not one text, as click takes them.
 _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "files": {"metavar": "FILE FILE...", "nargs": -1, "required": True},
@@ -179,7 +177,7 @@ def saving(formats: Sequence[str] = (), *, report: bool = False, **files: str) -
     choices = ("table", "json", "csv", "markdown", *formats)
     made = {"format": Option(help=help, choices=choices, default="table")}
     for name, told in files.items():
-        what = _streamed(told) if name in STREAMED else told
+        what = _streamed(told) if name in output.STREAMED else told
         made[name] = Option(help=what, metavar="OUT", flags=_FLAGS.get(name, ()))
     if report:
         made["report"] = Option(help=N_("Write an HTML report."), metavar="OUT")

@@ -15,12 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval import errors
 from krag_eval._reading import literal_in
-from krag_eval.compat.evaluators import (
-    AveragingMethod,
-    MatchingCriteria,
-    OfflineRetrievalEvaluators,
-    RougeOfflineRetrievalEvaluators,
-)
+from krag_eval.compat.evaluators import OfflineRetrievalEvaluators, RougeOfflineRetrievalEvaluators
+from krag_eval.conventions import AveragingMethod, MatchingCriteria
 from krag_eval.errors import InvalidInput, one_of
 from krag_eval.scoring.cutoffs import check_cutoff
 
