@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from krag_eval._options import LISTS
+from krag_eval._options import LISTS, Cut, declared
 from krag_eval.documents import Location, documents_in, is_missing, plain
 from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, Refusal, must
 from krag_eval.evaluator import Part, PartitionPlan
@@ -95,6 +95,25 @@ class Task:
 
     payload: bytes
     fields: Fields
+
+    @classmethod
+    def asked(
+        cls, how: Mapping[str, Any], columns: Sequence[str] | None, dumps: Callable[[Any], bytes]
+    ) -> tuple[Task, PartitionPlan]:
+        """Settle what an engine's function was called with.
+
+        Args:
+            how: Its arguments, by name.
+            columns: Those of the table; ``None`` if they are not known yet.
+            dumps: The engine's own pickle.
+
+        Raises:
+            InvalidInput, InvalidType: If a column, an option or the matcher cannot be used.
+        """
+        fields = Fields.checked(columns, *(how[f"{role}_field"] for role in Fields._fields))
+        cut = {name: how[name] for name in declared(Cut)}
+        plan = PartitionPlan.of(**cut, lists=fields.lists, **how["options"])
+        return cls.of(plan, fields, dumps), plan
 
     @classmethod
     def of(cls, plan: PartitionPlan, fields: Fields, dumps: Callable[[Any], bytes]) -> Task:
