@@ -151,22 +151,19 @@ class JudgeMatcher(base.Matcher):
         self.judge = _checked_judge(judge)
         self.threshold = errors.number("threshold", threshold, 0, 1)
         self.candidates = None if candidates is None else _checked_gate(candidates)
-        field = "the name of a field of the judge's output"
-        self.output_key = (
-            None if output_key is None else errors.text("output_key", output_key, field)
-        )
+        if output_key is not None:
+            errors.text("output_key", output_key, "the name of a field of the judge's output")
+        self.output_key = output_key
         self.batch_size = None if batch_size is None else errors.whole("batch_size", batch_size, 1)
         self.max_concurrency = errors.whole("max_concurrency", max_concurrency, 1)
         self.timeout = timeouts.check_timeout(timeout)
         self.max_calls = None if max_calls is None else errors.whole("max_calls", max_calls, 0)
         self.progress = progress
         self._identity = _identity_of(judge, name, version, prompt)
-        if self.output_key is not None:
-            self._identity["output_key"] = self.output_key
+        self._identity |= {} if output_key is None else {"output_key": output_key}
         self._held, told = _held_by(judge, version)
-        self._mark = (
-            f"#{self._held[:12]}" if told and self._held else "" if told else identity.UNKNOWN
-        )
+        mark = f"#{self._held[:12]}" if self._held else ""
+        self._mark = mark if told else identity.UNKNOWN
         self.cache = None if cache is None else _checked_file(cache)
         if self.cache is not None and not told:
             raise InvalidInput(
