@@ -12,23 +12,15 @@ import numpy as np
 
 from krag_eval import documents
 from krag_eval._language import N_
+from krag_eval._text import UNSPACED
 from krag_eval.documents import DocumentLike, Reading
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, Refusal, boolean, must
 from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
 
-# Scripts written without spaces between words; inside them every position is a boundary.
-_UNSPACED = (
-    (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x1000, 0x109F),  # Myanmar
-    (0x1780, 0x17FF),  # Khmer
-    (0x318D, 0x318D),  # ㆍ, a vowel that Korean notices write for a middle dot
-    (0x3040, 0x30FF),  # Hiragana, Katakana
-    (0x3400, 0x4DBF),  # Han
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x3134F),
-)
+# Inside scripts without spaces every position is a boundary; so it is beside the vowel ㆍ, which
+# Korean notices write for a middle dot.
+_UNSPACED = re.compile(f"[{UNSPACED}\u318d]")
 
 
 # What shows nothing: soft hyphens, zero-width spaces and joiners, variation selectors.
@@ -384,7 +376,5 @@ def _joined(left: str, right: str) -> bool:
 def _in_word(character: str) -> bool:
     if not character:
         return False
-    if unicodedata.category(character)[0] not in "LMN" and character != "_":
-        return False
-    code = ord(character)
-    return not any(first <= code <= last for first, last in _UNSPACED)
+    is_letter = unicodedata.category(character)[0] in "LMN" or character == "_"
+    return is_letter and not _UNSPACED.match(character)
