@@ -154,23 +154,18 @@ class Task:
 
     def part(self, columns: Mapping[str, Iterable[Any]]) -> Part:
         """Evaluate some rows, given by column."""
-        question, actual, predicted, judged, *_lists = self.fields
+        question, actual, predicted, *_others = self.fields
         for name in self.fields.names:
             if name not in columns:
                 problem = f"no column {name!r}; the columns are {', '.join(columns)}"
                 raise InvalidInput("", problem)
-        looked_at = judged and document_lists(
-            ([] if is_missing(plain(cell)) else cell for cell in columns[judged]),
-            judged,
-            ground_truth=False,
-        )
-        lists: dict[str, Any] = {name: self._lists(columns, name) for name in self.fields.lists}
+        roles = (*(["judged"] if self.fields.judged else []), *self.fields.lists)
+        lists: dict[str, Any] = {role: self._lists(columns, role) for role in roles}
         labels = question and [None if is_missing(one) else plain(one) for one in columns[question]]
         return self.plan.evaluate(
             document_lists(columns[actual], actual, ground_truth=True),
             document_lists(columns[predicted], predicted, ground_truth=False),
             labels,
-            judged=looked_at,
             **lists,
         )
 
