@@ -669,16 +669,14 @@ def _batches(truth: _Rows, document: _Rows) -> Iterator[tuple[_Rows, _Rows]]:
     A run that occurs several times in both texts is to be joined once for each side, not squared.
     """
     counts = np.bincount(document.run, minlength=int(truth.run.max(initial=-1)) + 1)
+    halves: list[tuple[_Rows, _Rows]] = []
     if counts[truth.run].sum() > _MOST_ROWS:
-        for halves in (
-            [(half, document) for half in truth.halves()],
-            [(truth, half) for half in document.halves()],
-        ):
-            if halves:
-                for half in halves:
-                    yield from _batches(*half)
-                return
-    yield truth, document
+        halves = [(half, document) for half in truth.halves()]
+        halves = halves or [(truth, half) for half in document.halves()]
+    for half in halves:
+        yield from _batches(*half)
+    if not halves:
+        yield truth, document
 
 
 def _merged(truth: _Rows, document: _Rows, length: int, side: int) -> Spans:
