@@ -401,10 +401,21 @@ def plan(
     """
     import pandas as pd
 
+    from krag_eval.statistics.comparison import compare as compared
     from krag_eval.statistics.planning import plan_questions
 
+    known: Comparison | EvaluationResult
+    if len(pilot) == 1:
+        known = reading.saved_result(pilot[0])
+    elif len(pilot) > 2:
+        raise InvalidInput("pilot", f": name one result or two, got {len(pilot)}")
+    else:
+        results = {name: reading.saved_result(file) for name, file in _named(pilot).items()}
+        how: dict[str, Any] = {} if metric is None else {"metric": metric}
+        how |= {"on": on, "clusters": clusters, "n_resamples": _RESAMPLES_OF_A_PILOT}
+        known = compared(results, **how)
     found = plan_questions(
-        _pilot(pilot, metric, on, clusters),
+        known,
         metric,
         detect=detect,
         power=power,
@@ -422,21 +433,3 @@ def plan(
         lambda: pd.DataFrame([row]),
         plot=(found.plot, _("what can be shown")),
     )
-
-
-def _pilot(
-    files: Sequence[str],
-    metric: str | None,
-    on: Literal["all", "common"],
-    clusters: str | None,
-) -> Comparison | EvaluationResult:
-    """Read the one result of a pilot, or compare its two."""
-    from krag_eval.statistics.comparison import compare as compared
-
-    if len(files) == 1:
-        return reading.saved_result(files[0])
-    if len(files) > 2:
-        raise InvalidInput("pilot", f": name one result or two, got {len(files)}")
-    results = {name: reading.saved_result(file) for name, file in _named(files).items()}
-    how: dict[str, Any] = {"on": on, "clusters": clusters, "n_resamples": _RESAMPLES_OF_A_PILOT}
-    return compared(results, **how) if metric is None else compared(results, metric, **how)
