@@ -411,9 +411,8 @@ def plan(
         raise InvalidInput("pilot", f": name one result or two, got {len(pilot)}")
     else:
         results = {name: reading.saved_result(file) for name, file in _named(pilot).items()}
-        how: dict[str, Any] = {} if metric is None else {"metric": metric}
-        how |= {"on": on, "clusters": clusters, "n_resamples": _RESAMPLES_OF_A_PILOT}
-        known = compared(results, **how)
+        how: dict[str, Any] = {"on": on, "clusters": clusters, "n_resamples": _RESAMPLES_OF_A_PILOT}
+        known = compared(results, metric=metric, **how)
     found = plan_questions(
         known,
         metric,
