@@ -15,7 +15,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -312,11 +312,8 @@ class JudgeMatcher(base.Matcher):
         async def session() -> None:
             await asyncio.gather(*(work() for _ in range(self.max_concurrency)))
 
-        try:
+        with nullcontext() if bar is None else closing(bar):
             timeouts.in_loop(self.timeout, session, stopped.set)
-        finally:
-            if bar is not None:
-                bar.close()
         if failures:
             raise failures[0]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
@@ -166,7 +167,7 @@ def in_blocks(
     if total:
         title = "comparing long texts"
         bar = bar_of(None, total=total, done=0, title=title, unit="cell", passing=True)
-    try:
+    with nullcontext() if bar is None else closing(bar):
         for row in rows:
             work = cells(row).astype(np.float64)
             long = np.flatnonzero(work > at_once)
@@ -177,9 +178,6 @@ def in_blocks(
             for column in long.tolist():
                 pair = int(actual[row]), int(predicted[column])
                 scores[row, column] = alone(*pair, bar.update if bar else lambda cells: None)
-    finally:
-        if bar is not None:
-            bar.close()
     return scores
 
 
