@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import chain
+from itertools import accumulate, chain, takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +24,7 @@ from krag_eval import __version__, conventions as disputed, documents
 from krag_eval._language import _, ngettext
 from krag_eval._options import PLAN_OPTIONS, PlanOptions, check_options, settled_threshold
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.documents import Digests, Judged, QuerySet, Tag, checked_tags
+from krag_eval.documents import AnyOf, Digests, DocumentLike, Judged, QuerySet, Tag, checked_tags
 from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, clipped, muted, tallied, warn_of
 from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.documents import AnyOf, DocumentLike
 
 # Queries that a message names.
 _NAMED = 5
@@ -118,8 +117,7 @@ class Plan(PlanOptions):
                 f"{' of this part' if part else ''} ({named}{more})",
                 Advice(
                     "Pass {} to leave them out of every average, or {} to count them as 0",
-                    ("no_ground_truth", "skip"),
-                    ("no_ground_truth", "zero"),
+                    no_ground_truth=("skip", "zero"),
                 ),
             )
 
@@ -601,13 +599,9 @@ def _tried_by_coverage(
     if matcher.counts_words or not is_ours or matcher._document_reading is not documents.read_text:
         return ""
     asked = np.flatnonzero(counted).tolist()
-    n_queries, sizes = 0, 0
-    for query in asked:
-        sizes += sum(len(documents.text_of(document)) for document in queries.predicted[query])
-        if n_queries and sizes > _TRIED:
-            break
-        n_queries += 1
-    tried = asked[:n_queries]
+    sizes = (sum(map(len, map(documents.text_of, queries.predicted[query]))) for query in asked)
+    n_fitting = len([*takewhile(lambda total: total <= _TRIED, accumulate(sizes))])
+    tried = asked[: max(n_fitting, 1)]
     k = cut.deepest(cutoffs) if cutoffs else None
     if isinstance(k, Budget) and k.unit == "t":
         k = None  # what measured it is not known here
@@ -625,7 +619,7 @@ def _tried_by_coverage(
     told = _("With {coverage}: recall@{k} {value:.2f} on the first {n} queries")
     if tried == asked:
         told = _("With {coverage}: recall@{k} {value:.2f}")
-    told = told.format(coverage="{}", k=cut.spelled(k), value=recall, n=n_queries)
+    told = told.format(coverage="{}", k=cut.spelled(k), value=recall, n=len(tried))
     return Advice(told, matcher="coverage")
 
 

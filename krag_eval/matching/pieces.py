@@ -7,7 +7,7 @@ which tokens of its own these are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -194,35 +194,20 @@ class SharedRuns:
         """
         spans = self.of_document
         span, holder, ranks = self._each(spans.truth, spans.document)
+        held = holder, ranks, spans.start[span], spans.stop[span]
         order = np.lexsort((spans.start[span], ranks, holder))
-        found = Pieces(
+        rows = [*self._by_alternative(*self.added), *(_compact(one[order]) for one in held)]
+        if without is not None and len(without.pairs):
+            pairs = self.truth[without.pairs], self.document[without.pairs]
+            row, alternative, rank = self._each(*pairs)
+            order = np.lexsort((rank, alternative))
+            rows += [alternative[order], rank[order], without.share[row[order]]]
+            rows += self._by_alternative(*self._agreed(without))
+        return Pieces(
             np.repeat(np.arange(len(units.item_sizes)), units.item_sizes),
             self.sizes[units.alternatives],
             _compact(self.sizes[units.predicted]),
-            *self._by_alternative(*self.added),
-            *map(
-                _compact,
-                (
-                    holder[order],
-                    ranks[order],
-                    spans.start[span][order],
-                    spans.stop[span][order],
-                ),
-            ),
-        )
-        if without is None or not len(without.pairs):
-            return found
-        row, alternative, rank = self._each(self.truth[without.pairs], self.document[without.pairs])
-        order = np.lexsort((rank, alternative))
-        again = self._by_alternative(*self._agreed(without))
-        return replace(
-            found,
-            contradicted_alternative=alternative[order],
-            contradicted_rank=rank[order],
-            contradicted_share=without.share[row[order]],
-            agreed_alternative=again[0],
-            agreed_rank=again[1],
-            agreed_tokens=again[2],
+            *rows,
         )
 
     def _each(self, truth: IntArray, document: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -246,11 +231,8 @@ class SharedRuns:
         """Return rows that are known of each truth, for all of its occurrences."""
         row, alternative = self.truths.each(truth)
         order = np.lexsort((rank[row], alternative))
-        return (
-            _compact(alternative[order]),
-            _compact(rank[row][order]),
-            _compact(tokens[row][order]),
-        )
+        row = row[order]
+        return _compact(alternative[order]), _compact(rank[row]), _compact(tokens[row])
 
     def _agreed(self, without: Without) -> tuple[IntArray, IntArray, IntArray]:
         """Return the same of the truths of some pairs, as if these did not share anything."""
@@ -687,16 +669,14 @@ def _batches(truth: _Rows, document: _Rows) -> Iterator[tuple[_Rows, _Rows]]:
     A run that occurs several times in both texts is to be joined once for each side, not squared.
     """
     counts = np.bincount(document.run, minlength=int(truth.run.max(initial=-1)) + 1)
+    halves: list[tuple[_Rows, _Rows]] = []
     if counts[truth.run].sum() > _MOST_ROWS:
-        for halves in (
-            [(half, document) for half in truth.halves()],
-            [(truth, half) for half in document.halves()],
-        ):
-            if halves:
-                for half in halves:
-                    yield from _batches(*half)
-                return
-    yield truth, document
+        halves = [(half, document) for half in truth.halves()]
+        halves = halves or [(truth, half) for half in document.halves()]
+    for half in halves:
+        yield from _batches(*half)
+    if not halves:
+        yield truth, document
 
 
 def _merged(truth: _Rows, document: _Rows, length: int, side: int) -> Spans:

@@ -40,7 +40,7 @@ from krag_eval.retrievers.asking import Asking, Call, RetrieverLike
 from krag_eval.retrievers.checkpoint import n_kept, note_of
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run, called
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Cutoffs, Length, deepest, spelled
-from krag_eval.scoring.metrics import METRICS
+from krag_eval.scoring.metrics import METRICS, Metric
 from krag_eval.statistics.comparison import Comparison, checked_metric, compare, part_of
 from krag_eval.statistics.intervals import Clusters, check_sampling
 
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.matching.base import Matcher
-    from krag_eval.scoring.metrics import Metric
     from krag_eval.statistics.paired import Difference
 
 
