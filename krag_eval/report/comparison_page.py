@@ -16,15 +16,7 @@ from krag_eval import plotting
 from krag_eval._language import _, pgettext
 from krag_eval._text import fitted
 from krag_eval.errors import whole
-from krag_eval.plotting.styling import (
-    MOST_LINES,
-    at_cutoff,
-    average_name,
-    metric_label,
-    number_of_queries,
-    tag_name,
-    with_direction,
-)
+from krag_eval.plotting import styling
 from krag_eval.presenting import Column, Table
 from krag_eval.presenting.comparison import (
     sentence,
@@ -89,7 +81,7 @@ def comparison_page(
         "template": "comparison.html",
         "comparison": comparison,
         **({"sweep": None} if shown is comparison else _sweep(shown)),  # type: ignore[arg-type]
-        "subtitle": f"{number_of_queries(len(comparison.queries))} · {systems}",
+        "subtitle": f"{styling.number_of_queries(len(comparison.queries))} · {systems}",
         "settings": [
             *map(_setting, comparison.signature.split(" | ")),
             *((name, value) for name, value in drawn.items() if value is not None),
@@ -117,7 +109,7 @@ def comparison_page(
         "drawn_at_budgets": list(_budget_pictures(comparison)),
         "pairs": [(*pair, _differences(comparison, pair)) for pair in comparison.pairs],
         "sliced": [
-            (tag_name(one, NAME), named(one, partial(_label, comparison=comparison)),
+            (styling.tag_name(one, NAME), named(one, partial(_label, comparison=comparison)),
              slice_picture(one, place, _WIDE),
              [(*pair, _slices(one, pair, comparison)) for pair in comparison.pairs])
             for place, one in enumerate(sliced)
@@ -162,7 +154,8 @@ def _sweep_columns(sweep: Sweep) -> Iterator[Column]:
     yield Column(_("Chunks"), lambda cell: f"{cell.n_chunks:,}")
     for key, k in dict.fromkeys(map(parse_metric, wanted)):
         if key in first.averages(k):
-            yield Column(average_name(f"{key}@{spelled(k)}", first), partial(_score, key=key, k=k))
+            name = styling.average_name(f"{key}@{spelled(k)}", first)
+            yield Column(name, partial(_score, key=key, k=k))
     yield Column(_("Recall by one chunk"), "recall_by_one")
     yield Column(_("Index ceiling"), "index_ceiling")
     yield Column(_("Words of context"), lambda cell: rounded(cell.context, 0))
@@ -181,7 +174,7 @@ def _label(metric: str, comparison: Comparison, average: Average | None = None) 
     """Return what a metric is called, with its cutoff; with its average, also its direction."""
     key, k = parse_metric(metric)
     first = next(iter(comparison.compared.values()), None)
-    return at_cutoff(with_direction(metric_label(key, first), average), k)
+    return styling.at_cutoff(styling.with_direction(styling.metric_label(key, first), average), k)
 
 
 def _named_row(row: Any, comparison: Comparison) -> Any:
@@ -215,7 +208,7 @@ def _pictures(comparison: Comparison) -> Iterator[str]:
         for name, one in systems.items()
         if one.retrieval is not None and not math.isnan(one.retrieval.latency.p50)
     }
-    if timed and len(systems) <= MOST_LINES:
+    if timed and len(systems) <= styling.MOST_LINES:
         timed = dict(systems)  # those without a latency are named below the axis
     for place, drawn in enumerate(_drawable(timed)):
         metric = comparison.metrics[0]
@@ -225,8 +218,8 @@ def _pictures(comparison: Comparison) -> Iterator[str]:
 def _drawable(systems: Mapping[str, EvaluationResult]) -> list[dict[str, EvaluationResult]]:
     """Divide systems into as many as can be told apart in one picture."""
     names = list(systems)
-    starts = range(0, len(names), MOST_LINES)
-    return [{name: systems[name] for name in names[at : at + MOST_LINES]} for at in starts]
+    starts = range(0, len(names), styling.MOST_LINES)
+    return [{name: systems[name] for name in names[at : at + styling.MOST_LINES]} for at in starts]
 
 
 def _budget_pictures(comparison: Comparison) -> Iterator[str]:

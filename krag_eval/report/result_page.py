@@ -12,14 +12,8 @@ from krag_eval import plotting
 from krag_eval._language import _
 from krag_eval._text import fitted
 from krag_eval.errors import muted, whole
+from krag_eval.plotting import styling
 from krag_eval.plotting.forest import MOST_ROWS
-from krag_eval.plotting.styling import (
-    at_cutoff,
-    metric_label,
-    number_of_queries,
-    tag_name,
-    with_direction,
-)
 from krag_eval.presenting import Column, Table, page_of
 from krag_eval.presenting.diagnosis import sentence, sentences
 from krag_eval.presenting.numbers import p_value, percent, span
@@ -97,7 +91,7 @@ def result_page(
         "spelled": lambda one: _("all") if one is None else spelled(one),
         "value_of": result.to_dict().__getitem__,
         "interval_of": partial(_interval, table),
-        "at_cutoff": at_cutoff,
+        "at_cutoff": styling.at_cutoff,
         "is_shown": lambda slices: methodcaller("is_shown", slices.level),
         "level": level,
         "few": table is not None and n < FEW_QUERIES and FEW_QUERIES,
@@ -114,7 +108,7 @@ def result_page(
         ],
         "micro": [key for key in shown if key not in whole_ones],
         "has_intervals": table is not None,
-        "tag_of": partial(tag_name, columns=NAME),
+        "tag_of": partial(styling.tag_name, columns=NAME),
         "budget": next((spelled(one) for one in cutoffs if isinstance(one, Budget)), ""),
         "outcomes": [
             (status, counts)
@@ -161,18 +155,18 @@ def _interval(table: pd.DataFrame | None, average: str) -> tuple[float, float] |
 def _subtitle(result: EvaluationResult) -> str:
     skipped = result.n_queries - result.n_counted
     told = _("{} without ground truth, left out of the averages").format(skipped) if skipped else ""
-    parts = (number_of_queries(result.n_counted), told, result.settings.get("matcher", ""))
+    parts = (styling.number_of_queries(result.n_counted), told, result.settings.get("matcher", ""))
     return " · ".join(filter(None, parts))
 
 
 def _name_of(key: str, result: EvaluationResult) -> str:
     """Return what an average is called on the page, wherever it stands."""
-    return with_direction(metric_label(key, result), result.definitions.get(key))
+    return styling.with_direction(styling.metric_label(key, result), result.definitions.get(key))
 
 
 def _named(metric: str, result: EvaluationResult) -> str:
     key, k = parse_metric(metric)
-    return at_cutoff(_name_of(key, result), k)
+    return styling.at_cutoff(_name_of(key, result), k)
 
 
 def _is_folded(key: str, averages: Collection[str]) -> bool:

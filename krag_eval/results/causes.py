@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval import errors
 from krag_eval._language import _
 from krag_eval.documents import (
     DocumentLike,
@@ -33,19 +34,7 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
-from krag_eval.errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Refusal,
-    clipped,
-    must,
-    muted,
-    one_of,
-    text,
-    warn,
-    whole,
-)
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, must, muted, warn
 from krag_eval.matching.base import (
     AndMatcher,
     KeyMatcher,
@@ -225,9 +214,9 @@ def diagnosed(
         foreign_index: Whether to diagnose against an index that has next to none of the documents.
         of: What tells the result from another one.
     """
-    one_of("foreign_index", foreign_index, get_args(ForeignIndex))
-    text("source_key", source_key, "the name of a metadata key")
-    most_pairs = whole("most_pairs", most_pairs, 1)
+    errors.one_of("foreign_index", foreign_index, get_args(ForeignIndex))
+    errors.text("source_key", source_key, "the name of a metadata key")
+    most_pairs = errors.whole("most_pairs", most_pairs, 1)
     depth = checked_depth(depth, k)
     if index is not None and not isinstance(index, Index):
         index = Index(index)
@@ -261,7 +250,7 @@ def checked_depth(depth: object, k: Cutoff) -> int | None:
     """Return how far deeper lists are looked at, ``None`` for to their ends."""
     if depth is None:
         return None
-    checked = whole("depth", depth, 1)
+    checked = errors.whole("depth", depth, 1)
     if isinstance(k, int) and checked <= k:
         raise InvalidInput(
             "depth", f"must be larger than the cutoff, got {checked} with k = {k}", "look deeper"
@@ -809,7 +798,7 @@ def _about(argument: str, queries: Sequence[int] = ()) -> Iterator[None]:
     """Let a refusal of predicted documents name the user's argument, and the user's query."""
     try:
         yield
-    except Refusal as error:
+    except errors.Refusal as error:
         if error.argument in ("predicted_docs", argument):
             error.argument = argument
             error.query = queries[error.query or 0] if queries else None

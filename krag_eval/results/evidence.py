@@ -35,16 +35,8 @@ from krag_eval.documents import (
 from krag_eval.errors import Advice, InvalidInput, InvalidType, number, text
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.contradiction import SaidOtherwise
-from krag_eval.scoring.cutoffs import (
-    Budget,
-    Cutoff,
-    Measure,
-    Unit,
-    lengths_of,
-    parse_metric,
-    spelled,
-    unit_in_words,
-)
+from krag_eval.scoring import cutoffs
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Measure, Unit, spelled
 from krag_eval.scoring.metrics import (
     Metric,
     averages_of,
@@ -147,7 +139,7 @@ class Evidence:
         texts = self.texts.all_predicted()
         if texts and all(map(is_blank, texts)):
             raise no_texts()
-        lengths = {**(found.lengths or {}), unit: lengths_of(texts, unit, measure)}
+        lengths = {**(found.lengths or {}), unit: cutoffs.lengths_of(texts, unit, measure)}
         return replace(found, lengths=lengths, _counts={})
 
     def of_query(self, query: int) -> Relevance:
@@ -196,7 +188,7 @@ def no_lengths(unit: Unit | None = None) -> InvalidInput:
     """
     lengths = "the lengths of the retrieved documents"
     if unit is not None:
-        lengths += f" in {unit_in_words(unit)}"
+        lengths += f" in {cutoffs.unit_in_words(unit)}"
     return InvalidInput(
         "",
         f"this result keeps neither {lengths} nor their texts",
@@ -760,7 +752,7 @@ def _averages(
 
 def _checked_metric(name: str, known: Mapping[str, Metric]) -> tuple[AverageAt, Metric]:
     """Return the average that is asked for, its cutoff and its metric, which must be built in."""
-    key, k = parse_metric(name, "metrics")
+    key, k = cutoffs.parse_metric(name, "metrics")
     asked = built_in(key)  # under the parameters it is named with
     metrics = {**known, asked.name: asked} if asked and asked.parameters else known
     metric_of = {key: one.at() for one in metrics.values() for key in averages_of([one.at()])}

@@ -22,14 +22,8 @@ from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE
 from krag_eval.scoring.parts import Summary
-from krag_eval.statistics.comparison import (
-    Comparison,
-    On,
-    checked_metric,
-    compared,
-    named_tag,
-    told_left_out,
-)
+from krag_eval.statistics import comparison as comparisons
+from krag_eval.statistics.comparison import Comparison, On
 from krag_eval.statistics.intervals import Sampling
 from krag_eval.statistics.paired import Difference, corrected
 
@@ -142,7 +136,7 @@ class GateReport(Shown):
         with speaking(self.language):
             told = told_failed(self.failed)
             if self.left_out:
-                told = [told_left_out(self.n_compared or 0, self.left_out), *told]
+                told = [comparisons.told_left_out(self.n_compared or 0, self.left_out), *told]
             return " ".join(told)
 
 
@@ -265,7 +259,7 @@ def against(
     """Compare a result with a baseline, whose p are of what it may drop."""
     allowed = 0.0 if terms.max_drop is None else errors.number("max_drop", terms.max_drop, 0)
     systems = {"baseline": baseline, "new": result}
-    found = compared(
+    found = comparisons.compared(
         systems, metric, terms.sampling, on=terms.on, clusters=terms.clusters, max_drop=allowed
     )
     for row in found.differences if result.conventions.credit != "every" else ():  # can pass 1
@@ -285,7 +279,8 @@ def against(
             "Queries of the same {tag} do alike (design effect {effect:.1f}), so the intervals of "
             "this gate are too narrow."
         )
-        warn(told.format(tag=named_tag(tag), effect=effect), Advice(_("Pass {}"), clusters=tag))
+        named = comparisons.named_tag(tag)
+        warn(told.format(tag=named, effect=effect), Advice(_("Pass {}"), clusters=tag))
     return found
 
 
@@ -320,7 +315,7 @@ def checked_floors(
     checked = []
     more = [REJECTION_RATE.key] if rejection_rate else []
     for metric, floor in pairs:
-        key, k = checked_metric({"the result": summary}, metric, "floors", more)
+        key, k = comparisons.checked_metric({"the result": summary}, metric, "floors", more)
         name = f"{key}@{spelled(k)}"
         if isinstance(floor, bool) or not isinstance(floor, Real):
             problem = f": {name} needs a number, got {clipped(floor)}"

@@ -15,20 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval import errors
 from krag_eval._doors import Shown
 from krag_eval._language import _, ngettext
-from krag_eval.errors import (
-    Advice,
-    InvalidInput,
-    clipped,
-    must,
-    number,
-    one_of,
-    text,
-    unknown,
-    warn,
-    whole,
-)
+from krag_eval.errors import Advice, InvalidInput, clipped, must, warn
 from krag_eval.results.evidence import no_lengths
 from krag_eval.results.rows import Rows, RowsInFile
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
@@ -143,7 +133,7 @@ def confidence_intervals(
     import pandas as pd
 
     sampling = check_sampling(level, n_resamples, seed)
-    one_of("method", method, ("BCa", "percentile"))
+    errors.one_of("method", method, ("BCa", "percentile"))
     check_counted(result)
     metrics = {f"{key}@{spelled(k)}": (key, k) for k in result.k for key in result.averages(k)}
     grouped = None if clusters is None else Clusters.of([result], clusters)
@@ -182,10 +172,10 @@ def check_sampling(level: Any = 0.95, n_resamples: Any = 10_000, seed: Any = 0) 
         InvalidType: If one is of the wrong type.
         InvalidInput: If one is out of range.
     """
-    if number("level", level, 0, 1) in (0, 1):
+    if errors.number("level", level, 0, 1) in (0, 1):
         raise must("level", "be between 0 and 1, such as 0.95", level)
-    n_resamples, seed = whole("n_resamples", n_resamples, _FEWEST_RESAMPLES), whole("seed", seed, 0)
-    return Sampling(float(level), n_resamples, seed)
+    n_resamples = errors.whole("n_resamples", n_resamples, _FEWEST_RESAMPLES)
+    return Sampling(float(level), n_resamples, errors.whole("seed", seed, 0))
 
 
 def check_counted(result: EvaluationResult) -> None:
@@ -378,12 +368,12 @@ class Clusters:
     @classmethod
     def named(cls, results: Sequence[EvaluationResult | Rows], tag: object) -> Clusters:
         """Read the clusters, and refuse a tag that no result has."""
-        name = text("clusters", tag, "the name of a tag")
+        name = errors.text("clusters", tag, "the name of a tag")
         found = cls.found(results, name)
         if found is None:
             known = dict.fromkeys(one for result in results for one in result.tags)
             if known:
-                raise unknown("clusters", name, list(known))
+                raise errors.unknown("clusters", name, list(known))
             problem = f": the queries have no tags, so nothing tells which share a {clipped(name)}"
             raise InvalidInput("clusters", problem, Advice("evaluate with {}", tags=...))
         return found
@@ -830,7 +820,7 @@ def budget_to_recall(
 
     See :meth:`EvaluationResult.budget_to_recall <krag_eval.EvaluationResult.budget_to_recall>`.
     """
-    if number("recall", recall, 0, 1) == 0:
+    if errors.number("recall", recall, 0, 1) == 0:
         raise InvalidInput("recall", f"must be above 0 and at most 1, got {recall!r}")
     level, n_resamples, seed = sampling
     check_counted(result)

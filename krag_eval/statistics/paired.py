@@ -19,20 +19,8 @@ from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Cutoff
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import METRICS
-from krag_eval.statistics.intervals import (
-    ROUNDING,
-    Clusters,
-    FloatArray,
-    QuerySums,
-    Sampling,
-    Spread,
-    blocks,
-    interval,
-    parted,
-    per_query,
-    resampled_alike,
-    sums_of,
-)
+from krag_eval.statistics import intervals
+from krag_eval.statistics.intervals import Clusters, FloatArray, QuerySums, Sampling, Spread
 
 #: Metric -> system -> value per query that counts.
 PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
@@ -95,7 +83,7 @@ def paired_differences(
 
 def _with_shares(result: EvaluationResult, metrics: Mapping[str, tuple[str, Cutoff]]) -> QuerySums:
     """Return what the metrics are made of, and the shares of the queries that have a value."""
-    sums = sums_of({"": result}, metrics)[0]
+    sums = intervals.sums_of({"": result}, metrics)[0]
     shares = [_share_of(*one) for i, one in enumerate(sums.averages) if sums.may_lack(i)]
     return QuerySums.of(result, [*sums.averages, *shares]) if shares else sums
 
@@ -290,20 +278,21 @@ def _drawn(
 ) -> list[_System]:
     """Resample all systems alike, and gather what swapping would move."""
     units = [one.grouped(drawing.clusters) for one in sums]
-    resampled = resampled_alike(units, drawing.sampling)
+    resampled = intervals.resampled_alike(units, drawing.sampling)
     side_by_side = np.concatenate([one.columns for one in units], axis=1)
     moved = _swapped_sums(side_by_side, drawing.n_swaps, drawing.sampling.seed)
+    swapped = intervals.parted(moved, units)
     return [
-        _System(name, own, unit, value, outcomes, own.all_averages(drawn), swapped)
-        for name, own, unit, value, outcomes, drawn, swapped in zip(
-            names, sums, units, values, per_query, resampled, parted(moved, units), strict=True
+        _System(name, own, unit, value, outcomes, own.all_averages(drawn), swaps)
+        for name, own, unit, value, outcomes, drawn, swaps in zip(
+            names, sums, units, values, per_query, resampled, swapped, strict=True
         )
     ]
 
 
 def _outcomes(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:
     """Return the per-query values; the rank of what was not found is infinite."""
-    values = per_query(result, column, k)
+    values = intervals.per_query(result, column, k)
     is_rank = column == METRICS["rank"].name
     return np.where(np.isnan(values), np.inf, values) if is_rank else values
 
@@ -314,7 +303,7 @@ def _swapped_sums(columns: FloatArray, n_swaps: int, seed: int) -> FloatArray:
     rng = np.random.default_rng([seed, 1])
     parts = exact_parts(columns)
     sums = np.empty((n_swaps, columns.shape[1]))
-    for start, stop in blocks(n_swaps, len(columns)):
+    for start, stop in intervals.blocks(n_swaps, len(columns)):
         swap = rng.integers(0, 2, (stop - start, len(columns)), np.int8)
         sums[start:stop] = exact_sums(swap.astype(np.float64), parts)
     return sums
@@ -367,7 +356,7 @@ def _of_all(a: _System, b: _System, i: int, metric: str, drawing: Drawing) -> Di
     difference, changes = b.values[i] - a.values[i], changes_of(*values)
     # With 30 queries, it covers the true difference of macro recall in 92 % of cases, BCa in 89 %.
     resampled = b.resampled[:, i] - a.resampled[:, i]
-    low, high = interval(resampled, difference, drawing.sampling.level)
+    low, high = intervals.interval(resampled, difference, drawing.sampling.level)
     is_mean = average.is_mean and all(np.isfinite(one).all() for one in values)
     spread = Spread.of(_pulls(values, (a.sums, b.sums), i), drawing.clusters)
     return Difference(
@@ -413,7 +402,7 @@ def _pulls(values: Sequence[FloatArray], sums: Sequence[QuerySums], i: int) -> F
 
 def changes_of(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return b minus a per query: 0 where they differ by rounding alone, or one is undefined."""
-    same = np.isclose(a, b, rtol=ROUNDING, atol=0.0) | np.isnan(a) | np.isnan(b)
+    same = np.isclose(a, b, rtol=intervals.ROUNDING, atol=0.0) | np.isnan(a) | np.isnan(b)
     return np.subtract(b, a, out=np.zeros(len(a)), where=~same)
 
 
@@ -476,7 +465,7 @@ def _permutation_p(
     null_b = a.units.average(i, theirs.sum(axis=0) - moved)
     # Sums in another order differ by rounding. A swap that leaves one side undefined counts as
     # extreme, so that p errs towards no difference.
-    rounding = ROUNDING * max(abs(a.values[i]), abs(b.values[i]))
+    rounding = intervals.ROUNDING * max(abs(a.values[i]), abs(b.values[i]))
     extreme = int(np.count_nonzero(~(np.abs(null_b - null_a) < abs(observed) - rounding)))
     return extreme / len(moved) if exact else (extreme + 1) / (len(moved) + 1)
 
@@ -503,7 +492,7 @@ def _clustered_p(changes: FloatArray, spread: Spread) -> float:
     from scipy.special import stdtr
 
     # Rounding apart, it is 0 where every cluster has the same mean for its size.
-    rounding = ROUNDING * float(np.abs(changes).max())
+    rounding = intervals.ROUNDING * float(np.abs(changes).max())
     if spread.n_clusters is None or not spread.standard_error > rounding:
         return math.nan
     t = abs(float(changes.mean())) / spread.standard_error
@@ -519,7 +508,7 @@ def _effect_size(changes: FloatArray) -> float:
 
 
 def _varies(changes: FloatArray) -> bool:
-    return float(np.ptp(changes)) > ROUNDING * float(np.abs(changes).max())
+    return float(np.ptp(changes)) > intervals.ROUNDING * float(np.abs(changes).max())
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
