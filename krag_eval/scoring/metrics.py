@@ -727,11 +727,16 @@ COUNTED = frozenset({*COUNTS, *TOKEN_COUNTS, "precision_base"})
 LISTED = "listed"
 
 _OF_RELEVANT, _OF_COVERED = ("relevant", "precision_base"), ("covered", "ground_truth")
+_OF_WANTED, _OF_USEFUL = ("tokens_covered", "tokens_wanted"), ("tokens_useful", "tokens_retrieved")
 
 
-def _share(name: str, compute: MetricFunction, label: str, key: str = "", **others: Any) -> Metric:
-    """Return a metric from 0 to 1; ``label`` is in English."""
-    return Metric(name, compute, key or name, labels=called(label), range=(0.0, 1.0), **others)
+def _share(
+    compute: MetricFunction, label: str, key: str = "", name: str = "", **others: Any
+) -> Metric:
+    """Return a metric from 0 to 1, named as its function; ``label`` is in English."""
+    name = name or compute.__name__
+    key = key or (f"macro_{name}" if "micro" in others else name)
+    return Metric(name, compute, key, labels=called(label), range=(0.0, 1.0), **others)
 
 
 _WORDS: dict[str, Any] = {"needs_words": True}
@@ -739,23 +744,16 @@ _JUDGED: dict[str, Any] = {"needs_judged": True}
 _ASPECTS: dict[str, Any] = {"needs_aspects": True}
 _UNWANTED: dict[str, Any] = {"needs_list": "unwanted"}
 _CITED: dict[str, Any] = {"needs_list": "cited"}
-_P = {"p": Parameter(0.8, 0, 1)}
+_P, _ALPHA = {"p": Parameter(0.8, 0, 1)}, {"alpha": Parameter(0.5, 0, 1)}
 _METRICS = (
-    _share("hit_rate", hit_all, N_("Hit rate")),
-    _share("success", hit_any, N_("Success (any found)")),
-    _share("precision", precision, N_("Precision"), "macro_precision", micro=(_OF_RELEVANT,)),
-    _share("recall", recall, N_("Recall"), "macro_recall", micro=(_OF_COVERED,)),
-    _share(
-        "f1",
-        f1,
-        N_("F1"),
-        "macro_f1",
-        micro=(_OF_RELEVANT, _OF_COVERED),
-        of_means=("precision", "recall"),
-    ),
-    _share("reciprocal_rank", reciprocal_rank, N_("MRR"), "mrr"),
-    _share("average_precision", average_precision, N_("MAP"), "map"),
-    _share("ndcg", ndcg, N_("nDCG")),
+    _share(hit_all, N_("Hit rate"), name="hit_rate"),
+    _share(hit_any, N_("Success (any found)"), name="success"),
+    _share(precision, N_("Precision"), micro=(_OF_RELEVANT,)),
+    _share(recall, N_("Recall"), micro=(_OF_COVERED,)),
+    _share(f1, N_("F1"), micro=(_OF_RELEVANT, _OF_COVERED), of_means=("precision", "recall")),
+    _share(reciprocal_rank, N_("MRR"), "mrr"),
+    _share(average_precision, N_("MAP"), "map"),
+    _share(ndcg, N_("nDCG")),
     Metric(
         "rank",
         rank,
@@ -766,50 +764,23 @@ _METRICS = (
         defined_key="found_rate",
         defined_labels=called(N_("Found rate")),
     ),
-    _share(
-        "token_recall",
-        token_recall,
-        N_("Token recall"),
-        "macro_token_recall",
-        micro=(("tokens_covered", "tokens_wanted"),),
-        **_WORDS,
-    ),
-    _share(
-        "token_precision",
-        token_precision,
-        N_("Token precision"),
-        "macro_token_precision",
-        micro=(("tokens_useful", "tokens_retrieved"),),
-        **_WORDS,
-    ),
-    _share("token_iou", token_iou, N_("Token IoU"), **_WORDS),
-    _share("redundancy", redundancy, N_("Redundancy"), lower_is_better=True, **_WORDS),
-    _share("r_precision", r_precision, N_("R-precision")),
-    _share("rbp", rbp, N_("RBP"), parameters=_P),
-    _share("judged", judged, N_("Judged"), **_JUDGED),
-    _share("bpref", bpref, N_("bpref"), **_JUDGED),
-    _share("infap", infap, N_("infAP"), **_JUDGED),
-    _share("precision_upper", precision_upper, N_("Precision at most"), **_JUDGED),
-    _share(
-        "rbp_residual",
-        rbp_residual,
-        N_("RBP residual"),
-        lower_is_better=True,
-        parameters=_P,
-        **_JUDGED,
-    ),
-    _share("aspect_recall", aspect_recall, N_("Aspect recall"), **_ASPECTS),
-    _share(
-        "alpha_ndcg",
-        alpha_ndcg,
-        N_("α-nDCG"),
-        parameters={"alpha": Parameter(0.5, 0, 1)},
-        **_ASPECTS,
-    ),
-    _share("unwanted", unwanted, N_("Unwanted"), lower_is_better=True, **_UNWANTED),
-    _share("clean", clean, N_("Clean"), **_UNWANTED),
-    _share("citation_precision", citation_precision, N_("Citation precision"), **_CITED),
-    _share("citation_recall", citation_recall, N_("Citation recall"), **_CITED),
+    _share(token_recall, N_("Token recall"), micro=(_OF_WANTED,), **_WORDS),
+    _share(token_precision, N_("Token precision"), micro=(_OF_USEFUL,), **_WORDS),
+    _share(token_iou, N_("Token IoU"), **_WORDS),
+    _share(redundancy, N_("Redundancy"), lower_is_better=True, **_WORDS),
+    _share(r_precision, N_("R-precision")),
+    _share(rbp, N_("RBP"), parameters=_P),
+    _share(judged, N_("Judged"), **_JUDGED),
+    _share(bpref, N_("bpref"), **_JUDGED),
+    _share(infap, N_("infAP"), **_JUDGED),
+    _share(precision_upper, N_("Precision at most"), **_JUDGED),
+    _share(rbp_residual, N_("RBP residual"), lower_is_better=True, parameters=_P, **_JUDGED),
+    _share(aspect_recall, N_("Aspect recall"), **_ASPECTS),
+    _share(alpha_ndcg, N_("α-nDCG"), parameters=_ALPHA, **_ASPECTS),
+    _share(unwanted, N_("Unwanted"), lower_is_better=True, **_UNWANTED),
+    _share(clean, N_("Clean"), **_UNWANTED),
+    _share(citation_precision, N_("Citation precision"), **_CITED),
+    _share(citation_recall, N_("Citation recall"), **_CITED),
 )
 
 #: Every built-in metric, by its column; of a metric with parameters, by what precedes them.
