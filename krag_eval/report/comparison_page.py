@@ -18,11 +18,7 @@ from krag_eval._text import fitted
 from krag_eval.errors import whole
 from krag_eval.plotting import styling
 from krag_eval.presenting import Column, Table
-from krag_eval.presenting.comparison import (
-    sentence,
-    told_clusters,
-    told_family,
-)
+from krag_eval.presenting.comparison import sentence, told_beside
 from krag_eval.presenting.numbers import p_value, percent, rounded, short, span
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
 from krag_eval.report.rendering import (
@@ -34,9 +30,8 @@ from krag_eval.report.rendering import (
     sliced_by,
     units_of,
 )
-from krag_eval.results.latency import told_failed
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
-from krag_eval.statistics.comparison import Comparison, told_left_out
+from krag_eval.statistics.comparison import Comparison
 from krag_eval.statistics.slices import FEWEST_QUERIES
 
 if TYPE_CHECKING:
@@ -94,14 +89,7 @@ def comparison_page(
             (row.is_shown(level), sentence(_named_row(row, comparison), level))
             for row in comparison.differences
         ],
-        "notes": [
-            *told_family(comparison.differences),
-            told_left_out(len(comparison.queries), _fitted(comparison.left_out))
-            if comparison.left_out
-            else "",
-            *told_clusters(comparison),
-            *told_failed(_fitted(comparison.failed)),
-        ],
+        "notes": told_beside(comparison, _short_name),
         "forest": picture(
             "forest", plotting.forest_size(comparison), plotting.comparison_forest, comparison
         ),
@@ -164,10 +152,6 @@ def _sweep_columns(sweep: Sweep) -> Iterator[Column]:
 
 def _score(cell: SweepCell, key: str, k: Cutoff) -> float:
     return cell.result.averages(k)[key]
-
-
-def _fitted(of_systems: Mapping[str, Any]) -> dict[str, Any]:
-    return {_short_name(name): value for name, value in of_systems.items()}
 
 
 def _label(metric: str, comparison: Comparison, average: Average | None = None) -> str:

@@ -389,16 +389,14 @@ class History(Drawn):
             compared.append(gates.against(result, mean, names, terms))
             failed |= {run.name: n for run, _, _ in several if (n := run.result.n_failed)}
         found = [*gates.floor_gates(result, floors), *gates.drop_gates(compared, by)]
-        notes = [told_left_out(len(one.queries), one.left_out)
-                 for one in compared if one.left_out]  # fmt: skip
+        notes = [note for one in compared for note in told_left_out(len(one.queries), one.left_out)]
         if baseline is not None:
             as_they_are = terms._replace(strict=False)
             with_it = gates.check(result, None, baseline, list(metrics), as_they_are)
             said = _("{} (against the baseline)")
             found += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
             failed |= with_it.failed
-            if with_it.left_out:
-                notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out))
+            notes += told_left_out(with_it.n_compared or 0, with_it.left_out)
         told = [*self._told(groups), *_told_apart(apart), *dict.fromkeys(notes)]
         return HistoryReport(
             gates=gates.settled(found, terms),

@@ -1082,20 +1082,23 @@ def _numbers_since(version: str) -> int:
     return sum(made >= change for change in _NUMBERS_CHANGED)
 
 
-def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) -> str:
-    """Say which queries a comparison left out, because not all systems have them.
+def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) -> list[str]:
+    """Say in a sentence which queries not all systems have; nothing where none was left out.
 
     >>> told_left_out(80, {"old": ["Who?"], "new": [f"Question {i}?" for i in range(7)]})
-    "Compared on the 80 queries that all have; left out: 1 of old ('Who?'); 7 of new
-    ('Question 0?', 'Question 1?', 'Question 2?' and 4 more)."
+    ["Compared on the 80 queries that all have; left out: 1 of old ('Who?'); 7 of new
+    ('Question 0?', 'Question 1?', 'Question 2?' and 4 more)."]
     """
+    if not left_out:
+        return []
     of, more = _("{n} of {name} ({labels})"), _(" and {} more")
     told = "; ".join(
         of.format(n=len(labels), name=name, labels=some(labels, 3, more))
         for name, labels in left_out.items()
     )
-    return ngettext(
+    compared = ngettext(
         "Compared on the one query that all have; left out: {told}.",
         "Compared on the {n} queries that all have; left out: {told}.",
         n_compared,
-    ).format(n=n_compared, told=told)
+    )
+    return [compared.format(n=n_compared, told=told)]

@@ -134,10 +134,8 @@ class GateReport(Shown):
     def note(self) -> str:
         """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
         with speaking(self.language):
-            told = told_failed(self.failed)
-            if self.left_out:
-                told = [comparisons.told_left_out(self.n_compared or 0, self.left_out), *told]
-            return " ".join(told)
+            left_out = comparisons.told_left_out(self.n_compared or 0, self.left_out)
+            return " ".join([*left_out, *told_failed(self.failed)])
 
 
 def parse_floor(text: str) -> tuple[str, float]:
