@@ -252,9 +252,7 @@ def checked_depth(depth: object, k: Cutoff) -> int | None:
         return None
     checked = errors.whole("depth", depth, 1)
     if isinstance(k, int) and checked <= k:
-        raise InvalidInput(
-            "depth", f"must be larger than the cutoff, got {checked} with k = {k}", "look deeper"
-        )
+        raise must("depth", f"be larger than the cutoff k = {k}", checked, "look deeper")
     return checked
 
 
@@ -762,9 +760,7 @@ def _source_of_lists(deeper: Any, n_queries: int) -> Any:
             kind=InvalidType,
         )
     if len(deeper) != n_queries:
-        raise InvalidInput(
-            "deeper", f"must have one list per query, got {len(deeper)} for {n_queries} queries"
-        )
+        raise must("deeper", f"have one list for each of {n_queries} queries", len(deeper))
     return list(deeper)
 
 
