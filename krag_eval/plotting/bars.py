@@ -133,18 +133,10 @@ def _of_averages(groups: Bars) -> Iterator[_Series]:
             if average in group
         }
         colours = [look.colour for look in styling.looks_of(keys.values())]
+        look = {"edgecolor": colours, "linewidth": 0.8, "label": _(_AVERAGES[average])}
+        look["color"] = [(colour, _FILLED[average]) for colour in colours]
         if keys:
-            yield _Series(
-                "",
-                keys,
-                thickness,
-                {
-                    "color": [(colour, _FILLED[average]) for colour in colours],
-                    "edgecolor": colours,
-                    "linewidth": 0.8,
-                    "label": _(_AVERAGES[average]),
-                },
-            )
+            yield _Series("", keys, thickness, look)
 
 
 def _of_systems(groups: Bars, systems: Sequence[str]) -> Iterator[_Series]:

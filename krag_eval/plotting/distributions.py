@@ -22,9 +22,8 @@ _BINS = 10
 _EACH = "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
 # How far exactly 0 and exactly 1 are from what is between.
 _APART = 0.1
-# Each rank up to here has a bar; those beyond share bars.
-_SINGLE_RANKS = 10
-_RANK_ENDS = (20, 50, 100, 200, 500, 1000)
+# The last rank of each bar: the first ten have one each, those beyond share bars.
+_RANK_ENDS = (*range(1, 11), 20, 50, 100, 200, 500, 1000)
 
 
 @spoken
@@ -183,14 +182,9 @@ def _rank_groups(deepest: int) -> list[tuple[int, int]]:
     >>> _rank_groups(30)[8:]
     [(9, 9), (10, 10), (11, 20), (21, 50)]
     """
-    groups = [(rank, rank) for rank in range(1, min(deepest, _SINGLE_RANKS) + 1)]
-    start = _SINGLE_RANKS + 1
-    for end in _RANK_ENDS:
-        if start > deepest:
-            return groups
-        groups.append((start, end))
-        start = end + 1
-    return [*groups, (start, deepest)] if start <= deepest else groups
+    ends = [*_RANK_ENDS, deepest]
+    groups = zip([1, *(end + 1 for end in _RANK_ENDS)], ends, strict=True)
+    return [(first, last) for first, last in groups if first <= deepest]
 
 
 def _scale_counts(ax: Axes, counts: Sequence[int], lines: int = 1) -> None:

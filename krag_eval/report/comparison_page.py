@@ -18,8 +18,8 @@ from krag_eval._text import fitted
 from krag_eval.errors import whole
 from krag_eval.plotting import styling
 from krag_eval.presenting import Column, Table
-from krag_eval.presenting.comparison import sentence, told_beside
-from krag_eval.presenting.numbers import p_value, percent, rounded, short, span
+from krag_eval.presenting.comparison import interval_of, sentence, told_beside
+from krag_eval.presenting.numbers import p_value, rounded, short, span
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
 from krag_eval.report.rendering import (
     NAME,
@@ -235,8 +235,7 @@ def _differences(comparison: Comparison, pair: tuple[str, str]) -> Table:
 
 
 def _values(a: str, b: str, level: float) -> list[Column]:
-    interval = _("{} interval").format(percent(level))
-    between = Column(interval, lambda row: span(row.ci_low, row.ci_high))
+    between = Column(interval_of(level), lambda row: span(row.ci_low, row.ci_high))
     return [Column(a, "value_a"), Column(b, "value_b"), Column(f"{b} − {a}", "difference"), between]
 
 

@@ -15,6 +15,7 @@ from krag_eval.errors import muted, whole
 from krag_eval.plotting import styling
 from krag_eval.plotting.forest import MOST_ROWS
 from krag_eval.presenting import Column, Table, page_of
+from krag_eval.presenting.comparison import interval_of
 from krag_eval.presenting.diagnosis import sentence, sentences
 from krag_eval.presenting.numbers import p_value, percent, span
 from krag_eval.presenting.result import told_contradicted
@@ -209,7 +210,7 @@ def _slice_tables(slices: Slices) -> dict[str, Table]:
         Column(_("Slice"), lambda row: fitted(row.slice, NAME)),
         Column(_("Queries"), "n"),
         Column(_("Value"), "value"),
-        Column(_("{} interval").format(level), lambda row: span(row.low, row.high)),
+        Column(interval_of(slices.level), lambda row: span(row.low, row.high)),
         Column(_("Difference to the rest"), "difference"),
         Column(_("{} interval of the difference").format(level),
                lambda row: span(row.ci_low, row.ci_high)),
