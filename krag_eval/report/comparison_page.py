@@ -20,16 +20,9 @@ from krag_eval.plotting import styling
 from krag_eval.presenting import Column, Table
 from krag_eval.presenting.comparison import interval_of, sentence, told_beside
 from krag_eval.presenting.numbers import p_value, rounded, short, span
+from krag_eval.report import rendering
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
-from krag_eval.report.rendering import (
-    NAME,
-    checked_tags,
-    named,
-    picture,
-    slice_picture,
-    sliced_by,
-    units_of,
-)
+from krag_eval.report.rendering import NAME, picture
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.statistics.comparison import Comparison
 from krag_eval.statistics.slices import FEWEST_QUERIES
@@ -67,11 +60,12 @@ def comparison_page(
     assert comparison is not None
     level = comparison.level
     n_queries = whole("n_queries", 10 if n_queries is None else n_queries, 0)
-    sliced = [sliced_by(comparison.by, tag) for tag in checked_tags(by)]
+    sliced = [rendering.sliced_by(comparison.by, tag) for tag in rendering.checked_tags(by)]
     without = [one for one in comparison.compared if _explaining(comparison, one) is None]
     chosen = {"baseline": comparison.baseline, "clusters": comparison.clusters}
     drawn = {"n_resamples": comparison.n_resamples, "seed": comparison.seed} | chosen
     systems = ", ".join(map(_short_name, comparison.names))
+    name_of = partial(_label, comparison=comparison)
     return {
         "template": "comparison.html",
         "comparison": comparison,
@@ -82,7 +76,7 @@ def comparison_page(
             *((name, value) for name, value in drawn.items() if value is not None),
         ],
         "signature": comparison.signature,
-        "named": partial(_label, comparison=comparison),
+        "named": name_of,
         "board": comparison.leaderboard.to_dict("index") if comparison.compared else {},
         "interval": lambda row, of: span(row[f"{of}_low"], row[f"{of}_high"]),
         "sentences": [
@@ -97,8 +91,8 @@ def comparison_page(
         "drawn_at_budgets": list(_budget_pictures(comparison)),
         "pairs": [(*pair, _differences(comparison, pair)) for pair in comparison.pairs],
         "sliced": [
-            (styling.tag_name(one, NAME), named(one, partial(_label, comparison=comparison)),
-             slice_picture(one, place, _WIDE),
+            (styling.tag_name(one, NAME), rendering.named(one, name_of),
+             rendering.slice_picture(one, place, _WIDE),
              [(*pair, _slices(one, pair, comparison)) for pair in comparison.pairs])
             for place, one in enumerate(sliced)
         ],
@@ -214,7 +208,7 @@ def _budget_pictures(comparison: Comparison) -> Iterator[str]:
     systems = comparison.compared
     parsed = map(parse_metric, comparison.metrics)
     keys: list[str | None] = [*dict.fromkeys(key for key, k in parsed if isinstance(k, Budget))]
-    units = units_of(next(iter(systems.values())).k) if systems else []
+    units = rendering.units_of(next(iter(systems.values())).k) if systems else []
     for place, (unit, key, drawn) in enumerate(product(units, keys or [None], _drawable(systems))):
         yield picture(f"budgets{place}", _SIZE, plotting.budget_curves, drawn, key, unit=unit)
 

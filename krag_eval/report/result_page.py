@@ -19,16 +19,9 @@ from krag_eval.presenting.comparison import interval_of
 from krag_eval.presenting.diagnosis import sentence, sentences
 from krag_eval.presenting.numbers import p_value, percent, span
 from krag_eval.presenting.result import told_contradicted
+from krag_eval.report import rendering
 from krag_eval.report.query_list import query_list
-from krag_eval.report.rendering import (
-    NAME,
-    checked_tags,
-    named,
-    picture,
-    slice_picture,
-    sliced_by,
-    units_of,
-)
+from krag_eval.report.rendering import NAME, picture
 from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.evidence import checked_metadata
 from krag_eval.results.result import STATUSES, EvaluationResult
@@ -68,7 +61,7 @@ def result_page(
     if n_queries is not None:
         whole("n_queries", n_queries, 0)
     cutoffs, cutoff = in_order(result.k), result.evaluated_cutoff(k)
-    tags = checked_tags(by)
+    tags = rendering.checked_tags(by)
     if diagnosis is not None:
         check_diagnosed(diagnosis, result)
     sliced = [_slices(result, tag, cutoff, diagnosis) for tag in tags]
@@ -120,8 +113,8 @@ def result_page(
         "diagnosis": diagnosis,
         **({} if diagnosis is None else _diagnosed(diagnosis)),
         "sliced": [
-            (one, named(one, partial(_named, result=result)), _slice_tables(one),
-             slice_picture(one, place, _WIDE))
+            (one, rendering.named(one, partial(_named, result=result)), _slice_tables(one),
+             rendering.slice_picture(one, place, _WIDE))
             for place, one in enumerate(sliced)
         ],
         "most_slices": MOST_ROWS,
@@ -200,7 +193,7 @@ def _slices(
 ) -> Slices:
     """Return the slices by a tag; the queries' own tag of a name comes first."""
     of_classes = diagnosis if tag == DIAGNOSED and tag not in result.tags else None
-    return sliced_by(result.by, tag, cutoff, diagnosis=of_classes)
+    return rendering.sliced_by(result.by, tag, cutoff, diagnosis=of_classes)
 
 
 def _slice_tables(slices: Slices) -> dict[str, Table]:
@@ -228,7 +221,7 @@ def _pictures(result: EvaluationResult, k: Cutoff, bounds: pd.DataFrame | None) 
     yield picture("bars", (_SIZE[0], height), plotting.metric_bars, result, k, intervals=bounds)
     if len([one for one in result.k if not isinstance(one, Budget)] or result.k) > 1:
         yield picture("cutoffs", _SIZE, plotting.cutoff_curves, result)
-    for unit in units_of(result.k):
+    for unit in rendering.units_of(result.k):
         how = {"unit": unit, "intervals": bounds}
         yield picture(f"budgets{unit}", _SIZE, plotting.budget_curves, result, **how)
     scores = [

@@ -35,14 +35,8 @@ from krag_eval.documents import (
     text_of,
 )
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, must, muted, warn
-from krag_eval.matching.base import (
-    AndMatcher,
-    KeyMatcher,
-    Matcher,
-    OrMatcher,
-    matcher_of_signature,
-    resolve_matcher,
-)
+from krag_eval.matching import base
+from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher
 from krag_eval.matching.coverage import CoverageMatcher, other_readings
 from krag_eval.matching.identity import same
 from krag_eval.matching.joins import Units
@@ -50,14 +44,8 @@ from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import held_anywhere, shared_runs, whereabouts
 from krag_eval.matching.spans import SpanMatcher, span_of
 from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, word_tokens
-from krag_eval.results.diagnosis import (
-    CLASSES,
-    LEAST,
-    DiagnosedItem,
-    Diagnosis,
-    ForeignIndex,
-    LookedUp,
-)
+from krag_eval.results import diagnosis
+from krag_eval.results.diagnosis import DiagnosedItem, Diagnosis, ForeignIndex, LookedUp
 from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
@@ -263,7 +251,7 @@ def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None
         InvalidInput: If another one is given, or the signature does not tell all.
     """
     if given is not None:
-        matcher = resolve_matcher(given)
+        matcher = base.resolve_matcher(given)
         if same(matcher.signature, signature) is False:
             raise InvalidInput(
                 "matcher",
@@ -274,7 +262,7 @@ def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None
     if held is not None:
         return held
     try:
-        return matcher_of_signature(signature)
+        return base.matcher_of_signature(signature)
     except (InvalidInput, InvalidType) as error:
         raise InvalidInput(
             "matcher",
@@ -314,7 +302,7 @@ class _Facts(NamedTuple):
 
     def settle(self, others: _Facts) -> None:
         """Take over, of each item that others speak of, the row that is furthest along."""
-        place = np.array([CLASSES.index(cause) for cause in others.cause], np.int64)
+        place = np.array([diagnosis.CLASSES.index(cause) for cause in others.cause], np.int64)
         order = np.lexsort((-others.similarity, others.rank, place, others.item))
         first = order[np.diff(others.item[order], prepend=-1) != 0]
         for column, known in zip(self, others, strict=True):
@@ -902,7 +890,7 @@ def _looked_up(texts: Texts, n_queries: int, index: Index, matcher: Matcher) -> 
     there = len(known) - len(missing)
     missing = [one for one in missing if not is_blank(one)]
     # Enough of them, evenly spread, to know that the index is not foreign; else the others as well.
-    enough = math.ceil(LEAST * len(known)) - there
+    enough = math.ceil(diagnosis.LEAST * len(known)) - there
     step = max(1, len(missing) // max(_MANY, enough + enough // 4))
     rest_of = [one for place, one in enumerate(missing) if place % step]
     found, alike = _parts_and_alike(missing[::step], index)

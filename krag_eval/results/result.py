@@ -22,15 +22,9 @@ from krag_eval._language import N_, Language, _, spoken
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, clipped, text, warn, whole
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
+from krag_eval.scoring import cutoffs
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import (
-    Cutoff,
-    Length,
-    check_cutoff,
-    deepest,
-    parse_metric,
-    spelled,
-)
+from krag_eval.scoring.cutoffs import Cutoff, Length, spelled
 from krag_eval.scoring.metrics import (
     DEFAULT_METRICS,
     FOUND,
@@ -371,8 +365,8 @@ class EvaluationResult(Shown):
             ValueError: If that cutoff was not evaluated, listing those that were.
         """
         if k is None:
-            return deepest(self.k)
-        cutoff = check_cutoff(k)
+            return cutoffs.deepest(self.k)
+        cutoff = cutoffs.check_cutoff(k)
         if cutoff in self.k:
             return cutoff
         evaluated = ", ".join(map(spelled, self.k))
@@ -437,13 +431,10 @@ class EvaluationResult(Shown):
         if n is not None:
             n = whole("n", n, 1)
         cutoff = self.evaluated_cutoff(k)
-        table, statuses = self.tables[cutoff], self._statuses(cutoff)
-        wanted, covered = table["ground_truth"], table["covered"]
-        share = covered / np.maximum(wanted, 1)
-        order = np.lexsort((covered - wanted, table.get("ndcg", share), share))
-        chosen = order[(self.counted & (statuses != STATUSES[0]))[order]][:n]
+        order, n_lost = hardest_first(self, cutoff)
+        chosen = order[:n_lost][:n]
         rows: pd.DataFrame = self.per_query(cutoff).iloc[chosen]
-        rows.insert(0, "status", statuses[chosen])
+        rows.insert(0, "status", self._statuses(cutoff)[chosen])
         if self.evidence is not None and self.evidence.relevance.n_queries == self.n_queries:
             from krag_eval.results.evidence import worst_missed
 
@@ -630,7 +621,7 @@ class EvaluationResult(Shown):
         return diagnosed(
             source._evidence(Advice("pass {}, what it was evaluated on", dataset=...)),
             source.labels,
-            deepest(self.k) if k is None else check_cutoff(k),
+            cutoffs.deepest(self.k) if k is None else cutoffs.check_cutoff(k),
             signature=self.settings["matcher"],
             matcher=matcher,
             index=index,
@@ -1143,7 +1134,7 @@ class EvaluationResult(Shown):
         >>> result["recall@1"], result["mrr@3"]
         (0.5, 1.0)
         """
-        _, cutoff = parse_metric(metric)
+        _, cutoff = cutoffs.parse_metric(metric)
         reported = self._reported[self.evaluated_cutoff("all" if cutoff is None else cutoff)]
         known = [f"{key}@{spelled(cutoff)}" for key in reported]
         name = resolved_average("metric", metric.strip(), known, self.keys)
@@ -1156,7 +1147,7 @@ class EvaluationResult(Shown):
             meant = _CALLED_ELSEWHERE.get(name, "")
             keys = vars(self).get("keys", {})
             if {name, f"macro_{name}"} & {*keys, *keys.values()}:
-                meant = f'write result["{name}@{spelled(deepest(self.k))}"]'
+                meant = f'write result["{name}@{spelled(cutoffs.deepest(self.k))}"]'
             problem = f"'EvaluationResult' object has no attribute {name!r}"
             problem += f"; {meant}" if meant else ""
             raise AttributeError(problem, name=name, obj=self)
@@ -1260,6 +1251,20 @@ class EvaluationResult(Shown):
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
+
+
+def hardest_first(result: EvaluationResult, k: Cutoff) -> tuple[NDArray[np.int64], int]:
+    """Return the positions of all queries, and how many lost something: they come first.
+
+    Those are in the order of ``result.misses``; then come the others, by nDCG, and at the end
+    those that do not count.
+    """
+    table, statuses = result.tables[k], result.statuses(k).to_numpy()
+    wanted, covered = table["ground_truth"], table["covered"]
+    share = covered / np.maximum(wanted, 1)
+    kept = ~(result.counted & (statuses != STATUSES[0]))
+    order = np.lexsort((covered - wanted, table.get("ndcg", share), share, kept, ~result.counted))
+    return order, int((~kept).sum())
 
 
 def _moment_of(seconds: str) -> datetime:

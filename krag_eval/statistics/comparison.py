@@ -32,13 +32,7 @@ from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spe
 from krag_eval.scoring.metrics import mark_in, resolved_average
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics import intervals, paired
-from krag_eval.statistics.intervals import (
-    Clusters,
-    Sampling,
-    Standing,
-    check_sampling,
-    standings,
-)
+from krag_eval.statistics.intervals import Clusters, Sampling, Standing
 from krag_eval.statistics.paired import Difference, PerQuery
 
 if TYPE_CHECKING:
@@ -157,7 +151,7 @@ def compare(
         if metric is not None:
             raise InvalidType("metric", f"must be given once, got {clipped(given[-1])} as well")
         *given, metric = given  # type: ignore[assignment]  # it came by position
-    named, sampling = _by_name(given, names), check_sampling(level, n_resamples, seed)
+    named, sampling = _by_name(given, names), intervals.check_sampling(level, n_resamples, seed)
     return compared(named, metric, sampling, baseline=baseline, on=on, clusters=clusters)
 
 
@@ -525,7 +519,7 @@ class Comparison(Drawn):
     @cached_property
     def _standings(self) -> Mapping[str, Mapping[str, Standing]]:
         """Metric -> system -> its average and interval, the best on the first metric first."""
-        found = standings(
+        found = intervals.standings(
             self.compared,
             checked_metrics(self.compared, self.metrics),
             Sampling(self.level, self.n_resamples, self.seed),
