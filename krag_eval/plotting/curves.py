@@ -174,10 +174,10 @@ def cutoff_curves(
         _Curve.of(_name_of(key, result), result, key, places, table, look)
         for key, look in zip(keys, styling.looks_of(keys), strict=True)
     ]
-    below = _("Cutoff k") if ranks else _budget_axis(cutoffs, result)
-    title = (
-        _("Metrics against k ({queries})") if ranks else _("Metrics against the budget ({queries})")
-    ).format(queries=styling.queries_of(result))
+    title, below = _("Metrics against k ({queries})"), _("Cutoff k")
+    if not ranks:
+        title, below = _("Metrics against the budget ({queries})"), _budget_axis(cutoffs, result)
+    title = title.format(queries=styling.queries_of(result))
     average, scale = unbounded.get(keys[0]), partial(_scale_cutoffs, places=places)
     return line_chart(ax, lines, average, scale, below, title)
 
@@ -213,11 +213,9 @@ def _cutoffs_of(
     Raises:
         InvalidInput: If a system has none.
     """
-    wanted, advice = (
-        ("a budget", Advice("evaluate with {}", budget=_BUDGETS))
-        if budgets
-        else ("a k", Advice("evaluate with {}, or draw budget_curves", k=[1, 3, 5, 10]))
-    )
+    wanted, advice = "a k", Advice("evaluate with {}, or draw budget_curves", k=[1, 3, 5, 10])
+    if budgets:
+        wanted, advice = "a budget", Advice("evaluate with {}", budget=_BUDGETS)
     known = {
         name: [k for k in in_order(one.k) if isinstance(k, Budget) == budgets]
         for name, one in systems.items()
@@ -684,9 +682,7 @@ def threshold_curves(
         InvalidInput: If a metric is not there, there are too many, or ``mean_rank`` is to share an
             axis with scores; of a result, if its matcher takes no threshold.
     """
-    styling.check_alone(
-        "averages", averages, "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
-    )
+    styling.check_alone("averages", averages)
     result, table, threshold = _table_of(averages, threshold, metrics)
     known = [str(name) for name in table.columns]
     definitions = averages_of(METRICS.values())

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
 
 _BINS = 10
-_EACH = "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
 # How far exactly 0 and exactly 1 are from what is between.
 _APART = 0.1
 # The last rank of each bar: the first ten have one each, those beyond share bars.
@@ -53,7 +52,7 @@ def metric_distribution(
         InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the metric has no values per query, or its cutoff was not evaluated.
     """
-    styling.check_alone("result", result, _EACH)
+    styling.check_alone("result", result)
     column, k = _column_of(result, metric)
     values = [float(value) for value in result.per_query(k)[column]]
     defined = [value for value in values if not math.isnan(value)]
@@ -100,7 +99,7 @@ def first_rank_bars(
         InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the result holds no evidence.
     """
-    styling.check_alone("result", result, _EACH)
+    styling.check_alone("result", result)
     found = result.first_ranks()
     ranks = [int(rank) for rank in found.dropna()]
     groups = _rank_groups(max(ranks, default=0))

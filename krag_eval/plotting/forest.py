@@ -176,11 +176,9 @@ def _draw_rows(ax: Axes, lines: Sequence[_Line], comparison: Comparison) -> None
     ax.axvline(0.0, color=styling.INK, linewidth=1, zorder=1)
     rows_chart(ax, lines, comparison.level)
     _scale(ax, rows)
-    axis = (
-        _("Difference in {name} and its {} interval; lower is better")
-        if lower
-        else _("Difference and its {} interval")
-    )
+    axis = _("Difference and its {} interval")
+    if lower:
+        axis = _("Difference in {name} and its {} interval; lower is better")
     level, name = percent(comparison.level), _names_of(rows)
     ax.set_xlabel(axis.format(level, name=name), fontsize="small")
     styling.finish(ax, "x")

@@ -266,19 +266,19 @@ def titled(ax: Axes, title: str, pad: float | None = None) -> Axes:
     return ax
 
 
-def check_alone(argument: str, given: object, instead: str) -> None:
+def check_alone(argument: str, given: object) -> None:
     """Refuse several results where a picture shows one.
 
     Args:
         argument: The argument that holds them.
         given: What was given.
-        instead: What to call for several.
 
     Raises:
         InvalidType: If these are several.
     """
     if isinstance(given, Mapping | list | tuple):
         problem = f"must be one result, got a {type(given).__name__} of {len(given)}"
+        instead = "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
         raise InvalidType(argument, problem, instead)
 
 

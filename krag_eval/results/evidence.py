@@ -118,10 +118,6 @@ class Evidence:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "matcher": None}
 
-    def at_threshold(self, threshold: float) -> Relevance:
-        """Return what another threshold makes of the same similarities."""
-        return self.relevance.at_threshold(threshold)
-
     def measured(self, unit: Unit, measure: Measure | None = None) -> Relevance:
         """Return what was found, with the lengths of the documents in a unit.
 
@@ -718,7 +714,7 @@ def averages_at_thresholds(
     for unit in dict.fromkeys(k.unit for _, k in wanted if isinstance(k, Budget)):
         evidence = replace(evidence, relevance=evidence.measured(unit))
     values = []
-    for one in map(evidence.at_threshold, rows):
+    for one in map(evidence.relevance.at_threshold, rows):
         found = one.condensed() if condensed else one
         averages = _averages(found, dict(asked), counted, conventions)
         values.append([averages[average] for average in wanted])

@@ -241,11 +241,14 @@ def floor_gates(
     """Check the floors of a result."""
     values = result.to_dict()
     has_rejections = result.summary.rejection_rate(result.k[0]) is not None
-    known = result.definitions
-    return [
-        _floor_gate(name, values[name], floor, known[name.rpartition("@")[0]])
-        for name, floor in checked_floors(floors, result.summary, rejection_rate=has_rejections)
-    ]
+    gates = []
+    for name, floor in checked_floors(floors, result.summary, rejection_rate=has_rejections):
+        value, average = values[name], result.definitions[name.rpartition("@")[0]]
+        # Where lower is better, it is a ceiling; what is undefined fails.
+        passed = value <= floor if average.lower_is_better else value >= floor
+        told = page_of(Floor(name, value, floor, average, passed)).sentences
+        gates.append(Gate(name, passed, told[0]))
+    return gates
 
 
 def against(
@@ -336,13 +339,6 @@ class Floor(NamedTuple):
     floor: float
     average: Average
     passed: bool
-
-
-def _floor_gate(name: str, value: float, floor: float, average: Average) -> Gate:
-    """Check one floor; where lower is better, it is a ceiling, and what is undefined fails."""
-    passed = value <= floor if average.lower_is_better else value >= floor
-    held = Floor(name, value, floor, average, passed)
-    return Gate(name, passed, page_of(held).sentences[0])
 
 
 def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:

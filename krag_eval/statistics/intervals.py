@@ -21,15 +21,9 @@ from krag_eval._language import _, ngettext
 from krag_eval.errors import Advice, InvalidInput, clipped, must, warn
 from krag_eval.results.evidence import no_lengths
 from krag_eval.results.rows import Rows, RowsInFile
+from krag_eval.scoring import cutoffs
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.scoring.cutoffs import (
-    Budget,
-    Cutoff,
-    Measure,
-    Unit,
-    settled_length,
-    spelled,
-)
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Measure, Unit, spelled
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import METRICS
 
@@ -193,9 +187,8 @@ def per_query(result: EvaluationResult | Rows, column: str, k: Cutoff) -> FloatA
     """Return a column over the counted queries, NaN where it is undefined."""
     if column == QUERIES:
         return np.ones(np.count_nonzero(result.counted))
-    if column.startswith(DEFINED):
-        if column in result.tables[k]:  # of several runs: in how many of them it is defined
-            return np.asarray(result.tables[k][column][result.counted], np.float64)
+    # Of several runs, there is a column of in how many of them it is defined.
+    if column.startswith(DEFINED) and column not in result.tables[k]:
         values = per_query(result, column.removeprefix(DEFINED), k)
         return np.asarray(~np.isnan(values), np.float64)
     return np.asarray(result.tables[k][column][result.counted], np.float64)
@@ -825,7 +818,7 @@ def budget_to_recall(
     level, n_resamples, seed = sampling
     check_counted(result)
     if length is not None:
-        unit, measure = settled_length(length)
+        unit, measure = cutoffs.settled_length(length)
     else:  # what a budget of the result counted
         unit, measure = next((k.unit for k in result.k if isinstance(k, Budget)), "w"), None
     query, costs, share = _costs(result, *_found(result, unit, measure))
