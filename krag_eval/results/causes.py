@@ -39,7 +39,7 @@ from krag_eval.matching import base
 from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher
 from krag_eval.matching.coverage import CoverageMatcher, other_readings
 from krag_eval.matching.identity import same
-from krag_eval.matching.joins import Units
+from krag_eval.matching.joins import FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import held_anywhere, shared_runs, whereabouts
 from krag_eval.matching.spans import SpanMatcher, span_of
@@ -53,8 +53,6 @@ from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 if TYPE_CHECKING:
     from krag_eval.datasets.loading import ChunkSource
 
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
 #: Longer ranked lists: one per query, by label, or asked of a function.
 Deeper: TypeAlias = (
     "Sequence[Sequence[DocumentLike]] | Mapping[Any, Sequence[DocumentLike]] | "

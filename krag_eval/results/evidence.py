@@ -15,7 +15,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from krag_eval._text import fitted
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
@@ -35,6 +34,7 @@ from krag_eval.documents import (
 from krag_eval.errors import Advice, InvalidInput, InvalidType, number, text
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.contradiction import SaidOtherwise
+from krag_eval.matching.joins import BoolArray, FloatArray, IntArray
 from krag_eval.scoring import cutoffs
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Measure, Unit, spelled
 from krag_eval.scoring.metrics import (
@@ -194,7 +194,6 @@ def no_lengths(unit: Unit | None = None) -> InvalidInput:
     )
 
 
-IntArray: TypeAlias = NDArray[np.int64]
 #: What a predicted document earned: the first to cover an item, a repeat of what had been covered,
 #: a piece of an item that several complete, nothing because it matches nothing, or nothing because
 #: it comes after the cutoff.
@@ -453,7 +452,7 @@ def worst_missed(
     }
 
 
-def _best(found: Relevance) -> tuple[NDArray[np.float64], IntArray]:
+def _best(found: Relevance) -> tuple[FloatArray, IntArray]:
     """Return of each item its similarity and rank, as a :class:`GroundTruthItem` has them."""
     n_items = len(found.item_query)
     similarity, rank = np.zeros(n_items), np.zeros(n_items, np.int64)
@@ -670,7 +669,7 @@ def averages_at_thresholds(
     metrics: str | Iterable[str],
     thresholds: Iterable[float] | None = None,
     *,
-    counted: NDArray[np.bool_],
+    counted: BoolArray,
     criteria: MatchingCriteria,
     conventions: Conventions,
     condensed: bool = False,
@@ -728,7 +727,7 @@ def averages_at_thresholds(
 def _averages(
     relevance: Relevance,
     wanted: Mapping[AverageAt, Metric],
-    counted: NDArray[np.bool_],
+    counted: BoolArray,
     conventions: Conventions,
 ) -> Mapping[AverageAt, float]:
     averages: dict[AverageAt, float] = {}

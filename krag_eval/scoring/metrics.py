@@ -30,13 +30,11 @@ from krag_eval.errors import Advice, InvalidInput, InvalidType, boolean, clipped
 from krag_eval.matching.identity import mark_of
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average, told
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
-from krag_eval.scoring.digits import exp2m1, log2, powers
+from krag_eval.scoring.digits import FloatArray, IntArray, exp2m1, log2, powers
 from krag_eval.scoring.queries import JudgedQuery, PerQuery
 from krag_eval.scoring.relevance import Relevance, aspects_unknown, numbers_within, words_unknown
 from krag_eval.scoring.tokens import TokenCounts, token_counts
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 #: Language -> what people call something.
 Labels: TypeAlias = Mapping[str, str]
 MetricFunction: TypeAlias = Callable[..., FloatArray]
