@@ -37,7 +37,7 @@ from krag_eval.scoring.metrics import (
     metrics_of,
     resolved_average,
 )
-from krag_eval.scoring.parts import Summary
+from krag_eval.scoring.parts import Summary, settled_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,14 +192,7 @@ class EvaluationResult(Shown):
         """The exact sums all averages follow from; those of parts add up to those of the whole."""
         if self.totals is not None:
             return replace(self.totals, n_failed=self.n_failed)
-        sums = Summary.of(
-            self.rows.tables,
-            self.rows.counted,
-            keys=self.keys,
-            averaging_method=self.averaging_method,
-            conventions=self.conventions,
-            declared=self.declared,
-        )
+        sums = Summary.of(self.rows.tables, self.rows.counted, **settled_in(self))
         found = 0 if self.evidence is None else self.evidence.relevance.n_contradicted
         return replace(sums, n_failed=self.n_failed, n_contradicted=found)
 
@@ -697,15 +690,7 @@ class EvaluationResult(Shown):
             ours = filter(is_built_in, metrics_of(self.keys, self.declared).values())
             known = averages_of(ours)
             metrics = [f"{key}@{spelled(k)}" for key in self.averages(k) if key in known]
-        return averages_at_thresholds(
-            self._evidence(),
-            metrics,
-            thresholds,
-            counted=self.counted,
-            criteria=MatchingCriteria(self.settings["criteria"]),
-            conventions=self.conventions,
-            condensed=self.settings.get("unjudged") == "leave_out",
-        )
+        return averages_at_thresholds(self, self._evidence(), metrics, thresholds)
 
     def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
         """Return an interval for every average at every cutoff.
