@@ -368,7 +368,7 @@ class _Case:
             in_pieces = (rank == _NEVER) & (completed <= last)
             facts.cause[in_pieces] = "found_in_pieces"
             rank = np.where(in_pieces, completed, rank)
-            facts.together[:] = self._held_together(last)
+            facts.together[:] = found.held_within(last)
         facts.rank[:] = np.where(rank < _NEVER, rank, 0)
         return facts
 
@@ -380,17 +380,6 @@ class _Case:
         rank = np.full(len(last), _NEVER)
         np.minimum.at(rank, found.pair_item[near], found.pair_rank[near])
         return rank
-
-    def _held_together(self, last: IntArray) -> FloatArray:
-        """Return how much of each item the documents up to a last rank hold together."""
-        pieces = self.found.pieces_known
-        item = pieces.alternative_item
-        alternative, rank, tokens = pieces.together
-        seen = rank <= last[item[alternative]]
-        held = np.bincount(alternative[seen], tokens[seen], minlength=len(item))
-        shares = np.zeros(len(last))
-        np.maximum.at(shares, item, held / np.maximum(pieces.alternative_tokens, 1))
-        return shares
 
     def _have_words(self, item: int) -> Sequence[bool]:
         """Tell which alternatives of an item have words, as far as that is known."""
@@ -467,7 +456,7 @@ class _Case:
             rows = self._compared(most_pairs)
         held = rows.together
         if self.knows_words and self.index is None:
-            held[:] = self._held_together(np.full(len(self.facts.item), _NEVER))[rows.item]
+            held[:] = self.found.held_within(np.full(len(self.facts.item), _NEVER))[rows.item]
         enough = self.found.threshold
         alone = (rows.similarity >= enough) & (rows.similarity > 0)
         if self.index is None:

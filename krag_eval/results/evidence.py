@@ -464,11 +464,8 @@ def _best(found: Relevance) -> tuple[FloatArray, IntArray]:
     item, first = np.unique(found.pair_item[nearest], return_index=True)
     rank[item] = found.pair_rank[nearest[first]]
     if isinstance(found, RelevanceTogether):
-        pieces = found.pieces_known
-        n_tokens = pieces.alternative_tokens
-        alternative, _, added = pieces.together
-        held = np.bincount(alternative, added, len(n_tokens))
-        np.maximum.at(similarity, pieces.alternative_item, held / np.maximum(n_tokens, 1))
+        every_rank = np.full(n_items, found.n_retrieved.max(initial=0))
+        similarity = np.maximum(similarity, found.held_within(every_rank))
     rank[found.covered], similarity[found.covered] = found.first_rank, found.first_similarity
     return similarity, rank
 

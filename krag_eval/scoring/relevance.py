@@ -284,6 +284,17 @@ class Relevance:
             raise aspects_unknown()
         return self.aspects
 
+    def held_within(self, last: IntArray) -> FloatArray:
+        """Return how much of each item the documents up to its last rank hold together."""
+        pieces = self.pieces_known
+        item = pieces.alternative_item
+        alternative, rank, tokens = pieces.together
+        seen = rank <= last[item[alternative]]
+        held = np.bincount(alternative[seen], tokens[seen], minlength=len(item))
+        shares = np.zeros(len(last))
+        np.maximum.at(shares, item, held / np.maximum(pieces.alternative_tokens, 1))
+        return shares
+
     def beside_known(self, argument: str) -> Beside:
         """Return what was found of other lists.
 
