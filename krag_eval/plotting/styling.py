@@ -525,7 +525,8 @@ def save_plot(path: str | os.PathLike[str], draw: Callable[[Axes], object]) -> N
     """
     ending = os.path.splitext(os.fspath(path))[1].lower()
     if ending not in PLOT_FORMATS:
-        raise must("path", f"end in one of {', '.join(PLOT_FORMATS)}", os.fspath(path))
+        problem = f"must end in one of {', '.join(PLOT_FORMATS)}, got {os.fspath(path)!r}"
+        raise InvalidInput("path", problem)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZE, layout="constrained")

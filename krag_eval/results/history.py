@@ -33,10 +33,9 @@ from krag_eval.results.rows import RowsInMemory, TableOf, truth_digest
 from krag_eval.results.saved import read
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
-from krag_eval.statistics import comparison, gates
+from krag_eval.statistics import comparison, gates, intervals
 from krag_eval.statistics.comparison import On, told_left_out
 from krag_eval.statistics.gates import GateReport, Terms
-from krag_eval.statistics.intervals import check_sampling, standings, warn_of_few_queries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,7 +227,7 @@ class History(Drawn):
     @cached_property
     def _bounds(self) -> dict[tuple[str, str], tuple[float, float]]:
         """The intervals of all runs, by run and metric; undefined without per-query rows."""
-        warn_of_few_queries(min(run.result.n_counted for run in self.runs))
+        intervals.warn_of_few_queries(min(run.result.n_counted for run in self.runs))
         # Resamples of as many queries are the same draws, and drawing them is what takes long.
         alike: defaultdict[Any, dict[str, EvaluationResult]] = defaultdict(dict)
         for run in self.runs:
@@ -238,8 +237,8 @@ class History(Drawn):
         return {
             (name, metric): (one.low, one.high)
             for (_n, averages), results in alike.items()
-            for metric, standing in standings(
-                results, dict(averages), check_sampling(_LEVEL, _N_RESAMPLES)
+            for metric, standing in intervals.standings(
+                results, dict(averages), intervals.check_sampling(_LEVEL, _N_RESAMPLES)
             ).items()
             for name, one in standing.items()
         }
@@ -376,7 +375,7 @@ class History(Drawn):
             raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
         last, language = errors.whole("last", last, 1), language_of(language)
         metrics = _asked(result, metric)
-        sampling = check_sampling(level, n_resamples, seed)
+        sampling = intervals.check_sampling(level, n_resamples, seed)
         terms = Terms(
             sampling, max_drop, on, by, clusters, errors.boolean("strict", strict), allow_failures
         )
@@ -569,12 +568,7 @@ def _spelling(runs: Sequence[HistoryRun], metric: str) -> str:
 
 def _known(result: EvaluationResult, metrics: Iterable[str]) -> dict[str, tuple[str, Cutoff]]:
     """Return those of the averages that a result has: name -> (key, cutoff)."""
-    return {
-        f"{key}@{spelled(k)}": (key, k)
-        for k in result.k
-        for key in result.averages(k)
-        if f"{key}@{spelled(k)}" in metrics
-    }
+    return {name: one for name, one in intervals.every_average(result).items() if name in metrics}
 
 
 def _comparable(

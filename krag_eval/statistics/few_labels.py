@@ -25,7 +25,7 @@ from krag_eval.errors import InvalidInput, InvalidType, clipped, must, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
 from krag_eval.scoring.averages import QUERIES, Average
-from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.metrics import METRICS
 from krag_eval.statistics import comparison, intervals
 from krag_eval.statistics.comparison import some
@@ -320,13 +320,8 @@ def _metrics(given: _Given, metric: object) -> dict[str, tuple[str, Cutoff]]:
     if metric is not None:
         chosen = comparison.checked_metrics(results, metric)
     else:
-        first, *others = results.values()
-        chosen = {
-            f"{key}@{spelled(k)}": (key, k)
-            for k in first.k
-            for key in first.averages(k)
-            if all(k in other.k and key in other.averages(k) for other in others)
-        }
+        first, *others = map(intervals.every_average, results.values())
+        chosen = {name: one for name, one in first.items() if all(name in one for one in others)}
     if not chosen:
         problem = ": there is no average at a cutoff that all of the results have"
         raise InvalidInput(_JUDGE, problem, "Evaluate all with the same k")

@@ -129,17 +129,15 @@ def confidence_intervals(
     sampling = check_sampling(level, n_resamples, seed)
     errors.one_of("method", method, ("BCa", "percentile"))
     check_counted(result)
-    metrics = {f"{key}@{spelled(k)}": (key, k) for k in result.k for key in result.averages(k)}
+    metrics = every_average(result)
     grouped = None if clusters is None else Clusters.of([result], clusters)
     found = standings({"": result}, metrics, sampling, grouped, method)
-    table = pd.DataFrame(
-        [
-            (key, k if isinstance(k, int) else spelled(k), *found[name][""])
-            for name, (key, k) in metrics.items()
-        ],
-        columns=["metric", "k", "value", "low", "high"],
-        index=pd.Index(list(metrics), name="average"),
-    )
+    rows = [
+        (key, k if isinstance(k, int) else spelled(k), *found[name][""])
+        for name, (key, k) in metrics.items()
+    ]
+    index = pd.Index(list(metrics), name="average")
+    table = pd.DataFrame(rows, index, ["metric", "k", "value", "low", "high"])
     (sums,) = sums_of({"": result}, metrics)
     if grouped is not None:
         spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(metrics))]
@@ -149,6 +147,11 @@ def confidence_intervals(
         warn(told)
     _warn_of_weak_intervals(table, sums, clustered=grouped is not None)
     return table
+
+
+def every_average(result: EvaluationResult) -> dict[str, tuple[str, Cutoff]]:
+    """Return all averages of a result: spelling -> (key, cutoff)."""
+    return {f"{key}@{spelled(k)}": (key, k) for k in result.k for key in result.averages(k)}
 
 
 class Sampling(NamedTuple):
