@@ -563,11 +563,8 @@ def _times_of(systems: Mapping[str, EvaluationResult]) -> dict[str, Latency]:
     times = {name: run.latency for name, run in runs.items() if run is not None}
     measured = {name: time for name, time in times.items() if not math.isnan(time.p50)}
     if not measured:
-        raise InvalidInput(
-            "results",
-            ": no latency of any of them is known",
-            "let krag_eval ask the retrievers: evaluate_retrievers({…}, dataset)",
-        )
+        fix = "let krag_eval ask the retrievers: evaluate_retrievers({…}, dataset)"
+        raise InvalidInput("results", ": no latency of any of them is known", fix)
     return measured
 
 
@@ -771,11 +768,8 @@ def _checked(
         raise must("metrics", be, len(keys))
     ranks = [key for key in keys if key in unbounded]
     if ranks and (len(ranks) < len(keys) or len({unbounded[key].key for key in ranks}) > 1):
-        raise InvalidInput(
-            "metrics",
-            f": {ranks[0]!r} has no upper end and shares no axis with other metrics",
-            "draw it on its own",
-        )
+        problem = f": {ranks[0]!r} has no upper end and shares no axis with other metrics"
+        raise InvalidInput("metrics", problem, "draw it on its own")
     return keys
 
 

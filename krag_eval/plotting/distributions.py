@@ -129,11 +129,8 @@ def _column_of(result: EvaluationResult, metric: str) -> tuple[str, Cutoff]:
     name, k = parse_metric(metric)
     if k not in result.k:
         evaluated = ", ".join(map(spelled, result.k))
-        raise InvalidInput(
-            "metric",
-            f": {clipped(metric)} needs one of the evaluated cutoffs ({evaluated})",
-            Advice("evaluate with {}", k=...),
-        )
+        problem = f": {clipped(metric)} needs one of the evaluated cutoffs ({evaluated})"
+        raise InvalidInput("metric", problem, Advice("evaluate with {}", k=...))
     table = result.per_query(k)
     columns = [str(column) for column in table.columns if column in result.keys]
     means = {result.keys[column]: column for column in columns}

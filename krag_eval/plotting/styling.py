@@ -482,9 +482,8 @@ def bounds_of(
         )
     table = cast("pd.DataFrame", intervals)
     if average not in table.index:
-        raise InvalidInput(
-            "intervals", f"have no row {average!r}", "compute them from the same result"
-        )
+        fix = "compute them from the same result"
+        raise InvalidInput("intervals", f"have no row {average!r}", fix)
     low, high = (float(table[bound][average]) for bound in ("low", "high"))
     return None if math.isnan(low) or math.isnan(high) else (low, high)
 

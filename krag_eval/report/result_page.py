@@ -177,11 +177,10 @@ def _diagnosed(diagnosis: Diagnosis) -> dict[str, Any]:
     steps = diagnosis.waterfall()
     steps["items"] = [diagnosis.counts[cause] for cause in steps.index]
     columns = [Column(_("Step"), "label"), Column(_("Items"), "items"), Column(_("Share"), "share")]
+    columns.append(Column(_("Recall by then"), "cumulative"))
     size = _WIDE, 1.3 + 0.44 * len(steps)
     return {
-        "steps": Table(
-            steps.to_dict("records"), [*columns, Column(_("Recall by then"), "cumulative")]
-        ),
+        "steps": Table(steps.to_dict("records"), columns),
         "lost": [sentence(diagnosis), *sentences(diagnosis)[1:]],
         "searched": page_of(diagnosis).notes,
         "waterfall": picture("diagnosis", size, plotting.diagnosis_waterfall, diagnosis),

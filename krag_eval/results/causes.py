@@ -251,11 +251,9 @@ def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None
     if given is not None:
         matcher = base.resolve_matcher(given)
         if same(matcher.signature, signature) is False:
-            raise InvalidInput(
-                "matcher",
-                f"must be the one of the result, {signature}, got {matcher.signature}",
-                "leave it out, or evaluate again with the other one",
-            )
+            problem = f"must be the one of the result, {signature}, got {matcher.signature}"
+            fix = "leave it out, or evaluate again with the other one"
+            raise InvalidInput("matcher", problem, fix)
         return matcher
     if held is not None:
         return held
@@ -752,11 +750,9 @@ def _documents(source: Any, labels: Sequence[str | int], query: int) -> Sequence
     elif isinstance(label, str):
         given = source(label)
     else:
-        raise InvalidInput(
-            "deeper",
-            f"is a function of the question, and query {query} is labelled {label}",
-            Advice("evaluate with {}, the questions", queries=...),
-        )
+        problem = f"is a function of the question, and query {query} is labelled {label}"
+        fix = Advice("evaluate with {}, the questions", queries=...)
+        raise InvalidInput("deeper", problem, fix)
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         problem = f"must be a list of documents, got {clipped(given)}"
         raise InvalidType("deeper", problem, query=query)

@@ -685,11 +685,9 @@ def averages_at_thresholds(
     import pandas as pd
 
     if not evidence.takes_threshold:
-        raise InvalidInput(
-            "thresholds",
-            ": the matcher of this result decides without one, so nothing would change",
-            Advice("use a similarity matcher: {}", matcher="coverage"),
-        )
+        problem = ": the matcher of this result decides without one, so nothing would change"
+        fix = Advice("use a similarity matcher: {}", matcher="coverage")
+        raise InvalidInput("thresholds", problem, fix)
     several = [metrics] if isinstance(metrics, str) else list(metrics)
     if not several:
         raise InvalidInput("metrics", "must name at least one average, such as 'macro_recall@5'")
@@ -709,11 +707,8 @@ def averages_at_thresholds(
         found = one.condensed() if condensed else one
         averages = _averages(found, dict(asked), result)
         values.append([averages[average] for average in wanted])
-    return pd.DataFrame(
-        values,
-        index=pd.Index(rows, name="threshold", dtype=np.float64),
-        columns=[f"{key}@{spelled(k)}" for key, k in wanted],
-    )
+    index = pd.Index(rows, name="threshold", dtype=np.float64)
+    return pd.DataFrame(values, index, [f"{key}@{spelled(k)}" for key, k in wanted])
 
 
 def _averages(

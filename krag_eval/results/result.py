@@ -363,11 +363,8 @@ class EvaluationResult(Shown):
         if cutoff in self.k:
             return cutoff
         evaluated = ", ".join(map(spelled, self.k))
-        raise InvalidInput(
-            "k",
-            f"must be one of the evaluated cutoffs ({evaluated}), got {spelled(cutoff)}",
-            Advice("evaluate with {}", k=...),
-        )
+        problem = f"must be one of the evaluated cutoffs ({evaluated}), got {spelled(cutoff)}"
+        raise InvalidInput("k", problem, Advice("evaluate with {}", k=...))
 
     def statuses(self, k: Cutoff | str = None) -> pd.Series[str]:
         """Return what became of each query, indexed by the queries' labels.
@@ -635,12 +632,8 @@ class EvaluationResult(Shown):
         self, fix: Fix = "evaluate the queries in question with OfflineRetrievalEvaluator"
     ) -> Evidence:
         if self.evidence is None:
-            raise InvalidInput(
-                "",
-                "this result holds no evidence (similarities of the pairs), as after a run in "
-                "parts",
-                fix,
-            )
+            problem = "this result holds no evidence (similarities of the pairs), as after a run "
+            raise InvalidInput("", f"{problem}in parts", fix)
         return self.evidence
 
     def first_ranks(self) -> pd.Series[int]:
@@ -1095,11 +1088,9 @@ class EvaluationResult(Shown):
 
     def _retrieval(self) -> RetrievalRun:
         if self.retrieval is None:
-            raise InvalidInput(
-                "",
-                "this result does not know how its documents were retrieved",
-                "let krag_eval ask the retriever: evaluate_retriever(retriever, dataset, k=…)",
-            )
+            problem = "this result does not know how its documents were retrieved"
+            fix = "let krag_eval ask the retriever: evaluate_retriever(retriever, dataset, k=…)"
+            raise InvalidInput("", problem, fix)
         return self.retrieval
 
     def __getitem__(self, metric: str) -> float:

@@ -640,11 +640,8 @@ def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
     if conventions.gain == "exponential":
         most, fix = 1000.0, Advice("choose {}", conventions="gain=linear")
     if grade.max(initial=0.0) > most:
-        raise InvalidInput(
-            "grades",
-            f"must be at most {most:g} for the {conventions.gain} gain, got {grade.max():g}",
-            fix,
-        )
+        be = f"be at most {most:g} for the {conventions.gain} gain"
+        raise must("grades", be, float(grade.max()), fix)
     return grade if conventions.gain == "linear" else exp2m1(grade)
 
 
@@ -914,11 +911,9 @@ def resolved_average(
         return f"{shipped.key}{at}{cutoff}"
     micro = f"micro_{name}"
     if micro in known:
-        raise InvalidInput(
-            argument,
-            f": {name!r} is the macro average, and only {micro!r} was computed",
-            Advice("name that, or evaluate with {}", averaging_method="both"),
-        )
+        problem = f": {name!r} is the macro average, and only {micro!r} was computed"
+        fix = Advice("name that, or evaluate with {}", averaging_method="both")
+        raise InvalidInput(argument, problem, fix)
     raise unknown_average(argument, name, known)
 
 
@@ -1094,11 +1089,9 @@ def _checked_metric(metric: object, known: Mapping[str, Metric]) -> Metric:
     if isinstance(metric, str):
         return _by_name(metric, known)
     if not isinstance(metric, Metric):
-        raise InvalidType(
-            "metrics",
-            "must be names of built-in metrics or Metric objects, such as "
-            f"Metric('within_two', compute, 'within_two'), got {metric!r}",
-        )
+        be = "be names of built-in metrics or Metric objects, such as "
+        be += "Metric('within_two', compute, 'within_two')"
+        raise must("metrics", be, metric, kind=InvalidType)
     if known.get(metric.name) != metric:
         for taken, name in ((_TAKEN_COLUMNS, metric.name), (_TAKEN_KEYS, metric.key)):
             if name in taken:

@@ -387,9 +387,8 @@ def _rows(path: str | os.PathLike[str]) -> Generator[tuple[Place, dict[str, str 
             header = next_cells(reader) or []
             missing = {"query", "key", "relevant"} - {*header}
             if missing:
-                raise Place(name).error(
-                    f"no column {min(missing)!r}", "separate the columns by commas, as to_csv does"
-                )
+                fix = "separate the columns by commas, as to_csv does"
+                raise Place(name).error(f"no column {min(missing)!r}", fix)
             for cells in iter(partial(next_cells, reader), None):
                 if cells:
                     yield Place(name, reader.line_num), dict(zip_longest(header, cells))
