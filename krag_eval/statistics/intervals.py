@@ -824,7 +824,7 @@ def budget_to_recall(
         unit, measure = cutoffs.settled_length(length)
     else:  # what a budget of the result counted
         unit, measure = next((k.unit for k in result.k if isinstance(k, Budget)), "w"), None
-    query, costs, share = _costs(result, *_found(result, unit, measure))
+    query, costs, share = _costs(result, unit, measure)
     n = int(result.counted.sum())
     warn_of_few_queries(n)
 
@@ -846,11 +846,7 @@ def budget_to_recall(
 
 
 def _costs(
-    result: EvaluationResult,
-    lengths: IntArray,
-    retrieved: IntArray,
-    query: IntArray,
-    first_rank: IntArray,
+    result: EvaluationResult, unit: Unit, measure: Measure | None
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return how much must be read until each item is found, ascending.
 
@@ -859,6 +855,7 @@ def _costs(
         up to and with its first rank, at least 1, as no budget is below that; and what the item
         adds to its query's recall.
     """
+    lengths, retrieved, query, first_rank = _found(result, unit, measure)
     begin = np.cumsum(retrieved) - retrieved
     read = np.concatenate([[0], np.cumsum(lengths)])
     cost = read[begin[query] + first_rank] - read[begin[query]]

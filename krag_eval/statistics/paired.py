@@ -49,22 +49,14 @@ def paired_differences(
         baseline: The system that the others are held against; every pair if not given.
         n_alike: How many such sets of differences are corrected together, as those of slices are.
     """
-    n, sums = len(results), [_with_shares(one, metrics) for one in results.values()]
+    measured = [_Measured.of(*one, metrics) for one in results.items()]
+    n, sums = len(results), [one.sums for one in measured]
     n_pairs = n_alike * (n * (n - 1) // 2 if baseline is None else n - 1)
     has_all = [all((one.has_value(i) == 1).all() for one in sums) for i in range(len(metrics))]
     needed = swaps_for(n_pairs * sum(1 if one else 2 for one in has_all), drawing.sampling.level)
     n_swaps = max(drawing.sampling.n_resamples, min(needed, MOST_SWAPS))
     drawing = drawing._replace(n_swaps=n_swaps)
-    outcomes = [
-        [_outcomes(result, average.column, k) for average, k in own.averages[: len(metrics)]]
-        for result, own in zip(results.values(), sums, strict=True)
-    ]
-    values = [
-        [one.averages(k)[key] for key, k in metrics.values()]
-        + [float(own.has_value(i).mean()) for i in range(len(metrics)) if own.may_lack(i)]
-        for one, own in zip(results.values(), sums, strict=True)
-    ]
-    systems = _drawn(list(results), sums, values, outcomes, drawing)
+    systems = _drawn(measured, drawing)
     first = [one for one in systems if one.name == baseline]
     others = [one for one in systems if one.name != baseline]
     differences = [
@@ -79,13 +71,6 @@ def paired_differences(
         for i, name in enumerate(metrics)
     }
     return corrected(differences, drawing.sampling.level), per_metric
-
-
-def _with_shares(result: EvaluationResult, metrics: Mapping[str, tuple[str, Cutoff]]) -> QuerySums:
-    """Return what the metrics are made of, and the shares of the queries that have a value."""
-    sums = intervals.sums_of({"": result}, metrics)[0]
-    shares = [_share_of(*one) for i, one in enumerate(sums.averages) if sums.may_lack(i)]
-    return QuerySums.of(result, [*sums.averages, *shares]) if shares else sums
 
 
 def _share_of(average: Average, k: Cutoff) -> tuple[Average, Cutoff]:
@@ -254,39 +239,52 @@ class Drawing(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _System:
+class _Measured:
     """One result, reduced to what comparing needs; lists and last axes run over the metrics.
 
-    What is swapped and drawn is a unit: a query, or a cluster of queries.
+    Sums and values are also of the shares of the queries that have a value, where some may have
+    none.
     """
 
     name: str
     sums: QuerySums
-    units: QuerySums
     values: list[float]
     per_query: list[FloatArray]
+
+    @classmethod
+    def of(
+        cls, name: str, result: EvaluationResult, metrics: Mapping[str, tuple[str, Cutoff]]
+    ) -> _Measured:
+        sums = intervals.sums_of({"": result}, metrics)[0]
+        lacking = [i for i in range(len(metrics)) if sums.may_lack(i)]
+        if lacking:
+            shares = [_share_of(*sums.averages[i]) for i in lacking]
+            sums = QuerySums.of(result, [*sums.averages, *shares])
+        values = [result.averages(k)[key] for key, k in metrics.values()]
+        values += [float(sums.has_value(i).mean()) for i in lacking]
+        per_query = [_outcomes(result, one.column, k) for one, k in sums.averages[: len(metrics)]]
+        return cls(name, sums, values, per_query)
+
+
+@dataclass(frozen=True)
+class _System(_Measured):
+    """A system, drawn and swapped in units: queries, or clusters of queries."""
+
+    units: QuerySums
     resampled: FloatArray
     swapped: FloatArray
 
 
-def _drawn(
-    names: Sequence[str],
-    sums: Sequence[QuerySums],
-    values: Sequence[list[float]],
-    per_query: Sequence[list[FloatArray]],
-    drawing: Drawing,
-) -> list[_System]:
+def _drawn(measured: Sequence[_Measured], drawing: Drawing) -> list[_System]:
     """Resample all systems alike, and gather what swapping would move."""
-    units = [one.grouped(drawing.clusters) for one in sums]
+    units = [one.sums.grouped(drawing.clusters) for one in measured]
     resampled = intervals.resampled_alike(units, drawing.sampling)
     side_by_side = np.concatenate([one.columns for one in units], axis=1)
     moved = _swapped_sums(side_by_side, drawing.n_swaps, drawing.sampling.seed)
     swapped = intervals.parted(moved, units)
     return [
-        _System(name, own, unit, value, outcomes, own.all_averages(drawn), swaps)
-        for name, own, unit, value, outcomes, drawn, swaps in zip(
-            names, sums, units, values, per_query, resampled, swapped, strict=True
-        )
+        _System(**vars(one), units=unit, resampled=one.sums.all_averages(drawn), swapped=swaps)
+        for one, unit, drawn, swaps in zip(measured, units, resampled, swapped, strict=True)
     ]
 
 
@@ -327,13 +325,12 @@ def _of_both(a: _System, b: _System, i: int, metric: str, drawing: Drawing) -> D
         known |= {"value_a": a.values[i], "value_b": b.values[i]}
         return unknown(a.name, b.name, metric, a.sums.averages[i][0], **known)
     drawing = drawing._replace(clusters=drawing.clusters and drawing.clusters.within(both))
-    ours, theirs = _drawn(
-        [a.name, b.name],
-        [one.sums.where(both, i) for one in (a, b)],
-        [[float(one.per_query[i][both].mean())] for one in (a, b)],
-        [[one.per_query[i][both]] for one in (a, b)],
-        drawing,
-    )
+    parts = [(one, one.per_query[i][both]) for one in (a, b)]
+    measured = [
+        _Measured(one.name, one.sums.where(both, i), [float(part.mean())], [part])
+        for one, part in parts
+    ]
+    ours, theirs = _drawn(measured, drawing)
     found = _of_all(ours, theirs, 0, metric, drawing)
     # Who finds one query more is not excused for ranking all the others lower.
     of_fewer = found.drop < 0 and known["share_b"] < known["share_a"]
