@@ -592,13 +592,11 @@ def _budgets_of(
         units &= {one_of("unit", unit, get_args(Unit))}
     if len(units) != 1:
         there = dict.fromkeys(spelled(k) for budgets in known.values() for k in budgets)
-        raise InvalidInput(
-            "unit" if units or unit is not None else "results",
-            f": an axis shows budgets of one unit that all have; there are {', '.join(there)}",
-            Advice("choose one, such as {} for words", unit="w")
-            if units
-            else Advice("evaluate all with the same, such as {}", budget=_BUDGETS),
-        )
+        problem = f": an axis shows budgets of one unit that all have; there are {', '.join(there)}"
+        fix = Advice("evaluate all with the same, such as {}", budget=_BUDGETS)
+        if units:
+            fix = Advice("choose one, such as {} for words", unit="w")
+        raise InvalidInput("unit" if units or unit is not None else "results", problem, fix)
     if units == {"t"} and len({one.settings.get("length") for one in systems.values()}) > 1:
         raise InvalidInput("results", ": their budgets are counted by different functions")
     return {name: [k for k in budgets if k.unit in units] for name, budgets in known.items()}

@@ -103,14 +103,12 @@ def query_list(
 
 
 def _notes(result: EvaluationResult, k: Cutoff, n_shown: int, n_lost: int) -> Iterator[str]:
-    told = (
-        _(
+    told = _("At {cutoff}, every query got all of its ground truth.")
+    if n_lost:
+        told = _(
             "Those that lost most at {cutoff} come first. Text that a passage shares with its "
             "counterpart is highlighted to help reading; no number depends on it."
         )
-        if n_lost
-        else _("At {cutoff}, every query got all of its ground truth.")
-    )
     yield told.format(cutoff=words_of(k))
     if n_shown < result.n_queries:
         yield _(

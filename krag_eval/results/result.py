@@ -83,6 +83,20 @@ _CALLED_ELSEWHERE = {
 }
 
 
+def _now() -> datetime:
+    """Return the moment that it is, or is to be taken for.
+
+    Raises:
+        InvalidInput: If it is to be taken for what is none.
+    """
+    seconds = os.environ.get(_CLOCK) or time()
+    try:  # in milliseconds, as it is saved
+        return datetime.fromtimestamp(round(float(seconds), 3), UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        problem = f"must be seconds since 1970, got {clipped(seconds)}"
+        raise InvalidInput(_CLOCK, problem, "leave it unset for the time it is") from error
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class EvaluationResult(Shown):
     """All metrics at all cutoffs asked for, per query and averaged, and what they rest on.
@@ -123,13 +137,7 @@ class EvaluationResult(Shown):
     totals: Summary | None = None
     retrieval: RetrievalRun | None = None
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    made: datetime | None = field(
-        default_factory=lambda: (
-            _moment_of(told)
-            if (told := os.environ.get(_CLOCK))
-            else datetime.fromtimestamp(round(time(), 3), UTC)  # in milliseconds, as it is saved
-        )
-    )
+    made: datetime | None = field(default_factory=_now)
     gate: Outcome | None = None
 
     @property
@@ -1241,16 +1249,3 @@ def hardest_first(result: EvaluationResult, k: Cutoff) -> tuple[NDArray[np.int64
     kept = ~(result.counted & (statuses != STATUSES[0]))
     order = np.lexsort((covered - wanted, table.get("ndcg", share), share, kept, ~result.counted))
     return order, int((~kept).sum())
-
-
-def _moment_of(seconds: str) -> datetime:
-    """Return the moment that is to be taken for now.
-
-    Raises:
-        InvalidInput: If it is none.
-    """
-    try:
-        return datetime.fromtimestamp(round(float(seconds), 3), UTC)
-    except (ValueError, OverflowError, OSError) as error:
-        problem = f"must be seconds since 1970, got {clipped(seconds)}"
-        raise InvalidInput(_CLOCK, problem, "leave it unset for the time it is") from error
