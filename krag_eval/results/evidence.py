@@ -187,13 +187,9 @@ def no_lengths(unit: Unit | None = None) -> InvalidInput:
     lengths = "the lengths of the retrieved documents"
     if unit is not None:
         lengths += f" in {cutoffs.unit_in_words(unit)}"
-    return InvalidInput(
-        "",
-        f"this result keeps neither {lengths} nor their texts",
-        Advice(
-            "evaluate with {} of that unit, which keeps them, or save it with its texts", budget=...
-        ),
-    )
+    fix = "evaluate with {} of that unit, which keeps them, or save it with its texts"
+    problem = f"this result keeps neither {lengths} nor their texts"
+    return InvalidInput("", problem, Advice(fix, budget=...))
 
 
 #: What a predicted document earned: the first to cover an item, a repeat of what had been covered,

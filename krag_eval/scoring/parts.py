@@ -424,11 +424,9 @@ def _that_see(cutoffs: Sequence[Cutoff]) -> str:
 
 def no_texts() -> InvalidInput:
     """Return the refusal of a budget where nothing can be measured."""
-    return InvalidInput(
-        "budget",
-        ": the retrieved documents have no texts, so how many of them fit is not known",
-        "evaluate documents with their texts, or choose cutoffs by rank",
-    )
+    problem = ": the retrieved documents have no texts, so how many of them fit is not known"
+    fix = "evaluate documents with their texts, or choose cutoffs by rank"
+    return InvalidInput("budget", problem, fix)
 
 
 def _added(counts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

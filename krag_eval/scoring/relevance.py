@@ -939,11 +939,8 @@ def _shared(counts: IntArray) -> IntArray:
 
 def judgements_unknown(argument: str = "metrics") -> InvalidInput:
     """Return the error for what needs to know which documents were looked at."""
-    return InvalidInput(
-        argument,
-        ": which documents were looked at is not known",
-        Advice("pass {}: per query, the ids or texts of those that were", judged=...),
-    )
+    fix = Advice("pass {}: per query, the ids or texts of those that were", judged=...)
+    return InvalidInput(argument, ": which documents were looked at is not known", fix)
 
 
 def words_unknown(argument: str = "matcher", name: str = "") -> InvalidInput:
@@ -965,8 +962,6 @@ def lists_unknown(argument: str) -> InvalidInput:
 
 def aspects_unknown(argument: str = "metrics", name: str = "") -> InvalidInput:
     """Return the error for what needs to know which aspects a question has."""
-    return InvalidInput(
-        argument,
-        f": {name or 'this'} counts aspects of a question, and which there are is not known",
-        Advice("pass {}: the metadata key of the ground truth that holds them", aspect_key=...),
-    )
+    problem = f": {name or 'this'} counts aspects of a question, and which there are is not known"
+    fix = "pass {}: the metadata key of the ground truth that holds them"
+    return InvalidInput(argument, problem, Advice(fix, aspect_key=...))
