@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from krag_eval._text import fitted
-from krag_eval.conventions import AveragingMethod, MatchingCriteria
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.documents import (
     AnyOf,
     DocumentLike,
@@ -34,7 +34,7 @@ from krag_eval.documents import (
 from krag_eval.errors import Advice, InvalidInput, InvalidType, number, text
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.contradiction import SaidOtherwise
-from krag_eval.matching.joins import FloatArray, IntArray
+from krag_eval.matching.joins import BoolArray, FloatArray, IntArray
 from krag_eval.scoring import cutoffs
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Measure, Unit, spelled
 from krag_eval.scoring.metrics import (
@@ -51,8 +51,6 @@ from krag_eval.scoring.relevance import Beside, Relevance, RelevanceTogether
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from krag_eval.results.result import EvaluationResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -660,18 +658,22 @@ _STEPS = 20
 
 
 def averages_at_thresholds(
-    result: EvaluationResult,
     evidence: Evidence,
     metrics: str | Iterable[str],
-    thresholds: Iterable[float] | None = None,
+    thresholds: Iterable[float] | None,
+    counted: BoolArray,
+    settings: Mapping[str, str],
+    conventions: Conventions,
 ) -> pd.DataFrame:
     """Return averages at several thresholds: one row per threshold, one column per average.
 
     Args:
-        result: Which queries count, when one is a hit, and how the disputed points are settled.
-        evidence: Its similarities.
+        evidence: The similarities.
         metrics: One average or several, each with its cutoff: ``"macro_recall@5"``.
         thresholds: Numbers from 0 to 1; steps of 0.05 and the evidence's own if not given.
+        counted: Whether a query counts in the averages; shape (queries,).
+        settings: Those of the result: when a query is a hit, what becomes of unjudged documents.
+        conventions: How the disputed points are settled.
 
     Raises:
         InvalidType: If a threshold is not a number.
@@ -687,7 +689,7 @@ def averages_at_thresholds(
     several = [metrics] if isinstance(metrics, str) else list(metrics)
     if not several:
         raise InvalidInput("metrics", "must name at least one average, such as 'macro_recall@5'")
-    known = metrics_for(MatchingCriteria(result.settings["criteria"]))
+    known = metrics_for(MatchingCriteria(settings["criteria"]))
     asked = [_checked_metric(one, known) for one in several]
     wanted = [average for average, _ in asked]
     if thresholds is None:
@@ -698,27 +700,30 @@ def averages_at_thresholds(
         raise InvalidInput("thresholds", "must hold at least one number from 0 to 1, got none")
     for unit in dict.fromkeys(k.unit for _, k in wanted if isinstance(k, Budget)):
         evidence = replace(evidence, relevance=evidence.measured(unit))
-    condensed, values = result.settings.get("unjudged") == "leave_out", []
+    condensed, values = settings.get("unjudged") == "leave_out", []
     for one in map(evidence.relevance.at_threshold, rows):
         found = one.condensed() if condensed else one
-        averages = _averages(found, dict(asked), result)
+        averages = _averages(found, dict(asked), counted, conventions)
         values.append([averages[average] for average in wanted])
     index = pd.Index(rows, name="threshold", dtype=np.float64)
     return pd.DataFrame(values, index, [f"{key}@{spelled(k)}" for key, k in wanted])
 
 
 def _averages(
-    relevance: Relevance, wanted: Mapping[AverageAt, Metric], result: EvaluationResult
+    relevance: Relevance,
+    wanted: Mapping[AverageAt, Metric],
+    counted: BoolArray,
+    conventions: Conventions,
 ) -> Mapping[AverageAt, float]:
     averages: dict[AverageAt, float] = {}
     for k in dict.fromkeys(k for _, k in wanted):
         metrics = {one.name: one for (_, at), one in wanted.items() if at == k}
         summary = Summary.of(
-            {k: table_of(relevance, k, metrics, result.conventions)},
-            result.counted,
+            {k: table_of(relevance, k, metrics, conventions)},
+            counted,
             keys={name: metric.key for name, metric in metrics.items()},
             averaging_method=AveragingMethod.BOTH,
-            conventions=result.conventions,
+            conventions=conventions,
             declared=declarations(metrics),
         )
         averages |= {(key, k): value for key, value in summary.averages(k).items()}

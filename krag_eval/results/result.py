@@ -691,7 +691,9 @@ class EvaluationResult(Shown):
             ours = filter(is_built_in, metrics_of(self.keys, self.declared).values())
             known = averages_of(ours)
             metrics = [f"{key}@{spelled(k)}" for key in self.averages(k) if key in known]
-        return averages_at_thresholds(self, self._evidence(), metrics, thresholds)
+        return averages_at_thresholds(
+            self._evidence(), metrics, thresholds, self.counted, self.settings, self.conventions
+        )
 
     def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
         """Return an interval for every average at every cutoff.
