@@ -228,6 +228,17 @@ class DatasetError(InvalidInput):
     """A file cannot be used; the message is one line: file, line, what is wrong, what to do."""
 
 
+@contextmanager
+def called(ours: str, theirs: str) -> Iterator[None]:
+    """Let what is refused of another function's argument be about the one it came in."""
+    try:
+        yield
+    except Refusal as error:
+        if error.argument == theirs and error.place is None:
+            error.argument = ours
+        raise
+
+
 def must(
     argument: str, be: str, got: object, fix: Fix = "", kind: type[Refusal] | None = None
 ) -> Refusal:

@@ -29,11 +29,11 @@ from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, as_document, checked_tags, documents_in, id_of, text_of
-from krag_eval.errors import Advice, InvalidInput, InvalidType, Refusal, clipped, warn
+from krag_eval.errors import Advice, InvalidInput, InvalidType, Refusal, called, clipped, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.asking import Answer, Call, Wrapped, query_in
-from krag_eval.retrievers.evaluating import Questions, Rows, called, labels_of
+from krag_eval.retrievers.evaluating import Questions, Rows, labels_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
 
 if TYPE_CHECKING:
