@@ -487,12 +487,8 @@ def _unzipped(labelled_pairs: Iterable[Any]) -> _Labelled:
         raise InvalidInput("labelled_pairs", problem)
     # Where a pair has none, its number stands for it: a matcher that needs it says so.
     questions = [row[3] if len(row) > 3 else position for position, row in enumerate(rows)]
-    return _Labelled(
-        [row[0] for row in rows],
-        [row[1] for row in rows],
-        relevant,
-        questions if any(len(row) > 3 for row in rows) else None,
-    )
+    asked = questions if any(len(row) > 3 for row in rows) else None
+    return _Labelled([row[0] for row in rows], [row[1] for row in rows], relevant, asked)
 
 
 def _checked_pair(pair: Any, position: int) -> Sequence[Any]:

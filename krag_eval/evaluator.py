@@ -606,13 +606,9 @@ def _tried_by_coverage(
     if isinstance(k, Budget) and k.unit == "t":
         k = None  # what measured it is not known here
     with muted():
-        by_coverage = OfflineRetrievalEvaluator(
-            [queries.actual[query] for query in tried],
-            [queries.predicted[query] for query in tried],
-            matcher="coverage",
-            no_ground_truth="zero",
-            grade_key=plan.grade_key,
-        )
+        lists = ([side[query] for query in tried] for side in (queries.actual, queries.predicted))
+        how: dict[str, Any] = {"no_ground_truth": "zero", "grade_key": plan.grade_key}
+        by_coverage = OfflineRetrievalEvaluator(*lists, "coverage", **how)
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""

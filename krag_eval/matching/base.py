@@ -627,12 +627,9 @@ class _CombinedMatcher(Matcher):
             item_of[pair // n_ranks] * n_ranks + pair % n_ranks, similarity, np.maximum
         )
         kept = similarity > 0.0
-        return joins.Matches(
-            pair[kept] // n_ranks,
-            pair[kept] % n_ranks + 1,
-            similarity[kept],
-            _same_as([matches.same_as for matches in found], queries),
-        )
+        item, rank = np.divmod(pair[kept], n_ranks)
+        same_as = _same_as([matches.same_as for matches in found], queries)
+        return joins.Matches(item, rank + 1, similarity[kept], same_as)
 
 
 class AndMatcher(_CombinedMatcher):
