@@ -454,12 +454,9 @@ def _with_union(matcher: str) -> str:
     """
     name, settings = name_and_settings("matcher", matcher)
     if name not in ("coverage", "spans") or settings.get("union", "yes") not in ("yes", "true"):
-        raise InvalidInput(
-            "union",
-            "counts the pieces that the matchers coverage and spans find, and the matcher is "
-            f"{matcher}",
-            Advice("leave it out, or pass {} or {}", matcher=("coverage", "spans")),
-        )
+        problem = "counts the pieces that the matchers coverage and spans find, and the matcher is "
+        fix = Advice("leave it out, or pass {} or {}", matcher=("coverage", "spans"))
+        raise InvalidInput("union", problem + matcher, fix)
     settings["union"] = "yes"
     return f"{name}({','.join(f'{key}={value}' for key, value in settings.items())})"
 

@@ -821,13 +821,9 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
     if isinstance(made, Matcher):
         return made
     fix = "wrap a function by Matcher.from_function" if callable(made) else ""
-    raise errors.must(
-        "matcher",
-        f"be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass",
-        made,
-        "did you forget to call it?" if isinstance(made, type) else fix,
-        InvalidType,
-    )
+    fix = "did you forget to call it?" if isinstance(made, type) else fix
+    be = f"be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass"
+    raise errors.must("matcher", be, made, fix, InvalidType)
 
 
 # What matchers did before their signatures said so.

@@ -730,11 +730,8 @@ class _WantedRuns:
         sizes = tokens.sizes[texts] - length + 1
         start = ranges(begin, sizes)
         amount = _amounts(flat, tokens.amounts + 1)
-        hashes, first, run = np.unique(
-            _hashes(flat, length, seed)[start] ^ _mixed(amount[start]),
-            return_index=True,
-            return_inverse=True,
-        )
+        mixed = _hashes(flat, length, seed)[start] ^ _mixed(amount[start])
+        hashes, first, run = np.unique(mixed, return_index=True, return_inverse=True)
         unit = np.repeat(texts, sizes)
         position = _compact(start - np.repeat(begin, sizes))
         places = _Places(_compact(unit), position, _compact(run.reshape(-1)))
