@@ -255,11 +255,8 @@ def settled_threshold(threshold: float | None, matcher: Matcher) -> float:
         own = matcher.threshold
         return errors.number("matcher.threshold", own, 0, 1) if matcher.takes_threshold else own
     if not matcher.takes_threshold:
-        raise errors.InvalidInput(
-            "threshold",
-            f"must be left out for the matcher {matcher.signature}, which decides without one, "
-            f"got {threshold!r}",
-        )
+        problem = f"must be left out for the matcher {matcher.signature}, which decides without one"
+        raise errors.InvalidInput("threshold", f"{problem}, got {threshold!r}")
     return errors.number("threshold", threshold, 0, 1)
 
 
@@ -310,8 +307,5 @@ def check_options(
             near = errors.unknown(name, name, allowed).fix
             meant = f"did you mean {known!r}?" if known in allowed else near
             names = f"It takes {', '.join(map(repr, allowed))}"
-            raise errors.InvalidType(
-                name,
-                f": {called}() has no option {errors.clipped(name)}",
-                f"{meant} {names}".strip(),
-            )
+            problem = f": {called}() has no option {errors.clipped(name)}"
+            raise errors.InvalidType(name, problem, f"{meant} {names}".strip())

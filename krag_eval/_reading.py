@@ -358,16 +358,12 @@ def parsed(text: str) -> Any:
     except (json.JSONDecodeError, InvalidInput):
         raise
     except RecursionError as error:
-        raise InvalidInput(
-            "", "nested too deeply; expected lists of documents", "flatten it"
-        ) from (error)
+        problem = "nested too deeply; expected lists of documents"
+        raise InvalidInput("", problem, "flatten it") from error
     except UnicodeEncodeError as error:
-        raise InvalidInput(
-            "",
-            f"a string holds half of a surrogate pair ({error.object[error.start]!r}), which is "
-            "not a character; expected whole characters",
-            "an emoji was probably cut in two",
-        ) from error
+        problem = f"a string holds half of a surrogate pair ({error.object[error.start]!r}), which "
+        problem += "is not a character; expected whole characters"
+        raise InvalidInput("", problem, "an emoji was probably cut in two") from error
     except ValueError as error:
         problem = f"not usable JSON: a number has more than {sys.get_int_max_str_digits():,} digits"
         raise InvalidInput("", problem, "write it as a text if it is an id") from error

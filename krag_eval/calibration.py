@@ -135,11 +135,9 @@ def _checked(
     """Return a matcher that decides about pairs, and by a threshold if it must."""
     matcher = resolve_matcher(matcher)
     if by_threshold and not matcher.takes_threshold:
-        raise InvalidInput(
-            "matcher",
-            f"{matcher.signature} decides without a threshold, so there is nothing to calibrate",
-            Advice("use a similarity matcher, such as {} or {}", matcher=("coverage", "rougeL")),
-        )
+        problem = f"{matcher.signature} decides without a threshold, so there is nothing to "
+        fix = Advice("use a similarity matcher, such as {} or {}", matcher=("coverage", "rougeL"))
+        raise InvalidInput("matcher", f"{problem}calibrate", fix)
     check_by_pairs(matcher, "matcher", "pairs are labelled one by one")
     if number("level", level, 0, 1) in (0, 1):
         raise must("level", "be between 0 and 1", level)
@@ -261,11 +259,8 @@ class Agreement(_OfPairs):
         import pandas as pd
 
         found, false_alarms, missed, rejected = self.counts
-        return pd.DataFrame(
-            [[found, missed], [false_alarms, rejected]],
-            index=pd.Index([True, False], name="relevant"),
-            columns=pd.Index([True, False], name="matched"),
-        )
+        labels, decisions = (pd.Index([True, False], name=name) for name in ("relevant", "matched"))
+        return pd.DataFrame([[found, missed], [false_alarms, rejected]], labels, decisions)
 
     @property
     def disagreements(self) -> pd.DataFrame:
@@ -487,12 +482,8 @@ def _unzipped(labelled_pairs: Iterable[Any]) -> _Labelled:
         raise InvalidInput("labelled_pairs", problem)
     # Where a pair has none, its number stands for it: a matcher that needs it says so.
     questions = [row[3] if len(row) > 3 else position for position, row in enumerate(rows)]
-    return _Labelled(
-        [row[0] for row in rows],
-        [row[1] for row in rows],
-        relevant,
-        questions if any(len(row) > 3 for row in rows) else None,
-    )
+    asked = questions if any(len(row) > 3 for row in rows) else None
+    return _Labelled([row[0] for row in rows], [row[1] for row in rows], relevant, asked)
 
 
 def _checked_pair(pair: Any, position: int) -> Sequence[Any]:

@@ -228,6 +228,17 @@ class DatasetError(InvalidInput):
     """A file cannot be used; the message is one line: file, line, what is wrong, what to do."""
 
 
+@contextmanager
+def called(ours: str, theirs: str) -> Iterator[None]:
+    """Let what is refused of another function's argument be about the one it came in."""
+    try:
+        yield
+    except Refusal as error:
+        if error.argument == theirs and error.place is None:
+            error.argument = ours
+        raise
+
+
 def must(
     argument: str, be: str, got: object, fix: Fix = "", kind: type[Refusal] | None = None
 ) -> Refusal:
@@ -430,14 +441,10 @@ def warn(problem: str, fix: Fix = "", *, at_once: bool = False) -> None:
     frame = sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _NO_CALLERS:
         frame = frame.f_back
-    warnings.warn_explicit(
-        KragEvalWarning(problem, fix, at_once=at_once),
-        KragEvalWarning,
-        frame.f_code.co_filename,
-        frame.f_lineno,
-        module=frame.f_globals.get("__name__", "<unknown>"),
-        registry={},
-    )
+    message = KragEvalWarning(problem, fix, at_once=at_once)
+    line, module = frame.f_lineno, frame.f_globals.get("__name__", "<unknown>")
+    where: dict[str, Any] = {"filename": frame.f_code.co_filename, "lineno": line, "module": module}
+    warnings.warn_explicit(message, KragEvalWarning, **where, registry={})
 
 
 @contextmanager

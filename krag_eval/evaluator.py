@@ -111,15 +111,11 @@ class Plan(PlanOptions):
         if without and self.no_ground_truth == "error":
             named = _named(without[:_NAMED])
             more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
-            raise InvalidInput(
-                "actual_docs",
-                f": no ground truth for {len(without)} of {n_queries} queries"
-                f"{' of this part' if part else ''} ({named}{more})",
-                Advice(
-                    "Pass {} to leave them out of every average, or {} to count them as 0",
-                    no_ground_truth=("skip", "zero"),
-                ),
-            )
+            among = f"{n_queries} queries{' of this part' if part else ''} ({named}{more})"
+            told = "Pass {} to leave them out of every average, or {} to count them as 0"
+            fix = Advice(told, no_ground_truth=("skip", "zero"))
+            problem = f": no ground truth for {len(without)} of {among}"
+            raise InvalidInput("actual_docs", problem, fix)
 
 
 def _named(labels: Sequence[str | int]) -> str:
@@ -403,19 +399,18 @@ class OfflineRetrievalEvaluator:
         """
         cut.check_cutoff(k)
         if self.no_ground_truth != "skip":
-            raise InvalidInput(
-                "no_ground_truth",
+            problem = (
                 ": rejection_rate is about queries without ground truth, and here they do not "
-                "stand apart",
-                Advice("pass {}", no_ground_truth="skip"),
             )
+            fix = Advice("pass {}", no_ground_truth="skip")
+            raise InvalidInput("no_ground_truth", f"{problem}stand apart", fix)
         unanswerable = ~self._counted
         if not unanswerable.any():
-            raise InvalidInput(
-                "actual_docs",
-                ": rejection_rate needs queries without ground truth, and every query has some",
-                "list those for which nothing should be retrieved with an empty list",
+            problem = (
+                ": rejection_rate needs queries without ground truth, and every query has some"
             )
+            fix = "list those for which nothing should be retrieved with an empty list"
+            raise InvalidInput("actual_docs", problem, fix)
         rejected = self._found().n_retrieved[unanswerable] == 0
         sums = {"rejected": int(rejected.sum()), "left_out": len(rejected)}
         return {REJECTION_RATE.key: float(REJECTION_RATE.of(sums))}
@@ -606,13 +601,9 @@ def _tried_by_coverage(
     if isinstance(k, Budget) and k.unit == "t":
         k = None  # what measured it is not known here
     with muted():
-        by_coverage = OfflineRetrievalEvaluator(
-            [queries.actual[query] for query in tried],
-            [queries.predicted[query] for query in tried],
-            matcher="coverage",
-            no_ground_truth="zero",
-            grade_key=plan.grade_key,
-        )
+        lists = ([side[query] for query in tried] for side in (queries.actual, queries.predicted))
+        how: dict[str, Any] = {"no_ground_truth": "zero", "grade_key": plan.grade_key}
+        by_coverage = OfflineRetrievalEvaluator(*lists, "coverage", **how)
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
@@ -1004,11 +995,8 @@ class PartitionPlan:
         whole = reduce(Partial.__add__, partials, self.nothing())
         summary = whole.summary
         if not summary.n_queries:
-            raise InvalidInput(
-                "actual_docs",
-                "and predicted_docs are empty (0 queries in all parts)",
-                "an evaluation needs at least one query",
-            )
+            problem = "and predicted_docs are empty (0 queries in all parts)"
+            raise InvalidInput("actual_docs", problem, "an evaluation needs at least one query")
         if self.plan.no_ground_truth == "skip" and not summary.n_counted:
             raise _nothing_to_measure()
         findings = whole.findings

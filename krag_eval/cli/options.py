@@ -17,7 +17,7 @@ from krag_eval._options import PLAN_OPTIONS, Cut, Option, PlanOptions, Sampling,
 from krag_eval._text import name_and_settings
 from krag_eval.cli import help as helping, output
 from krag_eval.cli.shell import warnings_below
-from krag_eval.errors import Advice, InvalidInput, Refusal
+from krag_eval.errors import Advice, InvalidInput, called
 from krag_eval.scoring import cutoffs as cut
 from krag_eval.scoring.cutoffs import Cutoff
 
@@ -384,12 +384,8 @@ class Evaluation:
         typed = {name: self.settings[name] for name in PLAN_OPTIONS if name in self.settings}
         if "matcher" not in typed:
             typed.pop("threshold", None)  # the file may name a matcher that takes it
-        try:
+        with called(argument, "metrics"):
             return PartitionPlan.of(self.k, metrics=self.metrics, **typed)
-        except Refusal as error:
-            if error.argument != "metrics":
-                raise
-            raise InvalidInput(argument, error.problem, error.fix) from None
 
     def computing(self, argument: str, averages: Iterable[str]) -> Evaluation:
         """Compute what averages that were named need, such as ``"rbp@10"``, too.
@@ -458,12 +454,9 @@ def _with_union(matcher: str) -> str:
     """
     name, settings = name_and_settings("matcher", matcher)
     if name not in ("coverage", "spans") or settings.get("union", "yes") not in ("yes", "true"):
-        raise InvalidInput(
-            "union",
-            "counts the pieces that the matchers coverage and spans find, and the matcher is "
-            f"{matcher}",
-            Advice("leave it out, or pass {} or {}", matcher=("coverage", "spans")),
-        )
+        problem = "counts the pieces that the matchers coverage and spans find, and the matcher is "
+        fix = Advice("leave it out, or pass {} or {}", matcher=("coverage", "spans"))
+        raise InvalidInput("union", problem + matcher, fix)
     settings["union"] = "yes"
     return f"{name}({','.join(f'{key}={value}' for key, value in settings.items())})"
 

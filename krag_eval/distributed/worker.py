@@ -162,12 +162,9 @@ class Task:
         roles = (*(["judged"] if self.fields.judged else []), *self.fields.lists)
         lists: dict[str, Any] = {role: self._lists(columns, role) for role in roles}
         labels = question and [None if is_missing(one) else plain(one) for one in columns[question]]
-        return self.plan.evaluate(
-            document_lists(columns[actual], actual, ground_truth=True),
-            document_lists(columns[predicted], predicted, ground_truth=False),
-            labels,
-            **lists,
-        )
+        truth = document_lists(columns[actual], actual, ground_truth=True)
+        found = document_lists(columns[predicted], predicted, ground_truth=False)
+        return self.plan.evaluate(truth, found, labels, **lists)
 
     def _lists(self, columns: Mapping[str, Iterable[Any]], role: str) -> list[Any]:
         """Return one list of documents per row, ``None`` where there is none."""

@@ -627,12 +627,9 @@ class _CombinedMatcher(Matcher):
             item_of[pair // n_ranks] * n_ranks + pair % n_ranks, similarity, np.maximum
         )
         kept = similarity > 0.0
-        return joins.Matches(
-            pair[kept] // n_ranks,
-            pair[kept] % n_ranks + 1,
-            similarity[kept],
-            _same_as([matches.same_as for matches in found], queries),
-        )
+        item, rank = np.divmod(pair[kept], n_ranks)
+        same_as = _same_as([matches.same_as for matches in found], queries)
+        return joins.Matches(item, rank + 1, similarity[kept], same_as)
 
 
 class AndMatcher(_CombinedMatcher):
@@ -824,13 +821,9 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
     if isinstance(made, Matcher):
         return made
     fix = "wrap a function by Matcher.from_function" if callable(made) else ""
-    raise errors.must(
-        "matcher",
-        f"be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass",
-        made,
-        "did you forget to call it?" if isinstance(made, type) else fix,
-        InvalidType,
-    )
+    fix = "did you forget to call it?" if isinstance(made, type) else fix
+    be = f"be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass"
+    raise errors.must("matcher", be, made, fix, InvalidType)
 
 
 # What matchers did before their signatures said so.

@@ -117,13 +117,9 @@ class FuzzyMatcher(TextMatcher):
         most_cells = float(cells_at_most(longest, longest)[0])
 
         def together(actual: IntArray, predicted: IntArray) -> FloatArray:
-            percent: FloatArray = process.cdist(
-                [texts[unit] for unit in actual.tolist()],
-                [texts[unit] for unit in predicted.tolist()],
-                scorer=scorer,
-                dtype=np.float64,
-                workers=1,
-            )
+            sides = ([texts[unit] for unit in side.tolist()] for side in (actual, predicted))
+            percent: FloatArray
+            percent = process.cdist(*sides, scorer=scorer, dtype=np.float64, workers=1)
             return percent
 
         def alone(actual: int, predicted: int, advance: waiting.Advance) -> float:

@@ -166,12 +166,10 @@ class JudgeMatcher(base.Matcher):
         self._mark = mark if told else identity.UNKNOWN
         self.cache = None if cache is None else _checked_file(cache)
         if self.cache is not None and not told:
-            raise InvalidInput(
-                "cache",
-                f": not all that the judge {self._identity['judge']} holds can be told, so nothing "
-                "tells it from another, and the file keeps judgements of both",
-                Advice("pass {}, and another when the prompt or the model changes", version="1"),
-            )
+            problem = f": not all that the judge {self._identity['judge']} holds can be told, so "
+            problem += "nothing tells it from another, and the file keeps judgements of both"
+            fix = Advice("pass {}, and another when the prompt or the model changes", version="1")
+            raise InvalidInput("cache", problem, fix)
         self._known: dict[bytes, float] = {}
         self._unwritten: dict[bytes, float] = {}
         self._looked_through = False

@@ -96,14 +96,9 @@ class OnceEach:
         begins = np.ones(len(place), np.bool_)
         np.not_equal(place[1:], place[:-1], out=begins[1:])
         key = place[begins]
-        return cls(
-            key,
-            np.searchsorted(key, queries * n_units),
-            order,
-            _compact(np.append(np.flatnonzero(begins), len(place))),
-            np.cumsum(n_each) - n_each,
-            n_units,
-        )
+        of_query = np.searchsorted(key, queries * n_units)
+        of_member = _compact(np.append(np.flatnonzero(begins), len(place)))
+        return cls(key, of_query, order, of_member, np.cumsum(n_each) - n_each, n_units)
 
     def each(self, members: IntArray) -> tuple[IntArray, IntArray]:
         """Return every row with every occurrence of its member.
@@ -245,16 +240,9 @@ class SharedRuns:
         wanted, start, n_each = np.unique(truth, return_index=True, return_counts=True)
         one_each = np.ones(len(wanted), np.int64)
         # Each truth is looked for once more, in a query of its own.
-        again = Units(
-            without.tokens,
-            np.zeros(len(without.tokens), np.bool_),
-            self.truths.unit(wanted),
-            one_each,
-            wanted,
-            self.documents.unit(document),
-            one_each,
-            n_each,
-        )
+        blank = np.zeros(len(without.tokens), np.bool_)
+        ours, theirs = self.truths.unit(wanted), self.documents.unit(document)
+        again = Units(without.tokens, blank, ours, one_each, wanted, theirs, one_each, n_each)
         query, place, tokens = shared_runs(without.tokens, again, without.min_run).added
         return wanted[query], rank[start[query] + place - 1], tokens
 
@@ -302,16 +290,9 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> 
                 batches = _batches(truth.once(), document)
                 spans += [[*map(_compact, _merged(*batch, length, 1))] for batch in batches]
     truth, document, tokens_held = _sorted(held, 2)
-    return SharedRuns(
-        truths,
-        documents,
-        tokens.sizes,
-        truth,
-        document,
-        tokens_held,
-        _added(sizes, first_rank),
-        Spans(*_sorted(spans, 3)),
-    )
+    added, shown = _added(sizes, first_rank), Spans(*_sorted(spans, 3))
+    pairs = truth, document, tokens_held
+    return SharedRuns(truths, documents, tokens.sizes, *pairs, added, shown)
 
 
 def _sorted(parts: list[list[Any]], n_keys: int) -> list[Any]:
@@ -702,12 +683,9 @@ def _merged(truth: _Rows, document: _Rows, length: int, side: int) -> Spans:
     begins[1:] = (pair[1:] != pair[:-1]) | (position[1:] - position[:-1] > length)
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(pair))[: len(first)] - 1
-    return Spans(
-        truth.member[ours[order[first]]],
-        document.member[theirs[order[first]]],
-        position[first],
-        position[last] + length,
-    )
+    rows = order[first]
+    members = truth.member[ours[rows]], document.member[theirs[rows]]
+    return Spans(*members, position[first], position[last] + length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -752,11 +730,8 @@ class _WantedRuns:
         sizes = tokens.sizes[texts] - length + 1
         start = ranges(begin, sizes)
         amount = _amounts(flat, tokens.amounts + 1)
-        hashes, first, run = np.unique(
-            _hashes(flat, length, seed)[start] ^ _mixed(amount[start]),
-            return_index=True,
-            return_inverse=True,
-        )
+        mixed = _hashes(flat, length, seed)[start] ^ _mixed(amount[start])
+        hashes, first, run = np.unique(mixed, return_index=True, return_inverse=True)
         unit = np.repeat(texts, sizes)
         position = _compact(start - np.repeat(begin, sizes))
         places = _Places(_compact(unit), position, _compact(run.reshape(-1)))

@@ -20,7 +20,7 @@ from krag_eval.datasets import loading, table, vocabularies
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.documents import DocumentLike, Location, QuerySet, Tag, checked_tags, documents_in
-from krag_eval.errors import InvalidInput, InvalidType, Refusal, clipped, muted, warn
+from krag_eval.errors import InvalidInput, InvalidType, clipped, muted, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
 from krag_eval.retrievers.asking import Answered, Answers, Asking, Call, RetrieverLike, Round
@@ -418,17 +418,6 @@ def _is_foreign(value: object) -> bool:
         names = first if isinstance(first, Mapping) else ()
     own = {"question", "actual"} <= {*names}
     return not own and len(vocabularies.KNOWN.intersection(names)) > 1
-
-
-@contextmanager
-def called(ours: str, theirs: str) -> Iterator[None]:
-    """Let what is refused of another function's argument be about the one it came in."""
-    try:
-        yield
-    except Refusal as error:
-        if error.argument == theirs and error.place is None:
-            error.argument = ours
-        raise
 
 
 @dataclass(frozen=True)
