@@ -71,9 +71,7 @@ class Side:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     n_queries: int = 0
     keys: dict[str, bytearray] = field(
-        default_factory=lambda: {
-            one: bytearray() for one in (*ID_TAGS, _LABEL, _QUESTION, _CALLED)
-        }
+        default_factory=lambda: {one: bytearray() for one in (*ID_TAGS, _LABEL, _QUESTION, _CALLED)}
     )
     _first_without: dict[str, int] = field(default_factory=dict)
     _is_renamed: bool = False
@@ -147,7 +145,9 @@ class Side:
             if same is None or not same(before, at):
                 told = f"(first at {self.asked(before).place})"
                 problem = f"{clipped(self.text(kind, at))} is given a second time {told}"
-                raise self.asked(at).place.error(problem, "give each query once, by an id of its own")
+                raise self.asked(at).place.error(
+                    problem, "give each query once, by an id of its own"
+                )
         return first
 
     def refuse_without_question(self) -> None:
@@ -237,9 +237,7 @@ def _kinds(golden: Side, run: Side) -> tuple[str, str, str]:
     # A dict of lists, or of scores, may call them by their ids.
     if ids is not None and _LABEL in run.keys:
         as_ids = np.intersect1d(golden.of_kind(ids), run.of_kind(_LABEL))
-        as_questions = np.intersect1d(
-            golden.of_kind(golden.questions), run.of_kind(run.questions)
-        )
+        as_questions = np.intersect1d(golden.of_kind(golden.questions), run.of_kind(run.questions))
         if len(as_ids) > len(as_questions):
             return _BY_ID, ids, _LABEL
     for one in (golden, run):
