@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from krag_eval._language import N_, _
 from krag_eval.datasets.dataset import Dataset, is_bare, tell_overlap
-from krag_eval.datasets.table import listed
+from krag_eval.datasets.table import LISTED, listed
 from krag_eval.documents import ID_TAGS, DocumentLike, Tag, id_of, id_written, single
 from krag_eval.errors import Advice, Place, clipped
 
@@ -262,15 +262,16 @@ def _check_questions(golden: Side, run: Side, ours: str, theirs: str) -> None:
         )
 
 
-def refuse_truth(name: str, place: Place, golden: str) -> None:
-    """Refuse a list in a run that is none of what was retrieved.
+def refuse_truth(lists: Mapping[str, Place], golden: str) -> None:
+    """Refuse lists in a run, by the places where they begin, that are none of what was retrieved.
 
     Raises:
-        DatasetError: If it is one of the ground truth.
+        DatasetError: If one belongs to the ground truth.
     """
-    if name in ("judged", "unwanted"):
-        problem = f"holds {name!r} documents, which belong to the ground truth"
-        raise place.error(problem, f"put them into {golden}")
+    for name in ("judged", "unwanted"):
+        if name in lists:
+            problem = f"holds {name!r} documents, which belong to the ground truth"
+            raise lists[name].error(problem, f"put them into {golden}")
 
 
 def joined_defaults(golden: Side, run: Side) -> Mapping[str, Any]:
@@ -313,9 +314,11 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
     >>> with_run(golden, run, "error").predicted
     [['nine'], ['there']]
     """
-    for name in ("judged", "unwanted"):
-        if getattr(run, name) is not None:
-            refuse_truth(name, Place(run.source), golden.source)
+    refuse_truth(
+        {name: _place(run, next((at for at, one in enumerate(found) if one), 0))
+         for name in LISTED.values() if (found := getattr(run, name)) is not None},
+        golden.source,
+    )  # fmt: skip
     lists = run.predicted or []
     ours = Side.of(golden, lambda: chain.from_iterable(map(single, golden.actual)))
     theirs = Side.of(run, lambda: chain.from_iterable(lists))

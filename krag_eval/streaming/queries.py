@@ -60,6 +60,8 @@ from krag_eval.errors import InvalidInput, Place
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.
 MOST_WEIGHT, _WEIGHT = 64 * 2**20, 64
+#: How much of a run is kept in memory before it is written to a file.
+KEPT_IN_MEMORY = MOST_WEIGHT
 # How much of a file's beginning and end goes into its fingerprint.
 _LOOKED_AT = 2**16
 
@@ -182,14 +184,17 @@ class QueryFiles:
             DatasetError: If its names could mean two things, or are those of what is read whole.
         """
         named = replace(self, fields=fields)
-        first = next(named._all_rows(), (Place(self.name), {}))
-        if not fields.are_foreign_to(first[1]):
+        table = named.begin()
+        if not table.rows or not fields.are_foreign_to(table.rows[0][1]):
             return named
-        table = Records.of([first], self.name)
         found = named.meant(table, fields.mapped)
         if found.fields.roles.predicted is None:
             raise nothing_retrieved(table, FIELD_OPTIONS[-1])
         return found
+
+    def begin(self) -> Records:
+        """Return the first row."""
+        return Records.of(islice(self._all_rows(), 1), self.name)
 
     def meant(self, table: Records, mapped: Mapped, *, is_run: bool = False) -> QueryFiles:
         """Return files whose fields mean what some of their rows say.
@@ -339,7 +344,7 @@ class Kept:
     """
 
     def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(MOST_WEIGHT)  # noqa: SIM115 - closed at the end of a block
+        self._file = SpooledTemporaryFile(KEPT_IN_MEMORY)  # noqa: SIM115 - closed at the end of a block
         self._begins = array("q")
 
     def __enter__(self) -> Kept:
@@ -391,7 +396,7 @@ class _Looked:
             mapped = Mapped(question=next(iter(there), None), predicted=mapped.predicted)
         self.files = files.meant(self._table, mapped, is_run=is_run)
         self.tags = self.reader()
-        self.lists: set[str] = set()
+        self.lists: dict[str, Place] = {}
         self._documents = documents
         every = self.files.queries
         self.side = Side(
@@ -413,7 +418,9 @@ class _Looked:
             first = first or query
             if query.label is None:
                 n_unnamed, where = n_unnamed + 1, where or str(query.place)
-            self.lists.update(one for one in _LISTS if getattr(query, one) is not None)
+            for one in _LISTS:
+                if getattr(query, one) is not None:
+                    self.lists.setdefault(one, query.place)
             if matcher != {} and any(True for _one in self._documents(query)):
                 its = matcher_of(roles, name, [query])
                 matcher = its if matcher in (None, its) else {}
@@ -477,10 +484,9 @@ class JoinedFiles(QueryFiles):
         theirs = _Looked(run, mapped, lambda one: one.predicted, is_run=True)
         with _with_room(run.name):
             for query in theirs.queries():
-                for name in theirs.lists:
-                    refuse_truth(name, query.place, golden.name)
                 kept.add(query)
             tell_unnamed(*theirs.unnamed)
+            refuse_truth(theirs.lists, golden.name)
             found = joined(ours.side, theirs.side, missing, kept.is_same)
         for one in (ours, theirs):
             one.side.keys.clear()  # they are large
@@ -522,7 +528,7 @@ class JoinedFiles(QueryFiles):
     def lists(self, first: Query) -> Sequence[str]:
         """Return the other lists that any query has."""
         golden, run = self.sides
-        return [*golden.lists - {"cited"}, *run.lists]
+        return [*golden.lists.keys() - {"cited"}, *run.lists]
 
     def reader(self, choice: TagChoice, names: Sequence[str] | None = None) -> TagReader:
         """Return a reader of tags; of these alone, or of those that either file has."""
