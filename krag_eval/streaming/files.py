@@ -236,9 +236,9 @@ def evaluate_file(
         if state is not None and output is not None:
             state.finish(done.n_parts)
             rows = RowsInFile(output, done.partial.summary)
-    tell_unnamed(
-        done.n_unnamed, done.n_queries, files.name, files.fields.question, done.first_unnamed
-    )
+    if run is None:
+        name, question = files.name, files.fields.question
+        tell_unnamed(done.n_unnamed, done.n_queries, name, question, done.first_unnamed)
     for note in notes_on(done.left_out):
         warn(f"{files.name}: {note}.", Advice(_("pass {} to keep none"), tags=False))
     result = plan.result([done.partial], rows) if result is None else result

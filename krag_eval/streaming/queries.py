@@ -43,6 +43,7 @@ from krag_eval.datasets.table import (
     TagReader,
     asked_by,
     matcher_of,
+    notes_on,
     query_in,
     tell_unnamed,
 )
@@ -396,7 +397,7 @@ class _Looked:
             mapped = Mapped(question=next(iter(there), None), predicted=mapped.predicted)
         self.files = files.meant(self._table, mapped, is_run=is_run)
         self.tags = self.reader()
-        self.lists: dict[str, Place] = {}
+        self.lists: dict[str, array[int]] = {}  # the places of the queries that have one
         self._documents = documents
         every = self.files.queries
         self.side = Side(
@@ -420,7 +421,7 @@ class _Looked:
                 n_unnamed, where = n_unnamed + 1, where or str(query.place)
             for one in _LISTS:
                 if getattr(query, one) is not None:
-                    self.lists.setdefault(one, query.place)
+                    self.lists.setdefault(one, array("q")).append(self.side.n_queries - 1)
             if matcher != {} and any(True for _one in self._documents(query)):
                 its = matcher_of(roles, name, [query])
                 matcher = its if matcher in (None, its) else {}
@@ -437,8 +438,9 @@ class _Looked:
         others = [one for one in self._table.names if one not in asked_by(roles)]
         predicted: list[Any] | None = None if roles.predicted is None else []
         tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}
-        return Dataset([], [], predicted, self.files.name, notes=said(roles, others),
-                       vocabulary=roles.shape, tags=tags)  # fmt: skip
+        notes = said(roles, others) + notes_on(self.tags.left_out)
+        return Dataset([], [], predicted, self.files.name, notes=notes, vocabulary=roles.shape,
+                       tags=tags)  # fmt: skip
 
 
 _LISTS = ("judged", *LISTS)
@@ -481,12 +483,14 @@ class JoinedFiles(QueryFiles):
         ours = _Looked(golden, mapped._replace(predicted=None), lambda one: single(one.actual))
         for _query in ours.queries():
             pass
+        tell_unnamed(*ours.unnamed)
         theirs = _Looked(run, mapped, lambda one: one.predicted, is_run=True)
         with _with_room(run.name):
             for query in theirs.queries():
                 kept.add(query)
             tell_unnamed(*theirs.unnamed)
-            refuse_truth(theirs.lists, golden.name)
+            first = {name: theirs.side.asked(at[0]).place for name, at in theirs.lists.items()}
+            refuse_truth(first, golden.name)
             found = joined(ours.side, theirs.side, missing, kept.is_same)
         for one in (ours, theirs):
             one.side.keys.clear()  # they are large
@@ -526,17 +530,17 @@ class JoinedFiles(QueryFiles):
         return {**joined_defaults(*(one.side for one in self.sides))}
 
     def lists(self, first: Query) -> Sequence[str]:
-        """Return the other lists that any query has."""
-        golden, run = self.sides
-        return [*golden.lists.keys() - {"cited"}, *run.lists]
+        """Return the other lists that any query has: what was cited is the run's."""
+        golden, run = (one.lists.items() for one in self.sides)
+        kept = self.positions(0, len(self.joined.found))
+        ours = [name for name, at in golden if name != "cited" and np.isin(at, kept).any()]
+        return ours + [name for name, at in run if np.isin(at, self.joined.found).any()]
 
     def reader(self, choice: TagChoice, names: Sequence[str] | None = None) -> TagReader:
         """Return a reader of tags; of these alone, or of those that either file has."""
-        golden, run = (one.tags for one in self.sides)
-        known = [one for one in {**golden.names, **run.names} if is_wanted(one, choice)]
-        made = super().reader(choice, known if names is None else names)
-        made.left_out |= golden.left_out
-        return made
+        golden, run = (one.tags.names for one in self.sides)
+        known = [one for one in {**golden, **run} if is_wanted(one, choice)]
+        return super().reader(choice, known if names is None else names)
 
     def positions(self, start: int, end: int) -> NDArray[np.int64]:
         """Return where some of the queries are among those of the ground truth."""
