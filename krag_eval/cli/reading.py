@@ -241,7 +241,8 @@ def placed(dataset: Dataset) -> Iterator[None]:
     except Refusal as error:
         if error.argument not in ("actual_docs", "predicted_docs"):
             raise
-        raise error.at(place_of(dataset, error.query)) from error
+        of_run = error.argument == "predicted_docs"
+        raise error.at(place_of(dataset, error.query, of_run=of_run)) from error
     n_columns = N_SAID if dataset.vocabulary else 0
     # How columns of our own names were read goes without saying.
     if n_columns and dataset.vocabulary != "krag_eval":
