@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
 _LARGE = 2**28
 _PARQUET = b"PAR1"
-# Options that name a second file.
-_BY_NAME = ("golden", "retrieved")
 # What goes without saying in a terminal, where a result is to fit: what the table shows, what a
 # warning says, and defaults.
 _MATCHERS_BY_DEFAULT = (
@@ -243,11 +241,13 @@ def evaluate(
 
         if texts:
             raise InvalidInput("texts", ": a run in chunks keeps no texts", "leave it out")
+        how = {name: one for name, one in asked.settings.items() if name != "golden"}
+        if not is_alone:
+            how["retrieved"] = names[1]
         if not is_alone and "golden" not in two:
             reading.check_golden(names[0], names[1], asked)
-        how = {name: one for name, one in asked.settings.items() if name not in _BY_NAME}
         source = names[0]
-        result = evaluate_file(*names, k=asked.k, metrics=asked.metrics, **chunks, **how)
+        result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
         reading.say(source, result.notes[N_SAID:])
     else:
         dataset, result = reading.evaluated_file(file, asked, run=run)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from krag_eval._language import N_, _
 from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options
@@ -298,45 +298,35 @@ def check_overlap(
         DatasetError: If they have none in common.
     """
     known, retrieved = frozenset(expected), frozenset(given)
-    tell_overlap(
-        _some(expected),
-        _some(given),
-        _some([query for query in expected if query not in retrieved]),
-        _some([query for query in given if query not in known]),
-        expected_name=expected_name,
-        given_name=given_name,
-        absent=absent,
-    )
+    lacking = [query for query in expected if query not in retrieved]
+    extra = [query for query in given if query not in known]
+    some = ((len(one), next(iter(one), "")) for one in (expected, given, lacking, extra))
+    tell_overlap(Overlap(*some), expected_name, given_name, absent)
 
 
-def _some(queries: Collection[str]) -> tuple[int, str]:
-    return len(queries), next(iter(queries), "")
+class Overlap(NamedTuple):
+    """How many queries there are, and the first of them.
 
-
-def tell_overlap(
-    expected: tuple[int, str],
-    given: tuple[int, str],
-    lacking: tuple[int, str],
-    extra: tuple[int, str],
-    *,
-    expected_name: str,
-    given_name: str,
-    absent: Absent = "zero",
-) -> None:
-    """Warn as :func:`check_overlap` does, of so many queries each, the first of which is named.
-
-    Args:
-        expected: The queries to evaluate.
+    Attributes:
+        expected: Those to evaluate.
         given: Those something was retrieved for.
         lacking: Those of the former that the latter lack.
         extra: Those of the latter that the former lack.
-        expected_name: Where the former are.
-        given_name: Where the latter are.
-        absent: As there.
+    """
+
+    expected: tuple[int, str]
+    given: tuple[int, str]
+    lacking: tuple[int, str]
+    extra: tuple[int, str]
+
+
+def tell_overlap(found: Overlap, expected_name: str, given_name: str, absent: Absent) -> None:
+    """Warn as :func:`check_overlap` does.
 
     Raises:
         DatasetError: If they have none in common.
     """
+    expected, given, lacking, extra = found
     names = {"given": given_name, "expected": expected_name}
     if extra[0] == given[0]:
         some = f" (such as {given[1]!r})" if given[0] else ""

@@ -7,8 +7,9 @@ and for files of any size.
 from __future__ import annotations
 
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -17,95 +18,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._language import N_, _
-from krag_eval.datasets.dataset import Dataset, is_bare, tell_overlap
-from krag_eval.datasets.table import LISTED, listed
-from krag_eval.documents import ID_TAGS, DocumentLike, Tag, id_of, id_written, single
+from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
+from krag_eval.datasets.table import LISTED, Mark, Query, listed
+from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, single
 from krag_eval.errors import Advice, Place, clipped
 
 #: What happens to questions of the ground truth that a run lacks.
 Lacking: TypeAlias = Literal["error", "zero", "skip"]
 
 _DIGEST = 16
-# What may join two queries, beside ids: what they are called, their question, and what they are
-# called as a question is compared.
-_LABEL, _QUESTION, _CALLED = "label", "question", "called"
+# What may join two queries, beside ids: what they are called, and what is asked.
+_LABEL, _QUESTION = "label", "question"
 _BY_ID = N_("{n} of {queries} queries joined by their ids with {run}")
 _BY_QUESTION = N_("{n} of {queries} queries joined by their questions with {run}")
 
 
-class Asked(NamedTuple):
-    """A query, as far as it can be joined: ``label`` is ``None`` where that is its position."""
-
-    place: Place
-    label: str | int | None
-    question: str | int | None
-    tags: Mapping[str, Tag]
-
-    @property
-    def keys(self) -> dict[str, str | None]:
-        """What may join it, as texts."""
-        label, question = self.label, self.question
-        found = {name: id_written(self.tags.get(name)) for name in ID_TAGS}
-        found[_LABEL] = label if isinstance(label, str) else None
-        found[_QUESTION] = _folded(question) if isinstance(question, str) else None
-        found[_CALLED] = None if label is None else _folded(label)
-        return found
-
-
-@dataclass(eq=False)
-class Side:
-    """The queries of one of two files, of any number.
+class Side(ABC):
+    """The queries of one of two files, of any number, by what may join them.
 
     Attributes:
         name: What to call it.
-        asked: Returns a query by its position.
-        documents: Returns the documents that it is there for.
         defaults: How it says that it is evaluated.
         n_queries: How many queries there are.
         keys: Of each kind of key that all queries have, a digest of each.
     """
 
-    name: str
-    asked: Callable[[int], Asked]
-    documents: Callable[[], Iterable[DocumentLike]]
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    n_queries: int = 0
-    keys: dict[str, bytearray] = field(
-        default_factory=lambda: {one: bytearray() for one in (*ID_TAGS, _LABEL, _QUESTION, _CALLED)}
-    )
-    _first_without: dict[str, int] = field(default_factory=dict)
-    _is_renamed: bool = False
+    def __init__(self, name: str, defaults: Mapping[str, Any]) -> None:
+        self.name, self.defaults, self.n_queries = name, defaults, 0
+        self.keys = {kind: bytearray() for kind in (*ID_TAGS, _LABEL, _QUESTION)}
+        self._is_renamed = False
+        self._nameless = 0
 
-    @classmethod
-    def of(cls, dataset: Dataset, documents: Callable[[], Iterable[DocumentLike]]) -> Side:
-        """Take the queries of a data set."""
-        tags = {name: dataset.tags[name] for name in ID_TAGS if name in dataset.tags}
+    @abstractmethod
+    def query(self, at: int) -> Query:
+        """Return a query by its position."""
 
-        def asked(at: int) -> Asked:
-            label, questions = dataset.queries[at], dataset.questions
-            return Asked(
-                _place(dataset, at),
-                None if isinstance(label, int) and label == at else label,
-                None if questions is None else questions[at],
-                {name: values[at] for name, values in tags.items()},
-            )
+    @abstractmethod
+    def documents(self) -> Iterable[DocumentLike]:
+        """Return all documents that the file is there for."""
 
-        made = cls(dataset.source, asked, documents, dataset.defaults)
-        for at in range(dataset.n_queries):
-            made.add(asked(at))
-        return made
-
-    def add(self, one: Asked) -> None:
+    def add(self, one: Query) -> None:
         """Take one more query."""
-        texts = one.keys
+        texts = _keys_of(one)
         digests = {text: _digest(text) for text in {*texts.values()} if text is not None}
         for kind in [*self.keys]:
-            if (text := texts[kind]) is None:
-                del self.keys[kind]
-                self._first_without[kind] = self.n_queries
-            else:
+            if (text := texts[kind]) is not None:
                 self.keys[kind] += digests[text]
-        self._is_renamed = self._is_renamed or one.label != one.question
+                continue
+            del self.keys[kind]
+            if kind == _QUESTION:
+                self._nameless = self.n_queries
+        self._is_renamed |= one.question is not None and one.label != one.question
         self.n_queries += 1
 
     @property
@@ -114,18 +77,13 @@ class Side:
         are_ids = self._is_renamed and self.keys.keys() >= {_LABEL, _QUESTION}
         return next(filter(self.keys.__contains__, ID_TAGS), _LABEL if are_ids else None)
 
-    @property
-    def questions(self) -> str | None:
-        """The kind of key that tells which question is asked."""
-        return next(filter(self.keys.__contains__, (_QUESTION, _CALLED)), None)
-
-    def of_kind(self, kind: str | None) -> NDArray[np.bytes_]:
-        """Return the digests of a kind; shape (queries,)."""
-        return np.frombuffer(self.keys.get(kind or "", b""), f"S{_DIGEST}")
+    def of_kind(self, kind: str) -> NDArray[np.bytes_]:
+        """Return the digests of a kind, none if some queries have no such key."""
+        return np.frombuffer(self.keys.get(kind, b""), f"S{_DIGEST}")
 
     def text(self, kind: str, at: int) -> str:
         """Return a key of a query."""
-        return self.asked(at).keys[kind] or ""
+        return _keys_of(self.query(at))[kind] or ""
 
     def some(self, kind: str, places: NDArray[np.int64]) -> tuple[int, str]:
         """Return how many queries these are, and the key of the first."""
@@ -137,27 +95,56 @@ class Side:
         Raises:
             DatasetError: If a key is there twice, and the queries are not the same.
         """
-        _keys, first, of_each = np.unique(
-            self.of_kind(kind), return_index=True, return_inverse=True
-        )
+        _, first, of_each = np.unique(self.of_kind(kind), return_index=True, return_inverse=True)
         for at in np.flatnonzero(first[of_each] != np.arange(self.n_queries)).tolist():
             before = int(first[of_each[at]])
             if same is None or not same(before, at):
-                told = f"(first at {self.asked(before).place})"
+                told = f"(first at {self.query(before).place})"
                 problem = f"{clipped(self.text(kind, at))} is given a second time {told}"
-                raise self.asked(at).place.error(
+                raise self.query(at).place.error(
                     problem, "give each query once, by an id of its own"
                 )
         return first
 
-    def refuse_without_question(self) -> None:
+    def check_questions(self) -> None:
         """Refuse queries that have neither ids nor questions, if some have not."""
-        if self.questions is None:
-            raise self.asked(self._first_without[_CALLED]).place.error(
+        if _QUESTION not in self.keys:
+            raise self.query(self._nameless).place.error(
                 "the query has neither an id nor a question, which joins a run to its ground truth",
                 Advice("give each row an \"id\", or name the column with the question by {}",
                        question=...),
             )  # fmt: skip
+
+
+class _OfDataset(Side):
+    """The queries of a data set."""
+
+    def __init__(self, dataset: Dataset, lists: Iterable[Iterable[DocumentLike]]) -> None:
+        super().__init__(dataset.source, dataset.defaults)
+        self._dataset, self._lists = dataset, lists
+        for at in range(dataset.n_queries):
+            self.add(self.query(at))
+
+    def query(self, at: int) -> Query:
+        dataset = self._dataset
+        label = dataset.queries[at]
+        named = None if isinstance(label, int) and label == at else label
+        question = None if dataset.questions is None else dataset.questions[at]
+        tags = {name: dataset.tags[name][at] for name in ID_TAGS if name in dataset.tags}
+        return Query(_place(dataset, at), question, [], [], Mark(named), tags)
+
+    def documents(self) -> Iterable[DocumentLike]:
+        return chain.from_iterable(self._lists)
+
+
+def _keys_of(one: Query) -> dict[str, str | None]:
+    """Return what may join a query, by what that is; None of what it has not."""
+    label, asked = one.label, one.label if one.question is None else one.question
+    return {
+        **{name: id_written(one.tags.get(name)) for name in ID_TAGS},
+        _LABEL: label if isinstance(label, str) else None,
+        _QUESTION: None if asked is None else _folded(asked),
+    }
 
 
 def _digest(text: str) -> bytes:
@@ -204,15 +191,13 @@ def joined(golden: Side, run: Side, missing: Lacking, same: Callable[[int, int],
     is_there = np.append(keys, b"")[near] == wanted
     found = np.where(is_there, np.append(first, -1)[near], -1)
     distinct = np.unique(wanted, return_index=True)[1]
-    tell_overlap(
+    overlap = Overlap(
         golden.some(ours, distinct),
         run.some(theirs, first),
         golden.some(ours, distinct[~is_there[distinct]]),
         run.some(theirs, np.delete(first, near[is_there])),
-        expected_name=golden.name,
-        given_name=run.name,
-        absent=None if missing == "error" else missing,
     )
+    tell_overlap(overlap, golden.name, run.name, None if missing == "error" else missing)
     n_lacking, name = golden.some(ours, np.flatnonzero(~is_there))
     if n_lacking and missing == "error":
         raise Place(run.name).error(
@@ -237,12 +222,12 @@ def _kinds(golden: Side, run: Side) -> tuple[str, str, str]:
     # A dict of lists, or of scores, may call them by their ids.
     if ids is not None and _LABEL in run.keys:
         as_ids = np.intersect1d(golden.of_kind(ids), run.of_kind(_LABEL))
-        as_questions = np.intersect1d(golden.of_kind(golden.questions), run.of_kind(run.questions))
+        as_questions = np.intersect1d(golden.of_kind(_QUESTION), run.of_kind(_QUESTION))
         if len(as_ids) > len(as_questions):
             return _BY_ID, ids, _LABEL
-    for one in (golden, run):
-        one.refuse_without_question()
-    return _BY_QUESTION, str(golden.questions), str(run.questions)
+    golden.check_questions()
+    run.check_questions()
+    return _BY_QUESTION, _QUESTION, _QUESTION
 
 
 def _check_questions(golden: Side, run: Side, ours: str, theirs: str) -> None:
@@ -255,7 +240,7 @@ def _check_questions(golden: Side, run: Side, ours: str, theirs: str) -> None:
     of_golden = np.append(places, -1)[near]
     differs = (np.append(ids, b"")[near] == run.of_kind(theirs)) & (asked[of_golden] != also)
     for at in np.flatnonzero(differs & np.isin(also, asked))[:1].tolist():
-        raise run.asked(at).place.error(
+        raise run.query(at).place.error(
             f"the id {clipped(run.text(theirs, at))} is that of another question in {golden.name}, "
             f"{clipped(golden.text(_QUESTION, int(of_golden[at])))}",
             "give a question the same id in both files, or leave the ids of one out",
@@ -320,8 +305,8 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
         golden.source,
     )  # fmt: skip
     lists = run.predicted or []
-    ours = Side.of(golden, lambda: chain.from_iterable(map(single, golden.actual)))
-    theirs = Side.of(run, lambda: chain.from_iterable(lists))
+    ours = _OfDataset(golden, [[*single(one)] for one in golden.actual])
+    theirs = _OfDataset(run, lists)
     told, found = joined(ours, theirs, missing, lambda one, other: lists[one] == lists[other])
     kept = np.flatnonzero(found >= (0 if missing == "skip" else -1))
     places = [None if at < 0 else at for at in found[kept].tolist()]

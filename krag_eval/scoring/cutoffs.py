@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -86,18 +85,6 @@ def check_cutoff(k: object) -> Cutoff:
     if isinstance(k, str) and (spelling := _BUDGET.fullmatch(k)):
         return Budget(_count("k", int(spelling[1]), _ALLOWED), spelling[2])  # type: ignore[arg-type]
     return _count("k", k, _ALLOWED)
-
-
-def is_cutoff(k: object) -> bool:
-    """Tell whether this is a cutoff.
-
-    >>> is_cutoff("1000w"), is_cutoff("run.jsonl")
-    (True, False)
-    """
-    with suppress(InvalidInput):
-        check_cutoff(k)
-        return True
-    return False
 
 
 def _count(argument: str, amount: object, allowed: str) -> int:
@@ -258,11 +245,8 @@ def settled_cutoffs(
 
 
 def _unmeasured() -> InvalidInput:
-    return InvalidInput(
-        "k",
-        ": a budget in t is counted by a function of your own, and there is none here",
-        Advice("evaluate with {} and {}", budget=..., length=...),
-    )
+    problem = ": a budget in t is counted by a function of your own, and there is none here"
+    return InvalidInput("k", problem, Advice("evaluate with {} and {}", budget=..., length=...))
 
 
 def settled_length(length: Any) -> tuple[Unit, Measure | None]:

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
@@ -61,11 +62,12 @@ from krag_eval.results.rows import (
     join_rows,
     write_rows,
 )
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, is_cutoff
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
 from krag_eval.scoring.parts import Partial
 from krag_eval.streaming.queries import (
     BEGINNING,
+    MOST_WEIGHT,
     Cursor,
     JoinedFiles,
     Kept,
@@ -197,7 +199,8 @@ def evaluate_file(
         if run is None:
             files = found[0].recognised(fields)
         else:
-            kept = stack.enter_context(Kept())
+            # Once it is closed, or the process killed, nothing is left of it.
+            kept = Kept(stack.enter_context(SpooledTemporaryFile(MOST_WEIGHT)))
             files = JoinedFiles.of(found[0], found[1], fields, kept, missing or "error")
         first = next((one for one, *_ in files.queries()), None)
         if first is None:
@@ -245,11 +248,12 @@ def evaluate_file(
     return replace(result, notes=files.notes)
 
 
+_CUTOFF = re.compile("all|[0-9]+[wct]")
+
+
 def _run_and_cutoffs(retrieved: Any, k: Any) -> tuple[str | os.PathLike[str] | None, Cutoffs]:
     """Tell a run in the second place from cutoffs, which stood there before."""
-    if isinstance(retrieved, os.PathLike) or (
-        isinstance(retrieved, str) and not is_cutoff(retrieved)
-    ):
+    if isinstance(retrieved, str | os.PathLike) and not _CUTOFF.fullmatch(str(retrieved)):
         return retrieved, k
     if k is DEFAULT_CUTOFFS:
         return None, retrieved

@@ -10,23 +10,22 @@ import os
 import pickle
 import stat
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields as fields_of, replace
 from itertools import chain, islice
 from pathlib import Path
-from tempfile import SpooledTemporaryFile, gettempdir
-from typing import Any, NamedTuple
+from tempfile import gettempdir
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._io import naming
 from krag_eval._options import LISTS
 from krag_eval._reading import MAX_BYTES, cannot_read
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.formats import FORMATS, File, Format, Row, TagChoice, format_of, is_wanted
 from krag_eval.datasets.joining import (
-    Asked,
     Joined,
     Lacking,
     Side,
@@ -61,8 +60,6 @@ from krag_eval.errors import InvalidInput, Place
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.
 MOST_WEIGHT, _WEIGHT = 64 * 2**20, 64
-#: How much of a run is kept in memory before it is written to a file.
-KEPT_IN_MEMORY = MOST_WEIGHT
 # How much of a file's beginning and end goes into its fingerprint.
 _LOOKED_AT = 2**16
 
@@ -339,20 +336,14 @@ def fingerprint(path: Path) -> list[Any]:
 
 
 class Kept:
-    """What a run retrieved, in a temporary file, by the position of the query.
+    """What a run retrieved, in a file, by the positions of the queries.
 
-    Once it is closed, or the process killed, nothing is left of it.
+    Args:
+        file: A temporary file, which whoever opened it closes.
     """
 
-    def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(KEPT_IN_MEMORY)  # noqa: SIM115 - closed at the end of a block
-        self._begins = array("q")
-
-    def __enter__(self) -> Kept:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._begins = file, array("q")
 
     def add(self, query: Query) -> None:
         """Keep what was retrieved for one more query."""
@@ -370,84 +361,72 @@ class Kept:
         return bool(self[one][0] == self[other][0])
 
 
-@contextmanager
-def _with_room(name: str) -> Iterator[None]:
-    """Let an error of writing say what is kept where."""
-    try:
-        yield
-    except OSError as error:
-        told = f"{error.strerror}, where {name} is kept while it is joined (TMPDIR names another)"
-        raise OSError(error.errno, told, gettempdir()) from error
+class _Looked(Side):
+    """One of two files, looked through from one end to the other.
 
+    Args:
+        files: The file.
+        mapped: What the user calls its fields.
+        is_run: Whether it has what was retrieved.
 
-class _Looked:
-    """One of two files, looked through from one end to the other."""
+    Attributes:
+        tags: The reader of its tags.
+        lists: The places of the queries that have judged documents, and the like.
+    """
 
-    def __init__(
-        self,
-        files: QueryFiles,
-        mapped: Mapped,
-        documents: Callable[[Query], Iterable[DocumentLike]],
-        *,
-        is_run: bool = False,
-    ) -> None:
-        self._table = files.shown()
+    def __init__(self, files: QueryFiles, mapped: Mapped, *, is_run: bool) -> None:
+        super().__init__(files.name, {})
+        self._table, self._is_run = files.shown(), is_run
         if is_run:  # which may have no questions, where ids join
             there = {mapped.question} & {*self._table.names}
             mapped = Mapped(question=next(iter(there), None), predicted=mapped.predicted)
         self.files = files.meant(self._table, mapped, is_run=is_run)
         self.tags = self.reader()
-        self.lists: dict[str, array[int]] = {}  # the places of the queries that have one
-        self._documents = documents
-        every = self.files.queries
-        self.side = Side(
-            files.name,
-            lambda at: _asked(next(islice(every(tags=self.reader()), at, None))[0]),
-            lambda: chain.from_iterable(documents(query) for query, *_ in every()),
-        )
+        self.lists: dict[str, array[int]] = {}
 
     def reader(self, names: Sequence[str] | None = None) -> TagReader:
         """Return a reader of all tags: ids join, whether they are to be tags or not."""
         return TagReader(asked_by(self.files.fields.roles), True, names)
 
+    def query(self, at: int) -> Query:
+        return next(islice(self.files.queries(tags=self.reader()), at, None))[0]
+
+    def documents(self) -> Iterable[DocumentLike]:
+        return chain.from_iterable(self._documents(query) for query, *_ in self.files.queries())
+
+    def _documents(self, query: Query) -> Iterable[DocumentLike]:
+        return query.predicted if self._is_run else single(query.actual)
+
     def queries(self) -> Iterator[Query]:
         """Yield all queries, and note what joins them and how they are evaluated."""
-        roles, name, matcher = self.files.fields.roles, self.files.name, None
-        first, n_unnamed, where = None, 0, ""
+        roles, name, matcher = self.files.fields.roles, self.name, None
+        n_unnamed, where = 0, ""
         for query, *_ in self.files.queries(tags=self.tags):
-            self.side.add(_asked(query))
-            first = first or query
+            for one in (one for one in _LISTS if getattr(query, one) is not None):
+                self.lists.setdefault(one, array("q")).append(self.n_queries)
             if query.label is None:
                 n_unnamed, where = n_unnamed + 1, where or str(query.place)
-            for one in _LISTS:
-                if getattr(query, one) is not None:
-                    self.lists.setdefault(one, array("q")).append(self.side.n_queries - 1)
             if matcher != {} and any(True for _one in self._documents(query)):
                 its = matcher_of(roles, name, [query])
                 matcher = its if matcher in (None, its) else {}
+            self.defaults = self.defaults or query.mark.defaults
+            self.add(query)
             yield query
-        if matcher is None:
-            matcher = matcher_of(roles, name, [])
-        self.side.defaults = {**matcher, **(first.mark.defaults if first else {})}
-        self.tags.settle()
-        self.unnamed = n_unnamed, self.side.n_queries, name, roles.question, where
+        matcher = matcher_of(roles, name, []) if matcher is None else matcher
+        self.defaults = {**matcher, **self.defaults}
+        tell_unnamed(n_unnamed, self.n_queries, name, roles.question, where)
 
     def described(self) -> Dataset:
         """Return the data set that it is, without its queries."""
         roles = as_saved(self._table, self.files.fields.roles)[1]
         others = [one for one in self._table.names if one not in asked_by(roles)]
-        predicted: list[Any] | None = None if roles.predicted is None else []
-        tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}
         notes = said(roles, others) + notes_on(self.tags.left_out)
-        return Dataset([], [], predicted, self.files.name, notes=notes, vocabulary=roles.shape,
-                       tags=tags)  # fmt: skip
+        tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}
+        predicted: list[Any] | None = None if roles.predicted is None else []
+        return Dataset([], [], predicted, self.name, notes=notes, vocabulary=roles.shape, tags=tags)
 
 
 _LISTS = ("judged", *LISTS)
-
-
-def _asked(query: Query) -> Asked:
-    return Asked(query.place, query.label, query.question, query.tags)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -460,42 +439,42 @@ class JoinedFiles(QueryFiles):
         sides: The ground truth and the run.
         kept: What the run retrieved.
         joined: Which query is which.
-        skips: Whether queries that the run lacks are left out.
+        places: The positions of the queries of the ground truth that are not left out.
     """
 
     sides: tuple[_Looked, _Looked]
     kept: Kept
     joined: Joined
-    skips: bool
+    places: NDArray[np.int64]
 
     @classmethod
     def of(
         cls, golden: QueryFiles, run: QueryFiles, fields: Fields, kept: Kept, missing: Lacking
     ) -> JoinedFiles:
-        """Join two files, looking through each.
+        """Join two files, looking through each twice.
 
         Raises:
             DatasetError: If anything in either cannot be used, or they do not join.
             OSError: If the folder for temporary files is full.
         """
-        golden, run = replace(golden, fields=fields), replace(run, fields=fields)
         mapped = fields.mapped
-        ours = _Looked(golden, mapped._replace(predicted=None), lambda one: single(one.actual))
+        ours = _Looked(
+            replace(golden, fields=fields), mapped._replace(predicted=None), is_run=False
+        )
         for _query in ours.queries():
             pass
-        tell_unnamed(*ours.unnamed)
-        theirs = _Looked(run, mapped, lambda one: one.predicted, is_run=True)
-        with _with_room(run.name):
+        theirs = _Looked(replace(run, fields=fields), mapped, is_run=True)
+        with naming(gettempdir()):
             for query in theirs.queries():
                 kept.add(query)
-            tell_unnamed(*theirs.unnamed)
-            first = {name: theirs.side.asked(at[0]).place for name, at in theirs.lists.items()}
+            first = {name: theirs.query(at[0]).place for name, at in theirs.lists.items()}
             refuse_truth(first, golden.name)
-            found = joined(ours.side, theirs.side, missing, kept.is_same)
+            found = joined(ours, theirs, missing, kept.is_same)
         for one in (ours, theirs):
-            one.side.keys.clear()  # they are large
-        parts = {one.name: getattr(ours.files, one.name) for one in fields_of(QueryFiles)}
-        return cls(**parts, sides=(ours, theirs), kept=kept, joined=found, skips=missing == "skip")
+            one.keys.clear()  # they are large
+        places = np.flatnonzero(found.found >= (0 if missing == "skip" else -1))
+        own = {one.name: getattr(ours.files, one.name) for one in fields_of(QueryFiles)}
+        return cls(**own, sides=(ours, theirs), kept=kept, joined=found, places=places)
 
     @property
     def is_small(self) -> bool:
@@ -514,34 +493,34 @@ class JoinedFiles(QueryFiles):
         """Yield each query with what was retrieved for it; see :meth:`QueryFiles.queries`."""
         golden, run = (one.tags.names for one in self.sides)
         own = None if tags is None else self.sides[0].reader([*golden])
+        skips = len(self.places) < len(self.joined.found)
         for query, after, reached in super().queries(start, own):
             at = int(self.joined.found[after.queries - 1])
             if at >= 0:
                 predicted, cited, of_run, place = self.kept[at]
-                theirs = {name: tag for name, tag in of_run.items()
-                          if name in run and name not in golden}  # fmt: skip
-                yield query._replace(predicted=predicted, cited=cited, run=Place(*place),
-                                     tags={**query.tags, **theirs}), after, reached  # fmt: skip
-            elif not self.skips:
-                yield query._replace(predicted=[], cited=None), after, reached
+                theirs = {name: of_run[name] for name in of_run.keys() & run if name not in golden}
+                query = query._replace(predicted=predicted, cited=cited, run=Place(*place),
+                                       tags={**query.tags, **theirs})  # fmt: skip
+            else:
+                query = query._replace(predicted=[], cited=None)
+            if at >= 0 or not skips:
+                yield query, after, reached
 
     def defaults(self, first: Query) -> dict[str, Any]:
         """Return how the queries are evaluated if nobody says otherwise."""
-        return {**joined_defaults(*(one.side for one in self.sides))}
+        return {**joined_defaults(*self.sides)}
 
     def lists(self, first: Query) -> Sequence[str]:
         """Return the other lists that any query has: what was cited is the run's."""
         golden, run = (one.lists.items() for one in self.sides)
-        kept = self.positions(0, len(self.joined.found))
-        ours = [name for name, at in golden if name != "cited" and np.isin(at, kept).any()]
+        ours = [name for name, at in golden if name != "cited" and np.isin(at, self.places).any()]
         return ours + [name for name, at in run if np.isin(at, self.joined.found).any()]
 
     def reader(self, choice: TagChoice, names: Sequence[str] | None = None) -> TagReader:
         """Return a reader of tags; of these alone, or of those that either file has."""
-        golden, run = (one.tags.names for one in self.sides)
-        known = [one for one in {**golden, **run} if is_wanted(one, choice)]
-        return super().reader(choice, known if names is None else names)
+        known = {**self.sides[0].tags.names, **self.sides[1].tags.names}
+        return super().reader(choice, names or [one for one in known if is_wanted(one, choice)])
 
     def positions(self, start: int, end: int) -> NDArray[np.int64]:
         """Return where some of the queries are among those of the ground truth."""
-        return np.flatnonzero(self.joined.found >= (0 if self.skips else -1))[start:end]
+        return self.places[start:end]

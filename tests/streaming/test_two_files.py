@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from krag_eval import evaluate_file, load_dataset
 from krag_eval.errors import DatasetError, InvalidInput, InvalidType, KragEvalWarning, Refusal
-from krag_eval.streaming import queries as queries_module
+from krag_eval.streaming import files as files_module
 from krag_eval.streaming.files import RunState
 
 GOLDEN = [{"id": f"q{n}", "question": f"{n}?", "actual": [f"t{n}", f"u{n}"], "topic": n % 2}
@@ -44,7 +44,7 @@ def temporary(tmp_path, monkeypatch):
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setattr(queries_module, "KEPT_IN_MEMORY", 1)
+    monkeypatch.setattr(files_module, "MOST_WEIGHT", 1)
     yield folder
     assert os.listdir(folder) == []
 
@@ -224,11 +224,11 @@ def test_a_run_that_changes_while_it_is_read_is_refused(tmp_path, files, monkeyp
 def test_a_folder_for_temporary_files_that_is_full_is_named(files, temporary, monkeypatch):
     """Nothing else tells where the run is kept."""
 
-    class Full(queries_module.SpooledTemporaryFile):
+    class Full(files_module.SpooledTemporaryFile):
         def write(self, _content):
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(queries_module, "SpooledTemporaryFile", Full)
+    monkeypatch.setattr(files_module, "SpooledTemporaryFile", Full)
     with pytest.raises(OSError, match="No space left on device") as refused:
         evaluate_file(*files)
     assert (refused.value.errno, refused.value.filename) == (28, str(temporary))
