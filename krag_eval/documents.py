@@ -1247,11 +1247,23 @@ def ids_among(tags: Mapping[str, Sequence[Tag]]) -> list[str] | None:
     (['7', '8'], None, None)
     """
     for values in (tags[name] for name in ID_TAGS if name in tags):
-        # In a column of numbers, a data frame makes 7 of an id 7.0.
-        whole = [int(one) if isinstance(one, float) and one.is_integer() else one for one in values]
-        if all(isinstance(one, str | int) and not isinstance(one, bool) for one in whole):
-            return [*map(str, whole)]
+        written = [text for one in values if (text := id_written(one)) is not None]
+        if len(written) == len(values):
+            return written
     return None
+
+
+def id_written(tag: Tag) -> str | None:
+    """Return an id as text; ``None`` of what is none.
+
+    In a column of numbers, a data frame makes 7.0 of an id 7.
+
+    >>> id_written("q1"), id_written(7.0), id_written(0.5), id_written(None)
+    ('q1', '7', None, None)
+    """
+    if isinstance(tag, float) and tag.is_integer():
+        return str(int(tag))
+    return str(tag) if isinstance(tag, str | int) and not isinstance(tag, bool) else None
 
 
 #: The longest text that is a tag; longer ones are contents.

@@ -127,7 +127,7 @@ def check_not_read(targets: Mapping[str, Target], sources: Iterable[str]) -> Non
     Raises:
         InvalidInput: Naming the option.
     """
-    from krag_eval.streaming.files import is_read_in_directories
+    from krag_eval.streaming.queries import is_read_in_directories
 
     written = {
         option: _descriptor(target.stream) if isinstance(target, StandardOutput) else target

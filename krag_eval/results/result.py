@@ -121,6 +121,8 @@ class EvaluationResult(Shown):
         made: When it was evaluated; ``None`` if it was saved before that was kept. A time in
             ``SOURCE_DATE_EPOCH`` (seconds since 1970) is taken for the clock's, so that saved
             files can be the same to the byte.
+        notes: How two files were understood, and what joined, if they were joined by
+            :func:`~krag_eval.evaluate_file`; not saved.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]]).evaluate(k=[1, 3])
@@ -139,6 +141,7 @@ class EvaluationResult(Shown):
     declared: Mapping[str, Metric] = field(default_factory=dict)
     made: datetime | None = field(default_factory=_now)
     gate: Outcome | None = None
+    notes: Sequence[str] = field(default=(), compare=False)
 
     @property
     def k(self) -> tuple[Cutoff, ...]:

@@ -335,8 +335,9 @@ class RowsInFile:
     @cached_property
     def labels(self) -> list[str | int]:
         """The questions; positions, unless every query has one."""
-        labels = self._read(LABEL)[LABEL].tolist()
-        return list(range(len(labels))) if None in labels else labels
+        labels: list[str | int] = self._read(LABEL)[LABEL].tolist()
+        # Of the questions of two files, some may have been left out.
+        return [*map(int, self._read(POSITION)[POSITION])] if None in labels else labels
 
     @cached_property
     def counted(self) -> NDArray[np.bool_]:
