@@ -157,9 +157,8 @@ class Conventions:
             if name not in cls.allowed():
                 raise unknown("conventions", name, tuple(cls.allowed()), "a field")
             if name in values:
-                raise InvalidInput(
-                    "conventions", f": the field {name!r} is given twice in {clipped(text)}"
-                )
+                problem = f": the field {name!r} is given twice in {clipped(text)}"
+                raise InvalidInput("conventions", problem)
             values[name] = value
         return cls(**values)
 

@@ -149,9 +149,8 @@ def _evaluated(
     if how["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
         with muted():  # said already
-            graded = judged_dataset(
-                qrels, run, judged=bool(judging), **{**how, "relevance_level": 1}
-            )
+            all_grades = {**how, "relevance_level": 1}
+            graded = judged_dataset(qrels, run, judged=bool(judging), **all_grades)
             ndcg = graded.evaluator(**judging).evaluate(cutoffs, metrics=["ndcg"]).tables
         tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
         rows = RowsInMemory(result.labels, tables, result.counted, result.rows.digests)

@@ -383,9 +383,8 @@ class SubstringMatcher(TextMatcher):
 
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
             retrieved = [texts[unit] for unit in predicted.tolist()]
-            return np.array(
-                [[texts[unit] in text for text in retrieved] for unit in actual.tolist()], float
-            )
+            wanted = [texts[unit] for unit in actual.tolist()]
+            return np.array([[one in text for text in retrieved] for one in wanted], float)
 
         return score
 

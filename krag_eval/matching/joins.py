@@ -557,9 +557,8 @@ def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str)
     if 0 in wanted:
         return np.zeros(wanted)
     if wanted[0] * wanted[1] >= _MANY_PAIRS:
-        (truths, rows), (found, columns) = (
-            np.unique(side, return_inverse=True) for side in (actual, predicted)
-        )
+        truths, rows = np.unique(actual, return_inverse=True)
+        found, columns = np.unique(predicted, return_inverse=True)
         if len(truths) < len(actual) or len(found) < len(predicted):
             # A million copies of one text are scored as one.
             return _score(score, truths, found, name)[np.ix_(rows, columns)]

@@ -610,9 +610,8 @@ class _File:
     def keep(self, judged: Mapping[bytes, float]) -> None:
         """Write judgements; all of them, or none."""
         with self._told(), self._opened:
-            self._opened.executemany(
-                "INSERT OR REPLACE INTO judgements VALUES (?, ?)", judged.items()
-            )
+            replaced = "INSERT OR REPLACE INTO judgements VALUES (?, ?)"
+            self._opened.executemany(replaced, judged.items())
 
     def close(self) -> None:
         """Close the file."""
