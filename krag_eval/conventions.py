@@ -230,9 +230,8 @@ def conventions_table(averages: Averages, own: Conventions) -> pd.DataFrame:
     table = pd.DataFrame({name: known(preset) for name, preset in presets.items()})
     for name, preset in presets.items():
         if name != "default":
-            table[f"{name} differs by"] = [
-                ", ".join(responsible_fields(known, preset, key)) for key in table.index
-            ]
+            responsible = (responsible_fields(known, preset, key) for key in table.index)
+            table[f"{name} differs by"] = [*map(", ".join, responsible)]
     return table.rename_axis("metric")
 
 

@@ -541,12 +541,10 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
     if "page_content" not in value or not value.keys() <= _KEYS:
         value = _record_in(value, at)
     if "page_content" not in value or not value.keys() <= _KEYS:
-        needed = (
-            ': a document needs the key "page_content", or "source" with "start" and "end" or with '
-            '"lines", and may have "metadata" and "id"'
-        )
+        span = '"source" with "start" and "end" or with "lines"'
+        needed = f'the key "page_content", or {span}, and may have "metadata" and "id"'
         fix = 'put its text under "page_content", and anything else into "metadata"'
-        raise at.error(f"{needed}, got the keys {names_of(value)}", fix)
+        raise at.error(f": a document needs {needed}, got the keys {names_of(value)}", fix)
     allowed = (
         ("page_content", str, "text"),
         ("metadata", Mapping | None, "a dict"),
@@ -1005,9 +1003,8 @@ class QuerySet:
         else:
             items = [_as_json(reading(document)) for document in elements]
         if aspects is not None:
-            items = [
-                f"{_as_json(of_item)}:{item}" for of_item, item in zip(aspects, items, strict=True)
-            ]
+            pairs = zip(aspects, items, strict=True)
+            items = [f"{_as_json(of_item)}:{item}" for of_item, item in pairs]
         if grades is not None:
             items = [
                 f"{grade!r}*{item}" if grade not in (0, 1) else item if grade else ""

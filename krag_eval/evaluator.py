@@ -103,9 +103,8 @@ class Plan(PlanOptions):
         """
         n_queries = len(queries.labels)
         n_items = np.bincount(queries.item_query, grades, minlength=n_queries)
-        without = [
-            label for label, n in zip(queries.labels, n_items.tolist(), strict=True) if not n
-        ]
+        sizes = zip(queries.labels, n_items.tolist(), strict=True)
+        without = [label for label, n in sizes if not n]
         if self.no_ground_truth == "skip" and len(without) == n_queries and not part:
             raise _nothing_to_measure()
         if without and self.no_ground_truth == "error":
@@ -399,7 +398,7 @@ class OfflineRetrievalEvaluator:
         cut.check_cutoff(k)
         if self.no_ground_truth != "skip":
             problem = ": rejection_rate is about queries without ground truth, and here they do "
-            fix = Advice("pass {}", no_ground_truth="skip")
+            fix: Fix = Advice("pass {}", no_ground_truth="skip")
             raise InvalidInput("no_ground_truth", f"{problem}not stand apart", fix)
         unanswerable = ~self._counted
         if not unanswerable.any():
@@ -596,9 +595,10 @@ def _tried_by_coverage(
     if isinstance(k, Budget) and k.unit == "t":
         k = None  # what measured it is not known here
     with muted():
-        lists = ([side[query] for query in tried] for side in (queries.actual, queries.predicted))
+        sides = queries.actual, queries.predicted
+        actual, predicted = ([side[query] for query in tried] for side in sides)
         how: dict[str, Any] = {"no_ground_truth": "zero", "grade_key": plan.grade_key}
-        by_coverage = OfflineRetrievalEvaluator(*lists, "coverage", **how)
+        by_coverage = OfflineRetrievalEvaluator(actual, predicted, "coverage", **how)
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
@@ -899,8 +899,8 @@ class PartitionPlan:
                 in the message are those within the part.
         """
         if not len(actual) and not len(predicted):
-            rows = {name: np.zeros(0, kind) for name, kind in self.row_types.items()}
-            return Part(rows, self.nothing())
+            kinds = self.row_types.items()
+            return Part({name: np.zeros(0, kind) for name, kind in kinds}, self.nothing())
         if self.plan.unjudged != "wrong" and judged is None:
             raise judgements_unknown("unjudged")
         if self.plan.score_cutoff is not None:

@@ -109,10 +109,8 @@ def trec(
             raise InvalidInput("k", problem, "cut off after a number of documents")
     judged = QRELS.read(reading.source_of(qrels))
     cutoffs = [*(one for one in k if one is not None), None]
-    results = {
-        name: _evaluated(judged, run, cutoffs, how, unjudged)
-        for name, run in zip(reading.names_of_files(runs), runs, strict=True)
-    }
+    named = zip(reading.names_of_files(runs), runs, strict=True)
+    results = {name: _evaluated(judged, run, cutoffs, how, unjudged) for name, run in named}
     several = [*results.values()]
     cells = [*_cells(several)]
     header = ["trec_eval", "krag_eval", *results]

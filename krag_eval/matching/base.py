@@ -610,10 +610,8 @@ class _CombinedMatcher(Matcher):
         # All parts must speak of the same alternative of an AnyOf, not each of the one it likes.
         alone = alternatives_as_items(queries)
         found = [completed(part.match(alone)) for part in self.parts]
-        scaled = [
-            _on_common_scale(matches.similarity, float(part.threshold))
-            for part, matches in zip(self.parts, found, strict=True)
-        ]
+        sides = zip(self.parts, found, strict=True)
+        scaled = [_on_common_scale(one.similarity, float(part.threshold)) for part, one in sides]
         n_ranks = max(int(queries.n_predicted.max(initial=0)), 1)
         pairs = np.concatenate([m.item * n_ranks + m.rank - 1 for m in found])
         pair, similarity, n_parts = _grouped(pairs, np.concatenate(scaled), self._choose)

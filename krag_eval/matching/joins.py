@@ -412,10 +412,9 @@ class Units:
                 row, rank = np.argwhere(~((block >= 0.0) & (block <= 1.0)))[0].tolist()
                 item = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
                 number = query + self.first_query
-                problem = (
-                    f"{name}: a similarity must be a number from 0 to 1, got {block[row, rank]} "
-                    f"for actual_docs[{number}][{item}] and predicted_docs[{number}][{rank}]"
-                )
+                be = f"must be a number from 0 to 1, got {block[row, rank]}"
+                pair = f"actual_docs[{number}][{item}] and predicted_docs[{number}][{rank}]"
+                problem = f"{name}: a similarity {be} for {pair}"
                 raise InvalidInput("matcher", problem)
             if n_alternatives > n_items:
                 block = np.maximum.reduceat(block, np.cumsum(sizes) - sizes, axis=0)
