@@ -122,6 +122,16 @@ class File:
         )
 
 
+class Cells(dict[str, Any]):
+    """A row of a table, whose cells hold lists; in other rows, a text is a list of that one."""
+
+
+def with_fields(row: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with some fields more, or with others; the cells of a table stay such."""
+    made = {**row, **fields}
+    return Cells(made) if isinstance(row, Cells) else made
+
+
 class Unread(NamedTuple):
     """What stands in a cell that was not read: why it cannot be a tag."""
 
@@ -227,7 +237,7 @@ def _delimited_rows(file: File) -> Iterator[Row]:
                         'quote a cell that holds a delimiter or a line end with "',
                     )
                 if number > file.skipped + 1:
-                    yield place, dict(zip(header, cells, strict=True))
+                    yield place, Cells(zip(header, cells, strict=True))
         except csv.Error as error:
             raise Place(file.name, begins).error(
                 f"not a row of a table: {error}",
@@ -291,8 +301,8 @@ def _parquet_rows(file: File) -> Iterator[Row]:
                 columns = [_values(column, texts) for column in batch.columns]
                 for row in zip(*columns, strict=True) if kept else [()] * batch.num_rows:
                     if number >= file.skipped:
-                        fields = dict(zip(batch.schema.names, row, strict=True))
-                        yield Place(file.name, row=number), {**fields, **unread}
+                        fields = Cells(zip(batch.schema.names, row, strict=True))
+                        yield Place(file.name, row=number), with_fields(fields, unread)
                     number += 1
 
 

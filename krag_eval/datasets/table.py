@@ -19,7 +19,7 @@ from krag_eval._options import LISTS
 from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.datasets import formats
-from krag_eval.datasets.formats import File, Row, TagChoice, Unread, is_wanted
+from krag_eval.datasets.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
 from krag_eval.documents import (
     LONGEST_TAG,
     DocumentLike,
@@ -107,7 +107,7 @@ class Records(NamedTuple):
                 else:
                     columns[title] = _listed(frame[one])
         rows = zip(*columns.values(), strict=True)
-        held = [(Place(name, row=at), {**dict(zip(columns, row, strict=True)), **unread})
+        held = [(Place(name, row=at), Cells({**dict(zip(columns, row, strict=True)), **unread}))
                 for at, row in enumerate(rows)]  # fmt: skip
         return cls(name, held, names, in_memory=True)
 
@@ -147,7 +147,7 @@ class Records(NamedTuple):
             new = {name: change(row[name]) for name in names if name in row}
             for name, value in new.items():
                 counts[name] += value != [] and value is not row[name]
-            rows.append((place, {**row, **new}))
+            rows.append((place, with_fields(row, new)))
         return self._replace(rows=rows), counts
 
     def check_has(self, needed: Sequence[str]) -> None:
@@ -637,7 +637,8 @@ def notes_on(left_out: Mapping[str, str]) -> list[str]:
 class Query(NamedTuple):
     """One query, checked, and its place in a file.
 
-    ``predicted`` is empty where nothing has been retrieved yet.
+    ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` where it was a text, and
+    no list.
     """
 
     place: Place
@@ -649,6 +650,7 @@ class Query(NamedTuple):
     judged: list[Any] | dict[str, bool] | None = None
     unwanted: list[Any] | None = None
     cited: list[Any] | None = None
+    is_text: bool = False
 
     @property
     def label(self) -> str | int | None:
@@ -678,10 +680,11 @@ def query_in(
             if mark.shielded and isinstance(question, str):
                 question = unshielded(question)
         actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
-        predicted = []
+        lists, predicted = lists_in(row), []
         if roles.predicted is not None:
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
-        lists = lists_in(row)
+            field = row.get(str(roles.predicted.texts or roles.predicted.ids))
+            lists["is_text"] = _one_as_list(field, row) is not field
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
@@ -758,40 +761,36 @@ def _question_in(value: Any, name: str) -> str | int | None:
 def documents_of(
     row: Mapping[str, Any], side: Side, options: tuple[str, str] | None, *, ground_truth: bool
 ) -> list[Any]:
-    """Return the documents of one side."""
-    if side.texts is not None and side.texts in row and not (side.ids or side.metadata):
-        return documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
-    if not side.fields:
-        return []  # a run has no ground truth
+    """Return the documents of one side; of a run, which has no ground truth, none of that."""
     for name in side.fields:
         if name not in row:
             raise _no_field(row, name, options, ground_truth=ground_truth)
-    ids = {} if side.ids is None else {"id": _ids(row[side.ids], side.ids)}
+    lists = {name: _one_as_list(row[name], row) for name in side.fields}
     if side.texts is None:
-        return ids["id"]
-    found = documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
+        return [] if side.ids is None else _ids(lists[side.ids], side.ids)
+    found = documents_in(lists[side.texts], Location(side.texts), ground_truth=ground_truth)
     # Texts with ids, as LlamaIndex writes them, or with metadata, as krag does.
-    metadata = {name: list_in(row[name], Location(name)) for name in side.metadata}
-    beside = {str(side.ids): ids["id"]} if ids else {}
-    for name, values in {**beside, **metadata}.items():
+    beside = {name: _ids(lists[name], name) if name == side.ids else
+              list_in(lists[name], Location(name)) for name in side.fields[1:]}  # fmt: skip
+    for name, values in beside.items():
         if len(values) != len(found):
             problem = "must have one value for each of the"
             raise InvalidInput(name, f"{problem} {len(found)} documents, got {len(values)}")
         if not all(isinstance(text, str) for text in found):
             problem = "belongs to documents that are plain texts; these are not"
             raise InvalidInput(name, problem)
-    return [
-        {
-            "page_content": text,
-            **{name: values[at] for name, values in ids.items()},
-            **(
-                {"metadata": {name: some[at] for name, some in metadata.items()}}
-                if metadata
-                else {}
-            ),
-        }
-        for at, text in enumerate(found)
-    ]
+    made = [{"page_content": text} for text in found] if beside else found
+    for name, values in beside.items():
+        for document, value in zip(made, values, strict=True):
+            place = document if name == side.ids else document.setdefault("metadata", {})
+            place["id" if name == side.ids else name] = value
+    return made
+
+
+def _one_as_list(value: Any, row: Mapping[str, Any]) -> Any:
+    """Return a plain text as a list of it; the cells of a table, and what spells a list, stay."""
+    is_text = isinstance(value, str) and value.strip() and not isinstance(row, Cells)
+    return _cell_as_list(value) if is_text else value
 
 
 def _no_field(
@@ -937,6 +936,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
     Raises:
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
+    check_once(queries)
     questions = [one.question for one in queries]
     lists = {field: [getattr(one, field) for one in queries] for field in _FIELDS}
     return {
@@ -949,6 +949,17 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
         **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
+
+
+def check_once(queries: Iterable[Query]) -> None:
+    """Refuse a question that comes again with one retrieved text in each row, as in long tables."""
+    seen: set[Any] = set()
+    for one in queries:
+        if one.is_text and one.label is not None and one.label in seen:
+            problem = f"asks {clipped(one.label)} again, with one retrieved document in each row"
+            fix = Advice("{} makes the rows of a question one query", cells="text")
+            raise one.place.error(problem, fix)
+        seen.add(one.label)
 
 
 def _labels(queries: Sequence[Query], name: str, field: str) -> list[str | int]:

@@ -39,6 +39,7 @@ from krag_eval.datasets.table import (
     Records,
     TagReader,
     asked_by,
+    check_once,
     checked_choice,
     matcher_of,
     notes_on,
@@ -353,6 +354,7 @@ def _evaluated(
     evaluate: Callable[..., _Evaluated],
 ) -> _Evaluated:
     """Evaluate a chunk; an error that names a query names its place in the file."""
+    check_once(queries)
     for one in queries:
         if one.mark.defaults != first.mark.defaults:
             problem = '"krag_eval": the evaluator differs from that of the first query'
