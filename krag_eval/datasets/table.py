@@ -159,14 +159,13 @@ class Records(NamedTuple):
             raise Place(self.name).error(f"no column {missing[0]!r}; {self.described()}")
 
     def keys(self, column: str) -> list[str]:
-        """Return a column of texts that are all different."""
-        texts = self.texts(column)
-        seen: set[str] = set()
-        for (place, _row), value in zip(self.rows, texts, strict=True):
+        """Return a column of ids that are all different."""
+        seen: dict[str, None] = {}
+        for (place, _row), value in zip(self.rows, self.ids(column), strict=True):
             if value in seen:
                 raise place._replace(column=column).error(f"{value!r} is given a second time")
-            seen.add(value)
-        return texts
+            seen[value] = None
+        return [*seen]
 
     def described(self) -> str:
         """Name the columns there are."""
@@ -531,7 +530,7 @@ class TagReader:
         if not LISTED.keys().isdisjoint(row):
             empty = (name for name in LISTED.keys() & row if tag_in(row[name]) == (None, ""))
             asked = asked.union(_listed_in(row), empty)
-        for name, value in row.items():
+        for name, value in _with_named_tags(row).items():
             if name not in asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
                 if problem:
@@ -594,6 +593,21 @@ class TagReader:
     def columns(self, found: Sequence[Mapping[str, Tag]]) -> dict[str, list[Tag]]:
         """Return the tags of rows as columns."""
         return {name: [one.get(name) for one in found] for name in self.names}
+
+
+def _with_named_tags(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row with what its field ``tags`` holds, a list of names or an object, as fields.
+
+    >>> _with_named_tags({"question": "When?", "tags": ["hours", "faq"]})
+    {'question': 'When?', 'tags.hours': True, 'tags.faq': True}
+    """
+    tags = plain(row.get("tags"))
+    if isinstance(tags, list) and all(isinstance(one, str) for one in tags):
+        tags = dict.fromkeys(tags, True)
+    if not isinstance(tags, Mapping):
+        return row
+    others = {name: one for name, one in row.items() if name != "tags"}
+    return {**others, **{f"tags.{name}": one for name, one in tags.items()}}
 
 
 def asked_by(roles: Roles) -> set[str | None]:

@@ -37,7 +37,7 @@ from krag_eval.datasets.table import (
     listed,
 )
 from krag_eval.datasets.traces import traces_dataset
-from krag_eval.datasets.trec import MTEB
+from krag_eval.datasets.trec import JUDGED_BY, MTEB
 from krag_eval.documents import is_list_written, is_missing
 from krag_eval.errors import Advice, DatasetError, Place
 
@@ -107,7 +107,7 @@ _LISTS = (
     Shape("krag_eval", Side(None, "relevant_chunk_ids"), Side(None, "retrieved_chunk_ids")),
     Shape("krag_eval", Side("expectedChunks"), Side("results"), tells=(("expectedChunks",),)),
     # Evaluations up to 0.1; in test sets, contexts are what should be retrieved.
-    Shape("RAGAS", predicted=Side("contexts"), tells=(("ground_truths", "answer"),)),
+    Shape("RAGAS", predicted=Side("contexts"), tells=(("ground_truths", "answer"), ("ground_truth", "answer"))),
     Shape("krag_eval", Side("expected"), Side("retrieved"), weak=True),
     Shape("krag_eval", Side("expected_contexts"), weak=True),
     Shape("krag_eval", Side("expected_documents"), weak=True),
@@ -131,15 +131,15 @@ SHAPES = (
     *(Shape(f"{tool}'s runs", predicted=Side(field), read=run_dataset, taken=(), unless=_GIVEN,
             tells=(("query", field),) if tool == "rank_llm" else (("query_id", field),))
       for field, tool in RUNS.items()),
-    Shape("MTEB's predictions", tells=((MTEB,),), read=predictions_dataset, taken=()),
+    Shape("MTEB's predictions", tells=((MTEB,),), read=predictions_dataset, taken=("predicted",)),
     Shape("judgements", Side("chunk_text"), read=judgements_dataset, taken=("retrieved",),
-          tells=(("query_id", "chunk_id", "relevance"), ("query_id", "doc_id", "relevance")),
+          tells=tuple(("query_id", one, "relevance") for one in JUDGED_BY),
           unless=_GIVEN),
     Shape("LoCoMo's questions", Side(None, "evidence"), read=locomo_dataset,
           tells=(("question", "evidence", "category"), ("conversation", "qa")),
           taken=("predicted", "retrieved")),
     Shape("LongMemEval's questions", Side(None, "answer_session_ids"),
-          read=longmemeval_dataset, taken=("predicted", "retrieved"),
+          read=longmemeval_dataset, taken=("actual", "predicted", "retrieved"),
           tells=(("question_id", "answer_session_ids"),)),
 )  # fmt: skip
 _WEAK_ACTUAL = {one.actual.texts for one in SHAPES if one.weak}
@@ -174,11 +174,11 @@ def is_foreign(names: Collection[str], mapped: Mapped) -> bool:
     >>> is_foreign(["question", "actual", "hits", "source"], Mapped())
     False
     """
-    if not {*filter(None, mapped)} <= {*names}:
-        return False
+    if shape_of(names, mapped).read is not None:
+        return True
     others = {*names} - {*mapped}
-    has_reader = shape_of(names, mapped).read is not None
-    return has_reader or not _FOREIGN.isdisjoint(others) or {*_KRAG} <= others
+    are_known = not _FOREIGN.isdisjoint(others) or {*_KRAG} <= others
+    return are_known and {*filter(None, mapped)} <= {*names}
 
 
 def roles_of(
@@ -370,7 +370,8 @@ def _nearest(names: set[str]) -> str:
     names = {*names}.difference(QUESTIONS)
     whose, fields = max(known, key=lambda one: len(one[1] & names))
     shared, others = sorted(fields & names), sorted(fields.difference(names, QUESTIONS))
-    return f"{listed(shared)}: known from {whose}, beside {listed(others)}; " if shared else ""
+    beside = f", beside {listed(others)}" if others else ""
+    return f"{listed(shared)}: known from {whose}{beside}; " if shared else ""
 
 
 #: How many sentences :func:`said` returns.
