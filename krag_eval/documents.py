@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import re
+import sys
 import unicodedata
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -180,8 +181,9 @@ def score_of(document: DocumentLike, at: Location | None = None) -> float | None
 
 
 def _finite(score: Any, at: Location) -> float:
-    number = isinstance(score, Real) and not isinstance(score, bool)
-    if not number or not math.isfinite(score):
+    is_number = isinstance(score, Real) and not isinstance(score, bool)
+    # A whole number may be beyond the range of floats.
+    if not is_number or not abs(score) <= sys.float_info.max:
         raise at.error(f": a score must be a finite number, got {clipped(score)}")
     return float(score)
 
@@ -269,6 +271,7 @@ def _unpacked(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a record with the fields of its ``"doc"``; ``None`` where the two differ."""
     given, outer = content["doc"], {key: one for key, one in content.items() if key != "doc"}
     inner: Mapping[str, Any] = {"text": given} if isinstance(given, str) else given
+    inner = {key: one for key, one in inner.items() if one is not None}
     ids = {str(side[key]) for side in (inner, outer) for key in _ID_NAMES & side.keys()}
     differs = any(outer.get(key, one) != one for key, one in inner.items())
     if differs or len(ids) > 1 or "doc" in inner:

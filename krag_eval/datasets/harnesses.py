@@ -19,7 +19,7 @@ from krag_eval.datasets.dataset import Dataset, labels_of
 from krag_eval.datasets.formats import with_fields
 from krag_eval.datasets.table import Given, Records, Roles, Side, content_of
 from krag_eval.datasets.trec import JUDGED_BY, MTEB, QRELS, RUN, judged_dataset
-from krag_eval.documents import Location, id_of, list_in
+from krag_eval.documents import Location, id_of, is_tag, list_in
 from krag_eval.errors import InvalidInput, InvalidType, Place, clipped, one_of
 
 #: Where the documents of a run are -> whose run it is.
@@ -127,8 +127,9 @@ def judgements_dataset(table: Records, given: Given) -> Dataset:
     """
     dataset = judged_dataset(QRELS.of_table(table), None)
     told = _("judgements, one in each row: ground truth read from {}").format("relevance")
-    ids = [str(one) for one in dataset.queries]
-    dataset = replace(dataset, notes=[told], tags={"query_id": [*ids]})
+    ids = [*map(str, dataset.queries)]
+    tags = {"query_id": ids} if all(map(is_tag, ids)) else {}
+    dataset = replace(dataset, notes=[told], tags=tags)
     document = next(one for one in JUDGED_BY if one in table.names)
     asked = _once_each(table, "query_id", "query")
     corpus = _once_each(table, document, "chunk_text") or None

@@ -651,8 +651,8 @@ def notes_on(left_out: Mapping[str, str]) -> list[str]:
 class Query(NamedTuple):
     """One query, checked, and its place in a file.
 
-    ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` where it was a text, and
-    no list.
+    ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` says that it was a
+    text, and no list.
     """
 
     place: Place

@@ -394,7 +394,7 @@ class Kind:
         runs = {f"{subset}.{split}": run for subset, splits in content.items()
                 if subset != MTEB and isinstance(splits, Mapping)
                 for split, run in splits.items()}  # fmt: skip
-        part = [*runs][0] if self.part is None and len(runs) == 1 else self.part
+        part = next(iter(runs)) if self.part is None and len(runs) == 1 else self.part
         if not isinstance(run := runs.get(str(part)), Mapping):
             problem = f"holds MTEB's predictions of {listed([*runs])}, and one must be named"
             fix = "choose one by {}, or pass its object alone"

@@ -107,7 +107,8 @@ _LISTS = (
     Shape("krag_eval", Side(None, "relevant_chunk_ids"), Side(None, "retrieved_chunk_ids")),
     Shape("krag_eval", Side("expectedChunks"), Side("results"), tells=(("expectedChunks",),)),
     # Evaluations up to 0.1; in test sets, contexts are what should be retrieved.
-    Shape("RAGAS", predicted=Side("contexts"), tells=(("ground_truths", "answer"), ("ground_truth", "answer"))),
+    Shape("RAGAS", predicted=Side("contexts"),
+          tells=(("ground_truths", "answer"), ("ground_truth", "answer"))),
     Shape("krag_eval", Side("expected"), Side("retrieved"), weak=True),
     Shape("krag_eval", Side("expected_contexts"), weak=True),
     Shape("krag_eval", Side("expected_documents"), weak=True),
@@ -138,8 +139,9 @@ SHAPES = (
     Shape("LoCoMo's questions", Side(None, "evidence"), read=locomo_dataset,
           tells=(("question", "evidence", "category"), ("conversation", "qa")),
           taken=("predicted", "retrieved")),
-    Shape("LongMemEval's questions", Side(None, "answer_session_ids"),
-          read=longmemeval_dataset, taken=("actual", "predicted", "retrieved"),
+    Shape("LongMemEval's questions", Side("haystack_sessions", "answer_session_ids"),
+          Side("retrieval_results", "haystack_session_ids"), read=longmemeval_dataset,
+          taken=("actual", "predicted", "retrieved"),
           tells=(("question_id", "answer_session_ids"),)),
 )  # fmt: skip
 _WEAK_ACTUAL = {one.actual.texts for one in SHAPES if one.weak}
@@ -315,7 +317,8 @@ def as_saved(table: Records, roles: Roles) -> tuple[Records, Roles, list[str]]:
     yet. deepeval joins the texts of a cell by ``|`` in JSON lines and CSV; a golden of its own
     without a context has an empty ground truth.
     """
-    if roles.predicted is not None and not _is_filled(roles.predicted, table):
+    is_run = not roles.actual.fields
+    if roles.predicted is not None and not is_run and not _is_filled(roles.predicted, table):
         roles = roles if roles.shape in ("krag_eval", "named") else roles._replace(predicted=None)
     if roles.shape != "deepeval" or not {*_GOLDENS} <= {*table.names}:
         return table, roles, []
