@@ -157,6 +157,7 @@ NAMED = frozenset({*QUESTIONS, *LANGSMITH, OWN} | _names_of(one for one in _LIST
 _OF_QUESTIONS = [one for one in SHAPES if _names_of([one])]
 #: Every column that may be needed of questions; others can only be tags.
 KNOWN = NAMED.union(
+    ("tags",),
     LISTED,
     _names_of(SHAPES),
     *(names for one in _OF_QUESTIONS for names in (one.questions, *one.tells)),

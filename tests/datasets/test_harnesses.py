@@ -4,6 +4,7 @@ import csv
 import io
 import json
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -222,6 +223,8 @@ def test_tags_in_a_list_or_an_object_are_tags():
     }
     assert load_dataset(rows, tags=["tags.faq"]).tags == {"tags.faq": [True, None]}
     assert load_dataset(rows, tags=False).tags == {}
+    frame = pd.DataFrame(rows[:1])
+    assert load_dataset(frame).tags == {"tags.hours": [True], "tags.faq": [True]}
 
 
 def run_of(*documents, **fields):

@@ -58,7 +58,7 @@ LINES = each(
     '{"question": "Q", "gold": [], "predicted": []}', '{"actual": []}', '{"actual": ["a\tb"]}',
     '{"score": ' + "9" * 5000 + "}", "[" * 200_000, '{"actual": [], "actual": ["a"]}',
     *(json.dumps(ROW | one) for one in (
-        {"actual": "a"}, {"predicted": None}, {"question": ["Q"]}, {"question": True},
+        {"actual": 7}, {"predicted": None}, {"question": ["Q"]}, {"question": True},
         {"score": float("nan")}, {"score": float("-inf")}, {"actual": ["\ud83d"]},
         {"extra": {"\udc00": 1}}, {"krag_eval": {"label": 1.5}},
     )),
