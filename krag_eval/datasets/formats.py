@@ -192,17 +192,26 @@ def _json_rows(file: File) -> Iterator[Row]:
 
 
 def _array(lines: Sequence[tuple[int, str]], name: str) -> Iterator[Row]:
-    try:
-        with located(Place(name)):
-            content: list[Any] = parsed("".join(text for _, text in lines))
-    except json.JSONDecodeError as error:
-        line = lines[min(error.lineno, len(lines)) - 1][0]
-        raise not_json(error, Place(name, line), "an array of objects") from error
+    content: list[Any] = json_in(lines, name, "an array of objects")
     for number, one in enumerate(content):
         place = Place(name, row=number)
         if not isinstance(one, dict):
             raise place.error(f"must be an object with a query, got {kind_of(one)}")
         yield place, one
+
+
+def json_in(lines: Sequence[tuple[int, str]], name: str, expected: str) -> Any:
+    """Return the JSON value that all lines of a file hold.
+
+    Raises:
+        DatasetError: If they do not hold one, by the line where it breaks off.
+    """
+    try:
+        with located(Place(name)):
+            return parsed("".join(text for _, text in lines))
+    except json.JSONDecodeError as error:
+        line = lines[min(error.lineno, len(lines)) - 1][0]
+        raise not_json(error, Place(name, line), expected) from error
 
 
 def _object(lines: Sequence[tuple[int, str]]) -> dict[str, Any] | None:

@@ -81,10 +81,14 @@ def run_dataset(table: Records, given: Given) -> Dataset:
                 raise place._replace(column=field).error(problem, "list each document once")
     if any(isinstance(one, str) for documents in content["predicted"] for one in documents):
         content["defaults"] = {"matcher": "id"}
-    told = _("a run of {tool}: retrieved documents read from {name}; it holds no ground truth")
-    content["notes"] = [told.format(tool=RUNS[field], name=field), *content["notes"]]
+    content["notes"] = [_told(RUNS[field], field), *content["notes"]]
     labels = labels_of(content["questions"], ids, table.name) if content["questions"] else ids
     return Dataset(**{**content, "queries": labels})
+
+
+def _told(tool: str, name: str) -> str:
+    told = _("a run of {tool}: retrieved documents read from {name}; it holds no ground truth")
+    return told.format(tool=tool, name=name)
 
 
 def _by_rank(documents: Sequence[Any], at: Location) -> list[Any]:
@@ -112,9 +116,8 @@ def predictions_dataset(table: Records, given: Given) -> Dataset:
         raise Place(table.name).error("must hold one object, as MTEB saves its predictions")
     place, row = table.rows[0]
     made = replace(RUN, part=given.mapped.predicted).of_object(row, place).as_run()
-    told = _("a run of {tool}: retrieved documents read from {name}; it holds no ground truth")
     name = given.mapped.predicted or next(one for one in row if one != MTEB)
-    return replace(made, notes=[told.format(tool="MTEB", name=name)])
+    return replace(made, notes=[_told("MTEB", name)])
 
 
 def judgements_dataset(table: Records, given: Given) -> Dataset:
@@ -128,8 +131,9 @@ def judgements_dataset(table: Records, given: Given) -> Dataset:
     dataset = judged_dataset(QRELS.of_table(table), None)
     told = _("judgements, one in each row: ground truth read from {}").format("relevance")
     ids = [*map(str, dataset.queries)]
-    tags = {"query_id": ids} if all(map(is_tag, ids)) else {}
-    dataset = replace(dataset, notes=[told], tags=tags)
+    dataset = replace(
+        dataset, notes=[told], tags={"query_id": [*ids]} if all(map(is_tag, ids)) else {}
+    )
     document = next(one for one in JUDGED_BY if one in table.names)
     asked = _once_each(table, "query_id", "query")
     corpus = _once_each(table, document, "chunk_text") or None
@@ -185,8 +189,8 @@ def _dialogues(value: Any) -> list[str]:
     return found
 
 
-#: The field of LongMemEval's turns that marks evidence, and that of its log of a retrieval.
-_EVIDENCE, _LOG = "has_answer", "retrieval_results"
+# Where LongMemEval says which sessions and which turns are evidence, and what it retrieved.
+_SESSIONS, _EVIDENCE, _LOG = "answer_session_ids", "has_answer", "retrieval_results"
 
 
 def longmemeval_dataset(table: Records, given: Given) -> Dataset:
@@ -206,37 +210,35 @@ def longmemeval_dataset(table: Records, given: Given) -> Dataset:
         one_of("actual", given.mapped.actual, (_EVIDENCE,))
 
     def fields(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        made: dict[str, Any] = {}
         try:
-            log = row.get(_LOG) or {}
-            made = {_LOG: log["ranked_items"]} if log else {}
+            log = row.get(_LOG)
+            if log is not None:
+                made[_LOG] = log["ranked_items"]
             if given.mapped.actual or (log and log["metrics"]["turn"]):
                 sessions = zip(row["haystack_session_ids"], row["haystack_sessions"], strict=True)
-                made[_EVIDENCE] = [
-                    f"{session}_{number}"
-                    for session, turns in sessions
-                    for number, turn in enumerate(turns, 1)
-                    if turn.get(_EVIDENCE)
-                ]
+                made[_EVIDENCE] = [f"{session}_{number}" for session, turns in sessions
+                                   for number, turn in enumerate(turns, 1)
+                                   if turn.get(_EVIDENCE)]  # fmt: skip
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            problem = "and its sessions are not what LongMemEval writes"
-            raise InvalidInput(_LOG if row.get(_LOG) else "haystack_sessions", problem) from error
+            problem = "must hold sessions, or a log of a retrieval, as LongMemEval writes them"
+            raise InvalidInput(_LOG if _LOG in row else "haystack_sessions", problem) from error
         if str(row.get("question_id")).endswith("_abs"):
-            made[_EVIDENCE if _EVIDENCE in made else "answer_session_ids"] = []
+            made[_EVIDENCE if _EVIDENCE in made else _SESSIONS] = []
         yield made
 
     flat = _changed(table, fields)
-    evidence = _EVIDENCE if _EVIDENCE in flat.names else "answer_session_ids"
+    evidence = _EVIDENCE if _EVIDENCE in flat.names else _SESSIONS
     return _of_ids(flat, given, "LongMemEval", evidence)
 
 
 def _of_ids(table: Records, given: Given, tool: str, field: str) -> Dataset:
     """Return the data set of questions with ids for ground truth, and perhaps for predicted."""
     table.check_has([field])
-    name = given.mapped.predicted or next((one for one in ("predicted", _LOG)
-                                           if one in table.names), None)  # fmt: skip
-    retrieved = None
-    if name is not None:
-        retrieved = Side(name) if name == _LOG else Side(None, name)
+    sides = {"predicted": Side(None, "predicted"), _LOG: Side(_LOG)}
+    retrieved = next((side for name, side in sides.items() if name in table.names), None)
+    if given.mapped.predicted is not None:
+        retrieved = Side(None, given.mapped.predicted)
     content = content_of(table, Roles(tool, "question", Side(None, field), retrieved), given.tags)
     told = _("ground truth read from {}, {}").format(field, _("by {}'s column names").format(tool))
     return Dataset(**{**content, "notes": [told, *content["notes"]]})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
@@ -414,18 +415,18 @@ def _mark_in(value: Any) -> Mark:
     if is_missing(value) or value == "":
         return _NO_MARK
     try:
-        content = dict(parsed(value) if isinstance(value, str) else value)
-        label, hidden, tags, defaults = map(content.pop, _MARK, [None] * len(_MARK))
+        content = {**dict.fromkeys(_MARK), **(parsed(value) if isinstance(value, str) else value)}
+        label, hidden, tags, defaults = content.values()  # others are too many
         tags, defaults = tags or {}, dict(defaults or {})
         if "conventions" in defaults:
             defaults["conventions"] = Conventions.parse(defaults["conventions"])
         kinds = (bool, list, dict, type(None))
         fits = (
-            not (content or defaults.keys() - {*OPTIONS})
-            and isinstance(label, str | int | None)
+            isinstance(label, str | int | None)
             and not isinstance(label, bool)
             and isinstance(hidden, bool | None)
             and all(map(is_tag, tags.values()))
+            and defaults.keys() <= {*OPTIONS}
             and not any(isinstance(one, kinds) for one in defaults.values())
         )
     except (TypeError, ValueError, AttributeError):
@@ -612,8 +613,7 @@ def _with_named_tags(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def asked_by(roles: Roles) -> set[str | None]:
     """Return the fields that mean something else than tags."""
-    sides = [side for side in (roles.actual, roles.predicted) if side is not None]
-    return {OWN, roles.question, *(name for side in sides for name in side.fields)}
+    return {OWN, roles.question, *roles.actual.fields, *(roles.predicted or Side()).fields}
 
 
 def tags_of(
@@ -804,7 +804,11 @@ def documents_of(
 def _one_as_list(value: Any, row: Mapping[str, Any]) -> Any:
     """Return a plain text as a list of it; the cells of a table, and what spells a list, stay."""
     is_text = isinstance(value, str) and value.strip() and not isinstance(row, Cells)
-    return _cell_as_list(value) if is_text else value
+    return _cell_as_list(value) if is_text and not _CUT_OFF.match(value) else value
+
+
+# How a list begins that somebody wrote into a text, even if it never ends.
+_CUT_OFF = re.compile(r"""\s*[\[(]\s*['"\[{]""")
 
 
 def _no_field(
@@ -864,8 +868,7 @@ def cells_as_lists(table: Records, roles: Roles) -> tuple[Records, list[str]]:
     >>> table.column("actual"), notes
     ([['a'], "['b']", []], ['plain text in actual read as one document per cell (1 of 3 cells)'])
     """
-    sides = [side for side in (roles.actual, roles.predicted) if side is not None]
-    fields = [field for side in sides for field in side.fields]
+    fields = [*roles.actual.fields, *(roles.predicted or Side()).fields]
     table, counts = table.changed(fields, _cell_as_list)
     told = _("plain text in {name} read as one document per cell ({n} of {cells} cells)")
     return table, [
@@ -1028,13 +1031,11 @@ def content_of(
 def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, Any]:
     """Compare by id, or by spans, where no text is found; refuse sides with nothing in common."""
     queries = [*queries]
-    sides = []
-    if roles.actual.fields:
-        sides.append((roles.actual, [*chain.from_iterable(single(one.actual) for one in queries)]))
-    if roles.predicted is not None:
-        retrieved = [document for one in queries for document in one.predicted]
-        sides.append((roles.predicted, retrieved))
-    sides = [(side, found) for side, found in sides if side.fields]
+    found_in = {
+        roles.actual: chain.from_iterable(single(one.actual) for one in queries),
+        roles.predicted or Side(): chain.from_iterable(one.predicted for one in queries),
+    }
+    sides = [(side, [*found]) for side, found in found_in.items() if side.fields]
     if all(side.texts for side, _ in sides):
         items = [item for one in queries for item in one.actual]
         if items and all(map(_is_span, items)):

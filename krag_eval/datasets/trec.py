@@ -6,7 +6,6 @@ and Parquet tables as ranx writes them.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from array import array
@@ -22,15 +21,13 @@ from krag_eval._reading import (
     MAX_BYTES,
     Source,
     kind_of,
-    located,
     name_of,
-    not_json,
     numbered_lines,
     parsed,
 )
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.dataset import Dataset, check_overlap
-from krag_eval.datasets.formats import format_of
+from krag_eval.datasets.formats import format_of, json_in
 from krag_eval.datasets.table import Records, is_frame, listed, records_in
 from krag_eval.documents import AnyOf, DocumentLike
 from krag_eval.errors import Advice, DatasetError, Place, boolean, one_of, warn, whole
@@ -352,7 +349,9 @@ class Kind:
             first = [*islice(lines, 1)]
             start = first[0][1] if first else ""
             if start.lstrip().startswith("{"):
-                yield from self._of_mapping(self._object([*first, *lines], name), Place(name))
+                expected = f"one object {{topic: {{document: {self.number}}}}}"
+                content = json_in([*first, *lines], name, expected)
+                yield from self._of_mapping(content, Place(name))
             elif self is QRELS and start.split() == [*_BEIR]:
                 yield from self._of_beir(lines, name)
             else:
@@ -412,25 +411,14 @@ class Kind:
             )
         return number
 
-    def _object(self, lines: Sequence[tuple[int, str]], name: str) -> dict[str, Any]:
-        """Read one object from lines, the first of which begins with ``{``."""
-        try:
-            with located(Place(name)):
-                content: dict[str, Any] = parsed("".join(text for _, text in lines))
-        except json.JSONDecodeError as error:
-            place = Place(name, lines[min(error.lineno, len(lines)) - 1][0])
-            expected = f"one object {{topic: {{document: {self.number}}}}}"
-            raise not_json(error, place, expected) from error
-        return content
-
     def _of_lines(self, lines: Iterable[tuple[int, str]], name: str) -> Iterator[_Row]:
-        n_columns = len(self.columns)
         for line, text in lines:
             if text.startswith("#"):
                 continue
             columns = text.split() if text.isascii() else _SPACES.split(text.strip(" \t\n\r\f\v"))
             # As in trec_eval, more may follow the tag of a run.
-            if len(columns) < n_columns or (len(columns) > n_columns and self is QRELS):
+            more = len(columns) - len(self.columns)
+            if more < 0 or (more and self is QRELS):
                 raise _wrong_columns(columns, self.columns, Place(name, line))
             yield line, columns[0], columns[2], self._written(columns[self.at], name, line)
 
@@ -440,7 +428,7 @@ class Kind:
             columns = text.rstrip("\r\n").split("\t")
             if len(columns) != 3 or not all(columns):
                 raise _wrong_columns(columns, _BEIR, Place(name, line), "a tab")
-            yield line, columns[0], columns[1], self._written(columns[2], name, line)
+            yield line, *columns[:2], self._written(columns[2], name, line)
 
     def _written(self, text: str, name: str, line: int) -> Any:
         if (number := self.of_text(text)) is None:

@@ -214,32 +214,28 @@ def roles_of(
                 f"no column {name!r}, which is named as {option}; {table.described()}"
             )
     known = [one for one in _LISTS if one.is_meant(table.names)]
-    shape, actual = "named", _named(mapped.actual, "actual", table)
-    if is_run:
-        actual = Side()
-    elif actual is None:
+    shape, actual = "named", Side() if is_run else _named(mapped.actual, "actual", table)
+    if actual is None:
         found = _sides(table, "actual", mapped.predicted, known)
-        if not found:
+        actual = _only(found, table, "the ground truth", options.actual)
+        if actual is None:
             raise Place(table.name).error(
                 f"no column holds the documents that should be retrieved; {table.described()}",
                 Advice(f"{_hint(table)}name it by {{}}", (str(options.actual), ...)),
             )
-        shape, actual = _only(found, table, "the ground truth", options.actual)[0]
+        shape = found[actual]
     predicted = _named(mapped.predicted, "predicted", table)
     if predicted is None:
         strong = [one for one in known if is_run or not one.weak or actual.texts in _WEAK_ACTUAL]
         found = _sides(table, "predicted", actual.texts, strong)
-        sides = _only(found, table, "what was retrieved", options.predicted)
-        predicted = sides[0][1] if sides else None
-        shape = sides[0][0] if is_run and sides else shape
-    if is_run and predicted is None:
-        raise nothing_retrieved(table, str(options.predicted))
-    question = mapped.question
-    if question is None:
-        theirs = [name for one in known if _present(one.predicted, table) for name in one.questions]
-        there = [(name, name) for name in dict.fromkeys([*QUESTIONS, *theirs])
-                 if name in table.names and name not in mapped]  # fmt: skip
-        question = next(iter(dict(_only(there, table, "the question", options.question))), None)
+        predicted = _only(found, table, "what was retrieved", options.predicted)
+        if is_run and predicted is None:
+            raise nothing_retrieved(table, str(options.predicted))
+        shape = found[predicted] if is_run and predicted is not None else shape
+    theirs = [name for one in known if _present(one.predicted, table) for name in one.questions]
+    asked = [name for name in dict.fromkeys([*QUESTIONS, *theirs])
+             if name in table.names and name not in mapped]  # fmt: skip
+    question = mapped.question or _only(asked, table, "the question", options.question)
     return Roles(shape, question, actual, predicted)
 
 
@@ -265,25 +261,23 @@ _Found = TypeVar("_Found")
 
 
 def _only(
-    found: list[tuple[str, _Found]], table: Records, what: str, option: str | None
-) -> list[tuple[str, _Found]]:
-    """Refuse several columns that could be meant."""
+    found: Collection[_Found], table: Records, what: str, option: str | None
+) -> _Found | None:
+    """Return what could be meant, if there is anything; refuse several columns."""
     if len(found) > 1:
         raise Place(table.name).error(
-            f"several columns could hold {what}: {', '.join(repr(str(one)) for _, one in found)}",
+            f"several columns could hold {what}: {', '.join(repr(str(one)) for one in found)}",
             Advice("choose one by {}", (str(option), ...)),
         )
-    return found
+    return next(iter(found), None)
 
 
-def _sides(
-    table: Records, role: str, taken: str | None, known: Sequence[Shape]
-) -> list[tuple[str, Side]]:
-    """Return whose names there are for one side; weak ones only where there are no others."""
+def _sides(table: Records, role: str, taken: str | None, known: Sequence[Shape]) -> dict[Side, str]:
+    """Return what there is for one side, and whose; weak names only where there are no others."""
     sides = [(one, _present(getattr(one, role), table)) for one in known]
     free = [(one, side) for one, side in sides if side and (not taken or taken not in side[:2])]
-    strong = [(one.name, side) for one, side in free if not one.weak]
-    return strong or [(one.name, side) for one, side in free]
+    strong = {side: one.name for one, side in free if not one.weak}
+    return strong or {side: one.name for one, side in free}
 
 
 def _named(name: str | None, role: str, table: Records) -> Side | None:

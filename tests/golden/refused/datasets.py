@@ -65,7 +65,7 @@ LINES = each(
 )  # fmt: skip
 CELLS = each(
     "a cell", lambda one: load_dataset([ROW, {**ROW, "actual": one}]),
-    "nine", "", None, float("nan"), pd.NA, 7, {"page_content": "a"}, [7], [True], ["a", None],
+    "", None, float("nan"), pd.NA, 7, {"page_content": "a"}, [7], [True], ["a", None],
     [["a"]], [{"text": "a"}], [{"page_content": "a", "score": 1}], [{"page_content": 5}],
     [{"page_content": "a", "metadata": "m"}], [{"page_content": "a", "id": 1.5}],
     [{"page_content": "a", "id": True}], [{"any_of": []}], [{"any_of": "a"}],
