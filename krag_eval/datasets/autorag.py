@@ -183,8 +183,8 @@ def _predicted(
     """Return what was retrieved for each question, and whether it came with texts."""
     table = questions
     if isinstance(given.retrieved, Mapping):
-        rows = ((Place("retrieved", row=number), {"qid": key, "retrieved_ids": value})
-                for number, (key, value) in enumerate(given.retrieved.items()))  # fmt: skip
+        rows = ((Place(f"retrieved[{key!r}]"), {"qid": key, "retrieved_ids": value})
+                for key, value in given.retrieved.items())  # fmt: skip
         table = Records.of(rows, "retrieved")
     elif given.retrieved is not None:
         table = records_in(given.retrieved, "retrieved", given.max_bytes)
