@@ -14,10 +14,10 @@ import hashlib
 import json
 import math
 import re
-import sys
 import unicodedata
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise
@@ -181,11 +181,10 @@ def score_of(document: DocumentLike, at: Location | None = None) -> float | None
 
 
 def _finite(score: Any, at: Location) -> float:
-    is_number = isinstance(score, Real) and not isinstance(score, bool)
-    # A whole number may be beyond the range of floats.
-    if not is_number or not abs(score) <= sys.float_info.max:
-        raise at.error(f": a score must be a finite number, got {clipped(score)}")
-    return float(score)
+    with suppress(OverflowError):  # of whole numbers that no float holds
+        if isinstance(score, Real) and not isinstance(score, bool) and math.isfinite(score):
+            return float(score)
+    raise at.error(f": a score must be a finite number, got {clipped(score)}")
 
 
 def as_document(document: DocumentLike) -> Document:

@@ -32,6 +32,7 @@ from krag_eval.documents import (
     check_text,
     documents_in,
     id_of,
+    is_blank,
     is_list_written,
     is_missing,
     is_tag,
@@ -602,7 +603,9 @@ def _with_named_tags(row: Mapping[str, Any]) -> Mapping[str, Any]:
     >>> _with_named_tags({"question": "When?", "tags": ["hours", "faq"]})
     {'question': 'When?', 'tags.hours': True, 'tags.faq': True}
     """
-    tags = plain(row.get("tags"))
+    if "tags" not in row:
+        return row
+    tags = plain(row["tags"])
     if isinstance(tags, list) and all(isinstance(one, str) for one in tags):
         tags = dict.fromkeys(tags, True)
     if not isinstance(tags, Mapping):
@@ -697,7 +700,7 @@ def query_in(
         lists, predicted = lists_in(row), []
         if roles.predicted is not None:
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
-            field = row.get(str(roles.predicted.texts or roles.predicted.ids))
+            field = row[str(roles.predicted.texts or roles.predicted.ids)]
             lists["is_text"] = _one_as_list(field, row) is not field
     except Refusal as error:
         raise error.at(place) from error
@@ -776,10 +779,12 @@ def documents_of(
     row: Mapping[str, Any], side: Side, options: tuple[str, str] | None, *, ground_truth: bool
 ) -> list[Any]:
     """Return the documents of one side; of a run, which has no ground truth, none of that."""
-    for name in side.fields:
-        if name not in row:
-            raise _no_field(row, name, options, ground_truth=ground_truth)
-    lists = {name: _one_as_list(row[name], row) for name in side.fields}
+    if side.texts is not None and side.texts in row and not side.ids and not side.metadata:
+        found = _one_as_list(row[side.texts], row)
+        return documents_in(found, Location(side.texts), ground_truth=ground_truth)
+    lists = {name: _one_as_list(row[name], row) for name in side.fields if name in row}
+    if missing := [name for name in side.fields if name not in lists]:
+        raise _no_field(row, missing[0], options, ground_truth=ground_truth)
     if side.texts is None:
         return [] if side.ids is None else _ids(lists[side.ids], side.ids)
     found = documents_in(lists[side.texts], Location(side.texts), ground_truth=ground_truth)
@@ -793,7 +798,7 @@ def documents_of(
         if not all(isinstance(text, str) for text in found):
             problem = "belongs to documents that are plain texts; these are not"
             raise InvalidInput(name, problem)
-    made = [{"page_content": text} for text in found] if beside else found
+    made: list[dict[str, Any]] = [{"page_content": text} for text in found]
     for name, values in beside.items():
         for document, value in zip(made, values, strict=True):
             place = document if name == side.ids else document.setdefault("metadata", {})
@@ -803,8 +808,9 @@ def documents_of(
 
 def _one_as_list(value: Any, row: Mapping[str, Any]) -> Any:
     """Return a plain text as a list of it; the cells of a table, and what spells a list, stay."""
-    is_text = isinstance(value, str) and value.strip() and not isinstance(row, Cells)
-    return _cell_as_list(value) if is_text and not _CUT_OFF.match(value) else value
+    if not isinstance(value, str) or isinstance(row, Cells) or is_blank(value):
+        return value
+    return value if _CUT_OFF.match(value) else _cell_as_list(value)
 
 
 # How a list begins that somebody wrote into a text, even if it never ends.
