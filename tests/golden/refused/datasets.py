@@ -272,7 +272,8 @@ AUTORAG = each(
 ) | each(
     "AutoRAG's questions", lambda one: read_autorag(one, retrieved={"q1": ["a"]}),
     [{"qid": "q1"}], pd.DataFrame({"qid": ["q1"]}), questions(),
-    questions([["a"]]).assign(qid=[7.5]), questions([["a"]]).assign(query=[None]), questions([["a"]], [["a"]]).assign(qid=["q", "q"]),
+    questions([["a"]]).assign(qid=[7.5]), questions([["a"]]).assign(query=[None]),
+    questions([["a"]], [["a"]]).assign(qid=["q", "q"]),
     Path("none.parquet"),
 ) | each(
     "AutoRAG's corpus",
