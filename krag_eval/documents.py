@@ -17,6 +17,7 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise
@@ -178,10 +179,10 @@ def score_of(document: DocumentLike, at: Location | None = None) -> float | None
 
 
 def _finite(score: Any, at: Location) -> float:
-    number = isinstance(score, Real) and not isinstance(score, bool)
-    if not number or not math.isfinite(score):
-        raise at.error(f": a score must be a finite number, got {clipped(score)}")
-    return float(score)
+    with suppress(OverflowError):  # of whole numbers that no float holds
+        if isinstance(score, Real) and not isinstance(score, bool) and math.isfinite(score):
+            return float(score)
+    raise at.error(f": a score must be a finite number, got {clipped(score)}")
 
 
 def as_document(document: DocumentLike) -> Document:
@@ -267,6 +268,7 @@ def _unpacked(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a record with the fields of its ``"doc"``; ``None`` where the two differ."""
     given, outer = content["doc"], {key: one for key, one in content.items() if key != "doc"}
     inner: Mapping[str, Any] = {"text": given} if isinstance(given, str) else given
+    inner = {key: one for key, one in inner.items() if one is not None}
     ids = {str(side[key]) for side in (inner, outer) for key in _ID_NAMES & side.keys()}
     differs = any(outer.get(key, one) != one for key, one in inner.items())
     if differs or len(ids) > 1 or "doc" in inner:

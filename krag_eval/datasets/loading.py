@@ -46,7 +46,7 @@ from krag_eval.datasets.table import (
     records_in,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
-from krag_eval.datasets.trec import RUN, is_judgements, ranked, read_trec
+from krag_eval.datasets.trec import RUN, is_judgements, read_trec
 from krag_eval.datasets.vocabularies import (
     KNOWN,
     as_saved,
@@ -683,10 +683,7 @@ def _run(given: Given) -> Dataset | Records:
             raise InvalidInput("retrieved", "holds no retrieved documents", "pass a run")
         return source
     if is_judgements(source, given.max_bytes):
-        read = RUN.read(source, given.max_bytes)
-        lists = ranked(read, [*read.by_topic])
-        return Dataset([*read.by_topic], [[]] * len(lists), lists, read.name,
-                       defaults={"matcher": "id"})  # fmt: skip
+        return replace(RUN, part=given.mapped.predicted).read(source, given.max_bytes).as_run()
     if isinstance(source, Mapping) and not is_table(source):
         source = _rows_of_run(source)
     table = _table_of_run(source, given)
@@ -694,7 +691,7 @@ def _run(given: Given) -> Dataset | Records:
     if shape.read is traces_dataset:
         return table
     if shape.read is not None:
-        made = shape.read(table, Given(tags=True))
+        made = shape.read(table, Given(Mapped(None, None, given.mapped.predicted), tags=True))
         if made.predicted is None:
             raise nothing_retrieved(table, Mapped._fields[-1])
         return made
