@@ -216,9 +216,12 @@ def evaluate_file(
             "settings": plan.nothing().settings,
             "metrics": {name: metric.key for name, metric in plan.metrics.items()},
         }
-        said = {"tags": choice, "encoding": encoding, "missing": missing}
-        usual = {"tags": True, "encoding": "utf-8", "missing": None}
-        made_for |= {name: one for name, one in said.items() if one != usual[name]}
+        if choice is not True:
+            made_for["tags"] = choice
+        if encoding != "utf-8":
+            made_for["encoding"] = encoding
+        if missing is not None:
+            made_for["missing"] = missing
         state = None
         if output is not None:
             check_apart(
@@ -228,7 +231,8 @@ def evaluate_file(
             )
             state = stack.enter_context(RunState(output, made_for, resume=resume))
         stack.enter_context(processes(n_jobs, plan.plan.matcher.signature))
-        is_whole = output is None and chunk_size is None and resume and files.is_small
+        is_whole = output is None and chunk_size is None and resume
+        is_whole = is_whole and all(one.is_small for one in found)
         at_once = _at_once(plan, files, first, choice, settings) if is_whole else None
         done, result = at_once or (_all_chunks(plan, files, first, state, choice, size), None)
         for one, before in zip(paths, seen, strict=True):
