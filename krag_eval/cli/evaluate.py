@@ -201,9 +201,9 @@ def evaluate(
     Where FILE holds the ground truth alone, RUN is what was retrieved, in a file likewise: rows
     are joined by "id" where all have one, or by question, whatever their order.
 
-    Parquet, directories and files of more than 256 MB are evaluated in chunks, with memory for one
-    chunk at a time and the same numbers; of a JSON array, all is held. So are FILE and RUN that are
-    as large together; RUN is kept in a temporary file meanwhile.
+    Files of more than 256 MB together, a Parquet file alone and directories are evaluated in
+    chunks, with memory for one chunk at a time and the same numbers; of a JSON array, all is held.
+    RUN is kept in a temporary file meanwhile.
     """
     from krag_eval.statistics.gates import checked_floors, parse_floor
 

@@ -319,12 +319,19 @@ def _only_kind(folder: str, paths: Sequence[Path]) -> Format:
 
 
 def fingerprint(path: Path) -> list[Any]:
-    """Return what changes when a file does: name, size, time, and its beginning and end."""
-    with open(path, "rb") as file:
-        seen = os.fstat(file.fileno())
-        digest = hashlib.sha256(file.read(_LOOKED_AT))
-        file.seek(max(0, seen.st_size - _LOOKED_AT))
-        digest.update(file.read(_LOOKED_AT))
+    """Return what changes when a file does: name, size, time, and its beginning and end.
+
+    Raises:
+        DatasetError: If it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            seen = os.fstat(file.fileno())
+            digest = hashlib.sha256(file.read(_LOOKED_AT))
+            file.seek(max(0, seen.st_size - _LOOKED_AT))
+            digest.update(file.read(_LOOKED_AT))
+    except OSError as error:
+        raise cannot_read(error, Place(str(path))) from error
     return [path.name, seen.st_size, seen.st_mtime_ns, digest.hexdigest()]
 
 
