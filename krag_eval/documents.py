@@ -363,7 +363,9 @@ def documents_in(value: Any, at: Location, *, ground_truth: bool) -> list[Any]:
         values = [read(plain(one), at.inside(f"[{i}]")) for i, one in enumerate(values)]
     elif _FIRST.isdisjoint([text[:1] for text in values]):
         return values
-    _check_texts(values, at)
+    for position, text in _texts_of(values):
+        if text[:1] in _FIRST and _PRINTED.fullmatch(text):
+            raise _printed(at.inside(f"[{position}]"))
     return values
 
 
@@ -601,18 +603,10 @@ def _unserialised(value: Mapping[Any, Any], at: Location) -> Mapping[str, Any]:
 _FIRST = frozenset("pD \n\r\t")
 
 
-def _check_texts(documents: Sequence[Item], at: Location) -> None:
-    """Refuse documents that LangChain printed."""
-    for position, text in _texts_of(documents):
-        if text[:1] in _FIRST and _PRINTED.fullmatch(text):
-            raise _printed(at.inside(f"[{position}]"))
-
-
 def _texts_of(documents: Sequence[Item]) -> Iterator[tuple[int, str]]:
     """Yield the texts of documents and of alternatives, with their positions."""
     for position, one in enumerate(documents):
-        for document in one.alternatives if isinstance(one, AnyOf) else (one,):
-            yield position, text_of(document)
+        yield from ((position, text_of(document)) for document in single([one]))
 
 
 def check_characters(documents: Sequence[Item], at: Location) -> None:

@@ -194,7 +194,7 @@ def evaluate_file(
         found.append(QueryFiles.found(run, most, **encodings[1]))
     paths = [one for some in found for one in some.paths]
     if output is not None:
-        read = [*paths, *(one.name for one in found)]
+        read: list[str | Path] = [*paths, *(one.name for one in found)]
         check_apart({"per_query": output}, read, folders={"per_query": folder_of_progress(output)})
     seen = [*map(fingerprint, paths)]
     with ExitStack() as stack:
