@@ -92,9 +92,9 @@ class Anchored(NamedTuple):
     @property
     def holds(self) -> bool:
         """Whether the label, left as it is, still points at what a person read."""
-        if self.state == STATES[0]:
-            return True
-        return self.state in STATES[:3] and {*self.old} <= {*self.new, *self.alternatives}
+        there = {*self.old} <= {*self.new, *self.alternatives}
+        in_no_more = 0 < len(self.new) <= max(len(self.old), 1)
+        return self.state == STATES[0] or (there and in_no_more)
 
 
 @dataclass(frozen=True, repr=False)
@@ -192,8 +192,9 @@ def reanchor(
     What is looked for is a person's own text, or the text that the old index has for the id. Texts
     are the same if coverage reads the same words in them. Where several chunks hold a ground truth,
     one of the same text is chosen, then one that holds it entirely, the shortest of these, the
-    first; the others that hold it entirely become interchangeable with it, as an ``AnyOf``. One
-    that is unchanged stays as it is. Of a text that stands in more than a hundred chunks, not all
+    first; the others that hold it entirely become interchangeable with it, as an ``AnyOf``. Of a
+    text shorter than a run, the one that has most words of its old chunk is chosen, alone. One that
+    is unchanged stays as it is. Of a text that stands in more than a hundred chunks, not all
     may be found.
 
     Args:
@@ -238,15 +239,18 @@ def reanchor(
         outcomes = sorted(map(case.outcome, several), key=lambda one: STATES.index(one.row.state))
         rows.append(outcomes[0].row)
         actual[rows[-1].position] += _items(*outcomes)
-    if 0 < case.n_strays == len(case.anchors) and {one.state for one in rows} == {"gone"}:
-        problem = f"holds none of the {case.n_strays} texts of the ground truth, nor does new"
+    are_lost = read_as == "text" or {one.state for one in rows} == {"gone"}
+    if 0 < case.n_strays == len(case.anchors) and are_lost:
+        problem = f"holds none of the {case.n_strays} texts of the ground truth"
         raise InvalidInput("old", problem, "pass the index that the ground truth was made of")
     strays = _("{} ground-truth documents have texts that are not in the old chunks they name, or "
                "nowhere in the old index; the texts were looked for.")  # fmt: skip
     warn_of(strays, case.n_strays)
     left_out = tuple(_of_chunks(data, read_as))
     dropped: dict[str, Any] = dict.fromkeys(left_out)
-    made = replace(data, actual=actual, failures=(), run=(), **dropped)
+    # Ids alone were compared as texts; beside the texts they are compared by name.
+    defaults = {**({"matcher": "id"} if read_as == "id" else {}), **data.defaults}
+    made = replace(data, actual=actual, failures=(), run=(), defaults=defaults, **dropped)
     counts = case.n_strays, (len(before.ids), len(after.ids))
     return Reanchored(tuple(rows), made, read_as, left_out, *counts)
 
@@ -422,15 +426,18 @@ class _Search:
         for chunk, share in held.by.items():
             whole |= dict.fromkeys(self.chunks.same_as(chunk), share)
         if whole:
-            order = sorted(whole, key=lambda at: (not _in(reader, texts[at], same), -whole[at],
-                                                  len(texts[at]), at))  # fmt: skip
+            # So few words stand in many places: what stood around them tells which is meant.
+            around = reader.vocabulary(same[-1]) if reader.is_short(text) else set()
+            order = sorted(whole, key=lambda at: (
+                not _in(reader, texts[at], same), -whole[at],
+                -len(around & reader.vocabulary(texts[at])), len(texts[at]), at))  # fmt: skip
             return _Standing([(text, {at: whole[at] for at in order})], whole[order[0]])
         share = held.tokens / max(reader.size(text), 1)
         if share >= MATCHER.threshold:
             parts = _parts(text, held.pieces, reader)
             first = [(part, self.chunks.same_as(one)[0]) for one, part in parts]
         else:
-            first = self._across(plain(text)) if reader.size(text) >= reader.matcher.min_run else []
+            first = [] if reader.is_short(text) else self._across(plain(text))
             share = 1.0 if first else share
         return _Standing([(part, {at: 1.0}) for part, at in first], share)
 
@@ -558,8 +565,9 @@ class _Case:
             reader.matcher.said_otherwise(label.text, against) if against else None,
         )
         freed = self._freed(label, "split" if parts else state)
-        # Of others that hold it, those that hold all of it.
-        written = [(part, [new.ids[at] for at in chunks if at in chosen or chunks[at] == 1.0])
+        # Of others that hold it, those that hold all of it, unless that is next to nothing.
+        least = 2.0 if reader.is_short(label.text) else 1.0
+        written = [(part, [new.ids[at] for at in chunks if at in chosen or chunks[at] >= least])
                    for part, chunks in parts] or [(label.text, [freed])]  # fmt: skip
         return _Outcome(label, row, written, written[0][1] if len(written) == 1 else [freed])
 
@@ -584,11 +592,9 @@ def _parts(text: str, chunks: Mapping[str, float], reader: Reader) -> list[tuple
     left out where the others hold enough. Parts are in order, and without markup.
     """
     text, by_letters = plain(text), reader.matcher.tokenizer is letter_tokens
-    stretches = sorted(
-        (start, _end(_BEHIND, text, stop), chunk)
-        for chunk in chunks
-        for start, stop in agreement(text, plain(chunk), by_letters=by_letters)
-    )
+    stretches = [(start, _end(_BEHIND, text, stop), chunk) for chunk in chunks for start, stop in
+                 agreement(text, plain(chunk), by_letters=by_letters)]  # fmt: skip
+    stretches.sort(key=itemgetter(0))
     found, at = list[tuple[str, int, int]](), 0
     while rest := [one for one in stretches if one[1] > at]:
         word = _end(_BETWEEN, text, at)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from krag_eval._language import N_, _
 from krag_eval._text import fitted, whole_percent
+from krag_eval.datasets.audit import counted
 from krag_eval.datasets.reanchor import STATES, Anchored, Reanchored
 from krag_eval.presenting import Column, Page, Table, presents
 from krag_eval.presenting.contradictions import otherwise_in_words
@@ -66,7 +67,7 @@ def _places(rows: Sequence[Anchored]) -> Table:
     ]
     if not any(row.alternatives for row in rows):
         del columns[-3]
-    title = _("Where those stand that are not unchanged, the worst first.")
+    title = _("Labels that are not unchanged, the worst first.")
     return Table(rows, columns, title=title)
 
 
@@ -96,5 +97,5 @@ def _told(shown: Reanchored) -> Iterator[str]:
     if shown.left_out:
         told = _("Of the old index, and not in the new data set: {}.")
         yield told.format(", ".join(shown.left_out))
-    n_old, n_new = shown.n_chunks
-    yield _("The old index has {old} chunks, the new one {new}.").format(old=n_old, new=n_new)
+    old, new = (counted(n, "chunks") for n in shown.n_chunks)
+    yield _("The old index has {old}, the new one {new}.").format(old=old, new=new)

@@ -90,6 +90,11 @@ class TestStates:
             ("3", index(CARD[:40], CARD[:52], CARD[24:80], CARD[48:]), "split", ("1", "3"), ()),
             # Eleven words are too few of fifteen, so four more are no piece too short.
             ("1", index(LOANS[:54], LOANS[39:]), "split", ("0", "1"), ()),
+            # Two words stand in many places; what stood around them tells which is meant.
+            (quote("on Sundays", "0"), index("on Sundays", f"{HOURS}, welcome", "on Sundays a b"),
+             "moved", ("0",), ("1", "2")),
+            (quote("on Sundays", "0"), index("a on Sundays", f"{HOURS}, welcome"), "absorbed",
+             ("1",), ("0",)),
             # What has no words is looked for to the letter.
             (quote("?!"), index("?!", "!!"), "moved", ("0",), ()),
         ],
@@ -206,6 +211,13 @@ class TestDataset:
         back = reanchor(again, [*middle, *index(h=HOURS)], OLD)
         assert back.dataset.actual == [[quote(LOST, "2"), quote(HOURS, "0")]]
         assert [one.item for one in back.rows] == [1, 3]
+
+    def test_a_text_shorter_than_a_run_is_in_one_place(self):
+        """Chunks that have two words of it as well are no ground truth."""
+        new = index("no fee", f"{LOANS}.", "without any fee")
+        found = reanchor(golden([quote("any fee", "1")]), OLD, new)
+        assert found.dataset.actual == [[quote("any fee", "1")]]
+        assert found.rows[0].alternatives == ("2",)
 
     def test_what_is_unchanged_stays(self):
         """A copy of the chunk was no ground truth before, and is none now."""
