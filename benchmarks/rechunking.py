@@ -10,10 +10,10 @@ data, once its excerpts are put so.)
 All texts are cut at five sizes and overlaps, into chunks whose ids are their ordinals, so that an
 id is nearly always another text in the next index. From every size to every other go two golden
 sets: ids alone, of all chunks that an excerpt lies in, and quotes: the excerpts, with the id of
-their chunk where one has all of it. Each label is also looked for by ``tests/reference_reanchor.py``,
-which tries every run of words in every chunk; printed is how many labels are in which state, and how
-many have another state, other ids or other alternatives there. Places are a second check: the chunk
-or chunks that were chosen must lie where the label does, unless its words stand elsewhere as well.
+their chunk where one has all of it. Each label is also looked for by
+``tests/reference_reanchor.py``, which tries every run of words in every chunk. Printed is how many
+labels are in which state; how many have another state, other ids or other alternatives there; and
+of how many a chunk that was chosen lies elsewhere than the label, whose words stand there as well.
 
 The time, of one pair of sizes, is set beside the search that most people write first: rapidfuzz's
 ``partial_ratio`` of every label with every chunk.
@@ -40,7 +40,7 @@ from krag_eval.datasets import Dataset
 from krag_eval.datasets.reanchor import STATES, Reanchored
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-import reference_reanchor as reference  # noqa: E402 - it is a module of the tests
+import reference_reanchor as reference
 
 #: Words of a chunk, and those it shares with the next one.
 SIZES = ((50, 0), (100, 25), (200, 0), (200, 100), (400, 50))

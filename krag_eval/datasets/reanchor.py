@@ -55,6 +55,7 @@ _PASSAGE = "passage"
 _OVERLAP = 20
 # What coverage counts, the punctuation behind it, and all up to the next.
 _WORD, _LETTER = re.compile(r"[^\W_]+"), re.compile(r"[^\W_]")
+_DIGITS = re.compile(r"\d\d")
 _BEHIND, _BETWEEN = re.compile(r"[^\w\s]*"), re.compile(r"[\W_]*")
 
 
@@ -296,6 +297,11 @@ def _id_of(document: DocumentLike, read_as: str) -> str | None:
     return None if isinstance(document, str) and read_as == "text" else id_of(document) or None
 
 
+# The parts of a text in order, each with the chunks that hold it, the best first, and how much of
+# it they do. A text that stands in one chunk is a single part.
+_Parts: TypeAlias = "list[tuple[str, dict[int, float]]]"
+
+
 # What is looked for
 
 
@@ -392,19 +398,6 @@ def _label(
 # Where it stands
 
 
-class _Standing(NamedTuple):
-    """Where a text stands in an index.
-
-    Attributes:
-        parts: Its parts in order, each with the chunks that hold it, the best first, and how much
-            of it they do; a text that stands in one chunk is a single part.
-        share: How much of it is there.
-    """
-
-    parts: list[tuple[str, dict[int, float]]]
-    share: float
-
-
 @dataclass(frozen=True, eq=False)
 class _Search:
     """What an index holds of the ground truth.
@@ -419,8 +412,11 @@ class _Search:
     readers: Mapping[int, Reader]
     held: Mapping[tuple[int, str], Held]
 
-    def standing(self, label: _Label, same: Sequence[str]) -> _Standing:
-        """Return where a text stands; first comes what reads as one of some texts."""
+    def standing(self, label: _Label, same: Sequence[str]) -> tuple[_Parts, float]:
+        """Return where a text stands, and how much of it is there.
+
+        First come chunks that read as one of some texts.
+        """
         text, texts, reader = label.text, self.chunks.texts, self.readers[label.query]
         held, whole = self.held[label.query, text], dict.fromkeys(self.chunks.same_as(text), 1.0)
         for chunk, share in held.by.items():
@@ -431,7 +427,7 @@ class _Search:
             order = sorted(whole, key=lambda at: (
                 not _in(reader, texts[at], same), -whole[at],
                 -len(around & reader.vocabulary(texts[at])), len(texts[at]), at))  # fmt: skip
-            return _Standing([(text, {at: whole[at] for at in order})], whole[order[0]])
+            return [(text, {at: whole[at] for at in order})], whole[order[0]]
         share = held.tokens / max(reader.size(text), 1)
         if share >= MATCHER.threshold:
             parts = _parts(text, held.pieces, reader)
@@ -439,7 +435,9 @@ class _Search:
         else:
             first = [] if reader.is_short(text) else self._across(plain(text))
             share = 1.0 if first else share
-        return _Standing([(part, {at: 1.0}) for part, at in first], share)
+        if len(first) == 1:
+            first = [(text, first[0][1])]
+        return [(part, {at: 1.0}) for part, at in first], share
 
     @cached_property
     def _letters(self) -> tuple[str, list[int]]:
@@ -461,7 +459,9 @@ class _Search:
         letters, ends = self._letters
         own = [at for at, one in enumerate(text) if one.isalnum()]
         begin = letters.find("".join(text[at] for at in own))
-        if begin < 0:
+        # 5 is no part of 50.
+        edges = begin, begin + len(own)
+        if begin < 0 or any(_DIGITS.fullmatch(letters, at - 1, at + 1) for at in edges):
             return []
         chunks = range(bisect_right(ends, begin), bisect_left(ends, begin + len(own)) + 1)
         cuts = [0, *(own[ends[at] - begin] for at in chunks[:-1]), len(text)]
@@ -518,7 +518,7 @@ class _Case:
         as_named = [_Anchor(one, text, text) for one in label.ids[:1]]
         if not label.is_own:
             return as_named
-        found = self.old.standing(label, [text]).parts
+        found, _share = self.old.standing(label, [text])
         parts, places = [part for part, _at in found], [next(iter(at)) for _part, at in found]
         if label.ids:
             named = [old.by_id.get(one, -1) for one in label.ids]

@@ -86,6 +86,10 @@ class TestStates:
             (quote("on weekdays and closed on Sundays", "0"), index(CARD, "It is open on weekdays",
              "and closed on Sundays."), "split", ("1", "2"), ()),
             ("0", index(CARD, f"A{HOURS.replace(' on ', 'on')}"), "absorbed", ("1",), ()),
+            (quote("renewed two times. The fee is 5"), index("renewedtwotimes.Thefeeis5euros"),
+             "absorbed", ("0",), ()),
+            (quote("renewed two times. The fee is 5"), index("renewedtwotimes.Thefeeis50euros"),
+             "gone", (), ()),
             # As few chunks as hold it, of which each reaches as far as any.
             ("3", index(CARD[:40], CARD[:52], CARD[24:80], CARD[48:]), "split", ("1", "3"), ()),
             # Eleven words are too few of fifteen, so four more are no piece too short.
@@ -101,7 +105,7 @@ class TestStates:
     )  # fmt: skip
     def test_one_label(self, label, new, state, ids, alternatives):
         """By its text, whatever its id is in the new index."""
-        old = [*OLD, {"id": "odd", "text": "?!"}]
+        old = [*OLD, *index(odd="?!", fee="renewed two times. The fee is 5 euros")]
         found = row(label, new, old)
         assert (found.state, found.new, found.alternatives) == (state, ids, alternatives)
 
@@ -211,6 +215,13 @@ class TestDataset:
         back = reanchor(again, [*middle, *index(h=HOURS)], OLD)
         assert back.dataset.actual == [[quote(LOST, "2"), quote(HOURS, "0")]]
         assert [one.item for one in back.rows] == [1, 3]
+
+    def test_what_is_found_by_its_letters_keeps_its_text(self):
+        """Its markup, too; it is no piece."""
+        text = f"<b>{HOURS}</b>"
+        new = index(CARD, f"A{HOURS.replace(' on ', 'on')}")
+        found = reanchor(golden(["x"]), index(x=text), new)
+        assert found.dataset.actual == [[quote(text, "1")]]
 
     def test_a_text_shorter_than_a_run_is_in_one_place(self):
         """Chunks that have two words of it as well are no ground truth."""
