@@ -111,6 +111,6 @@ def _labels_page(shown: Reanchored) -> dict[str, Any]:
         "template": "reanchored.html",
         "page": page_of_all(shown),
         "subtitle": shown.dataset.source,
-        "settings": [],
+        "settings": [(_("matcher"), MATCHER.name)],
         "signature": MATCHER.signature,
     }
