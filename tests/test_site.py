@@ -307,6 +307,33 @@ def test_a_page_that_loads_from_another_host_is_found(extension, tmp_path: Path)
     ]
 
 
+def test_every_path_that_was_released_leads_somewhere(extension) -> None:
+    """As a page, or to the heading where its text is now; a page that is there is not hidden."""
+    moved = extension("moved_pages").moved()
+    there = {name_of(page) for page in PAGES}
+    released = (ROOT / "tests/data/pages_released.txt").read_text("utf-8").split()
+    assert [one for one in released if one not in there and one not in moved] == []
+    assert moved.keys() & there == set()
+    for old, (page, heading) in moved.items():
+        assert heading in slugs(DOCS / f"{page}.md"), old
+
+
+def slugs(page: Path) -> list[str]:
+    """Return the anchors of a page's headings, as MyST and code forges make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    titles = [title.lower() for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    return [re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles]
+
+
+def test_a_page_that_sends_on_to_nowhere_is_found(extension, tmp_path: Path) -> None:
+    """What a moved page leads to is checked like a link."""
+    page = extension("moved_pages").redirection("old", "new.html#gone", "New")
+    (tmp_path / "old.html").write_text(page, "utf-8")
+    (tmp_path / "new.html").write_text('<h2 id="here">New</h2>', "utf-8")
+    found = list(extension("offline").faults(tmp_path))
+    assert found == ["old.html: new.html#gone is not there"]
+
+
 def blocks_with_prompts(page: Path) -> list[str]:
     fences = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     return [block for block in fences if ">>> " in block]
