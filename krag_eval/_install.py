@@ -7,10 +7,11 @@ import os
 import re
 from typing import Any
 
+from krag_eval._language import _
+
 # What the project's metadata may call the repository: the well-known labels for it, without case
 # and punctuation (packaging.python.org, "Well-known Project URLs in Metadata").
 _REPOSITORY = {"source", "repository", "sourcecode", "github"}
-_CLONE = "<path of the clone>"
 
 
 def install_line(extra: str = "") -> str:
@@ -28,7 +29,7 @@ def install_line(extra: str = "") -> str:
     try:
         installed = distribution("krag-eval")
     except PackageNotFoundError:  # on the path, and not installed
-        return f'pip install "{_CLONE}{wanted}"'
+        return _line_to_fill_in(wanted)
     for entry in installed.metadata.get_all("Project-URL") or ():
         label, _, url = entry.partition(",")
         if re.sub(r"[\W_]", "", label).lower() in _REPOSITORY:
@@ -46,4 +47,9 @@ def _line_of_folder(origin: dict[str, Any], wanted: str) -> str:
         editable = "-e " if origin["dir_info"].get("editable") else ""
         if os.path.isdir(folder):
             return f'pip install {editable}"{folder}{wanted}"'
-    return f'pip install "{_CLONE}{wanted}"'
+    return _line_to_fill_in(wanted)
+
+
+def _line_to_fill_in(wanted: str) -> str:
+    clone = _("<path of the clone>")
+    return f'pip install "{clone}{wanted}"'

@@ -318,6 +318,16 @@ def test_every_path_that_was_released_leads_somewhere(extension) -> None:
         assert heading in slugs(DOCS / f"{page}.md"), old
 
 
+@pytest.mark.parametrize("folder", ["", "ko/"], ids=["en", "ko"])
+def test_the_first_page_leads_to_every_page(folder: str) -> None:
+    """By its table of what one has and wants, which stands before anything else."""
+    first = DOCS / folder / "index.md"
+    table, _, _ = first.read_text("utf-8").partition("\n## ")
+    led = {link.partition("#")[0] for link in re.findall(r"\]\(([\w-]+\.md[^)]*)\)", table)}
+    there = {page.name for page in PAGES if page.parent == first.parent}
+    assert there - led == {"index.md"}
+
+
 def slugs(page: Path) -> list[str]:
     """Return the anchors of a page's headings, as MyST and code forges make them."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)

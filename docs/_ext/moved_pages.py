@@ -58,7 +58,6 @@ PAGE = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
 <title>{title}</title>
 <link rel="canonical" href="{address}">
 <meta http-equiv="refresh" content="0; url={address}">
