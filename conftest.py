@@ -23,6 +23,7 @@ WITH_DEV = (
     "docs/_ext",
     "docs/agents.md",
     "docs/ko/agents.md",
+    "docs/ko/recipes.md",
     "docs/clusters.md",
     "krag_eval/distributed/dask.py",
     "tests/browser",

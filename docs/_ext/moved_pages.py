@@ -15,8 +15,8 @@ from sphinx.util import logging
 
 __all__ = ["MOVED", "moved", "setup"]
 
-#: Old page -> the page it is part of now, and its heading there, in English and in Korean.
-#: Where there never was a Korean page, the Korean heading is ``None``.
+#: Old page -> the page it is part of now, and its heading there, in English and in Korean: "" if it
+#: is the whole page, ``None`` where there never was a Korean page.
 MOVED: dict[str, tuple[str, str, str | None]] = {
     "coverage": ("matching", "coverage-pieces-numbers-negations", "커버리지-조각-숫자-부정문"),
     "dependencies": ("architecture", "what-is-installed-with-it", None),
@@ -78,7 +78,9 @@ def moved() -> dict[str, tuple[str, str]]:
     """
     english = {old: (page, heading) for old, (page, heading, _) in MOVED.items()}
     korean = {
-        f"ko/{old}": (f"ko/{page}", there) for old, (page, _, there) in MOVED.items() if there
+        f"ko/{old}": (f"ko/{page}", there)
+        for old, (page, _, there) in MOVED.items()
+        if there is not None
     }
     return english | korean
 
@@ -100,12 +102,14 @@ def write(app: Any, exception: Exception | None) -> None:
     if exception or app.builder.name != "html":
         return
     for old, (page, heading) in moved().items():
+        address = f"{posixpath.relpath(page, posixpath.dirname(old) or '.')}.html"
+        title = app.env.titles[page].astext()
         slugs = app.env.metadata[page].get("myst_slugs", {})
-        if heading not in slugs:
+        if heading in slugs:
+            _, anchor, title = slugs[heading]
+            address = f"{address}#{anchor}"
+        elif heading:
             logging.getLogger(__name__).warning("%s: no heading %r in %s", old, heading, page)
-            continue
-        _, anchor, title = slugs[heading]
-        address = f"{posixpath.relpath(page, posixpath.dirname(old) or '.')}.html#{anchor}"
         Path(app.outdir, f"{old}.html").write_text(redirection(old, address, title), "utf-8")
 
 
