@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any
 
 from krag_eval._language import _
 
@@ -24,32 +23,24 @@ def install_line(extra: str = "") -> str:
     True
     """
     from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
 
     wanted = f"[{extra}]" if extra else ""
+    clone = _("<path of the clone>")
+    unknown = f'pip install "{clone}{wanted}"'
     try:
         installed = distribution("krag-eval")
     except PackageNotFoundError:  # on the path, and not installed
-        return _line_to_fill_in(wanted)
+        return unknown
     for entry in installed.metadata.get_all("Project-URL") or ():
         label, _, url = entry.partition(",")
         if re.sub(r"[\W_]", "", label).lower() in _REPOSITORY:
             return f'pip install "krag-eval{wanted} @ git+{url.strip()}"'
-    return _line_of_folder(json.loads(installed.read_text("direct_url.json") or "{}"), wanted)
-
-
-def _line_of_folder(origin: dict[str, Any], wanted: str) -> str:
-    """Return the line for the folder a package came from; see PEP 610 for ``origin``."""
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
-
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")  # see PEP 610
     if "dir_info" in origin:
         folder = url2pathname(urlsplit(origin["url"]).path)
         editable = "-e " if origin["dir_info"].get("editable") else ""
         if os.path.isdir(folder):
             return f'pip install {editable}"{folder}{wanted}"'
-    return _line_to_fill_in(wanted)
-
-
-def _line_to_fill_in(wanted: str) -> str:
-    clone = _("<path of the clone>")
-    return f'pip install "{clone}{wanted}"'
+    return unknown

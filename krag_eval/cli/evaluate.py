@@ -18,7 +18,7 @@ from krag_eval._language import N_, _, ngettext
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.errors import InvalidInput, whole
+from krag_eval.errors import DatasetError, InvalidInput, whole
 from krag_eval.presenting import Page, Table, page_of
 from krag_eval.scoring.cutoffs import spelled
 
@@ -71,25 +71,29 @@ _AUDITING: options.Options = {
 
 
 def _is_in_chunks(
-    file: str, chunks: Collection[str], need_rows: Sequence[str], settings: Collection[str]
+    files: Sequence[str],
+    chunks: Collection[str],
+    need_rows: Sequence[str],
+    settings: Collection[str],
 ) -> bool:
-    """Decide whether to evaluate a file in chunks.
+    """Decide whether to evaluate a file, or two that are joined, in chunks.
 
     Args:
-        file: Its name.
+        files: Their names.
         chunks: The options of a run in chunks that were options.given.
         need_rows: Those that need the values of every query.
-        settings: How to evaluate and read it.
+        settings: How to evaluate and read them.
 
     Raises:
         InvalidInput: If it was asked for, or is the only way, and is not possible.
     """
-    only_in_chunks, size = _looked_at(file)
+    only_in_chunks, size = _looked_at(files)
     read_whole = sorted({"cells", "corpus", "delimiter", "score_cutoff"} & {*settings})
     if not chunks and (read_whole or not only_in_chunks):
-        return size > _LARGE and not need_rows and not read_whole
+        is_long = size > _LARGE and not need_rows and not read_whole
+        return is_long and (len(files) == 1 or _hold_rows(files))
     fix = "leave out --per-query, --chunk-size and --resume"
-    if file == "-":
+    if "-" in files:
         problem = ": standard input can be read only once, so it is evaluated in memory"
         raise InvalidInput("file", problem, f"{fix}, or name a file")
     if "resume" in chunks and "per_query" not in chunks:
@@ -103,18 +107,43 @@ def _is_in_chunks(
     return True
 
 
-def _looked_at(file: str) -> tuple[bool, int]:
-    """Return whether it is a directory of files or a Parquet file, and else its size."""
+def _looked_at(files: Sequence[str]) -> tuple[bool, int]:
+    """Return whether files can only be read in chunks, and how large they are.
+
+    Directories are; a Parquet file alone is, too, as its size does not tell what it holds.
+    """
+    from krag_eval.datasets.beir import has_corpus
+
+    size = 0
+    for file in files:
+        try:
+            seen = os.stat(file)
+            if stat.S_ISDIR(seen.st_mode) and not (len(files) > 1 and has_corpus(file)):
+                return True, 0
+            if not stat.S_ISREG(seen.st_mode):
+                return False, 0  # opening a pipe would take from it
+            with Path(file).open("rb") as opened:
+                if len(files) == 1 and opened.read(len(_PARQUET)) == _PARQUET:
+                    return True, 0
+            size += seen.st_size
+        except (OSError, ValueError):
+            return False, 0  # the reader says what is wrong
+    return False, size
+
+
+def _hold_rows(files: Sequence[str]) -> bool:
+    """Tell whether files are read row by row, as all but those of some tools are."""
+    from krag_eval.datasets.trec import is_judgements
+    from krag_eval.datasets.vocabularies import TABLE, shape_of
+    from krag_eval.streaming.queries import QueryFiles
+
     try:
-        seen = os.stat(file)
-        if stat.S_ISDIR(seen.st_mode):
-            return True, 0
-        if not stat.S_ISREG(seen.st_mode):
-            return False, 0  # opening a pipe would take from it
-        with Path(file).open("rb") as opened:
-            return opened.read(len(_PARQUET)) == _PARQUET, seen.st_size
-    except (OSError, ValueError):
-        return False, 0  # the reader says what is wrong
+        return all(
+            not is_judgements(one) and shape_of(QueryFiles.found(one).begin().names) is TABLE
+            for one in files
+        )
+    except DatasetError:
+        return False  # the reader says what is wrong
 
 
 @options.command(
@@ -173,7 +202,8 @@ def evaluate(
     are joined by "id" where all have one, or by question, whatever their order.
 
     Parquet, directories and files of more than 256 MB are evaluated in chunks, with memory for one
-    chunk at a time and the same numbers; of a JSON array, all is held.
+    chunk at a time and the same numbers; of a JSON array, all is held. So are FILE and RUN that are
+    as large together; RUN is kept in a temporary file meanwhile.
     """
     from krag_eval.statistics.gates import checked_floors, parse_floor
 
@@ -202,20 +232,23 @@ def evaluate(
     chunks = {name: one for name, one in chunks.items() if one is not None}
     by_score: list[Page] = []
     cut: dict[str, Any] = {}
-    two_files = run is not None or not asked.settings.keys().isdisjoint(("golden", "retrieved"))
-    if two_files and chunks:
-        raise InvalidInput(
-            next(iter(chunks)), "is for one file, and two are joined", "leave it out"
-        )
-    if not two_files and _is_in_chunks(
-        file, chunks, [one for one in wanted if wanted[one]], settings
-    ):
+    two = {name: one for name, one in settings.items() if name in reading.TWO_FILES}
+    is_alone = run is None and not two
+    names = [file] if is_alone else [*reading.files_of(file, run, two)]
+    if _is_in_chunks(names, chunks, [one for one in wanted if wanted[one]], settings):
+        from krag_eval.datasets.vocabularies import N_SAID
         from krag_eval.streaming import evaluate_file
 
         if texts:
             raise InvalidInput("texts", ": a run in chunks keeps no texts", "leave it out")
-        source, how = file, {**chunks, **asked.settings}
-        result = evaluate_file(file, asked.k, metrics=asked.metrics, **how)
+        how = {name: one for name, one in asked.settings.items() if name != "golden"}
+        if not is_alone:
+            how["retrieved"] = names[1]
+        if not is_alone and "golden" not in two:
+            reading.check_golden(names[0], names[1], asked)
+        source = names[0]
+        result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
+        reading.say(source, result.notes[N_SAID:])
     else:
         dataset, result = reading.evaluated_file(file, asked, run=run)
         source = dataset.source

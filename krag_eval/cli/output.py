@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -127,7 +127,7 @@ def check_not_read(targets: Mapping[str, Target], sources: Iterable[str]) -> Non
     Raises:
         InvalidInput: Naming the option.
     """
-    from krag_eval.streaming.files import is_read_in_directories
+    from krag_eval.streaming.queries import is_read_in_directories
 
     written = {
         option: _descriptor(target.stream) if isinstance(target, StandardOutput) else target
@@ -151,14 +151,10 @@ def _descriptor(stream: TextIO) -> int | None:
         return None
 
 
-@contextmanager
-def printing_beside(outputs: Mapping[str, Target]) -> Iterator[None]:
+def printing_beside(outputs: Mapping[str, Target]) -> AbstractContextManager[object]:
     """Print to standard error meanwhile, if an output goes to standard output."""
-    if any(isinstance(target, StandardOutput) for target in outputs.values()):
-        with redirect_stdout(sys.stderr):
-            yield
-    else:
-        yield
+    streamed = any(isinstance(target, StandardOutput) for target in outputs.values())
+    return redirect_stdout(sys.stderr) if streamed else nullcontext()
 
 
 def emit(

@@ -25,11 +25,6 @@ _QUERY, _BESIDE_TEXTS, _NARROWEST = 56, 58, 16
 _KINDS = (N_("number"), N_("unit"), N_("negation"), N_("bound"))
 
 
-@presents
-def _page(result: EvaluationResult) -> Page:
-    return result_page(result)
-
-
 def result_page(
     result: EvaluationResult,
     averages: Collection[str] | None = None,
@@ -72,6 +67,9 @@ def result_page(
         notes=[*asked, *result.summary.told_failed(), *told_contradicted(result)],
         signature=result.signature,
     )
+
+
+presents(EvaluationResult, result_page)
 
 
 def told_contradicted(result: EvaluationResult) -> list[str]:
