@@ -34,7 +34,7 @@ def install_line(extra: str = "") -> str:
     except PackageNotFoundError:  # on the path, and not installed
         return unknown
     for entry in installed.metadata.get_all("Project-URL") or ():
-        label, _, url = entry.partition(",")
+        label, _comma, url = entry.partition(",")
         if re.sub(r"[\W_]", "", label).lower() in _REPOSITORY:
             return f'pip install "krag-eval{wanted} @ git+{url.strip()}"'
     origin = json.loads(installed.read_text("direct_url.json") or "{}")  # see PEP 610
