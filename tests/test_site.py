@@ -31,7 +31,6 @@ KOREAN = sorted({page.stem for page in DOCS.glob("ko/*.md")} - KOREAN_ALONE)
 SHORTER = {
     "matching": "in the table of damage, the column by letters, as Korean is read so anyway",
     "glossary": "the column with the Korean word: the first one holds both",
-    "performance": "the measurements",
 }
 
 

@@ -18,6 +18,7 @@ __all__ = ["MOVED", "moved", "setup"]
 #: Old page -> the page it is part of now, and its heading there, in English and in Korean: "" if it
 #: is the whole page, ``None`` where there never was a Korean page.
 MOVED: dict[str, tuple[str, str, str | None]] = {
+    "clusters": ("performance", "on-spark-ray-and-dask", None),
     "coverage": ("matching", "coverage-pieces-numbers-negations", "커버리지-조각-숫자-부정문"),
     "dependencies": ("architecture", "what-is-installed-with-it", None),
     "everything-needed": (
@@ -27,6 +28,7 @@ MOVED: dict[str, tuple[str, str, str | None]] = {
     ),
     "how-many-questions": ("comparing", "how-many-questions", "질문은-몇-개나-필요한가"),
     "labels-from-a-model": ("incomplete-ground-truth", "labels-from-a-model", "모델이-붙인-라벨"),
+    "long-runs": ("performance", "long-runs-failures-checkpoints-latency", None),
     "matchers": ("matching", "what-each-matcher-does", "매처별-설명"),
     "one-evaluation": ("architecture", "one-evaluation-file-by-file", None),
     "other-frameworks": (
@@ -36,6 +38,7 @@ MOVED: dict[str, tuple[str, str, str | None]] = {
     ),
     "own-matcher": ("matching", "your-own-matcher", "매처-직접-만들기"),
     "recording": ("langchain", "recording-inside-a-chain", "체인-안에서-기록하기"),
+    "scale": ("performance", "files-of-any-size", None),
     "slices": (
         "diagnosis",
         "slices-where-is-retrieval-worse",
@@ -47,6 +50,7 @@ MOVED: dict[str, tuple[str, str, str | None]] = {
         "스윕-청크-분할과-검색기를-한-표로-비교하기",
     ),
     "thresholds": ("matching", "thresholds", "임계값"),
+    "too-slow": ("performance", "", None),
     "traces": ("langchain", "traces-from-production", "운영-중에-남은-트레이스"),
     "undefined": ("conventions", "undefined-and-odd-inputs", "예외적인-입력-처리"),
     "why": ("why-your-rag-metric-is-wrong", "why-measure-retrieval", "왜-검색을-따로-평가하나"),
