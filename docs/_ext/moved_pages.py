@@ -53,6 +53,7 @@ MOVED: dict[str, tuple[str, str, str | None]] = {
     "too-slow": ("performance", "", None),
     "traces": ("langchain", "traces-from-production", "운영-중에-남은-트레이스"),
     "undefined": ("conventions", "undefined-and-odd-inputs", "예외적인-입력-처리"),
+    "versions": ("rechunking", "several-versions-in-one-index", "한-색인에-여러-버전이-있을-때"),
     "why": ("why-your-rag-metric-is-wrong", "why-measure-retrieval", "왜-검색을-따로-평가하나"),
     "worked-examples": ("conventions", "worked-examples", "손으로-풀어-보는-예제"),
 }
