@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.presenting import Page
+    from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
 
@@ -242,6 +243,26 @@ def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Return rows as JSON has them; what is not known is ``None``."""
     return [{str(name): one for name, one in row.items()}
             for row in _known(rows).to_dict("records")]  # fmt: skip
+
+
+def waterfall_of(found: Diagnosis) -> pd.DataFrame:
+    """Return the waterfall of a diagnosis as it is shown, one row per class."""
+    from krag_eval.presenting import page_of
+
+    by_class = page_of(found).tables[0].frame().set_index("class")
+    return by_class.loc[[*found.waterfall().index]].reset_index()
+
+
+def diagnosed(found: Diagnosis) -> dict[str, Any]:
+    """Return what a diagnosis found, as an entry of a JSON object."""
+    return {
+        "k": spelled(found.k),
+        "n_items": len(found.items),
+        "n_chunks": found.n_chunks,
+        "looked_up": None if found.looked_up is None else found.looked_up._asdict(),
+        "classes": records_of(waterfall_of(found)),
+        "counts": found.counts,
+    }
 
 
 def or_none(values: Mapping[str, float]) -> dict[str, float | None]:

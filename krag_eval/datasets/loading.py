@@ -637,9 +637,12 @@ def _completed(dataset: Dataset, given: Given) -> Dataset:
     joined = _joined(dataset, run, given.missing)
     if isinstance(run, Records):
         joined, found = with_index(joined, texts, name)
-    if not found:
+    if not found and joined.defaults.get("matcher") == "id":
         problem = f"has the ids of {len(texts)} chunks, and no document is one of them"
         raise InvalidInput("corpus", problem, "pass the index that the ids are of, or leave it out")
+    if not found:
+        told = _("no document is an id of {index}: their texts are compared as they stand")
+        joined = replace(joined, notes=[*joined.notes, told.format(index=name)])
     return joined
 
 
