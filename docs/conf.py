@@ -28,6 +28,7 @@ extensions = [
     "code_blocks",
     "mathml",
     "metric_cards",
+    "moved_pages",
     "pages_found",
     "two_languages",
 ]

@@ -6,10 +6,11 @@ import json
 import os
 import re
 
+from krag_eval._language import _
+
 # What the project's metadata may call the repository: the well-known labels for it, without case
 # and punctuation (packaging.python.org, "Well-known Project URLs in Metadata").
 _REPOSITORY = {"source", "repository", "sourcecode", "github"}
-_CLONE = "<path of the clone>"
 
 
 def install_line(extra: str = "") -> str:
@@ -26,13 +27,14 @@ def install_line(extra: str = "") -> str:
     from urllib.request import url2pathname
 
     wanted = f"[{extra}]" if extra else ""
-    unknown = f'pip install "{_CLONE}{wanted}"'
+    clone = _("<path of the clone>")
+    unknown = f'pip install "{clone}{wanted}"'
     try:
         installed = distribution("krag-eval")
     except PackageNotFoundError:  # on the path, and not installed
         return unknown
     for entry in installed.metadata.get_all("Project-URL") or ():
-        label, _, url = entry.partition(",")
+        label, _comma, url = entry.partition(",")
         if re.sub(r"[\W_]", "", label).lower() in _REPOSITORY:
             return f'pip install "krag-eval{wanted} @ git+{url.strip()}"'
     origin = json.loads(installed.read_text("direct_url.json") or "{}")  # see PEP 610

@@ -13,7 +13,7 @@ from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.matching.tokenizers import TOKENIZER_NAMES
 
 DOCS = Path(__file__).parent.parent / "docs"
-GUIDES = [DOCS / "own-matcher.md", DOCS / "ko" / "own-matcher.md"]
+GUIDES = [DOCS / "matching.md", DOCS / "ko" / "matching.md"]
 each_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
 
 
@@ -66,7 +66,7 @@ def test_codes_matcher(guide):
 @pytest.mark.parametrize("folder", [DOCS, DOCS / "ko"], ids=["en", "ko"])
 def test_the_guides_name_every_matcher_and_tokenizer(folder):
     """So that readers can find every one."""
-    text = "".join((folder / f"{page}.md").read_text("utf-8") for page in ("matchers", "texts"))
+    text = "".join((folder / f"{page}.md").read_text("utf-8") for page in ("matching", "texts"))
     assert [name for name in (*MATCHER_NAMES, *TOKENIZER_NAMES) if f'"{name}"' not in text] == []
 
 
@@ -76,16 +76,18 @@ def test_the_guides_name_every_matcher_and_tokenizer(folder):
         ("files", ["Any table of questions", "TREC", "BEIR", "AutoRAG", "Saving a data set"]),
         ("matching", ["Key matchers", "Similarity matchers", "Thresholds", "Your own matcher"]),
         ("matching", ["Together: pieces of a passage", "Numbers and negations", "Markup"]),
-        ("langchain", ["When queries fail", "Latency", "Record inside a chain"]),
+        ("langchain", ["When queries fail", "Latency", "Recording inside a chain"]),
         ("performance", ["Several processes: `n_jobs`", "Long texts and many copies"]),
     ],
 )
-def test_sections_with_a_page_of_their_own_keep_their_place(page, headings):
-    """Links that people saved lead there, and on from there to the page."""
-    sections = (DOCS / f"{page}.md").read_text("utf-8").split("\n## ")
+def test_sections_keep_their_place(page, headings):
+    """Links that people saved lead there: each heading is there once, with something said."""
+    text = (DOCS / f"{page}.md").read_text("utf-8")
     for heading in headings:
-        (section,) = [one for one in sections if one.startswith(f"{heading}\n")]
-        (DOCS / re.findall(r"\]\(([\w-]+\.md)", section)[0]).resolve(strict=True)
+        (section,) = re.findall(
+            rf"^#+ {re.escape(heading)}\n\n(.+?)(?=^#|\Z)", text, re.DOTALL | re.MULTILINE
+        )
+        assert len(section) > 50
 
 
 @pytest.mark.parametrize(("page", "language"), [("", "en"), ("ko", "ko")])
@@ -99,7 +101,7 @@ def test_the_tables_of_contradictions_are_what_the_command_prints():
     """What is accepted that says something else, and the first hits on a corpus in versions."""
     for table in contradictions.of_all_languages("held"):
         for page, words in (("", contradictions.ENGLISH), ("ko", contradictions.KOREAN)):
-            text = (DOCS / page / "coverage.md").read_text("utf-8")
+            text = (DOCS / page / "matching.md").read_text("utf-8")
             assert f"\n\n{contradictions.markdown(table, words)}\n\n" in text
 
 

@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 
 import krag_eval
 from krag_eval._install import install_line
+from krag_eval._language import speaking
 
 ROOT = Path(__file__).parents[1]
 
@@ -77,6 +78,8 @@ def test_by_the_clone_where_nothing_says_which(install, monkeypatch, origin):
         install(("Homepage, https://example.org",), origin)
     assert install_line() == 'pip install "<path of the clone>"'
     assert install_line("ray") == 'pip install "<path of the clone>[ray]"'
+    with speaking("ko"):
+        assert install_line("ray") == 'pip install "<저장소 경로>[ray]"'
 
 
 # Every line that is shown to anybody
@@ -114,7 +117,7 @@ def is_right(line: str) -> bool:
     """Tell whether pip can install what a line says, for those who have a clone."""
     words = [one for one in shlex.split(line) if not one.startswith("-")]
     ours = "|".join(PROJECT["optional-dependencies"])
-    clone = re.compile(rf"(\.|<path of the clone>)(\[({ours})(,({ours}))*\])?")
+    clone = re.compile(rf"(\.|<path of the clone>|<저장소 경로>)(\[({ours})(,({ours}))*\])?")
     if "-r" in shlex.split(line):
         return True
     return all(one in OTHERS or clone.fullmatch(one) for one in words)
@@ -140,9 +143,10 @@ def test_a_wrong_line_is_found(line: str) -> None:
 
 
 def test_every_dependency_is_explained() -> None:
-    """The page on dependencies has a row for each of them, and for nothing else."""
-    page = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
-    rows = set(re.findall(r"^\| ([a-z][\w-]+) \|", page, re.MULTILINE)) - {"package"}
+    """The section on what is installed has a row for each of them, and for nothing else."""
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    section = page.partition("\n## What is installed with it\n")[2]
+    rows = set(re.findall(r"^\| ([a-z][\w-]+) \|", section, re.MULTILINE)) - {"package"}
     assert rows == {Requirement(one).name for one in PROJECT["dependencies"]}
 
 

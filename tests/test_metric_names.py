@@ -1,6 +1,6 @@
 """The name of a metric in place of an average means its mean over queries, everywhere.
 
-Sample S of docs/worked-examples.md at k = 2, worked there by hand: macro recall 7/12, macro
+Sample S of docs/conventions.md at k = 2, worked there by hand: macro recall 7/12, macro
 precision 3/4, macro F1 0.65625, hit rate 0 (all of the ground truth) or 1 (any of it).
 """
 

@@ -25,13 +25,12 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in [*DOCS.glob("*.md"), *DOCS.glob("ko/*.md")])
 #: Korean pages without an English counterpart: what only Korean readers need.
-KOREAN_ALONE = {"messages"}
+KOREAN_ALONE = {"messages", "recipes"}
 KOREAN = sorted({page.stem for page in DOCS.glob("ko/*.md")} - KOREAN_ALONE)
 #: Korean pages that leave something out on purpose, and what. All others correspond in full.
 SHORTER = {
     "matching": "in the table of damage, the column by letters, as Korean is read so anyway",
     "glossary": "the column with the Korean word: the first one holds both",
-    "performance": "the measurements",
 }
 
 
@@ -305,6 +304,43 @@ def test_a_page_that_loads_from_another_host_is_found(extension, tmp_path: Path)
         "index.html: index.html#nowhere is not there",
         "a.css: loads from another host",
     ]
+
+
+def test_every_path_that_was_released_leads_somewhere(extension) -> None:
+    """As a page, or to the heading where its text is now; a page that is there is not hidden."""
+    moved = extension("moved_pages").moved()
+    there = {name_of(page) for page in PAGES}
+    released = (ROOT / "tests/data/pages_released.txt").read_text("utf-8").split()
+    assert [one for one in released if one not in there and one not in moved] == []
+    assert moved.keys() & there == set()
+    for old, (page, heading) in moved.items():
+        assert heading in {"", *slugs(DOCS / f"{page}.md")}, old
+
+
+@pytest.mark.parametrize("folder", ["", "ko/"], ids=["en", "ko"])
+def test_the_first_page_leads_to_every_page(folder: str) -> None:
+    """By its table of what one has and wants, which stands before anything else."""
+    first = DOCS / folder / "index.md"
+    table, _, _ = first.read_text("utf-8").partition("\n## ")
+    led = {link.partition("#")[0] for link in re.findall(r"\]\(([\w-]+\.md[^)]*)\)", table)}
+    there = {page.name for page in PAGES if page.parent == first.parent}
+    assert there - led == {"index.md"}
+
+
+def slugs(page: Path) -> list[str]:
+    """Return the anchors of a page's headings, as MyST and code forges make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    titles = [title.lower() for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    return [re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles]
+
+
+def test_a_page_that_sends_on_to_nowhere_is_found(extension, tmp_path: Path) -> None:
+    """What a moved page leads to is checked like a link."""
+    page = extension("moved_pages").redirection("old", "new.html#gone", "New")
+    (tmp_path / "old.html").write_text(page, "utf-8")
+    (tmp_path / "new.html").write_text('<h2 id="here">New</h2>', "utf-8")
+    found = list(extension("offline").faults(tmp_path))
+    assert found == ["old.html: new.html#gone is not there"]
 
 
 def blocks_with_prompts(page: Path) -> list[str]:

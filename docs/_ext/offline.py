@@ -4,7 +4,7 @@
 
 Links for the reader to follow may lead anywhere; pictures, scripts, styles and fonts may not. It
 checks as well that every link and picture within the site leads to a file and an anchor that are
-there.
+there, and so does every page that only sends on to another.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class _Page(HTMLParser):
             self.fetched.append(address)
         if tag == "a" and (address := of.get("href")):
             self.followed.append(address)
+        if tag == "meta" and of.get("http-equiv") == "refresh":
+            self.followed.append((of.get("content") or "").partition("url=")[2])
         self.anchors.add(of.get("id") or "")
 
 

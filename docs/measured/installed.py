@@ -2,7 +2,7 @@
 
     python3 -m venv fresh && fresh/bin/pip install . && fresh/bin/python docs/measured/installed.py
 
-The tables of docs/dependencies.md are made of what it prints.
+The table of docs/architecture.md is made of what it prints.
 """
 
 from __future__ import annotations

@@ -1019,7 +1019,7 @@ CHECKS: Mapping[str, Check] = {
         ),
         N_(
             "Say in the question which version is meant, or look at these apart by a tag "
-            "(docs/versions.md); by relevance alone no retriever can choose"
+            "(docs/rechunking.md); by relevance alone no retriever can choose"
         ),
     ),
     "duplicate_questions": Check(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cli_runs import run, written
 
-PAGE = Path(__file__).parents[2] / "docs" / "slices.md"
+PAGE = Path(__file__).parents[2] / "docs" / "diagnosis.md"
 # The example of the page: two systems that are worse in different places.
 CORPUS = ["wiki"] * 60 + ["chat"] * 40 + ["news"] * 6
 NEW = {*range(6), *range(60, 78)}

@@ -207,7 +207,7 @@ class TestVersions:
         """The same facts, with a page of its own to read on."""
         found = audit(dataset([V24]), [V23, V24], language="ko").findings["versions"]
         assert found.said == "정답 문서 1개 중 1개는 내용이 다른 버전이 색인에 있습니다"
-        assert "docs/ko/versions.md" in found.fix
+        assert "docs/ko/rechunking.md" in found.fix
         assert found.rows[0].concerns == (
             "청크 0(0부터 셈)의 내용이 다름: 정답은 2024, 청크는 2023; 정답 구절도 색인에 있음"
         )

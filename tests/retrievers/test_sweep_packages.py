@@ -25,7 +25,7 @@ def shown(page: Path) -> dict[str, Any]:
     return scope
 
 
-@pytest.mark.parametrize("page", ["docs/sweeps.md", "docs/ko/sweeps.md"])
+@pytest.mark.parametrize("page", ["docs/chunk-sizes.md", "docs/ko/chunk-sizes.md"])
 def test_splitters_of_langchain_and_bm25s(page: str) -> None:
     """Each cell is what its retriever gives on chunks cut by hand, asked one by one."""
     scope = shown(ROOT / page)
