@@ -148,7 +148,8 @@ def _keys_of(one: Query) -> dict[str, str | None]:
 
 
 def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
+    composed = unicodedata.normalize("NFC", text)
+    return blake2b(composed.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
 
 
 def _folded(question: object) -> str:

@@ -1,6 +1,7 @@
 """Ground truth and a run in two files, as people keep them."""
 
 import json
+import unicodedata
 import warnings
 from dataclasses import replace
 
@@ -261,3 +262,10 @@ def test_plain_texts_of_a_run_are_the_ids_that_ground_truth_names():
     assert dataset.evaluator().calculate_mrr() == {"mrr": 1 / 2}
     texts = load_dataset(golden, retrieved=[{"id": "q", "predicted": ["At ten.", "At nine."]}])
     assert texts.defaults.get("matcher") is None
+
+
+def test_ids_join_however_their_letters_are_composed():
+    """File systems of macOS write names in NFD."""
+    golden = [{"id": unicodedata.normalize("NFD", "안내-1"), "actual": ["At nine."]}]
+    run = [{"id": unicodedata.normalize("NFC", "안내-1"), "predicted": ["At nine."]}]
+    assert load_dataset(golden, retrieved=run).predicted == [["At nine."]]
