@@ -45,6 +45,7 @@ from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
 from krag_eval.statistics.comparison import (
     MAY_DIFFER,
+    Comparison,
     On,
     aligned,
     checked_metrics,
@@ -419,11 +420,13 @@ class History(Drawn):
         gates = [*floor_gates(result, floors), *drop_gates(compared, by)]
         notes = [told_left_out(len(one.queries), one.left_out)
                  for one in compared if one.left_out]  # fmt: skip
+        against_it: tuple[Comparison, ...] = ()
         if baseline is not None:
             with_it = check(result, None, baseline, list(metrics), terms._replace(strict=False))
             said = _("{} (against the baseline)")
             gates += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
             failed |= with_it.failed
+            against_it = with_it.comparisons
             if with_it.left_out:
                 notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out))
         told = [*self._told(groups), *_told_apart(apart), *dict.fromkeys(notes)]
@@ -434,6 +437,7 @@ class History(Drawn):
             language=language,
             failed=failed,
             ground_truth=truth_digest(result.rows),
+            comparisons=(*compared, *against_it),
             held_against={
                 name: tuple(run for run, _, _ in several)
                 for names, several in groups
