@@ -228,6 +228,23 @@ def test_what_is_installed_is_this_checkout(job):
     assert set(os.listdir(job.folder / "workspace")) == {"baseline.json", "before.jsonl"}
 
 
+@pytest.mark.parametrize("page", ["docs/gating.md", "docs/ko/gating.md"])
+def test_the_job_of_the_page_runs(job, page):
+    """Its inputs are the action's; both conditions hold, and a landslide breaks them."""
+    (block,) = re.findall(
+        r"^```yaml\n(name: retrieval\n.*?)^```$", (ROOT / page).read_text("utf-8"), re.S | re.M
+    )
+    settings = yaml.safe_load(block)
+    assert settings["permissions"] == {"contents": "read", "pull-requests": "write"}
+    inputs = settings["jobs"]["retrieval"]["steps"][-1]["with"]
+    assert inputs.keys() <= ACTION["inputs"].keys()
+    for found, code in ((38, 0), (8, 1)):
+        written("results.jsonl", rows(found))
+        if code == 0:
+            run("evaluate results.jsonl -m coverage -k 5,10 --json baseline.json")
+        assert job.run(**inputs) == code, job.printed
+
+
 def test_what_the_action_uses_is_pinned():
     """By a commit, which cannot be moved, with its version beside it."""
     for file in (ROOT / "action.yml", *(ROOT / ".github" / "workflows").glob("*.yml")):
