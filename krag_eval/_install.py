@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any
 
 # What the project's metadata may call the repository: the well-known labels for it, without case
 # and punctuation (packaging.python.org, "Well-known Project URLs in Metadata").
@@ -23,27 +22,23 @@ def install_line(extra: str = "") -> str:
     True
     """
     from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
 
     wanted = f"[{extra}]" if extra else ""
+    unknown = f'pip install "{_CLONE}{wanted}"'
     try:
         installed = distribution("krag-eval")
     except PackageNotFoundError:  # on the path, and not installed
-        return f'pip install "{_CLONE}{wanted}"'
+        return unknown
     for entry in installed.metadata.get_all("Project-URL") or ():
         label, _, url = entry.partition(",")
         if re.sub(r"[\W_]", "", label).lower() in _REPOSITORY:
             return f'pip install "krag-eval{wanted} @ git+{url.strip()}"'
-    return _line_of_folder(json.loads(installed.read_text("direct_url.json") or "{}"), wanted)
-
-
-def _line_of_folder(origin: dict[str, Any], wanted: str) -> str:
-    """Return the line for the folder a package came from; see PEP 610 for ``origin``."""
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
-
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")  # see PEP 610
     if "dir_info" in origin:
         folder = url2pathname(urlsplit(origin["url"]).path)
         editable = "-e " if origin["dir_info"].get("editable") else ""
         if os.path.isdir(folder):
             return f'pip install {editable}"{folder}{wanted}"'
-    return f'pip install "{_CLONE}{wanted}"'
+    return unknown

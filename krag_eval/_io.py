@@ -12,13 +12,14 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import IO, Any, Protocol, TypeAlias
 
+from krag_eval import errors
 from krag_eval._install import install_line
 from krag_eval.errors import Fix, InvalidInput, InvalidType, MissingPackage, Place, clipped
 
@@ -192,18 +193,17 @@ class Purpose:
         Raises:
             InvalidInput: If it is of another format or version, or settings differ; saying which.
         """
-        if header.get("format") != self.format:
-            problem = f": {path} is not in the format {self.format}, so it is left as it is"
-            raise InvalidInput(self.argument, problem, self.fix)
         version = header.get("format_version")
-        if version != self.version:
-            problem = f": {path} is in version {clipped(version)} of the format {self.format}, and "
-            problem += f"this krag_eval reads version {self.version}"
-            raise InvalidInput(self.argument, problem, self.fix)
-        differing = "; ".join(differences(header, self.header, self.spoken))
-        if differing:
-            problem = f": {path} was made for something else: {differing}"
-            raise InvalidInput(self.argument, problem, fix)
+        if header.get("format") != self.format:
+            problem, fix = f"is not in the format {self.format}, so it is left as it is", self.fix
+        elif version != self.version:
+            problem = f"is in version {clipped(version)} of the format {self.format}, and this "
+            problem, fix = f"{problem}krag_eval reads version {self.version}", self.fix
+        elif differing := "; ".join(differences(header, self.header, self.spoken)):
+            problem = f"was made for something else: {differing}"
+        else:
+            return
+        raise InvalidInput(self.argument, f": {path} {problem}", fix)
 
 
 class Journal:
@@ -368,19 +368,14 @@ def check_progress(progress: object) -> None:
         raise InvalidType("progress", f"must be {allowed}, got {clipped(progress)}")
 
 
-@contextmanager
-def bars(progress: bool | None) -> Iterator[None]:
+def bars(progress: bool | None) -> AbstractContextManager[object]:
     """Let progress bars without an argument of their own follow this one meanwhile.
 
     >>> with bars(True), bars(False):
     ...     print(bar_of(None, total=1, done=0, title="working"))
     None
     """
-    before = _PROGRESS.set(progress)
-    try:
-        yield
-    finally:
-        _PROGRESS.reset(before)
+    return errors.meanwhile(_PROGRESS, progress)
 
 
 def bar_of(
@@ -406,7 +401,11 @@ def bar_of(
         passing: Whether it comes after some seconds only, and is gone when it is closed.
     """
     progress = _PROGRESS.get() if progress is None else progress
-    if not (_somebody_looks() if progress is None else progress):
+    if progress is False:
+        return None
+    kernel = _kernel() if "ipykernel" in sys.modules else None
+    in_terminal = bool(sys.stderr and sys.stderr.isatty())
+    if progress is None and not in_terminal and kernel is None:
         return None
     with warnings.catch_warnings():
         # Without ipywidgets it says so, and falls back to the bar of a terminal.
@@ -414,7 +413,9 @@ def bar_of(
         from tqdm.auto import tqdm
 
     scale = unit != "query"
-    if not _can_redraw():
+    # A kernel can ask for input only where somebody has its notebook open; nbconvert and papermill,
+    # which run all cells, deny it.
+    if not (in_terminal if kernel is None else getattr(kernel, "_allow_stdin", True)):
         return None if passing else _OneLine(total, done, title, unit, scale)
     bar: Any = tqdm(
         total=total,
@@ -450,27 +451,11 @@ class _OneLine:
         print(tqdm.format_meter(self._n, elapsed=seconds, **self._known), file=sys.stderr)
 
 
-def _somebody_looks() -> bool:
-    in_notebook = "ipykernel" in sys.modules and _kernel() is not None
-    return in_notebook or bool(sys.stderr and sys.stderr.isatty())
-
-
 def _kernel() -> Any:
     """Return the kernel of the notebook this runs in, if it does."""
     from IPython import get_ipython
 
     return getattr(get_ipython(), "kernel", None)
-
-
-def _can_redraw() -> bool:
-    """Tell a terminal, and a notebook that somebody has open, from a run of all its cells.
-
-    A kernel can ask for input only where somebody is there; nbconvert and papermill deny it.
-    """
-    kernel = _kernel() if "ipykernel" in sys.modules else None
-    if kernel is not None:
-        return bool(getattr(kernel, "_allow_stdin", True))
-    return bool(sys.stderr and sys.stderr.isatty())
 
 
 def parquet_for(task: str, argument: str = "") -> Any:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import gettext as catalogs
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
-from krag_eval.errors import one_of
+from krag_eval.errors import meanwhile, one_of
 
 #: A language that has a catalog, or ``"en"``.
 Language: TypeAlias = str
@@ -60,8 +60,7 @@ def language_of(asked: Language | None = None) -> Language:
         return language()
 
 
-@contextmanager
-def speaking(asked: Language | None) -> Iterator[None]:
+def speaking(asked: Language | None) -> AbstractContextManager[object]:
     """Tell people things in a language meanwhile; ``None`` leaves it as it is.
 
     Raises:
@@ -74,11 +73,7 @@ def speaking(asked: Language | None) -> Iterator[None]:
     """
     if asked is not None:
         one_of("language", asked, languages())
-    token = SPOKEN.set(SPOKEN.get() if asked is None else asked)
-    try:
-        yield
-    finally:
-        SPOKEN.reset(token)
+    return meanwhile(SPOKEN, SPOKEN.get() if asked is None else asked)
 
 
 def spoken(function: Function) -> Function:

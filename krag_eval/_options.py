@@ -14,25 +14,9 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from krag_eval import conventions as disputed, errors
 from krag_eval._language import _
-from krag_eval.conventions import (
-    AveragingMethod,
-    Conventions,
-    MatchingCriteria,
-    checked_conventions,
-)
-from krag_eval.errors import (
-    InvalidInput,
-    InvalidType,
-    boolean,
-    clipped,
-    must,
-    number,
-    one_of,
-    text,
-    unknown,
-    whole,
-)
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 
 if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
@@ -84,12 +68,14 @@ class Option:
         if value is None and self.default is None:
             return None
         if self.choices:
-            return self.kind(one_of(argument, value, self.choices))
+            return self.kind(errors.one_of(argument, value, self.choices))
         if self.kind is int:
-            return whole(argument, value, *self.bounds)
+            return errors.whole(argument, value, *self.bounds)
         if self.kind is float:
-            return number(argument, value, *self.bounds)  # type: ignore[arg-type]
-        return boolean(argument, value) if self.kind is bool else text(argument, value)
+            return errors.number(argument, value, *self.bounds)  # type: ignore[arg-type]
+        return (
+            errors.boolean(argument, value) if self.kind is bool else errors.text(argument, value)
+        )
 
 
 def option(help: Text = "", metavar: str | None = None, **settings: Any) -> Any:
@@ -122,7 +108,7 @@ def _checked_score(argument: str, score: Any) -> float | None:
         found = math.nan
     if not math.isfinite(found):
         fix = "result.score_cutoffs() finds one, 'krag-eval evaluate --score-cutoff auto' as well"
-        raise must(argument, "be a finite number", score, fix)
+        raise errors.must(argument, "be a finite number", score, fix)
     return found
 
 
@@ -172,7 +158,7 @@ class PlanOptions:
         signed="averaging",
     )
     conventions: Conventions = option(
-        _conventions_help, "NAME|FIELDS", default="default", check=checked_conventions
+        _conventions_help, "NAME|FIELDS", default="default", check=disputed.checked_conventions
     )
     grade_key: str | None = option(
         "Key in the metadata of the ground truth that holds its grade; all are 1 by default.",
@@ -267,14 +253,11 @@ def settled_threshold(threshold: float | None, matcher: Matcher) -> float:
     """Return the threshold in use: the one given, or the matcher's own."""
     if threshold is None:
         own = matcher.threshold
-        return number("matcher.threshold", own, 0, 1) if matcher.takes_threshold else own
+        return errors.number("matcher.threshold", own, 0, 1) if matcher.takes_threshold else own
     if not matcher.takes_threshold:
-        raise InvalidInput(
-            "threshold",
-            f"must be left out for the matcher {matcher.signature}, which decides without one, "
-            f"got {threshold!r}",
-        )
-    return number("threshold", threshold, 0, 1)
+        problem = f"must be left out for the matcher {matcher.signature}, which decides without one"
+        raise errors.InvalidInput("threshold", f"{problem}, got {threshold!r}")
+    return errors.number("threshold", threshold, 0, 1)
 
 
 #: How a run is evaluated, wherever its documents are.
@@ -321,9 +304,8 @@ def check_options(
         if name not in allowed:
             called = function.__qualname__.removesuffix(".__init__")
             known = _ELSEWHERE.get(name)
-            near = unknown(name, name, allowed).fix
+            near = errors.unknown(name, name, allowed).fix
             meant = f"did you mean {known!r}?" if known in allowed else near
             names = f"It takes {', '.join(map(repr, allowed))}"
-            raise InvalidType(
-                name, f": {called}() has no option {clipped(name)}", f"{meant} {names}".strip()
-            )
+            problem = f": {called}() has no option {errors.clipped(name)}"
+            raise errors.InvalidType(name, problem, f"{meant} {names}".strip())

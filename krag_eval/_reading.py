@@ -25,17 +25,8 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any, TypeAlias, cast
 
-from krag_eval.errors import (
-    Advice,
-    DatasetError,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    Place,
-    Refusal,
-    must,
-    whole,
-)
+from krag_eval import errors
+from krag_eval.errors import Advice, DatasetError, Fix, InvalidInput, Place, Refusal
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[bytes] | IO[str]"
 
@@ -63,7 +54,7 @@ _FOREIGN = {
 
 def checked_bytes(max_bytes: object) -> int | None:
     """Return a limit of bytes: a whole number of at least 1, or ``None`` for none."""
-    return None if max_bytes is None else whole("max_bytes", max_bytes, 1)
+    return None if max_bytes is None else errors.whole("max_bytes", max_bytes, 1)
 
 
 def check_encoding(encoding: object) -> None:
@@ -74,14 +65,14 @@ def check_encoding(encoding: object) -> None:
         InvalidType: If it is not text.
     """
     if not isinstance(encoding, str):
-        raise must("encoding", "be the name of one", encoding, kind=InvalidType)
+        raise errors.must("encoding", "be the name of one", encoding, kind=errors.InvalidType)
     text = _ESCAPED.decode("ascii")
     with suppress(LookupError, ValueError):
         # Python calls some encodings that are ways to escape, of half a character too.
         if text.encode(encoding) == _ESCAPED and _ESCAPED.decode(encoding) == text:
             return
     allowed = "be 'utf-8' or another that contains ASCII, such as 'cp949'"
-    raise must("encoding", allowed, encoding, "save UTF-16 and the like as UTF-8 first")
+    raise errors.must("encoding", allowed, encoding, "save UTF-16 and the like as UTF-8 first")
 
 
 def numbered_lines(
@@ -175,15 +166,9 @@ def next_cells(reader: Iterator[list[str]]) -> list[str] | None:
 
 
 def _too_much(what: str, most: int, place: Place) -> DatasetError:
-    return place.error(
-        f"{what} longer than {most:,} bytes",
-        Advice(
-            "if that is what it holds, {} allows more (a line may hold a quarter), and {} any "
-            "amount",
-            ("max_bytes", ...),
-            ("max_bytes", None),
-        ),
-    )
+    told = "if that is what it holds, {} allows more (a line may hold a quarter), and {} any amount"
+    fix = Advice(told, max_bytes=(..., None))
+    return place.error(f"{what} longer than {most:,} bytes", fix)
 
 
 def _shows_its_size(stream: Any) -> bool:
@@ -201,7 +186,7 @@ def _opened(source: Source, name: str, most: int | None, stack: ExitStack) -> An
             raise Place(name).error("the name of a file cannot contain a NUL character")
         return stack.enter_context(open(source, "rb", _CHUNK))
     if not hasattr(source, "read"):
-        raise must("source", "be a path or an open file", source, kind=InvalidType)
+        raise errors.must("source", "be a path or an open file", source, kind=errors.InvalidType)
     if source is sys.stdin:
         # The locale may say ASCII; the formats read here are UTF-8.
         source = getattr(sys.stdin, "buffer", source)
@@ -373,16 +358,12 @@ def parsed(text: str) -> Any:
     except (json.JSONDecodeError, InvalidInput):
         raise
     except RecursionError as error:
-        raise InvalidInput(
-            "", "nested too deeply; expected lists of documents", "flatten it"
-        ) from (error)
+        problem = "nested too deeply; expected lists of documents"
+        raise InvalidInput("", problem, "flatten it") from error
     except UnicodeEncodeError as error:
-        raise InvalidInput(
-            "",
-            f"a string holds half of a surrogate pair ({error.object[error.start]!r}), which is "
-            "not a character; expected whole characters",
-            "an emoji was probably cut in two",
-        ) from error
+        problem = f"a string holds half of a surrogate pair ({error.object[error.start]!r}), which "
+        problem += "is not a character; expected whole characters"
+        raise InvalidInput("", problem, "an emoji was probably cut in two") from error
     except ValueError as error:
         problem = f"not usable JSON: a number has more than {sys.get_int_max_str_digits():,} digits"
         raise InvalidInput("", problem, "write it as a text if it is an id") from error
@@ -421,7 +402,8 @@ def kind_of(value: Any) -> str:
     >>> kind_of(None), kind_of(["a"]), kind_of(7), kind_of(float("nan"))
     ('null', 'a list', 'the number 7', 'null')
     """
-    if _is_missing(value):
+    is_nan = isinstance(value, float) and value != value
+    if value is None or is_nan or type(value).__name__ in ("NAType", "NaTType"):
         return "null"
     if isinstance(value, bool):
         return "a boolean"
@@ -431,13 +413,6 @@ def kind_of(value: Any) -> str:
         return "a number"
     kinds: dict[type, str] = {str: "a string", list: "a list", tuple: "a list", dict: "an object"}
     return kinds.get(type(value), f"a {type(value).__name__}")
-
-
-def _is_missing(value: Any) -> bool:
-    """Tell whether a cell holds nothing, in any of the ways tables say so."""
-    if value is None or (isinstance(value, float) and value != value):
-        return True
-    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def names_of(content: Iterable[Any]) -> str:

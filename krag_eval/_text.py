@@ -222,10 +222,9 @@ def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
                 if room < 0:
                     end = position
                     break
-        kept.append((text[:end], marked))
         if room < 0:
-            text = kept[-1][0]
-            return [*kept[:-1], (text.rstrip(), marked)]
+            return [*kept, (text[:end].rstrip(), marked)]
+        kept.append((text, marked))
     return kept
 
 
@@ -235,12 +234,12 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 # Shorter runs agree by chance: "of the", "in a".
 _SHORTEST_RUN, _SHORTEST_RUN_OF_LETTERS = 3, 7
 _LETTER = re.compile(r"[^\W_]")
-# Scripts written without spaces, where a word has no visible end: each character is a token.
-_UNSPACED = (
+#: Scripts written without spaces, where a word has no visible end: each character is a token.
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
-_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_TOKEN = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 
 
 def agreement(first: str, second: str, *, by_letters: bool = False) -> Spans:

@@ -17,7 +17,7 @@ from krag_eval._doors import Drawn, Shown
 from krag_eval._io import arrow_table
 from krag_eval.documents import DocumentLike, QuerySet, text_of
 from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
-from krag_eval.matching.base import Matcher, resolve_matcher
+from krag_eval.matching.base import Matcher, check_by_pairs, resolve_matcher
 from krag_eval.statistics.intervals import interval
 
 if TYPE_CHECKING:
@@ -75,16 +75,9 @@ def agreement(
     at = number("threshold", matcher.threshold if threshold is None else threshold, 0, 1)
     pairs = _unzipped(labelled_pairs)
     similarity = _similarities(matcher, pairs)
-    found = Agreement(
-        matcher=matcher.signature,
-        actual=pairs.actual,
-        predicted=pairs.predicted,
-        relevant=pairs.relevant,
-        matched=(similarity >= at) & (similarity > 0),
-        threshold=at,
-        interval=(np.nan, np.nan),
-        level=level,
-    )
+    matched = (similarity >= at) & (similarity > 0)
+    unknown = np.nan, np.nan
+    found = Agreement(matcher.signature, *pairs[:3], matched, at, unknown, level)
     generator, n_pairs = np.random.default_rng(seed), sum(found.counts)
     drawn = generator.multinomial(n_pairs, np.array(found.counts) / n_pairs, size=n_resamples)
     # Where one label was never drawn nor decided for, κ is undefined and left out.
@@ -130,18 +123,10 @@ def calibrate(
     """
     matcher = _checked(matcher, level, n_resamples, by_threshold=True)
     pairs = _unzipped(labelled_pairs)
-    labels, similarity = pairs.relevant, _similarities(matcher, pairs)
-    best, resampled = _best_and_resampled(similarity, labels, n_resamples, seed)
-    return Calibration(
-        matcher=matcher.signature,
-        actual=pairs.actual,
-        predicted=pairs.predicted,
-        relevant=labels,
-        similarity=similarity,
-        best_threshold=best,
-        interval=interval(resampled, best, level),
-        level=level,
-    )
+    similarity = _similarities(matcher, pairs)
+    best, resampled = _best_and_resampled(similarity, pairs.relevant, n_resamples, seed)
+    bounds = interval(resampled, best, level)
+    return Calibration(matcher.signature, *pairs[:3], similarity, best, bounds, level)
 
 
 def _checked(
@@ -150,14 +135,10 @@ def _checked(
     """Return a matcher that decides about pairs, and by a threshold if it must."""
     matcher = resolve_matcher(matcher)
     if by_threshold and not matcher.takes_threshold:
-        raise InvalidInput(
-            "matcher",
-            f"{matcher.signature} decides without a threshold, so there is nothing to calibrate",
-            Advice("use a similarity matcher, such as {} or {}", matcher=("coverage", "rougeL")),
-        )
-    if matcher.union:
-        problem = f": pairs are labelled one by one, and for {matcher.signature} documents count "
-        raise InvalidInput("matcher", f"{problem}together", "leave out union=True")
+        problem = f"{matcher.signature} decides without a threshold, so there is nothing to "
+        fix = Advice("use a similarity matcher, such as {} or {}", matcher=("coverage", "rougeL"))
+        raise InvalidInput("matcher", f"{problem}calibrate", fix)
+    check_by_pairs(matcher, "matcher", "pairs are labelled one by one")
     if number("level", level, 0, 1) in (0, 1):
         raise must("level", "be between 0 and 1", level)
     whole("n_resamples", n_resamples, 1)
@@ -278,11 +259,8 @@ class Agreement(_OfPairs):
         import pandas as pd
 
         found, false_alarms, missed, rejected = self.counts
-        return pd.DataFrame(
-            [[found, missed], [false_alarms, rejected]],
-            index=pd.Index([True, False], name="relevant"),
-            columns=pd.Index([True, False], name="matched"),
-        )
+        labels, decisions = (pd.Index([True, False], name=name) for name in ("relevant", "matched"))
+        return pd.DataFrame([[found, missed], [false_alarms, rejected]], labels, decisions)
 
     @property
     def disagreements(self) -> pd.DataFrame:
@@ -504,12 +482,8 @@ def _unzipped(labelled_pairs: Iterable[Any]) -> _Labelled:
         raise InvalidInput("labelled_pairs", problem)
     # Where a pair has none, its number stands for it: a matcher that needs it says so.
     questions = [row[3] if len(row) > 3 else position for position, row in enumerate(rows)]
-    return _Labelled(
-        [row[0] for row in rows],
-        [row[1] for row in rows],
-        relevant,
-        questions if any(len(row) > 3 for row in rows) else None,
-    )
+    asked = questions if any(len(row) > 3 for row in rows) else None
+    return _Labelled([row[0] for row in rows], [row[1] for row in rows], relevant, asked)
 
 
 def _checked_pair(pair: Any, position: int) -> Sequence[Any]:

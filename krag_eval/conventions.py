@@ -227,13 +227,7 @@ def conventions_table(averages: Averages, own: Conventions) -> pd.DataFrame:
     presets = Conventions.presets()
     if own not in presets.values():
         presets["yours"] = own
-    memo: dict[Conventions, dict[str, float]] = {}
-
-    def known(conventions: Conventions) -> dict[str, float]:
-        if conventions not in memo:
-            memo[conventions] = averages(conventions)
-        return memo[conventions]
-
+    known = cache(averages)
     table = pd.DataFrame({name: known(preset) for name, preset in presets.items()})
     for name, preset in presets.items():
         if name != "default":

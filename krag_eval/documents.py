@@ -363,7 +363,9 @@ def documents_in(value: Any, at: Location, *, ground_truth: bool) -> list[Any]:
         values = [read(plain(one), at.inside(f"[{i}]")) for i, one in enumerate(values)]
     elif _FIRST.isdisjoint([text[:1] for text in values]):
         return values
-    _check_texts(values, at)
+    for position, text in _texts_of(values):
+        if text[:1] in _FIRST and _PRINTED.fullmatch(text):
+            raise _printed(at.inside(f"[{position}]"))
     return values
 
 
@@ -601,18 +603,10 @@ def _unserialised(value: Mapping[Any, Any], at: Location) -> Mapping[str, Any]:
 _FIRST = frozenset("pD \n\r\t")
 
 
-def _check_texts(documents: Sequence[Item], at: Location) -> None:
-    """Refuse documents that LangChain printed."""
-    for position, text in _texts_of(documents):
-        if text[:1] in _FIRST and _PRINTED.fullmatch(text):
-            raise _printed(at.inside(f"[{position}]"))
-
-
 def _texts_of(documents: Sequence[Item]) -> Iterator[tuple[int, str]]:
     """Yield the texts of documents and of alternatives, with their positions."""
     for position, one in enumerate(documents):
-        for document in one.alternatives if isinstance(one, AnyOf) else (one,):
-            yield position, text_of(document)
+        yield from ((position, text_of(document)) for document in single([one]))
 
 
 def check_characters(documents: Sequence[Item], at: Location) -> None:
@@ -1253,11 +1247,23 @@ def ids_among(tags: Mapping[str, Sequence[Tag]]) -> list[str] | None:
     (['7', '8'], None, None)
     """
     for values in (tags[name] for name in ID_TAGS if name in tags):
-        # In a column of numbers, a data frame makes 7 of an id 7.0.
-        whole = [int(one) if isinstance(one, float) and one.is_integer() else one for one in values]
-        if all(isinstance(one, str | int) and not isinstance(one, bool) for one in whole):
-            return [*map(str, whole)]
+        written = [text for one in values if (text := id_written(one)) is not None]
+        if len(written) == len(values):
+            return written
     return None
+
+
+def id_written(tag: Tag) -> str | None:
+    """Return an id as text; ``None`` of what is none.
+
+    In a column of numbers, a data frame makes 7.0 of an id 7.
+
+    >>> id_written("q1"), id_written(7.0), id_written(0.5), id_written(None)
+    ('q1', '7', None, None)
+    """
+    if isinstance(tag, float) and tag.is_integer():
+        return str(int(tag))
+    return str(tag) if isinstance(tag, str | int) and not isinstance(tag, bool) else None
 
 
 #: The longest text that is a tag; longer ones are contents.

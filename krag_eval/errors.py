@@ -19,10 +19,10 @@ import difflib
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from numbers import Integral, Real
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 #: What users catch, and what it holds.
 __all__ = [
@@ -35,6 +35,8 @@ __all__ = [
     "Place",
     "Refusal",
 ]
+
+Value = TypeVar("Value")
 
 # Characters shown of a value of unknown length.
 _WIDTH = 60
@@ -224,6 +226,17 @@ class InvalidType(Refusal, TypeError):
 
 class DatasetError(InvalidInput):
     """A file cannot be used; the message is one line: file, line, what is wrong, what to do."""
+
+
+@contextmanager
+def called(ours: str, theirs: str) -> Iterator[None]:
+    """Let what is refused of another function's argument be about the one it came in."""
+    try:
+        yield
+    except Refusal as error:
+        if error.argument == theirs and error.place is None:
+            error.argument = ours
+        raise
 
 
 def must(
@@ -428,28 +441,29 @@ def warn(problem: str, fix: Fix = "", *, at_once: bool = False) -> None:
     frame = sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _NO_CALLERS:
         frame = frame.f_back
-    warnings.warn_explicit(
-        KragEvalWarning(problem, fix, at_once=at_once),
-        KragEvalWarning,
-        frame.f_code.co_filename,
-        frame.f_lineno,
-        module=frame.f_globals.get("__name__", "<unknown>"),
-        registry={},
-    )
+    message = KragEvalWarning(problem, fix, at_once=at_once)
+    line, module = frame.f_lineno, frame.f_globals.get("__name__", "<unknown>")
+    where: dict[str, Any] = {"filename": frame.f_code.co_filename, "lineno": line, "module": module}
+    warnings.warn_explicit(message, KragEvalWarning, **where, registry={})
 
 
 @contextmanager
-def muted() -> Iterator[None]:
+def meanwhile(variable: ContextVar[Any], value: Value) -> Iterator[Value]:
+    """Give a variable a value within the block, in this thread or task alone."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
+
+def muted() -> AbstractContextManager[bool]:
     """Keep our own warnings back meanwhile, in this thread or task alone.
 
     For those who look at one query at a time, where "nothing matched at all" is normal. Python's
     own ``warnings.catch_warnings`` would silence every other thread as well.
     """
-    before = _MUTED.set(True)
-    try:
-        yield
-    finally:
-        _MUTED.reset(before)
+    return meanwhile(_MUTED, True)
 
 
 def warn_of(sentence: str, *counts: int) -> None:
@@ -469,8 +483,7 @@ def warn_of(sentence: str, *counts: int) -> None:
     tallies[sentence] = tuple(map(sum, zip(before, counts, strict=True)))
 
 
-@contextmanager
-def tallied() -> Iterator[Tallies]:
+def tallied() -> AbstractContextManager[Tallies]:
     """Collect what :func:`warn_of` would say, for a run in parts that says it once at the end.
 
     >>> with tallied() as tallies:
@@ -479,9 +492,4 @@ def tallied() -> Iterator[Tallies]:
     >>> tallies
     {'{} of {} documents are blank.': (3, 10)}
     """
-    tallies: Tallies = {}
-    token = _TALLIES.set(tallies)
-    try:
-        yield tallies
-    finally:
-        _TALLIES.reset(token)
+    return meanwhile(_TALLIES, {})

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import chain
+from itertools import accumulate, chain, takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +24,7 @@ from krag_eval import __version__, conventions as disputed, documents
 from krag_eval._language import _, ngettext
 from krag_eval._options import PLAN_OPTIONS, PlanOptions, check_options, settled_threshold
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.documents import Digests, Judged, QuerySet, Tag, checked_tags
+from krag_eval.documents import AnyOf, Digests, DocumentLike, Judged, QuerySet, Tag, checked_tags
 from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, clipped, muted, tallied, warn_of
 from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.documents import AnyOf, DocumentLike
 
 # Queries that a message names.
 _NAMED = 5
@@ -112,16 +111,11 @@ class Plan(PlanOptions):
         if without and self.no_ground_truth == "error":
             named = _named(without[:_NAMED])
             more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
-            raise InvalidInput(
-                "actual_docs",
-                f": no ground truth for {len(without)} of {n_queries} queries"
-                f"{' of this part' if part else ''} ({named}{more})",
-                Advice(
-                    "Pass {} to leave them out of every average, or {} to count them as 0",
-                    ("no_ground_truth", "skip"),
-                    ("no_ground_truth", "zero"),
-                ),
-            )
+            among = f"{n_queries} queries{' of this part' if part else ''} ({named}{more})"
+            told = "Pass {} to leave them out of every average, or {} to count them as 0"
+            fix = Advice(told, no_ground_truth=("skip", "zero"))
+            problem = f": no ground truth for {len(without)} of {among}"
+            raise InvalidInput("actual_docs", problem, fix)
 
 
 def _named(labels: Sequence[str | int]) -> str:
@@ -405,19 +399,18 @@ class OfflineRetrievalEvaluator:
         """
         cut.check_cutoff(k)
         if self.no_ground_truth != "skip":
-            raise InvalidInput(
-                "no_ground_truth",
+            problem = (
                 ": rejection_rate is about queries without ground truth, and here they do not "
-                "stand apart",
-                Advice("pass {}", no_ground_truth="skip"),
             )
+            fix = Advice("pass {}", no_ground_truth="skip")
+            raise InvalidInput("no_ground_truth", f"{problem}stand apart", fix)
         unanswerable = ~self._counted
         if not unanswerable.any():
-            raise InvalidInput(
-                "actual_docs",
-                ": rejection_rate needs queries without ground truth, and every query has some",
-                "list those for which nothing should be retrieved with an empty list",
+            problem = (
+                ": rejection_rate needs queries without ground truth, and every query has some"
             )
+            fix = "list those for which nothing should be retrieved with an empty list"
+            raise InvalidInput("actual_docs", problem, fix)
         rejected = self._found().n_retrieved[unanswerable] == 0
         sums = {"rejected": int(rejected.sum()), "left_out": len(rejected)}
         return {REJECTION_RATE.key: float(REJECTION_RATE.of(sums))}
@@ -601,31 +594,23 @@ def _tried_by_coverage(
     if matcher.counts_words or not is_ours or matcher._document_reading is not documents.read_text:
         return ""
     asked = np.flatnonzero(counted).tolist()
-    n_queries, sizes = 0, 0
-    for query in asked:
-        sizes += sum(len(documents.text_of(document)) for document in queries.predicted[query])
-        if n_queries and sizes > _TRIED:
-            break
-        n_queries += 1
-    tried = asked[:n_queries]
+    sizes = (sum(map(len, map(documents.text_of, queries.predicted[query]))) for query in asked)
+    n_fitting = len([*takewhile(lambda total: total <= _TRIED, accumulate(sizes))])
+    tried = asked[: max(n_fitting, 1)]
     k = cut.deepest(cutoffs) if cutoffs else None
     if isinstance(k, Budget) and k.unit == "t":
         k = None  # what measured it is not known here
     with muted():
-        by_coverage = OfflineRetrievalEvaluator(
-            [queries.actual[query] for query in tried],
-            [queries.predicted[query] for query in tried],
-            matcher="coverage",
-            no_ground_truth="zero",
-            grade_key=plan.grade_key,
-        )
+        lists = ([side[query] for query in tried] for side in (queries.actual, queries.predicted))
+        how: dict[str, Any] = {"no_ground_truth": "zero", "grade_key": plan.grade_key}
+        by_coverage = OfflineRetrievalEvaluator(*lists, "coverage", **how)
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
     told = _("With {coverage}: recall@{k} {value:.2f} on the first {n} queries")
     if tried == asked:
         told = _("With {coverage}: recall@{k} {value:.2f}")
-    told = told.format(coverage="{}", k=cut.spelled(k), value=recall, n=n_queries)
+    told = told.format(coverage="{}", k=cut.spelled(k), value=recall, n=len(tried))
     return Advice(told, matcher="coverage")
 
 
@@ -1010,11 +995,8 @@ class PartitionPlan:
         whole = reduce(Partial.__add__, partials, self.nothing())
         summary = whole.summary
         if not summary.n_queries:
-            raise InvalidInput(
-                "actual_docs",
-                "and predicted_docs are empty (0 queries in all parts)",
-                "an evaluation needs at least one query",
-            )
+            problem = "and predicted_docs are empty (0 queries in all parts)"
+            raise InvalidInput("actual_docs", problem, "an evaluation needs at least one query")
         if self.plan.no_ground_truth == "skip" and not summary.n_counted:
             raise _nothing_to_measure()
         findings = whole.findings

@@ -113,7 +113,7 @@ def test_texts_are_read_when_they_are_asked_for():
 def test_another_threshold_looks_at_the_same_pairs():
     """At 0.8 p1 covers t1 and p5 covers t4; 0.375 is reached by the one at 0.375."""
     result = one_query()
-    stricter = result.evidence.at_threshold(0.8)
+    stricter = result.evidence.relevance.at_threshold(0.8)
     assert stricter.covered.tolist() == [0, 3]
     assert stricter.pair_item is result.evidence.relevance.pair_item
     assert result.evidence.relevance.covered.tolist() == [0, 1, 3]

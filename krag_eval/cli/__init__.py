@@ -9,14 +9,12 @@ import click
 
 from krag_eval import __version__
 from krag_eval._language import N_
-from krag_eval.cli import calibrate, compare, evaluate, explain, sweep, trec
+from krag_eval.cli import calibrate, compare, evaluate, explain, options, shell, sweep, trec
 from krag_eval.cli.help import HelpOption, Option
-from krag_eval.cli.options import language_option
-from krag_eval.cli.shell import Shell
 
 __all__ = ["main"]
 
-main = Shell(
+main = shell.Shell(
     "krag-eval",
     help=N_("Measure how good retrieval is in a RAG system."),
     epilog=N_("Try it: krag-eval demo. What a command takes: krag-eval COMMAND --help."),
@@ -43,7 +41,7 @@ click.version_option(
     __version__, prog_name="krag-eval", cls=Option, help=N_("Show the version and exit.")
 )(main)
 for command in (main, *main.commands.values()):
-    language_option(command)
+    options.language_option(command)
     click.help_option("-h", "--help", cls=HelpOption, help=N_("Show this message and exit."))(
         command
     )

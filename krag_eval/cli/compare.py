@@ -113,24 +113,22 @@ def compare(
 
 
 def _named(files: Sequence[str]) -> dict[str, str]:
-    """Return the files by the names of their systems."""
+    """Return the files by the names of their systems.
+
+    These are their stems, with as much of their names and paths as tells them apart.
+
+    >>> [*_named(["runs/bm25.jsonl.gz", "runs/dense.json"])]
+    ['bm25', 'dense']
+    >>> [*_named(["old/bm25.json", "new/bm25.json"])], [*_named(["bm25.json", "bm25.jsonl"])]
+    (['old/bm25', 'new/bm25'], ['bm25.json', 'bm25.jsonl'])
+    """
     if len(files) < 2:
         raise InvalidInput("files", f": name at least two to compare, got {len(files)}")
     if len(set(files)) < len(files):
         raise InvalidInput("files", f": each is named once, got {', '.join(files)}")
-    return dict(zip(_systems(files), files, strict=True))
-
-
-def _systems(files: Sequence[str]) -> list[str]:
-    """Call files by their stems, with as much of their names and paths as tells them apart.
-
-    >>> _systems(["runs/bm25.jsonl.gz", "runs/dense.json"])
-    ['bm25', 'dense']
-    >>> _systems(["old/bm25.json", "new/bm25.json"]), _systems(["bm25.json", "bm25.jsonl"])
-    (['old/bm25', 'new/bm25'], ['bm25.json', 'bm25.jsonl'])
-    """
     names = reading.names_of_files(["stdin" if file == "-" else _stem(file) for file in files])
-    return names if len(set(names)) == len(files) else reading.names_of_files(files)
+    names = names if len(set(names)) == len(files) else reading.names_of_files(files)
+    return dict(zip(names, files, strict=True))
 
 
 def _stem(path: str) -> str:
@@ -382,10 +380,20 @@ def plan(
     """
     import pandas as pd
 
+    from krag_eval.statistics.comparison import compare as compared
     from krag_eval.statistics.planning import plan_questions
 
+    known: Comparison | EvaluationResult
+    if len(pilot) == 1:
+        known = reading.saved_result(pilot[0])
+    elif len(pilot) > 2:
+        raise InvalidInput("pilot", f": name one result or two, got {len(pilot)}")
+    else:
+        results = {name: reading.saved_result(file) for name, file in _named(pilot).items()}
+        how: dict[str, Any] = {"on": on, "clusters": clusters, "n_resamples": _RESAMPLES_OF_A_PILOT}
+        known = compared(results, metric=metric, **how)
     found = plan_questions(
-        _pilot(pilot, metric, on, clusters),
+        known,
         metric,
         detect=detect,
         power=power,
@@ -403,21 +411,3 @@ def plan(
         lambda: pd.DataFrame([row]),
         plot=(found.plot, _("what can be shown")),
     )
-
-
-def _pilot(
-    files: Sequence[str],
-    metric: str | None,
-    on: Literal["all", "common"],
-    clusters: str | None,
-) -> Comparison | EvaluationResult:
-    """Read the one result of a pilot, or compare its two."""
-    from krag_eval.statistics.comparison import compare as compared
-
-    if len(files) == 1:
-        return reading.saved_result(files[0])
-    if len(files) > 2:
-        raise InvalidInput("pilot", f": name one result or two, got {len(files)}")
-    results = {name: reading.saved_result(file) for name, file in _named(files).items()}
-    how: dict[str, Any] = {"on": on, "clusters": clusters, "n_resamples": _RESAMPLES_OF_A_PILOT}
-    return compared(results, **how) if metric is None else compared(results, metric, **how)

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,19 +19,24 @@ from krag_eval._language import N_, _, ngettext
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.errors import InvalidInput, whole
+from krag_eval.errors import DatasetError, InvalidInput, whole
 from krag_eval.presenting import Page, Table, page_of
+from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.datasets import Dataset
+    from krag_eval.results.diagnosis import Diagnosis, ForeignIndex
     from krag_eval.results.result import EvaluationResult
 
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
 _LARGE = 2**28
 _PARQUET = b"PAR1"
+_EVERYTHING = ("all",)
+#: Rows of averages that are printed on request alone, so that a table is read at a glance.
+_ON_REQUEST = ("f1", "map", "mean_rank", "found_rate", "token_precision", "token_iou", "redundancy")
 # What goes without saying in a terminal, where a result is to fit: what the table shows, what a
 # warning says, and defaults.
 _MATCHERS_BY_DEFAULT = (
@@ -71,25 +77,29 @@ _AUDITING: options.Options = {
 
 
 def _is_in_chunks(
-    file: str, chunks: Collection[str], need_rows: Sequence[str], settings: Collection[str]
+    files: Sequence[str],
+    chunks: Collection[str],
+    need_rows: Sequence[str],
+    settings: Collection[str],
 ) -> bool:
-    """Decide whether to evaluate a file in chunks.
+    """Decide whether to evaluate a file, or two that are joined, in chunks.
 
     Args:
-        file: Its name.
+        files: Their names.
         chunks: The options of a run in chunks that were options.given.
         need_rows: Those that need the values of every query.
-        settings: How to evaluate and read it.
+        settings: How to evaluate and read them.
 
     Raises:
         InvalidInput: If it was asked for, or is the only way, and is not possible.
     """
-    only_in_chunks, size = _looked_at(file)
+    only_in_chunks, size = _looked_at(files)
     read_whole = sorted({"cells", "corpus", "delimiter", "score_cutoff"} & {*settings})
     if not chunks and (read_whole or not only_in_chunks):
-        return size > _LARGE and not need_rows and not read_whole
+        is_long = size > _LARGE and not need_rows and not read_whole
+        return is_long and (len(files) == 1 or _hold_rows(files))
     fix = "leave out --per-query, --chunk-size and --resume"
-    if file == "-":
+    if "-" in files:
         problem = ": standard input can be read only once, so it is evaluated in memory"
         raise InvalidInput("file", problem, f"{fix}, or name a file")
     if "resume" in chunks and "per_query" not in chunks:
@@ -103,18 +113,43 @@ def _is_in_chunks(
     return True
 
 
-def _looked_at(file: str) -> tuple[bool, int]:
-    """Return whether it is a directory of files or a Parquet file, and else its size."""
+def _looked_at(files: Sequence[str]) -> tuple[bool, int]:
+    """Return whether files can only be read in chunks, and how large they are.
+
+    Directories are; a Parquet file alone is, too, as its size does not tell what it holds.
+    """
+    from krag_eval.datasets.beir import has_corpus
+
+    size = 0
+    for file in files:
+        try:
+            seen = os.stat(file)
+            if stat.S_ISDIR(seen.st_mode) and not (len(files) > 1 and has_corpus(file)):
+                return True, 0
+            if not stat.S_ISREG(seen.st_mode):
+                return False, 0  # opening a pipe would take from it
+            with Path(file).open("rb") as opened:
+                if len(files) == 1 and opened.read(len(_PARQUET)) == _PARQUET:
+                    return True, 0
+            size += seen.st_size
+        except (OSError, ValueError):
+            return False, 0  # the reader says what is wrong
+    return False, size
+
+
+def _hold_rows(files: Sequence[str]) -> bool:
+    """Tell whether files are read row by row, as all but those of some tools are."""
+    from krag_eval.datasets.trec import is_judgements
+    from krag_eval.datasets.vocabularies import TABLE, shape_of
+    from krag_eval.streaming.queries import QueryFiles
+
     try:
-        seen = os.stat(file)
-        if stat.S_ISDIR(seen.st_mode):
-            return True, 0
-        if not stat.S_ISREG(seen.st_mode):
-            return False, 0  # opening a pipe would take from it
-        with Path(file).open("rb") as opened:
-            return opened.read(len(_PARQUET)) == _PARQUET, seen.st_size
-    except (OSError, ValueError):
-        return False, 0  # the reader says what is wrong
+        return all(
+            not is_judgements(one) and shape_of(QueryFiles.found(one).begin().names) is TABLE
+            for one in files
+        )
+    except DatasetError:
+        return False  # the reader says what is wrong
 
 
 @options.command(
@@ -126,7 +161,7 @@ def evaluate(
     run: str | None,
     metric: tuple[str, ...] = options.metric_option(
         "Compute and print this alone: a metric (recall), one of its averages (macro_recall), or "
-        "either at a cutoff (ndcg@10), which then needs no -k.",
+        "either at a cutoff (ndcg@10), which then needs no -k; 'all' prints all that are computed.",
         "NAME",
     ),
     typed: Any = options.EVALUATION,
@@ -138,6 +173,7 @@ def evaluate(
         flags=("--by",),
     ),
     floors: tuple[str, ...] = options.FLOORS,
+    foreign_index: ForeignIndex = options.FOREIGN_INDEX,
     verbose: bool = option("Print the whole signature in a terminal, too."),
     texts: bool = option("Save the documents' texts, ids and metadata in --json too."),
     outputs: Any = options.saving(
@@ -173,8 +209,12 @@ def evaluate(
     Where FILE holds the ground truth alone, RUN is what was retrieved, in a file likewise: rows
     are joined by "id" where all have one, or by question, whatever their order.
 
+    With --index, what lost each ground truth that is missed is printed too (index, splitter,
+    ranking or search), the matcher is coverage if none is named, and averages have intervals.
+
     Parquet, directories and files of more than 256 MB are evaluated in chunks, with memory for one
-    chunk at a time and the same numbers; of a JSON array, all is held.
+    chunk at a time and the same numbers; of a JSON array, all is held. So are FILE and RUN that are
+    as large together; RUN is kept in a temporary file meanwhile.
     """
     from krag_eval.statistics.gates import checked_floors, parse_floor
 
@@ -188,7 +228,7 @@ def evaluate(
     if settings.get("score_cutoff") == "auto":
         left = {name: one for name, one in settings.items() if name != "score_cutoff"}
         asked = replace(asked, settings=left)
-    asked = asked.only(metric) if metric else asked
+    asked = asked.only(metric) if metric and metric != _EVERYTHING else asked
     asked = asked.computing("floors", [parse_floor(one)[0] for one in floors])
     # What no file allows is refused before a long one is read.
     plan = asked.plan()
@@ -201,50 +241,35 @@ def evaluate(
     }
     chunks = {"per_query": outputs.get("per_query"), "chunk_size": chunk_size, "resume": resume}
     chunks = {name: one for name, one in chunks.items() if one is not None}
-    by_score: list[Page] = []
-    cut: dict[str, Any] = {}
-    two_files = run is not None or not asked.settings.keys().isdisjoint(("golden", "retrieved"))
-    if two_files and chunks:
-        raise InvalidInput(
-            next(iter(chunks)), "is for one file, and two are joined", "leave it out"
-        )
-    if not two_files and _is_in_chunks(
-        file, chunks, [one for one in wanted if wanted[one]], settings
-    ):
-        from krag_eval.streaming import evaluate_file
-
+    two = {name: one for name, one in settings.items() if name in reading.TWO_FILES}
+    is_alone = run is None and not two
+    names = [file] if is_alone else [*reading.files_of(file, run, two)]
+    if _is_in_chunks(names, chunks, [one for one in wanted if wanted[one]], settings):
         if texts:
             raise InvalidInput("texts", ": a run in chunks keeps no texts", "leave it out")
-        source, how = file, {**chunks, **asked.settings}
-        result = evaluate_file(file, asked.k, metrics=asked.metrics, **how)
+        made = _in_chunks(names, asked, chunks, is_told="golden" in two)
     else:
-        dataset, result = reading.evaluated_file(file, asked, run=run)
-        source = dataset.source
-        if "score_cutoff" in settings:
-            if "score_cutoff" not in asked.settings:
-                chosen, result = reading.cut_by_score(dataset, result, asked)
-                by_score.append(page_of(chosen))
-                held_out = dict(zip(("recall", "abstention"), chosen.held_out, strict=True))
-                cut["held_out"] = output.or_none(held_out)
-            cut |= _dropped(dataset, result)
-            told = _(
-                "Score cutoff {cutoff}: {n_dropped} retrieved documents are worse, and dropped."
-            )
-            by_score.append(Page(sentences=[told.format(**cut)]))
+        if "corpus" in settings:
+            output.check_not_read(outputs, [settings["corpus"]])
+        made = _in_memory(file, run, asked, settings, foreign_index)
+    result, found = made.result, made.diagnosis
     last = result.k[-1]
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
     verdict = result.check(floors) if floors else None
     sliced = [result.by(one, metrics=asked.averages) for one in dict.fromkeys(tag)]
-    bounds = result.confidence_intervals() if intervals else None
+    bounds = result.confidence_intervals() if intervals or found else None
+    if bounds is not None and not intervals:
+        bounds = bounds[bounds.index.str.endswith(f"@{spelled(last)}")]
     values = {
         name: value
         for name, value in result.to_dict().items()
         if asked.averages is None or name.rpartition("@")[0] in asked.averages
     }
-    beside = [*map(page_of, sliced), *by_score]
+    shown = [*result.row_names()] if metric == _EVERYTHING else asked.averages
+    beside = [*map(page_of, sliced), *made.beside, *([] if found is None else [page_of(found)])]
     output.emit(
         outputs,
-        lambda: _page(result, asked.averages, bounds, beside, source, whole=verbose),
+        lambda: _page(result, shown, bounds, beside, made.source, whole=verbose),
         lambda: {
             "n_queries": result.n_queries,
             "n_counted": result.summary.n_counted,
@@ -257,7 +282,7 @@ def evaluate(
                 if sliced
                 else {}
             ),
-            **({"score_cutoff": cut} if cut else {}),
+            **made.facts,
             "signature": result.signature,
         },
         lambda: _rows(values, bounds),
@@ -267,9 +292,86 @@ def evaluate(
         json=(partial(output.write_json, result, texts=texts, gate=verdict), _("the result")),
         csv=(partial(output.rows_of, result), _("one row per query and cutoff")),
         plot=(partial(result.plot, last), _("the metrics @{}").format(spelled(last))),
-        report=partial(result.report, by=tag),
+        report=partial(result.report, by=tag, diagnosis=found),
     )
     return None if verdict is None else verdicts.pronounce(verdict)
+
+
+class _Made(NamedTuple):
+    """What a file was evaluated to.
+
+    Attributes:
+        source: What to call the file.
+        result: Its result.
+        beside: Pages to show below its averages.
+        facts: What they say, for a JSON object.
+        diagnosis: Where what is missing was lost, if chunks of an index were named.
+    """
+
+    source: str
+    result: EvaluationResult
+    beside: Sequence[Page] = ()
+    facts: Mapping[str, Any] = MappingProxyType({})
+    diagnosis: Diagnosis | None = None
+
+
+def _in_chunks(
+    names: Sequence[str], asked: options.Evaluation, chunks: Mapping[str, Any], *, is_told: bool
+) -> _Made:
+    """Evaluate a file, or ground truth and a run, in chunks.
+
+    Args:
+        names: The files.
+        asked: How.
+        chunks: How to divide it, and where to write its rows.
+        is_told: Whether an option said which file is the ground truth.
+    """
+    from krag_eval.datasets.vocabularies import N_SAID
+    from krag_eval.streaming import evaluate_file
+
+    how = {name: one for name, one in asked.settings.items() if name != "golden"}
+    source, *behind = names
+    if behind:
+        how["retrieved"] = behind[0]
+        if not is_told:
+            reading.check_golden(source, behind[0], asked)
+    result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
+    reading.say(source, result.notes[N_SAID:])
+    return _Made(source, result)
+
+
+def _in_memory(
+    file: str,
+    run: str | None,
+    asked: options.Evaluation,
+    settings: Mapping[str, Any],
+    foreign_index: ForeignIndex,
+) -> _Made:
+    """Evaluate files at once, by the scores of documents and with a diagnosis if that was asked."""
+    index = settings.get("corpus")
+    otherwise = {} if index is None else {"matcher": "coverage"}
+    if index == "-":  # it can be read only once
+        asked = asked.with_settings(corpus=reading.chunks_of(index))
+    dataset, result = reading.evaluated_file(file, asked, otherwise, run)
+    beside: list[Page] = []
+    facts: dict[str, Any] = {}
+    if "score_cutoff" in settings:
+        cut: dict[str, Any] = {}
+        if "score_cutoff" not in asked.settings:
+            chosen, result = reading.cut_by_score(dataset, result, asked)
+            beside.append(page_of(chosen))
+            held_out = dict(zip(("recall", "abstention"), chosen.held_out, strict=True))
+            cut["held_out"] = output.or_none(held_out)
+        cut |= _dropped(dataset, result)
+        told = _("Score cutoff {cutoff}: {n_dropped} retrieved documents are worse, and dropped.")
+        beside.append(Page(sentences=[told.format(**cut)]))
+        facts["score_cutoff"] = cut
+    diagnosis = None
+    if index is not None:
+        chunks = asked.settings["corpus"] if index == "-" else reading.chunks_of(index)
+        diagnosis = result.diagnose(chunks, foreign_index=foreign_index)
+        facts["diagnosis"] = output.diagnosed(diagnosis)
+    return _Made(dataset.source, result, beside, facts, diagnosis)
 
 
 def _dropped(dataset: Dataset, result: EvaluationResult) -> dict[str, Any]:
@@ -291,13 +393,24 @@ def _page(
     """Show how many queries count, a table of averages by cutoff, slices, and the signature."""
     from krag_eval.presenting.result import result_page
 
+    beside: list[str] = []
+    if averages is None:
+        rows = in_pairs(result.shown)
+        left_out = [name for name in rows if name in _ON_REQUEST]
+        averages = [key for name in rows if name not in left_out for key in rows[name]]
+        if left_out:
+            told = _("Also computed: {names}; --metric all prints them.")
+            beside = [told.format(names=", ".join(left_out))]
+        if intervals is not None and len(intervals) < len(result.to_dict()):
+            # Of each row the macro average, with its interval.
+            averages = [pair[0] for pair in in_pairs(averages).values()]
     counted = result.summary.n_counted
     title = ngettext("{n} query from {source}", "{n} queries from {source}", counted)
     title = title.format(n=counted, source=printable(source))
     if skipped := result.n_queries - counted:
         title += _(" ({} more skipped: no ground truth)").format(skipped)
     page = result_page(result, averages, intervals)
-    tables, notes = [*page.tables], [*page.notes]
+    tables, notes = [*page.tables], [*beside, *page.notes]
     for one in sliced:
         tables += [replace(table, title=one.title) for table in one.tables]
         notes += one.told

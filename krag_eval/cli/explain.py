@@ -63,20 +63,11 @@ def diagnose(
     # A saved result may have been evaluated at other cutoffs; the page says so.
     shown_at = found.k if found.k in result.k else None
     page = replace(page_of(found), signature=output.signed(result.signature))
-    by_class = page.tables[0].frame().set_index("class")
-    rows = by_class.loc[[*found.waterfall().index]].reset_index()
+    rows = output.waterfall_of(found)
     output.emit(
         outputs,
         lambda: page,
-        lambda: {
-            "k": spelled(found.k),
-            "n_items": len(found.items),
-            "n_chunks": found.n_chunks,
-            "looked_up": None if found.looked_up is None else found.looked_up._asdict(),
-            "classes": output.records_of(rows),
-            "counts": found.counts,
-            "signature": result.signature,
-        },
+        lambda: {**output.diagnosed(found), "signature": result.signature},
         lambda: rows,
         json=(lambda target: output.write_text(as_text(found), target), _("the diagnosis")),
         csv=(lambda: found.table, _("one row per ground-truth item")),

@@ -15,19 +15,11 @@ from click.core import ParameterSource
 from krag_eval._language import LANGUAGES, N_, SPOKEN, _
 from krag_eval._options import PLAN_OPTIONS, Cut, Option, PlanOptions, Sampling, declared, option
 from krag_eval._text import name_and_settings
-from krag_eval.cli import help as helping
-from krag_eval.cli.output import STREAMED, checked_outputs, printing_beside
+from krag_eval.cli import help as helping, output
 from krag_eval.cli.shell import warnings_below
-from krag_eval.errors import Advice, InvalidInput, Refusal
-from krag_eval.scoring.cutoffs import (
-    DEFAULT_CUTOFFS,
-    Cutoff,
-    check_cutoffs,
-    parse_metric,
-    settled_cutoffs,
-    spelled,
-    unspelled,
-)
+from krag_eval.errors import Advice, InvalidInput, called
+from krag_eval.scoring import cutoffs as cut
+from krag_eval.scoring.cutoffs import Cutoff
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import PartitionPlan
@@ -73,8 +65,8 @@ def command(
             for name, bundle in bundles.items():
                 values[name] = {one: values.pop(one) for one in bundle}
             if "outputs" in bundles:
-                values["outputs"] = checked_outputs(values["outputs"], sources)
-            with printing_beside(values.get("outputs", {})), warnings_below():
+                values["outputs"] = output.checked_outputs(values["outputs"], sources)
+            with output.printing_beside(values.get("outputs", {})), warnings_below():
                 return function(**values)
 
         return helping.Command(
@@ -100,7 +92,7 @@ def _option(name: str, declaration: Any, annotation: str = "") -> click.Paramete
     elif kind is not bool:
         several = one.several or (one.typed is None and annotation.startswith("tuple"))
         settings = {"metavar": one.metavar, "required": one.required, "multiple": several}
-        settings["type"] = click.Choice(one.choices) if one.choices else _TYPES.get(kind, str)
+        settings["type"] = click.Choice(one.choices) if one.choices else kind
         if one.default is not None:
             settings |= {"default": one.default, "show_default": True}
     if one.typed is not None:
@@ -110,7 +102,6 @@ def _option(name: str, declaration: Any, annotation: str = "") -> click.Paramete
 
 
 _KINDS: Mapping[str, type] = {"bool": bool, "int": int, "float": float}
-_TYPES: Mapping[type, type] = {int: int, float: float}
 # The arguments that are not one text, as click takes them.
 _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "files": {"metavar": "FILE FILE...", "nargs": -1, "required": True},
@@ -143,12 +134,14 @@ _BETWEEN = re.compile(r"\s*,\s*|\s+")
 def cutoffs_option(default: tuple[int | None, ...], help: str) -> Any:
     """Declare ``-k``, a tuple of cutoffs; several are typed with commas or spaces between."""
     return option(
-        lambda: f"{_(help)}  [default: {','.join(map(spelled, default))}]",
+        lambda: f"{_(help)}  [default: {','.join(map(cut.spelled, default))}]",
         "K",
         flags=("-k",),
         several=True,
         typed=lambda typed: (
-            check_cutoffs([unspelled(one) for one in _BETWEEN.split(",".join(typed).strip())])
+            cut.check_cutoffs(
+                [cut.unspelled(one) for one in _BETWEEN.split(",".join(typed).strip())]
+            )
             if typed
             else default
         ),
@@ -161,7 +154,7 @@ def one_cutoff_option(help: str) -> Any:
         help,
         "K",
         flags=("-k",),
-        typed=lambda typed: () if typed is None else check_cutoffs([unspelled(typed)]),
+        typed=lambda typed: () if typed is None else cut.check_cutoffs([cut.unspelled(typed)]),
     )
 
 
@@ -184,7 +177,7 @@ def saving(formats: Sequence[str] = (), *, report: bool = False, **files: str) -
     choices = ("table", "json", "csv", "markdown", *formats)
     made = {"format": Option(help=help, choices=choices, default="table")}
     for name, told in files.items():
-        what = _streamed(told) if name in STREAMED else told
+        what = _streamed(told) if name in output.STREAMED else told
         made[name] = Option(help=what, metavar="OUT", flags=_FLAGS.get(name, ()))
     if report:
         made["report"] = Option(help=N_("Write an HTML report."), metavar="OUT")
@@ -302,7 +295,7 @@ DIAGNOSIS: Any = EXPLANATION | {"matcher": replace(EXPLANATION["matcher"], defau
 #: How a file is evaluated, and read.
 EVALUATION: Any = {
     "k": cutoffs_option(
-        DEFAULT_CUTOFFS,
+        cut.DEFAULT_CUTOFFS,
         N_(
             "Look at the first K retrieved documents, at 'all', or at those that fit into a "
             "budget, as 1000w (words) or 4000c (characters). Several: -k 1,5,10."
@@ -371,7 +364,7 @@ class Evaluation:
         budget, length = settings.pop("budget", None), settings.pop("length", "words")
         if settings.pop("union", False):
             settings["matcher"] = _with_union(settings.get("matcher", "coverage"))
-        return cls(settled_cutoffs(k, budget, length)[0], settings)
+        return cls(cut.settled_cutoffs(k, budget, length)[0], settings)
 
     def with_settings(self, **settings: Any) -> Evaluation:
         """Return this with more settings."""
@@ -391,12 +384,8 @@ class Evaluation:
         typed = {name: self.settings[name] for name in PLAN_OPTIONS if name in self.settings}
         if "matcher" not in typed:
             typed.pop("threshold", None)  # the file may name a matcher that takes it
-        try:
+        with called(argument, "metrics"):
             return PartitionPlan.of(self.k, metrics=self.metrics, **typed)
-        except Refusal as error:
-            if error.argument != "metrics":
-                raise
-            raise InvalidInput(argument, error.problem, error.fix) from None
 
     def computing(self, argument: str, averages: Iterable[str]) -> Evaluation:
         """Compute what averages that were named need, such as ``"rbp@10"``, too.
@@ -413,7 +402,7 @@ class Evaluation:
         from krag_eval.scoring.metrics import METRICS
 
         known = (*self.plan().metrics,)
-        found = (_metric_of(parse_metric(one, argument)[0], argument) for one in averages)
+        found = (_metric_of(cut.parse_metric(one, argument)[0], argument) for one in averages)
         named = {one.name: one.needs_list for one in found if one}
         # Whoever names one metric of another list keeps the others of that list.
         beside = [
@@ -439,7 +428,7 @@ class Evaluation:
         """
         from krag_eval.scoring.metrics import averages_of, resolved_average, unknown_average
 
-        named = {one: parse_metric(one, "metric") for one in typed if "@" in one}
+        named = {one: cut.parse_metric(one, "metric") for one in typed if "@" in one}
         alone = len(named) == len(set(typed)) and not given(dict.fromkeys(("k", "budget")))
         k = tuple(dict.fromkeys([*(() if alone else self.k), *(at for _, at in named.values())]))
         made, metrics, averages = replace(self, k=k), list[str](), list[str]()
@@ -465,12 +454,9 @@ def _with_union(matcher: str) -> str:
     """
     name, settings = name_and_settings("matcher", matcher)
     if name not in ("coverage", "spans") or settings.get("union", "yes") not in ("yes", "true"):
-        raise InvalidInput(
-            "union",
-            "counts the pieces that the matchers coverage and spans find, and the matcher is "
-            f"{matcher}",
-            Advice("leave it out, or pass {} or {}", matcher=("coverage", "spans")),
-        )
+        problem = "counts the pieces that the matchers coverage and spans find, and the matcher is "
+        fix = Advice("leave it out, or pass {} or {}", matcher=("coverage", "spans"))
+        raise InvalidInput("union", problem + matcher, fix)
     settings["union"] = "yes"
     return f"{name}({','.join(f'{key}={value}' for key, value in settings.items())})"
 

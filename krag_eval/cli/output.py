@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.presenting import Page
+    from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
 
@@ -127,7 +128,7 @@ def check_not_read(targets: Mapping[str, Target], sources: Iterable[str]) -> Non
     Raises:
         InvalidInput: Naming the option.
     """
-    from krag_eval.streaming.files import is_read_in_directories
+    from krag_eval.streaming.queries import is_read_in_directories
 
     written = {
         option: _descriptor(target.stream) if isinstance(target, StandardOutput) else target
@@ -151,14 +152,10 @@ def _descriptor(stream: TextIO) -> int | None:
         return None
 
 
-@contextmanager
-def printing_beside(outputs: Mapping[str, Target]) -> Iterator[None]:
+def printing_beside(outputs: Mapping[str, Target]) -> AbstractContextManager[object]:
     """Print to standard error meanwhile, if an output goes to standard output."""
-    if any(isinstance(target, StandardOutput) for target in outputs.values()):
-        with redirect_stdout(sys.stderr):
-            yield
-    else:
-        yield
+    streamed = any(isinstance(target, StandardOutput) for target in outputs.values())
+    return redirect_stdout(sys.stderr) if streamed else nullcontext()
 
 
 def emit(
@@ -246,6 +243,26 @@ def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Return rows as JSON has them; what is not known is ``None``."""
     return [{str(name): one for name, one in row.items()}
             for row in _known(rows).to_dict("records")]  # fmt: skip
+
+
+def waterfall_of(found: Diagnosis) -> pd.DataFrame:
+    """Return the waterfall of a diagnosis as it is shown, one row per class."""
+    from krag_eval.presenting import page_of
+
+    by_class = page_of(found).tables[0].frame().set_index("class")
+    return by_class.loc[[*found.waterfall().index]].reset_index()
+
+
+def diagnosed(found: Diagnosis) -> dict[str, Any]:
+    """Return what a diagnosis found, as an entry of a JSON object."""
+    return {
+        "k": spelled(found.k),
+        "n_items": len(found.items),
+        "n_chunks": found.n_chunks,
+        "looked_up": None if found.looked_up is None else found.looked_up._asdict(),
+        "classes": records_of(waterfall_of(found)),
+        "counts": found.counts,
+    }
 
 
 def or_none(values: Mapping[str, float]) -> dict[str, float | None]:

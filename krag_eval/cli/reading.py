@@ -140,6 +140,22 @@ def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[st
     """
     from krag_eval.datasets import load_dataset
 
+    golden, behind = files_of(file, run, two)
+    own, of_other = _of_each(golden, behind, named)
+    with _advised_to_join(run):
+        truth = loaded(golden, own)
+    if "golden" not in two and truth.predicted is not None:
+        raise _two_runs(file, behind)
+    options = {"missing": two["missing"]} if "missing" in two else {}
+    return load_dataset(truth, retrieved=source_of(behind), **of_other, **options)
+
+
+def files_of(file: str, run: str | None, two: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the files of ground truth and of a run, one of which an option may name.
+
+    Raises:
+        InvalidInput: If it is not clear which file is which.
+    """
     golden, behind = two.get("golden"), run or two.get("retrieved")
     if run is not None and not os.path.exists(run) and run != "-":
         fix = "name the file of what was retrieved; for several cutoffs, write -k 1,5"
@@ -148,15 +164,34 @@ def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[st
         files = [one for one in (golden, run, two.get("retrieved")) if one]
         problem = f": ground truth and a run are two files, got {', '.join([file, *files])}"
         raise InvalidInput("file", problem, "name GOLDEN and RUN, or RUN and --golden GOLDEN")
-    own, of_other = _of_each(golden or file, behind or file, named)
+    return golden or file, behind or file
+
+
+def check_golden(golden: str, run: str, asked: Evaluation) -> None:
+    """Refuse two runs, which a comparison is for, by the first row of what should be ground truth.
+
+    Raises:
+        DatasetError: If it holds no ground truth, or cannot be read.
+        InvalidInput: If it holds retrieved documents of its own.
+    """
+    from krag_eval.datasets.table import Mapped
+    from krag_eval.streaming.queries import QueryFiles
+
+    fields = {name: one for name, one in asked.settings.items() if name in _FIELDS}
+    own, _of_run = _of_each(golden, run, _named(fields))
+    files = QueryFiles.found(golden, encoding=own.get("encoding", "utf-8"))
     with _advised_to_join(run):
-        truth = loaded(golden or file, own)
-    if behind is not None and truth.predicted is not None:
-        problem = f": {file} holds retrieved documents of its own, so it is no ground truth alone"
-        compared = f"'krag-eval compare {shlex.join([file, behind])}' compares two runs"
-        raise InvalidInput("file", problem, f"{compared}; --golden {file} takes its ground truth")
-    options = {"missing": two["missing"]} if "missing" in two else {}
-    return load_dataset(truth, retrieved=source_of(behind or file), **of_other, **options)
+        roles = files.meant(
+            files.begin(), Mapped(own.get("question"), own.get("actual"))
+        ).fields.roles
+    if roles.predicted is not None:
+        raise _two_runs(golden, run)
+
+
+def _two_runs(file: str, behind: str) -> InvalidInput:
+    problem = f": {file} holds retrieved documents of its own, so it is no ground truth alone"
+    compared = f"'krag-eval compare {shlex.join([file, behind])}' compares two runs"
+    return InvalidInput("file", problem, f"{compared}; --golden {file} takes its ground truth")
 
 
 def _of_each(golden: str, run: str, named: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
@@ -206,14 +241,20 @@ def placed(dataset: Dataset) -> Iterator[None]:
     except Refusal as error:
         if error.argument not in ("actual_docs", "predicted_docs"):
             raise
-        raise error.at(place_of(dataset, error.query)) from error
+        of_run = error.argument == "predicted_docs"
+        raise error.at(place_of(dataset, error.query, of_run=of_run)) from error
     n_columns = N_SAID if dataset.vocabulary else 0
     # How columns of our own names were read goes without saying.
     if n_columns and dataset.vocabulary != "krag_eval":
         notes = "; ".join(dataset.notes[:n_columns])
         click.echo(printable(f"{dataset.source}: {notes}."), err=True)
-    for note in dataset.notes[n_columns:]:
-        click.echo(f"{printable(dataset.source)}: {printable(note)}", err=True)
+    say(dataset.source, dataset.notes[n_columns:])
+
+
+def say(source: str, notes: Sequence[str]) -> None:
+    """Say beside what is printed how a file was read."""
+    for note in notes:
+        click.echo(f"{printable(source)}: {printable(note)}", err=True)
 
 
 def saved_result(file: str, *, need_rows: bool = True) -> EvaluationResult:

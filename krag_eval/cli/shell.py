@@ -17,7 +17,14 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    redirect_stderr,
+    redirect_stdout,
+    suppress,
+)
 from contextvars import ContextVar
 from enum import IntEnum
 from itertools import takewhile
@@ -26,16 +33,10 @@ from typing import Any, TextIO, cast
 
 import click
 
+from krag_eval import errors
 from krag_eval._language import N_, SPOKEN, _, speaking
 from krag_eval.cli.help import Command
-from krag_eval.errors import (
-    Advice,
-    InvalidInput,
-    KragEvalWarning,
-    Refusal,
-    clipped,
-    one_line,
-)
+from krag_eval.errors import Advice, InvalidInput, KragEvalWarning, Refusal
 
 _NO_VERDICT = 2
 _INTERRUPTED = 130
@@ -123,7 +124,7 @@ class Shell(Command, click.Group):
         meant = f"did you mean {' or '.join(near)}?" if near else "krag-eval --help lists them"
         if Path(name).suffix or os.path.exists(name):
             meant = f"to evaluate a file, type 'krag-eval evaluate {name}'"
-        raise InvalidInput("", f"there is no command {clipped(name)}", meant)
+        raise InvalidInput("", f"there is no command {errors.clipped(name)}", meant)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a refusal is worded with the options of that command.
@@ -154,7 +155,11 @@ class Shell(Command, click.Group):
                 fix = ""
         if isinstance(message, KragEvalWarning):
             return message.worded(fix)
-        return message.worded(_subject(message, own), fix)
+        if message.place is None and message.argument in own:
+            return message.worded(_typed(own[message.argument]), fix)
+        stands_alone = message.place is None and message.query is None
+        is_told = stands_alone and message.problem.startswith(":")
+        return message.worded("" if is_told else message.argument, fix)
 
     def _parameters(self, command: str | None) -> dict[str, click.Parameter]:
         """Return the arguments and options of a command by their names in Python."""
@@ -194,14 +199,6 @@ def _advised(error: click.UsageError, typed: Sequence[str]) -> click.UsageError:
         elif command.name == "evaluate" and len(files) > 1:
             advice = f"To compare files, type 'krag-eval compare {shlex.join(files)}'."
     return click.UsageError(f"{problem} {advice}", error.ctx) if advice else error
-
-
-def _subject(error: Refusal, parameters: Mapping[str, click.Parameter]) -> str:
-    """Return what the shell calls the argument that an error is about."""
-    if error.place is None and error.argument in parameters:
-        return _typed(parameters[error.argument])
-    stands_alone = error.problem.startswith(":") and error.query is None and error.place is None
-    return "" if stands_alone else error.argument
 
 
 def _setting(option: click.Parameter, value: object) -> str:
@@ -262,14 +259,9 @@ def _explained(error: BaseException) -> int:
 _PREFIX: ContextVar[str] = ContextVar("krag_eval_warning")
 
 
-@contextmanager
-def warnings_as(kind: str = N_("warning"), name: str = "") -> Iterator[None]:
+def warnings_as(kind: str = N_("warning"), name: str = "") -> AbstractContextManager[str]:
     """Begin each of our warnings with a kind, "warning" or "note", and the name it is about."""
-    token = _PREFIX.set(_(kind) + (f": {name}" if name else ""))
-    try:
-        yield
-    finally:
-        _PREFIX.reset(token)
+    return errors.meanwhile(_PREFIX, _(kind) + (f": {name}" if name else ""))
 
 
 @contextmanager
@@ -382,4 +374,4 @@ def printable(text: str, longest: int = 1000) -> str:
     """
     if len(text) > longest:
         text = f"{text[: longest // 2]} ... {text[-longest // 2 :]}"
-    return one_line(" ".join(text.split()))
+    return errors.one_line(" ".join(text.split()))

@@ -114,7 +114,7 @@ def trec(
         for name, run in zip(reading.names_of_files(runs), runs, strict=True)
     }
     several = [*results.values()]
-    cells = [*_count_rows(several), *_measure_rows(several)]
+    cells = [*_cells(several)]
     header = ["trec_eval", "krag_eval", *results]
     rows = pd.DataFrame(cells, columns=header, dtype=object)
     signatures = dict(zip(results, _signatures(several), strict=True))
@@ -184,21 +184,14 @@ def _counted(results: Sequence[EvaluationResult], judged: str) -> str:
     return told.format(n=n, qrels=judged)
 
 
-def _count_rows(results: Sequence[EvaluationResult]) -> Iterator[list[Any]]:
+def _cells(results: Sequence[EvaluationResult]) -> Iterator[list[Any]]:
+    """Yield the names of each measure, and what it is of each result."""
     yield ["num_q", "queries", *(result.n_queries for result in results)]
     for measure, column in _COUNTS.items():
         totals = [int(result.tables[None][column].sum()) for result in results]
         yield [measure, f"sum of {column}", *totals]
-
-
-def _measure_rows(results: Sequence[EvaluationResult]) -> Iterator[list[Any]]:
-    for measure, key in _UNCUT.items():
-        yield [measure, f"{key}@all", *_values(results, key, None)]
-    for measure, key in _CUT.items():
-        for k in results[0].k:
-            if k is not None:
-                yield [f"{measure}_{k}", f"{key}@{spelled(k)}", *_values(results, key, k)]
-
-
-def _values(results: Sequence[EvaluationResult], key: str, k: Cutoff) -> list[float]:
-    return [result.averages(k)[key] for result in results]
+    named: list[tuple[str, str, Cutoff]] = [(name, key, None) for name, key in _UNCUT.items()]
+    cut = [k for k in results[0].k if k is not None]
+    named += [(f"{name}_{k}", key, k) for name, key in _CUT.items() for k in cut]
+    for measure, key, k in named:
+        yield [measure, f"{key}@{spelled(k)}", *(result.averages(k)[key] for result in results)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from krag_eval import errors
 
@@ -13,27 +13,21 @@ __all__ = ["load_embeddings"]
 _MODEL = {"model_name": "jhgan/ko-sroberta-multitask", "model_kwargs": {"device": "cpu"}}
 
 
-class _Provider(NamedTuple):
-    module: str
-    class_name: str
-    install: str
-    defaults: Mapping[str, Any]
-
-
-_PROVIDERS = {
-    "huggingface": _Provider(
+#: Name -> module and class of the model, what installs it, and krag's arguments.
+_PROVIDERS: Mapping[str, tuple[str, str, str, Mapping[str, Any]]] = {
+    "huggingface": (
         "langchain_huggingface",
         "HuggingFaceEmbeddings",
         'pip install "langchain-huggingface[full]"',
         {**_MODEL, "encode_kwargs": {"normalize_embeddings": False}},
     ),
-    "openai": _Provider(
+    "openai": (
         "langchain_openai",
         "OpenAIEmbeddings",
         "pip install langchain-openai",
         {"model": "text-embedding-3-small"},
     ),
-    "ollama": _Provider(
+    "ollama": (
         "langchain_ollama",
         "OllamaEmbeddings",
         "pip install langchain-ollama",
@@ -59,18 +53,18 @@ def load_embeddings(embedding_type: Any, embedding_config: Mapping[str, Any] | N
             be = "belong to an embedding_type given by name"
             raise errors.must("embedding_config", be, type(embedding_type).__name__)
         return embedding_type
-    provider = _PROVIDERS.get(embedding_type)
-    if provider is None:
+    if embedding_type not in _PROVIDERS:
         refusal = errors.unknown("embedding_type", embedding_type, tuple(_PROVIDERS))
         others = "Any LangChain Embeddings object may be passed instead of a name"
         refusal.fix = f"{refusal.fix} {others}".strip()
         raise refusal
+    module, class_name, install, defaults = _PROVIDERS[embedding_type]
     try:
-        made = getattr(import_module(provider.module), provider.class_name)
+        made = getattr(import_module(module), class_name)
     except ModuleNotFoundError as error:
-        if error.name != provider.module:
+        if error.name != module:
             raise
-        problem = f"{embedding_type!r} needs {provider.module.replace('_', '-')}"
-        fix = f"run: {provider.install} (or pass any LangChain Embeddings object)"
+        problem = f"{embedding_type!r} needs {module.replace('_', '-')}"
+        fix = f"run: {install} (or pass any LangChain Embeddings object)"
         raise errors.MissingPackage("embedding_type", problem, fix) from error
-    return made(**{**provider.defaults, **(embedding_config or {})})
+    return made(**{**defaults, **(embedding_config or {})})

@@ -192,15 +192,20 @@ class OfflineRetrievalEvaluators:
 
     @property
     def _ndcg_evaluator(self) -> OfflineRetrievalEvaluator:
-        return self.evaluator
+        if self.match_method == "text":
+            return self.evaluator
+        return self.evaluator.with_conventions(_ROUGE_NDCG)
 
     def _build(
         self, averaging_method: AveragingMethod | str, matching_criteria: MatchingCriteria | str
     ) -> OfflineRetrievalEvaluator:
+        matcher: Matcher = self._matcher
+        if type(self).text_match is not OfflineRetrievalEvaluators.text_match:  # a subclass's own
+            matcher = OwnTextMatcher(self.text_match, f"{type(self).__name__}.text_match")
         return OfflineRetrievalEvaluator(
             self.actual_docs,
             self.predicted_docs,
-            self._own_matcher() or self._matcher,
+            matcher,
             averaging_method=averaging_method,
             matching_criteria=matching_criteria,
             conventions=Conventions.krag(),
@@ -217,12 +222,6 @@ class OfflineRetrievalEvaluators:
 
     def _make_matcher(self) -> TextMatcher:
         return SubstringMatcher()
-
-    def _own_matcher(self) -> OwnTextMatcher | None:
-        """Return a matcher that asks ``text_match``, if a subclass defines one."""
-        if type(self).text_match is OfflineRetrievalEvaluators.text_match:
-            return None
-        return OwnTextMatcher(self.text_match, f"{type(self).__name__}.text_match")
 
 
 class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
@@ -276,12 +275,6 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
 
     threshold = _fixed("ROUGE score from which a document matches.", "_threshold")
     tokenizer = _fixed("The tokenizer's type and function.", "_tokenizer")
-
-    @property
-    def _ndcg_evaluator(self) -> OfflineRetrievalEvaluator:
-        if self.match_method == "text":
-            return self.evaluator
-        return self.evaluator.with_conventions(_ROUGE_NDCG)
 
     def _make_matcher(self) -> TextMatcher:
         if self.match_method == "text":
@@ -352,10 +345,6 @@ class EmbeddingRougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         "Cosine similarity from which ROUGE is looked at.", "_similarity_threshold"
     )
     tokenizer = _fixed("The tokenizer's type and function.", "_tokenizer")
-
-    @property
-    def _ndcg_evaluator(self) -> OfflineRetrievalEvaluator:
-        return self.evaluator.with_conventions(_ROUGE_NDCG)
 
     def _make_matcher(self) -> TextMatcher:
         least = self.rouge_threshold

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import errors
 from krag_eval._reading import literal_in
-from krag_eval.compat.evaluators import (
-    AveragingMethod,
-    MatchingCriteria,
-    OfflineRetrievalEvaluators,
-    RougeOfflineRetrievalEvaluators,
-)
+from krag_eval.compat.evaluators import OfflineRetrievalEvaluators, RougeOfflineRetrievalEvaluators
+from krag_eval.conventions import AveragingMethod, MatchingCriteria
 from krag_eval.errors import InvalidInput, one_of
 from krag_eval.scoring.cutoffs import check_cutoff
 
@@ -143,14 +138,23 @@ def evaluate_retrieval_at_K(  # noqa: N802 - krag's name
     """
     import pandas as pd
 
-    build = _evaluator_factory(rouge_method, threshold, averaging_method, matching_criteria)
+    evaluator: type[OfflineRetrievalEvaluators] = OfflineRetrievalEvaluators
+    method = one_of("rouge_method", rouge_method or "text", _METHODS)
+    averaging = one_of("averaging_method", averaging_method, [*AveragingMethod])
+    criteria = one_of("matching_criteria", matching_criteria, [*MatchingCriteria])
+    how: dict[str, Any] = {
+        "match_method": method, "averaging_method": averaging, "matching_criteria": criteria
+    }  # fmt: skip
+    if method != "text":
+        evaluator = RougeOfflineRetrievalEvaluators
+        how["threshold"] = errors.number("threshold", threshold, 0, 1)
     if check_cutoff(k) is None:
         raise errors.must("k", "be a whole number of at least 1", k)
     questions, actual_docs = _test_set(df_qa_test)
     frames = []
     for name, retriever in _prepared(retrievers, k, ensemble, ensemble_weights).items():
         predicted_docs = [_retrieved(name, retriever, question) for question in questions]
-        columns = _columns(build(actual_docs, predicted_docs), k)
+        columns = _columns(evaluator(actual_docs, predicted_docs, **how), k)
         frames.append(pd.DataFrame({"question": questions, "retriever": name, **columns}))
     # All retrievers of the first question, then of the second: the stable sort keeps their order.
     output = pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
@@ -216,22 +220,6 @@ def _test_set(frame: pd.DataFrame) -> tuple[list[Any], list[list[KragDocument]]]
         raise InvalidInput("df_qa_test", "must have at least one row, got none")
     actual = [context_to_document(frame, position) for position in range(len(frame))]
     return frame["question"].tolist(), actual
-
-
-def _evaluator_factory(
-    rouge_method: str | None, threshold: float, averaging_method: Any, matching_criteria: Any
-) -> Callable[[Any, Any], OfflineRetrievalEvaluators]:
-    """Check the options, and return what makes an evaluator of two lists."""
-    method = errors.one_of("rouge_method", rouge_method or "text", _METHODS)
-    averaging = one_of("averaging_method", averaging_method, [*AveragingMethod])
-    criteria = one_of("matching_criteria", matching_criteria, [*MatchingCriteria])
-    options = {
-        "match_method": method, "averaging_method": averaging, "matching_criteria": criteria
-    }  # fmt: skip
-    if method == "text":
-        return partial(OfflineRetrievalEvaluators, **options)
-    least = errors.number("threshold", threshold, 0, 1)
-    return partial(RougeOfflineRetrievalEvaluators, threshold=least, **options)
 
 
 def _changed(retriever: Any, /, **values: Any) -> Any:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from krag_eval._language import N_, _
 from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options
@@ -272,13 +272,17 @@ def looks_at_questions(matcher: Any) -> bool:
     return getattr(matcher, "_question", None) is not None
 
 
+#: What happens to queries that nothing was retrieved for; ``None`` if nobody is to hear of it.
+Absent: TypeAlias = Literal["zero", "zero, as trec_eval -c", "skip"] | None
+
+
 def check_overlap(
     expected: Collection[str],
     given: Collection[str],
     *,
     expected_name: str,
     given_name: str,
-    absent: Literal["zero", "zero, as trec_eval -c", "skip"] | None = "zero",
+    absent: Absent = "zero",
 ) -> None:
     """Warn of queries that only one side knows.
 
@@ -294,23 +298,50 @@ def check_overlap(
         DatasetError: If they have none in common.
     """
     known, retrieved = frozenset(expected), frozenset(given)
-    if known.isdisjoint(retrieved):
-        some = f" (such as {next(iter(given))!r})" if given else ""
+    lacking = [query for query in expected if query not in retrieved]
+    extra = [query for query in given if query not in known]
+    some = ((len(one), next(iter(one), "")) for one in (expected, given, lacking, extra))
+    tell_overlap(Overlap(*some), expected_name, given_name, absent)
+
+
+class Overlap(NamedTuple):
+    """How many queries there are, and the first of them.
+
+    Attributes:
+        expected: Those to evaluate.
+        given: Those something was retrieved for.
+        lacking: Those of the former that the latter lack.
+        extra: Those of the latter that the former lack.
+    """
+
+    expected: tuple[int, str]
+    given: tuple[int, str]
+    lacking: tuple[int, str]
+    extra: tuple[int, str]
+
+
+def tell_overlap(found: Overlap, expected_name: str, given_name: str, absent: Absent) -> None:
+    """Warn as :func:`check_overlap` does.
+
+    Raises:
+        DatasetError: If they have none in common.
+    """
+    expected, given, lacking, extra = found
+    names = {"given": given_name, "expected": expected_name}
+    if extra[0] == given[0]:
+        some = f" (such as {given[1]!r})" if given[0] else ""
         raise Place(given_name).error(
-            f"none of its {len(given)} queries{some} is among the {len(expected)} of "
-            f"{expected_name} (such as {next(iter(expected))!r})",
+            f"none of its {given[0]} queries{some} is among the {expected[0]} of "
+            f"{expected_name} (such as {expected[1]!r})",
             "are they of the same collection?",
         )
-    names = {"given": given_name, "expected": expected_name}
-    extra = [query for query in given if query not in known]
-    if extra:
+    if extra[0]:
         told = _(
             "{given}: {n} of {queries} queries are not in {expected} and are left out (the first "
             "is {first!r})."
         )
-        warn(told.format(n=len(extra), queries=len(given), first=extra[0], **names))
-    lacking = [query for query in expected if query not in retrieved]
-    if lacking and absent is not None:
+        warn(told.format(n=extra[0], queries=given[0], first=extra[1], **names))
+    if lacking[0] and absent is not None:
         told = _(
             "{given}: {n} of the {queries} queries of {expected} are missing (the first is "
             "{first!r}) {absent}."
@@ -318,9 +349,7 @@ def check_overlap(
         what = _(_ABSENT[absent])
         as_trec_eval = Advice(_("{} leaves them out, as trec_eval does without -c"), missing="skip")
         warn(
-            told.format(
-                n=len(lacking), queries=len(expected), first=lacking[0], absent=what, **names
-            ),
+            told.format(n=lacking[0], queries=expected[0], first=lacking[1], absent=what, **names),
             as_trec_eval if absent == "zero, as trec_eval -c" else "",
         )
 

@@ -1,36 +1,287 @@
-"""Two files: questions with their ground truth, and a run, what was retrieved for them."""
+"""Two files: questions with their ground truth, and a run, what was retrieved for them.
+
+The rules look at digests of ids and questions alone, so that they are the same for lists in memory
+and for files of any size.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from hashlib import blake2b
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from krag_eval._language import N_, _
-from krag_eval.datasets.dataset import Dataset, check_overlap, is_bare
-from krag_eval.datasets.table import listed
-from krag_eval.documents import ID_TAGS, Tag, id_of, single
+from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
+from krag_eval.datasets.table import LISTED, Mark, Query, listed
+from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, single
 from krag_eval.errors import Advice, Place, clipped
 
 #: What happens to questions of the ground truth that a run lacks.
 Lacking: TypeAlias = Literal["error", "zero", "skip"]
 
+_DIGEST = 16
+# What may join two queries, beside ids: what they are called, and what is asked.
+_LABEL, _QUESTION = "label", "question"
+_BY_ID = N_("{n} of {queries} queries joined by their ids with {run}")
+_BY_QUESTION = N_("{n} of {queries} queries joined by their questions with {run}")
 
-class _Keys(NamedTuple):
-    """What joins two files: what it is, and one value per query of either."""
+
+class Side(ABC):
+    """The queries of one of two files, of any number, by what may join them.
+
+    Attributes:
+        name: What to call it.
+        defaults: How it says that it is evaluated.
+        n_queries: How many queries there are.
+        keys: Of each kind of key that all queries have, a digest of each.
+    """
+
+    def __init__(self, name: str, defaults: Mapping[str, Any]) -> None:
+        self.name, self.defaults, self.n_queries = name, defaults, 0
+        self.keys = {kind: bytearray() for kind in (*ID_TAGS, _LABEL, _QUESTION)}
+        self._is_renamed = False
+        self._nameless = 0
+
+    @abstractmethod
+    def query(self, at: int) -> Query:
+        """Return a query by its position."""
+
+    @abstractmethod
+    def documents(self) -> Iterable[DocumentLike]:
+        """Return all documents that the file is there for."""
+
+    def add(self, one: Query) -> None:
+        """Take one more query."""
+        texts = _keys_of(one)
+        digests = {text: _digest(text) for text in {*texts.values()} if text is not None}
+        for kind in [*self.keys]:
+            if (text := texts[kind]) is not None:
+                self.keys[kind] += digests[text]
+                continue
+            del self.keys[kind]
+            if kind == _QUESTION:
+                self._nameless = self.n_queries
+        self._is_renamed |= one.question is not None and one.label != one.question
+        self.n_queries += 1
+
+    @property
+    def ids(self) -> str | None:
+        """The kind of key that is an id of each query: a tag, or what they are called."""
+        are_ids = self._is_renamed and self.keys.keys() >= {_LABEL, _QUESTION}
+        return next(filter(self.keys.__contains__, ID_TAGS), _LABEL if are_ids else None)
+
+    def of_kind(self, kind: str) -> NDArray[np.bytes_]:
+        """Return the digests of a kind, none if some queries have no such key."""
+        return np.frombuffer(self.keys.get(kind, b""), f"S{_DIGEST}")
+
+    def text(self, kind: str, at: int) -> str:
+        """Return a key of a query."""
+        return _keys_of(self.query(at))[kind] or ""
+
+    def some(self, kind: str, places: NDArray[np.int64]) -> tuple[int, str]:
+        """Return how many queries these are, and the key of the first."""
+        return len(places), self.text(kind, int(places.min())) if len(places) else ""
+
+    def first(self, kind: str, same: Callable[[int, int], bool] | None) -> NDArray[np.int64]:
+        """Return where each key is first, in the order of the digests.
+
+        Raises:
+            DatasetError: If a key is there twice, and the queries are not the same.
+        """
+        _, first, of_each = np.unique(self.of_kind(kind), return_index=True, return_inverse=True)
+        for at in np.flatnonzero(first[of_each] != np.arange(self.n_queries)).tolist():
+            before = int(first[of_each[at]])
+            if same is None or not same(before, at):
+                told = f"(first at {self.query(before).place})"
+                problem = f"{clipped(self.text(kind, at))} is given a second time {told}"
+                raise self.query(at).place.error(
+                    problem, "give each query once, by an id of its own"
+                )
+        return first
+
+    def check_questions(self) -> None:
+        """Refuse queries that have neither ids nor questions, if some have not."""
+        if _QUESTION not in self.keys:
+            raise self.query(self._nameless).place.error(
+                "the query has neither an id nor a question, which joins a run to its ground truth",
+                Advice("give each row an \"id\", or name the column with the question by {}",
+                       question=...),
+            )  # fmt: skip
+
+
+class _OfDataset(Side):
+    """The queries of a data set."""
+
+    def __init__(self, dataset: Dataset, lists: Iterable[Iterable[DocumentLike]]) -> None:
+        super().__init__(dataset.source, dataset.defaults)
+        self._dataset, self._lists = dataset, lists
+        for at in range(dataset.n_queries):
+            self.add(self.query(at))
+
+    def query(self, at: int) -> Query:
+        dataset = self._dataset
+        label = dataset.queries[at]
+        named = None if isinstance(label, int) and label == at else label
+        question = None if dataset.questions is None else dataset.questions[at]
+        tags = {name: dataset.tags[name][at] for name in ID_TAGS if name in dataset.tags}
+        return Query(_place(dataset, at), question, [], [], Mark(named), tags)
+
+    def documents(self) -> Iterable[DocumentLike]:
+        return chain.from_iterable(self._lists)
+
+
+def _keys_of(one: Query) -> dict[str, str | None]:
+    """Return what may join a query, by what that is; None of what it has not."""
+    label, asked = one.label, one.label if one.question is None else one.question
+    return {
+        **{name: id_written(one.tags.get(name)) for name in ID_TAGS},
+        _LABEL: label if isinstance(label, str) else None,
+        _QUESTION: None if asked is None else _folded(asked),
+    }
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
+
+
+def _folded(question: object) -> str:
+    return unicodedata.normalize("NFC", " ".join(str(question).split()))
+
+
+class Joined(NamedTuple):
+    """What joins: how that is told, and for each query of the ground truth its place in the run.
+
+    The place is -1 where the run lacks the query.
+    """
 
     told: str
-    golden: Sequence[str]
-    run: Sequence[str]
+    found: NDArray[np.int64]
+
+
+def joined(golden: Side, run: Side, missing: Lacking, same: Callable[[int, int], bool]) -> Joined:
+    """Join queries by their ids where all of both have one, and by their questions otherwise.
+
+    Args:
+        golden: Questions with their ground truth.
+        run: Queries with what was retrieved for them.
+        missing: What happens to questions that the run lacks.
+        same: Tells whether the same was retrieved at two places of the run.
+
+    Raises:
+        DatasetError: If nothing joins, an id is there twice, a question has two lists, or the run
+            lacks a question and ``missing`` is ``"error"``.
+
+    Warns:
+        KragEvalWarning: If the run has other queries, or lacks some.
+    """
+    told, ours, theirs = _kinds(golden, run)
+    first = run.first(theirs, None if told == _BY_ID else same)
+    if told == _BY_ID:
+        golden.first(ours, None)
+    keys, wanted = run.of_kind(theirs)[first], golden.of_kind(ours)
+    near = np.searchsorted(keys, wanted)
+    # What is greater than all keys is beside the last of them.
+    is_there = np.append(keys, b"")[near] == wanted
+    found = np.where(is_there, np.append(first, -1)[near], -1)
+    distinct = np.unique(wanted, return_index=True)[1]
+    overlap = Overlap(
+        golden.some(ours, distinct),
+        run.some(theirs, first),
+        golden.some(ours, distinct[~is_there[distinct]]),
+        run.some(theirs, np.delete(first, near[is_there])),
+    )
+    tell_overlap(overlap, golden.name, run.name, None if missing == "error" else missing)
+    n_lacking, name = golden.some(ours, np.flatnonzero(~is_there))
+    if n_lacking and missing == "error":
+        raise Place(run.name).error(
+            f"lacks {n_lacking} of the {golden.n_queries} queries of {golden.name} (the first "
+            f"is {clipped(name)})",
+            Advice(
+                "{} counts them as nothing retrieved, {} leaves them out",
+                ("missing", "zero"),
+                ("missing", "skip"),
+            ),
+        )
+    told = _(told).format(n=int(is_there.sum()), queries=golden.n_queries, run=run.name)
+    return Joined(told, found)
+
+
+def _kinds(golden: Side, run: Side) -> tuple[str, str, str]:
+    """Tell what joins two files; what a run calls its queries may be their ids."""
+    ids = golden.ids
+    if ids is not None and run.ids is not None:
+        _check_questions(golden, run, ids, run.ids)
+        return _BY_ID, ids, run.ids
+    # A dict of lists, or of scores, may call them by their ids.
+    if ids is not None and _LABEL in run.keys:
+        as_ids = np.intersect1d(golden.of_kind(ids), run.of_kind(_LABEL))
+        as_questions = np.intersect1d(golden.of_kind(_QUESTION), run.of_kind(_QUESTION))
+        if len(as_ids) > len(as_questions):
+            return _BY_ID, ids, _LABEL
+    golden.check_questions()
+    run.check_questions()
+    return _BY_QUESTION, _QUESTION, _QUESTION
+
+
+def _check_questions(golden: Side, run: Side, ours: str, theirs: str) -> None:
+    """Refuse ids that name other questions here and there, as numbers of rows do."""
+    if not golden.keys.keys() & run.keys.keys() >= {_QUESTION}:
+        return
+    asked, also = golden.of_kind(_QUESTION), run.of_kind(_QUESTION)
+    ids, places = np.unique(golden.of_kind(ours), return_index=True)
+    near = np.searchsorted(ids, run.of_kind(theirs))
+    of_golden = np.append(places, -1)[near]
+    differs = (np.append(ids, b"")[near] == run.of_kind(theirs)) & (asked[of_golden] != also)
+    for at in np.flatnonzero(differs & np.isin(also, asked))[:1].tolist():
+        raise run.query(at).place.error(
+            f"the id {clipped(run.text(theirs, at))} is that of another question in {golden.name}, "
+            f"{clipped(golden.text(_QUESTION, int(of_golden[at])))}",
+            "give a question the same id in both files, or leave the ids of one out",
+        )
+
+
+def refuse_truth(lists: Mapping[str, Place], golden: str) -> None:
+    """Refuse lists in a run, by the places where they begin, that are none of what was retrieved.
+
+    Raises:
+        DatasetError: If one belongs to the ground truth.
+    """
+    for name in ("judged", "unwanted"):
+        if name in lists:
+            problem = f"holds {name!r} documents, which belong to the ground truth"
+            raise lists[name].error(problem, f"put them into {golden}")
+
+
+def joined_defaults(golden: Side, run: Side) -> Mapping[str, Any]:
+    """Compare by ids where one side has nothing else, or had, and both have them.
+
+    Raises:
+        DatasetError: If the other side has no ids.
+    """
+    bare = [one for one in (golden, run) if one.defaults.get("matcher") == "id"]
+    if not bare:
+        return golden.defaults
+    for one in (golden, run):
+        if one not in bare and any(isinstance(x, str) or id_of(x) is None for x in one.documents()):
+            if not all(map(is_bare, bare[0].documents())):  # an index has given them texts
+                return {name: some for name, some in golden.defaults.items() if name != "matcher"}
+            raise Place(one.name).error(
+                f"holds texts without ids, and {bare[0].name} ids alone, so that they cannot be "
+                "compared",
+                'write documents as {"id": …, "page_content": …}',
+            )
+    return {**golden.defaults, "matcher": "id"}
 
 
 def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
     """Return questions with what a run retrieved for them, whatever the order of either.
-
-    They are joined by their ids where all queries of both have one, and by their questions
-    otherwise.
 
     Args:
         golden: Questions with their ground truth.
@@ -38,8 +289,7 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
         missing: What happens to questions that the run lacks.
 
     Raises:
-        DatasetError: If nothing joins, an id is there twice, a question has two lists, the run
-            lacks a question and ``missing`` is ``"error"``, or documents have no ids to compare.
+        DatasetError: As :func:`joined` does, or if documents have no ids to compare.
 
     Warns:
         KragEvalWarning: If the run has other queries, or lacks some.
@@ -49,116 +299,32 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
     >>> with_run(golden, run, "error").predicted
     [['nine'], ['there']]
     """
-    for name in ("judged", "unwanted"):
-        if getattr(run, name) is not None:
-            problem = f"holds {name!r} documents, which belong to the ground truth"
-            raise Place(run.source).error(problem, f"put them into {golden.source}")
-    keys = _keys(golden, run)
-    rows = _rows(keys.run, run, is_id=keys.told == _BY_ID)
-    if keys.told == _BY_ID:
-        _rows(keys.golden, golden, is_id=True)
-    check_overlap(
-        dict.fromkeys(keys.golden),
-        rows,
-        expected_name=golden.source,
-        given_name=run.source,
-        absent=None if missing == "error" else missing,
-    )
-    lacking = [at for at, key in enumerate(keys.golden) if key not in rows]
-    if lacking and missing == "error":
-        raise Place(run.source).error(
-            f"lacks {len(lacking)} of the {golden.n_queries} queries of {golden.source} (the first "
-            f"is {clipped(keys.golden[lacking[0]])})",
-            Advice(
-                "{} counts them as nothing retrieved, {} leaves them out",
-                ("missing", "zero"),
-                ("missing", "skip"),
-            ),
-        )
-    kept = [at for at, key in enumerate(keys.golden) if missing != "skip" or key in rows]
-    found = [rows.get(keys.golden[at]) for at in kept]
-    made = golden.chosen(kept)
+    refuse_truth(
+        {name: _place(run, next((at for at, one in enumerate(found) if one), 0))
+         for name in LISTED.values() if (found := getattr(run, name)) is not None},
+        golden.source,
+    )  # fmt: skip
     lists = run.predicted or []
+    ours = _OfDataset(golden, [[*single(one)] for one in golden.actual])
+    theirs = _OfDataset(run, lists)
+    told, found = joined(ours, theirs, missing, lambda one, other: lists[one] == lists[other])
+    kept = np.flatnonzero(found >= (0 if missing == "skip" else -1))
+    places = [None if at < 0 else at for at in found[kept].tolist()]
+
+    def of_run(values: Any) -> list[Any]:
+        return [None if at is None else values[at] for at in places]
+
+    made = golden.chosen(kept.tolist())
+    tags = {name: of_run(values) for name, values in run.tags.items() if name not in golden.tags}
     return replace(
         made,
-        predicted=[[] if at is None else lists[at] for at in found],
-        run=[None if at is None else _place(run, at) for at in found],
-        cited=None
-        if run.cited is None
-        else [None if at is None else run.cited[at] for at in found],
-        tags={**made.tags, **_tags(run, found, made)},
-        defaults=_defaults(golden, run),
-        notes=_notes(golden, run, keys, len(kept) - found.count(None)),
+        predicted=[one or [] for one in of_run(lists)],
+        run=[None if at is None else _place(run, at) for at in places],
+        cited=None if run.cited is None else of_run(run.cited),
+        tags={**made.tags, **tags},
+        defaults=joined_defaults(ours, theirs),
+        notes=joined_notes(golden, run, told),
     )
-
-
-_BY_ID = N_("{n} of {queries} queries joined by their ids with {run}")
-_BY_QUESTION = N_("{n} of {queries} queries joined by their questions with {run}")
-
-
-def _keys(golden: Dataset, run: Dataset) -> _Keys:
-    """Tell what joins two files; what a run calls its queries may be their ids."""
-    ids, theirs = golden.ids, run.ids
-    if ids is not None and theirs is not None:
-        _check_questions(golden, run, dict(zip(ids, range(len(ids)), strict=True)), theirs)
-        return _Keys(_BY_ID, ids, theirs)
-    # A dict of lists, or of scores, may call them by their ids.
-    labels = [one for one in run.queries if isinstance(one, str)]
-    if ids is not None and len(labels) == run.n_queries:
-        known = {_folded(one) for one in golden.questions or golden.queries}
-        if len({*ids}.intersection(labels)) > len(known.intersection(map(_folded, labels))):
-            return _Keys(_BY_ID, ids, labels)
-    return _Keys(_BY_QUESTION, _questions(golden), _questions(run))
-
-
-def _check_questions(
-    golden: Dataset, run: Dataset, place_of: Mapping[str, int], ids: Sequence[str]
-) -> None:
-    """Refuse ids that name other questions here and there, as numbers of rows do."""
-    if golden.questions is None or run.questions is None:
-        return
-    asked = [*map(_folded, golden.questions)]
-    known = {*asked}
-    for at, (one, question) in enumerate(zip(ids, map(_folded, run.questions), strict=True)):
-        if one in place_of and question != asked[place_of[one]] and question in known:
-            raise _place(run, at).error(
-                f"the id {clipped(one)} is that of another question in {golden.source}, "
-                f"{clipped(asked[place_of[one]])}",
-                "give a question the same id in both files, or leave the ids of one out",
-            )
-
-
-def _folded(question: object) -> str:
-    return unicodedata.normalize("NFC", " ".join(str(question).split()))
-
-
-def _questions(dataset: Dataset) -> list[str]:
-    """Return the questions in NFC, their white space folded.
-
-    Raises:
-        DatasetError: If queries have neither ids nor questions.
-    """
-    named = dataset.questions or dataset.queries
-    for at, one in enumerate(named):
-        if isinstance(one, int) and one == at:
-            raise _place(dataset, at).error(
-                "the query has neither an id nor a question, which joins a run to its ground truth",
-                Advice("give each row an \"id\", or name the column with the question by {}",
-                       question=...),
-            )  # fmt: skip
-    return [*map(_folded, named)]
-
-
-def _rows(keys: Sequence[str], dataset: Dataset, *, is_id: bool) -> dict[str, int]:
-    """Return where the query of each key is; a question repeated word for word counts once."""
-    rows: dict[str, int] = {}
-    lists = dataset.predicted or []
-    for at, key in enumerate(keys):
-        first = rows.setdefault(key, at)
-        if first != at and (is_id or lists[first] != lists[at]):
-            problem = f"{clipped(key)} is given a second time (first at {_place(dataset, first)})"
-            raise _place(dataset, at).error(problem, "give each query once, by an id of its own")
-    return rows
 
 
 def _place(dataset: Dataset, at: int) -> Place:
@@ -167,49 +333,15 @@ def _place(dataset: Dataset, at: int) -> Place:
     )
 
 
-def _tags(run: Dataset, found: Sequence[int | None], golden: Dataset) -> dict[str, list[Tag]]:
-    """Return what a run says of its queries beside the documents, such as how long they took."""
-    return {
-        name: [None if at is None else values[at] for at in found]
-        for name, values in run.tags.items()
-        if name not in golden.tags
-    }
-
-
-def _defaults(golden: Dataset, run: Dataset) -> Mapping[str, Any]:
-    """Compare by ids where one side has nothing else, or had, and both have them.
-
-    Raises:
-        DatasetError: If the other side has no ids.
-    """
-    sides = {
-        golden.source: (golden, [*chain.from_iterable(map(single, golden.actual))]),
-        run.source: (run, [*chain.from_iterable(run.predicted or ())]),
-    }
-    bare = [name for name, (one, _) in sides.items() if one.defaults.get("matcher") == "id"]
-    if not bare:
-        return golden.defaults
-    for name, (_one, documents) in sides.items():
-        if name not in bare and any(isinstance(x, str) or id_of(x) is None for x in documents):
-            if not all(map(is_bare, sides[bare[0]][1])):  # an index has given them texts
-                return {key: one for key, one in golden.defaults.items() if key != "matcher"}
-            raise Place(name).error(
-                f"holds texts without ids, and {bare[0]} ids alone, so that they cannot be "
-                "compared",
-                'write documents as {"id": …, "page_content": …}',
-            )
-    return {**golden.defaults, "matcher": "id"}
-
-
-def _notes(golden: Dataset, run: Dataset, keys: _Keys, n_joined: int) -> list[str]:
+def joined_notes(golden: Dataset, run: Dataset, told: str) -> list[str]:
     """Say how both files were understood, and what joined."""
     from krag_eval.datasets.vocabularies import N_SAID
 
-    told = [_(keys.told).format(n=n_joined, queries=golden.n_queries, run=run.source)]
+    joining = [told]
     if golden.predicted is not None:
-        told.append(_("these replace the retrieved documents that the questions had"))
+        joining.append(_("these replace the retrieved documents that the questions had"))
     if shared := [name for name in run.tags if name in golden.tags and name not in ID_TAGS]:
-        told.append(
+        joining.append(
             _("tags that both files have are those of the ground truth: {names}").format(
                 names=listed(shared)
             )
@@ -217,4 +349,4 @@ def _notes(golden: Dataset, run: Dataset, keys: _Keys, n_joined: int) -> list[st
     said = [*golden.notes]
     if golden.vocabulary and run.vocabulary:
         said[1:2] = run.notes[1:2]
-    return said[:N_SAID] + told + said[N_SAID:]
+    return said[:N_SAID] + joining + said[N_SAID:]

@@ -614,11 +614,11 @@ def _rows_of_run(found: Mapping[Any, Any]) -> list[dict[str, Any]]:
     return [{"question": str(one), "predicted": some} for one, some in found.items()]
 
 
-def checked_missing(missing: str | None, retrieved: object) -> str | None:
+def checked_missing(missing: str | None, retrieved: object) -> Lacking | None:
     """Return what happens to questions that a run lacks, if there is one."""
     if missing is not None and retrieved is None:
         raise InvalidInput("missing", "is about what a run lacks, and none was given", _NAME_RUN)
-    return missing and one_of("missing", missing, ("error", "zero", "skip"))
+    return missing and one_of("missing", missing, ("error", "zero", "skip"))  # type: ignore[return-value]
 
 
 _NAME_RUN = Advice("pass one by {}, or leave this out", retrieved=...)
@@ -637,9 +637,12 @@ def _completed(dataset: Dataset, given: Given) -> Dataset:
     joined = _joined(dataset, run, given.missing)
     if isinstance(run, Records):
         joined, found = with_index(joined, texts, name)
-    if not found:
+    if not found and joined.defaults.get("matcher") == "id":
         problem = f"has the ids of {len(texts)} chunks, and no document is one of them"
         raise InvalidInput("corpus", problem, "pass the index that the ids are of, or leave it out")
+    if not found:
+        told = _("no document is an id of {index}: their texts are compared as they stand")
+        joined = replace(joined, notes=[*joined.notes, told.format(index=name)])
     return joined
 
 

@@ -637,7 +637,8 @@ def notes_on(left_out: Mapping[str, str]) -> list[str]:
 class Query(NamedTuple):
     """One query, checked, and its place in a file.
 
-    ``predicted`` is empty where nothing has been retrieved yet.
+    ``predicted`` is empty where nothing has been retrieved yet; ``run`` is its place, if that is in
+    a file of its own.
     """
 
     place: Place
@@ -649,6 +650,7 @@ class Query(NamedTuple):
     judged: list[Any] | dict[str, bool] | None = None
     unwanted: list[Any] | None = None
     cited: list[Any] | None = None
+    run: Place | None = None
 
     @property
     def label(self) -> str | int | None:
@@ -956,16 +958,21 @@ def _labels(queries: Sequence[Query], name: str, field: str) -> list[str | int]:
     labels = [label for one in queries if (label := one.label) is not None]
     if len(labels) == len(queries):
         return labels
-    if labels:
-        place = next(one.place for one in queries if one.label is None)
-        where = (_("on line {}") if place.line else _("row {}")).format(place.line or place.row)
-        without = len(queries) - len(labels)
+    place = next(one.place for one in queries if one.label is None)
+    where = (_("on line {}") if place.line else _("row {}")).format(place.line or place.row)
+    tell_unnamed(len(queries) - len(labels), len(queries), name, field, where)
+    return list(range(len(queries)))
+
+
+def tell_unnamed(n: int, n_queries: int, name: str, field: str | None, where: str) -> None:
+    """Warn of so many queries without a question, if they are some of them."""
+    if 0 < n < n_queries:
         told = _(
             "{n} of {queries} queries in {name} have no {field} (the first is {where}), so all "
             "are labelled by position."
         )
-        warn(told.format(n=without, queries=len(queries), name=name, field=field, where=where))
-    return list(range(len(queries)))
+        field = field or "question"
+        warn(told.format(n=n, queries=n_queries, name=name, field=field, where=where))
 
 
 def content_of(

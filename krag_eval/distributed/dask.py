@@ -11,7 +11,6 @@ from krag_eval._install import install_line
 from krag_eval._options import PLAN_OPTIONS, check_options
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task, run_on
 from krag_eval.errors import InvalidType, MissingPackage
-from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
 
@@ -82,6 +81,7 @@ def evaluate_dask(
     >>> run.per_query.compute()["reciprocal_rank@5"].tolist()
     [0.5, 1.0]
     """
+    arguments = locals()
     check_options(evaluate_dask, options, PLAN_OPTIONS)
     try:
         import cloudpickle
@@ -95,20 +95,15 @@ def evaluate_dask(
         problem = "must be a Dask DataFrame or a Dask Bag of dicts, got a "
         raise InvalidType("collection", problem + type(collection).__name__)
     columns = None if is_bag else list(collection.columns)
-    others = judged_field, unwanted_field, cited_field
-    fields = Fields.checked(columns, question_field, actual_field, predicted_field, *others)
-    plan = PartitionPlan.of(
-        k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options
-    )
-    task = Task.of(plan, fields, cloudpickle.dumps)
+    task, plan = Task.asked(arguments, columns, cloudpickle.dumps)
     if isinstance(collection, Bag):
         from dask import delayed
 
         parts = [delayed(_of_bag)(part, task) for part in collection.to_delayed()]
         rows = dd.from_delayed(parts, meta=_meta(task), verify_meta=False)
     else:
-        _check_lists(collection, fields)
-        rows = collection[fields.names].map_partitions(_of_frame, task, meta=_meta(task))
+        _check_lists(collection, task.fields)
+        rows = collection[task.fields.names].map_partitions(_of_frame, task, meta=_meta(task))
     return run_on(
         rows,
         plan,

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._install import install_line
 from krag_eval._options import PLAN_OPTIONS, check_options
-from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task, run_on
+from krag_eval.distributed.worker import PARTIAL, DistributedRun, Task, run_on
 from krag_eval.errors import InvalidType, MissingPackage, whole
-from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
 
@@ -70,6 +69,7 @@ def evaluate_ray(
         TypeError: If ``dataset`` is no Ray Dataset, or the matcher cannot be pickled.
         ValueError: If there is no such column, or an option is not among those allowed.
     """
+    arguments = locals()
     check_options(evaluate_ray, options, PLAN_OPTIONS)
     try:
         import ray.data  # noqa: F401 - without it, Ray has no Datasets
@@ -81,12 +81,7 @@ def evaluate_ray(
     whole("batch_size", batch_size, 1)
     schema = dataset.schema(fetch_if_missing=False)
     columns = None if schema is None else schema.names
-    others = judged_field, unwanted_field, cited_field
-    fields = Fields.checked(columns, question_field, actual_field, predicted_field, *others)
-    plan = PartitionPlan.of(
-        k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options
-    )
-    task = Task.of(plan, fields, cloudpickle.dumps)
+    task, plan = Task.asked(arguments, columns, cloudpickle.dumps)
 
     def evaluated(table: pa.Table) -> pa.Table:
         columns = {

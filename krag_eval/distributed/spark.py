@@ -10,7 +10,6 @@ from krag_eval._install import install_line
 from krag_eval._options import PLAN_OPTIONS, check_options
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task, run_on
 from krag_eval.errors import InvalidType, MissingPackage
-from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
 
@@ -71,6 +70,7 @@ def evaluate_spark(
         RuntimeError: If the workers' Python cannot import this version of krag_eval. Asking them
             is a Spark job of one row.
     """
+    arguments = locals()
     check_options(evaluate_spark, options, PLAN_OPTIONS)
     try:
         from pyspark import cloudpickle
@@ -79,15 +79,10 @@ def evaluate_spark(
         raise MissingPackage("", "evaluate_spark needs PySpark", install_line("spark")) from error
     if not hasattr(frame, "mapInPandas"):
         raise InvalidType("frame", f"must be a Spark DataFrame, got a {type(frame).__name__}")
-    others = judged_field, unwanted_field, cited_field
-    fields = Fields.checked(frame.columns, question_field, actual_field, predicted_field, *others)
-    _check_types(frame, fields)
-    plan = PartitionPlan.of(
-        k, budget=budget, length=length, metrics=metrics, lists=fields.lists, **options
-    )
-    task = Task.of(plan, fields, cloudpickle.dumps)
+    task, plan = Task.asked(arguments, frame.columns, cloudpickle.dumps)
+    _check_types(frame, task.fields)
     _check_workers(frame.sparkSession)
-    needed = frame.select(*(functions.col(f"`{name}`") for name in fields.names))
+    needed = frame.select(*(functions.col(f"`{name}`") for name in task.fields.names))
     rows = needed.mapInPandas(task.rows, schema=_schema(task.types))
 
     return run_on(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from krag_eval._options import LISTS
+from krag_eval._options import LISTS, Cut, declared
 from krag_eval.documents import Location, documents_in, is_missing, plain
 from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, Refusal, must
 from krag_eval.evaluator import Part, PartitionPlan
@@ -97,6 +97,25 @@ class Task:
     fields: Fields
 
     @classmethod
+    def asked(
+        cls, how: Mapping[str, Any], columns: Sequence[str] | None, dumps: Callable[[Any], bytes]
+    ) -> tuple[Task, PartitionPlan]:
+        """Settle what an engine's function was called with.
+
+        Args:
+            how: Its arguments, by name.
+            columns: Those of the table; ``None`` if they are not known yet.
+            dumps: The engine's own pickle.
+
+        Raises:
+            InvalidInput, InvalidType: If a column, an option or the matcher cannot be used.
+        """
+        fields = Fields.checked(columns, *(how[f"{role}_field"] for role in Fields._fields))
+        cut = {name: how[name] for name in declared(Cut)}
+        plan = PartitionPlan.of(**cut, lists=fields.lists, **how["options"])
+        return cls.of(plan, fields, dumps), plan
+
+    @classmethod
     def of(cls, plan: PartitionPlan, fields: Fields, dumps: Callable[[Any], bytes]) -> Task:
         """Pack a plan, by the engine's own pickle, which knows functions of notebooks.
 
@@ -135,25 +154,17 @@ class Task:
 
     def part(self, columns: Mapping[str, Iterable[Any]]) -> Part:
         """Evaluate some rows, given by column."""
-        question, actual, predicted, judged, *_lists = self.fields
+        question, actual, predicted, *_others = self.fields
         for name in self.fields.names:
             if name not in columns:
                 problem = f"no column {name!r}; the columns are {', '.join(columns)}"
                 raise InvalidInput("", problem)
-        looked_at = judged and document_lists(
-            ([] if is_missing(plain(cell)) else cell for cell in columns[judged]),
-            judged,
-            ground_truth=False,
-        )
-        lists: dict[str, Any] = {name: self._lists(columns, name) for name in self.fields.lists}
+        roles = (*(["judged"] if self.fields.judged else []), *self.fields.lists)
+        lists: dict[str, Any] = {role: self._lists(columns, role) for role in roles}
         labels = question and [None if is_missing(one) else plain(one) for one in columns[question]]
-        return self.plan.evaluate(
-            document_lists(columns[actual], actual, ground_truth=True),
-            document_lists(columns[predicted], predicted, ground_truth=False),
-            labels,
-            judged=looked_at,
-            **lists,
-        )
+        truth = document_lists(columns[actual], actual, ground_truth=True)
+        found = document_lists(columns[predicted], predicted, ground_truth=False)
+        return self.plan.evaluate(truth, found, labels, **lists)
 
     def _lists(self, columns: Mapping[str, Iterable[Any]], role: str) -> list[Any]:
         """Return one list of documents per row, ``None`` where there is none."""

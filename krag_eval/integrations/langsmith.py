@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from krag_eval._options import PLAN_OPTIONS
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.datasets.dataset import looks_at_questions
 from krag_eval.datasets.langsmith import OUTPUT_KEYS, REFERENCE_KEYS, list_under, question_under
@@ -109,23 +109,17 @@ def retrieval_evaluators(
     >>> score["key"], score["score"], score["comment"]
     ('recall@2', 0.5, "found 1 of 2 within 2 (rank 1); missed 'Open on holidays.'")
     """
-    options: dict[str, Any] = {
-        "matcher": resolve_matcher(matcher),
-        "threshold": threshold,
-        "averaging_method": averaging_method,
-        "matching_criteria": matching_criteria,
-        "conventions": conventions,
-        "grade_key": grade_key,
-    }
+    matcher = resolve_matcher(matcher)
+    options = {name: one for name, one in locals().items() if name in PLAN_OPTIONS}
     # Bad options are refused here, not once per example and into a log.
-    plan = Plan.checked(no_ground_truth=no_ground_truth, **options)
+    plan = Plan.checked(**options)
     asked = asked_metrics(metrics)
     cutoffs, measure = settled_cutoffs(
         k, budget, length, default=_DEFAULT_CUTOFFS, metrics=asked or ()
     )
     chosen = list(chosen_metrics(asked, plan.metrics).values())
-    experiment = _Experiment(options, cutoffs, measure or "words", chosen, no_ground_truth,
-                             documents_key, reference_key, question_key)  # fmt: skip
+    experiment = _Experiment(options, cutoffs, measure or "words", chosen, documents_key,
+                             reference_key, question_key)  # fmt: skip
     return RetrievalEvaluators(_per_query(experiment), _summary(experiment))
 
 
@@ -147,7 +141,6 @@ class _Experiment(NamedTuple):
     k: tuple[Cutoff, ...]
     length: Length
     metrics: list[Metric]
-    no_ground_truth: Literal["error", "skip", "zero"]
     documents_key: str | None
     reference_key: str | None
     question_key: str | None
@@ -171,15 +164,10 @@ class _Experiment(NamedTuple):
         return documents_in(found, Location(name), ground_truth=True)
 
     def evaluated(
-        self,
-        actual: list[Any],
-        predicted: list[Any],
-        no_ground_truth: Literal["error", "skip", "zero"],
-        questions: list[str] | None,
+        self, actual: list[Any], predicted: list[Any], questions: list[str] | None, **other: Any
     ) -> EvaluationResult:
-        evaluator = OfflineRetrievalEvaluator(
-            actual, predicted, queries=questions, no_ground_truth=no_ground_truth, **self.options
-        )
+        how = {**self.options, **other}
+        evaluator = OfflineRetrievalEvaluator(actual, predicted, queries=questions, **how)
         return evaluator.evaluate(self.k, length=self.length, metrics=self.metrics)
 
 
@@ -198,10 +186,9 @@ def _per_query(experiment: _Experiment) -> Callable[..., list[Score]]:
         # Whether a query without ground truth counts is decided below: it is the only one here.
         with muted():
             questions = experiment.questions({"inputs": inputs})
-            result = experiment.evaluated([actual], [predicted], "zero", questions)
-        failure = _failure(outputs, run)
-        at = [_scores_at(result, k, experiment.no_ground_truth, failure) for k in result.k]
-        return [*chain.from_iterable(at)]
+            result = experiment.evaluated([actual], [predicted], questions, no_ground_truth="zero")
+        failure, otherwise = _failure(outputs, run), experiment.options["no_ground_truth"]
+        return [one for k in result.k for one in _scores_at(result, k, otherwise, failure)]
 
     return krag_eval_retrieval
 
@@ -216,7 +203,7 @@ def _summary(experiment: _Experiment) -> Callable[[list[Any], list[Any], list[An
         found = enumerate(outputs)
         predicted = [experiment.predicted(one, f"outputs[{at}]") for at, one in found]
         questions = experiment.questions({f"inputs[{at}]": x for at, x in enumerate(inputs)})
-        result = experiment.evaluated(actual, predicted, experiment.no_ground_truth, questions)
+        result = experiment.evaluated(actual, predicted, questions)
         failures = sum(map(is_failure, outputs))
         failed = f"{failures} failed and count as nothing retrieved; " if failures else ""
         comment = f"{result.n_queries} queries; {failed}{result.signature}"

@@ -286,6 +286,23 @@ class Matcher(ABC):
         return score
 
 
+def of_pair(
+    matcher: Matcher, actual: DocumentLike, predicted: DocumentLike, question: str | None = None
+) -> float:
+    """Return the similarity of one pair, by a matcher that scores whole queries."""
+    labels = None if question is None else [question]
+    queries = QuerySet.from_lists([[actual]], [[predicted]], labels)
+    with errors.muted():  # of one pair, a blank text needs no announcement
+        return float(matcher.match(queries).similarity.max(initial=0.0))
+
+
+def check_by_pairs(matcher: Matcher, argument: str, why: str) -> None:
+    """Refuse a matcher for which documents count together, where pairs are decided one by one."""
+    if matcher.union:
+        problem = f": {why}, and for {matcher.signature} documents count together"
+        raise InvalidInput(argument, problem, "leave out union=True")
+
+
 def in_language(advice: Fix) -> Fix:
     """Return advice that stands in English, marked by ``N_``, in the language of the moment."""
     if isinstance(advice, str):
@@ -556,9 +573,7 @@ class _CombinedMatcher(Matcher):
             what = f": {self._sign} needs at least two matchers, got {len(parts)}"
             raise InvalidInput("matcher", what)
         for part in self.parts:
-            if part.union:
-                problem = f": {self._sign} decides about pairs, and for {part.signature} documents "
-                raise InvalidInput("matcher", f"{problem}count together", "leave out union=True")
+            check_by_pairs(part, "matcher", f"{self._sign} decides about pairs")
             errors.number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
 
     @property
@@ -591,9 +606,7 @@ class _CombinedMatcher(Matcher):
             actual: The ground-truth document: a LangChain ``Document``, a string or a dict.
             predicted: The predicted document, likewise.
         """
-        with errors.muted():  # of one pair, a blank text needs no announcement
-            matches = self.match(QuerySet.from_lists([[actual]], [[predicted]]))
-        return float(matches.similarity.max(initial=0.0))
+        return of_pair(self, actual, predicted)
 
     def match(self, queries: QuerySet) -> joins.Matches:
         """Let every part score all pairs; join what they found."""
@@ -614,12 +627,9 @@ class _CombinedMatcher(Matcher):
             item_of[pair // n_ranks] * n_ranks + pair % n_ranks, similarity, np.maximum
         )
         kept = similarity > 0.0
-        return joins.Matches(
-            pair[kept] // n_ranks,
-            pair[kept] % n_ranks + 1,
-            similarity[kept],
-            _same_as([matches.same_as for matches in found], queries),
-        )
+        item, rank = np.divmod(pair[kept], n_ranks)
+        same_as = _same_as([matches.same_as for matches in found], queries)
+        return joins.Matches(item, rank + 1, similarity[kept], same_as)
 
 
 class AndMatcher(_CombinedMatcher):
@@ -811,13 +821,9 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
     if isinstance(made, Matcher):
         return made
     fix = "wrap a function by Matcher.from_function" if callable(made) else ""
-    raise errors.must(
-        "matcher",
-        f"be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass",
-        made,
-        "did you forget to call it?" if isinstance(made, type) else fix,
-        InvalidType,
-    )
+    fix = "did you forget to call it?" if isinstance(made, type) else fix
+    be = f"be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass"
+    raise errors.must("matcher", be, made, fix, InvalidType)
 
 
 # What matchers did before their signatures said so.

@@ -443,9 +443,7 @@ def _is_number(token: str) -> bool:
 
 def _cut(number: str, there: set[str], is_first: bool) -> bool:
     """Return whether a number is a part of one there, as the passage begins or ends within it."""
-    if is_first:
-        return any(one.endswith(number) for one in there)
-    return any(one.startswith(number) for one in there)
+    return any(one.endswith(number) if is_first else one.startswith(number) for one in there)
 
 
 def _misread(gap: Sequence[str], there: Sequence[str]) -> bool:

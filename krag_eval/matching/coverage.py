@@ -18,6 +18,7 @@ import numpy as np
 from krag_eval._language import N_, _
 from krag_eval.documents import DocumentLike, text_of
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
+from krag_eval.matching import tokenizers
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.contradiction import Beside, SaidOtherwise, verbatim
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
@@ -25,15 +26,7 @@ from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, Without, shared_runs
 from krag_eval.matching.plaintext import numbers_in
 from krag_eval.matching.spelling import spelled
-from krag_eval.matching.tokenizers import (
-    ByScript,
-    Tokenizer,
-    character_tokens,
-    letter_tokens,
-    resolve_tokenizer,
-    tokenizer_name,
-    word_tokens,
-)
+from krag_eval.matching.tokenizers import ByScript, Tokenizer, letter_tokens, word_tokens
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
 _Numbers: TypeAlias = Literal["aligned", "anywhere", "ignore"] | bool
@@ -175,8 +168,8 @@ class CoverageMatcher(TextMatcher):
     ) -> None:
         self.threshold = number("threshold", threshold, 0, 1)
         is_auto = isinstance(tokenizer, str) and tokenizer in _AUTO
-        self.tokenizer = ByScript() if is_auto else resolve_tokenizer(tokenizer)
-        self._tokenizer_name = tokenizer_name(self.tokenizer)
+        self.tokenizer = ByScript() if is_auto else tokenizers.resolve_tokenizer(tokenizer)
+        self._tokenizer_name = tokenizers.tokenizer_name(self.tokenizer)
         if min_run is None:
             min_run = _MIN_RUNS.get(self._tokenizer_name, _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
@@ -247,7 +240,9 @@ class CoverageMatcher(TextMatcher):
         self, tokens: TokenNumbers, names: list[str], numbers: list[frozenset[str]] | None = None
     ) -> Read:
         """Return texts that are tokens already, as they are compared."""
-        by_letters = np.full(len(tokens), self.tokenizer in (letter_tokens, character_tokens))
+        by_letters = np.full(
+            len(tokens), self.tokenizer in (letter_tokens, tokenizers.character_tokens)
+        )
         return Read(tokens, np.full(len(tokens), self.min_run), numbers, by_letters, names)
 
     def _numbers_of(self, texts: Sequence[str]) -> list[frozenset[str]] | None:

@@ -12,23 +12,15 @@ import numpy as np
 
 from krag_eval import documents
 from krag_eval._language import N_
+from krag_eval._text import UNSPACED
 from krag_eval.documents import DocumentLike, Reading
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, Refusal, boolean, must
-from krag_eval.matching.base import KeyMatcher, TextMatcher
+from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
 
-# Scripts written without spaces between words; inside them every position is a boundary.
-_UNSPACED = (
-    (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x1000, 0x109F),  # Myanmar
-    (0x1780, 0x17FF),  # Khmer
-    (0x318D, 0x318D),  # ㆍ, a vowel that Korean notices write for a middle dot
-    (0x3040, 0x30FF),  # Hiragana, Katakana
-    (0x3400, 0x4DBF),  # Han
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x3134F),
-)
+# Inside scripts without spaces every position is a boundary; so it is beside the vowel ㆍ, which
+# Korean notices write for a middle dot.
+_UNSPACED = re.compile(f"[{UNSPACED}\u318d]")
 
 
 # What shows nothing: soft hyphens, zero-width spaces and joiners, variation selectors.
@@ -87,7 +79,7 @@ class ExactTextMatcher(KeyMatcher):
 
     def settings(self) -> dict[str, object]:
         """Return the settings that differ from plain equality."""
-        return _changed_folding(self)
+        return _unlike(self, case_sensitive=True, fold_whitespace=False)
 
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the folded text, or ``None`` for a blank one."""
@@ -149,11 +141,8 @@ class ContainsMatcher(TextMatcher):
 
     def settings(self) -> dict[str, object]:
         """Return what is folded, and what else differs from the defaults."""
-        # Always there: once nothing was folded unless it was asked for.
-        settings = _changed_folding(self) | {"fold_whitespace": self.fold_whitespace}
-        if not self.word_boundaries:
-            settings["word_boundaries"] = False
-        return settings
+        # Folding is always there: once nothing was folded unless it was asked for.
+        return _unlike(self, case_sensitive=True, fold_whitespace=None, word_boundaries=True)
 
     def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
         """Fold each distinct text once."""
@@ -323,13 +312,9 @@ def refused(where: str, problem: str, fix: Fix = "", kind: type[Refusal] = Inval
     return kind(place[1], problem, fix, query=int(place[2]), within=place[3])
 
 
-def _changed_folding(matcher: ExactTextMatcher | ContainsMatcher) -> dict[str, object]:
-    settings: dict[str, object] = {}
-    if not matcher.case_sensitive:
-        settings["case_sensitive"] = False
-    if matcher.fold_whitespace:
-        settings["fold_whitespace"] = True
-    return settings
+def _unlike(matcher: Matcher, **usual: bool | None) -> dict[str, object]:
+    """Return the settings of a matcher that are not the usual ones."""
+    return {name: getattr(matcher, name) for name in usual if getattr(matcher, name) != usual[name]}
 
 
 def _folded(text: str, case_sensitive: bool, fold_whitespace: bool) -> str:
@@ -391,7 +376,5 @@ def _joined(left: str, right: str) -> bool:
 def _in_word(character: str) -> bool:
     if not character:
         return False
-    if unicodedata.category(character)[0] not in "LMN" and character != "_":
-        return False
-    code = ord(character)
-    return not any(first <= code <= last for first, last in _UNSPACED)
+    is_letter = unicodedata.category(character)[0] in "LMN" or character == "_"
+    return is_letter and not _UNSPACED.match(character)

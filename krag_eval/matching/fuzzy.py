@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
@@ -108,7 +109,7 @@ class FuzzyMatcher(TextMatcher):
 
         scorer, score_alone = getattr(fuzz, self.scorer), _ALONE[self.scorer]
         sliding = self.scorer == "partial_ratio"
-        cells_at_most = _cells_sliding_at_most if sliding else _cells
+        cells_at_most = _cells_sliding_at_most if sliding else operator.mul
         fast = sliding or all(map(str.isascii, texts))
         at_once = _ASCII_CELLS_AT_ONCE if fast else waiting.CELLS_AT_ONCE
         sizes = self._sizes(texts).astype(np.float64)
@@ -116,13 +117,9 @@ class FuzzyMatcher(TextMatcher):
         most_cells = float(cells_at_most(longest, longest)[0])
 
         def together(actual: IntArray, predicted: IntArray) -> FloatArray:
-            percent: FloatArray = process.cdist(
-                [texts[unit] for unit in actual.tolist()],
-                [texts[unit] for unit in predicted.tolist()],
-                scorer=scorer,
-                dtype=np.float64,
-                workers=1,
-            )
+            sides = ([texts[unit] for unit in side.tolist()] for side in (actual, predicted))
+            percent: FloatArray
+            percent = process.cdist(*sides, scorer=scorer, dtype=np.float64, workers=1)
             return percent
 
         def alone(actual: int, predicted: int, advance: waiting.Advance) -> float:
@@ -143,16 +140,13 @@ class FuzzyMatcher(TextMatcher):
     def announce(self, units: Units) -> None:
         """Warn of long texts, whose comparison takes minutes, and refuse longer ones."""
         sizes = self._sizes(units.values)
-        name, longest = f"fuzzy {self.scorer}", int(sizes.max(initial=0))
-        comparison = waiting.Comparison(
-            name, "characters", _seconds, _SECONDS_PER_CHARACTER_PAIR, _FASTER
-        )
+        seconds, at_most, cells = _seconds, _SECONDS_PER_CHARACTER_PAIR, operator.mul
         if self.scorer == "partial_ratio":
+            seconds, cells = _seconds_sliding, _cells_sliding
+            longest = int(sizes.max(initial=0))
             at_most = (_STRETCHES + longest / _CHARACTERS_PER_STRETCH) * _SECONDS_PER_CELL
-            comparison = waiting.Comparison(
-                name, "characters", _seconds_sliding, at_most, _FASTER, _cells_sliding
-            )
-        waiting.check_waits(units, sizes, comparison, self.max_cells)
+        how = f"fuzzy {self.scorer}", "characters", seconds, at_most, _FASTER, cells
+        waiting.check_waits(units, sizes, waiting.Comparison(*how), self.max_cells)
 
     def _sizes(self, texts: Sequence[str]) -> IntArray:
         """Return how many characters of each text are compared, at most."""
@@ -162,10 +156,6 @@ class FuzzyMatcher(TextMatcher):
 
 def _seconds(actual: FloatArray, predicted: FloatArray) -> float:
     return float(actual.sum() * predicted.sum() * _SECONDS_PER_CHARACTER_PAIR)
-
-
-def _cells(actual: FloatArray, predicted: FloatArray) -> FloatArray:
-    return actual * predicted
 
 
 def _seconds_sliding(actual: FloatArray, predicted: FloatArray) -> float:

@@ -15,7 +15,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -151,30 +151,25 @@ class JudgeMatcher(base.Matcher):
         self.judge = _checked_judge(judge)
         self.threshold = errors.number("threshold", threshold, 0, 1)
         self.candidates = None if candidates is None else _checked_gate(candidates)
-        field = "the name of a field of the judge's output"
-        self.output_key = (
-            None if output_key is None else errors.text("output_key", output_key, field)
-        )
+        if output_key is not None:
+            errors.text("output_key", output_key, "the name of a field of the judge's output")
+        self.output_key = output_key
         self.batch_size = None if batch_size is None else errors.whole("batch_size", batch_size, 1)
         self.max_concurrency = errors.whole("max_concurrency", max_concurrency, 1)
         self.timeout = timeouts.check_timeout(timeout)
         self.max_calls = None if max_calls is None else errors.whole("max_calls", max_calls, 0)
         self.progress = progress
         self._identity = _identity_of(judge, name, version, prompt)
-        if self.output_key is not None:
-            self._identity["output_key"] = self.output_key
+        self._identity |= {} if output_key is None else {"output_key": output_key}
         self._held, told = _held_by(judge, version)
-        self._mark = (
-            f"#{self._held[:12]}" if told and self._held else "" if told else identity.UNKNOWN
-        )
+        mark = f"#{self._held[:12]}" if self._held else ""
+        self._mark = mark if told else identity.UNKNOWN
         self.cache = None if cache is None else _checked_file(cache)
         if self.cache is not None and not told:
-            raise InvalidInput(
-                "cache",
-                f": not all that the judge {self._identity['judge']} holds can be told, so nothing "
-                "tells it from another, and the file keeps judgements of both",
-                Advice("pass {}, and another when the prompt or the model changes", version="1"),
-            )
+            problem = f": not all that the judge {self._identity['judge']} holds can be told, so "
+            problem += "nothing tells it from another, and the file keeps judgements of both"
+            fix = Advice("pass {}, and another when the prompt or the model changes", version="1")
+            raise InvalidInput("cache", problem, fix)
         self._known: dict[bytes, float] = {}
         self._unwritten: dict[bytes, float] = {}
         self._looked_through = False
@@ -206,10 +201,7 @@ class JudgeMatcher(base.Matcher):
         Raises:
             InvalidInput: If there is no question.
         """
-        labels = None if question is None else [question]
-        with errors.muted():  # of one pair, a blank text needs no announcement
-            matches = self.match(QuerySet.from_lists([[actual]], [[predicted]], labels))
-        return float(matches.similarity.max(initial=0.0))
+        return base.of_pair(self, actual, predicted, question)
 
     def match(self, queries: QuerySet) -> joins.Matches:
         """Have all pairs judged that have not been; the evaluator calls it once."""
@@ -318,11 +310,8 @@ class JudgeMatcher(base.Matcher):
         async def session() -> None:
             await asyncio.gather(*(work() for _ in range(self.max_concurrency)))
 
-        try:
+        with nullcontext() if bar is None else closing(bar):
             timeouts.in_loop(self.timeout, session, stopped.set)
-        finally:
-            if bar is not None:
-                bar.close()
         if failures:
             raise failures[0]
 
@@ -442,11 +431,7 @@ def _checked_gate(candidates: Any) -> base.Matcher:
         gate = base.resolve_matcher(candidates)
     except (InvalidInput, InvalidType) as error:
         raise type(error)("candidates", error.problem, error.fix) from error
-    if gate.union:
-        problem = (
-            f": pairs are judged one by one, and for {gate.signature} documents count together"
-        )
-        raise InvalidInput("candidates", problem, "leave out union=True")
+    base.check_by_pairs(gate, "candidates", "pairs are judged one by one")
     return gate
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from krag_eval._io import ForkLock, bars
 from krag_eval._language import Language, _, language, speaking
-from krag_eval.errors import Fix, InvalidType, KragEvalWarning, must, warn
+from krag_eval.errors import Fix, InvalidType, KragEvalWarning, meanwhile, must, warn
 
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")
@@ -72,12 +72,8 @@ def processes(n_jobs: int | None, team: str = "") -> Iterator[None]:
     the work. Other threads that want processes wait, since a process has one team.
     """
     size = _effective(n_jobs)
-    with _turns if size > 1 else nullcontext():
-        token = _team.set((size, team))
-        try:
-            yield
-        finally:
-            _team.reset(token)
+    with _turns if size > 1 else nullcontext(), meanwhile(_team, (size, team)):
+        yield
 
 
 def n_processes() -> int:

@@ -7,7 +7,7 @@ which tokens of its own these are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -96,14 +96,9 @@ class OnceEach:
         begins = np.ones(len(place), np.bool_)
         np.not_equal(place[1:], place[:-1], out=begins[1:])
         key = place[begins]
-        return cls(
-            key,
-            np.searchsorted(key, queries * n_units),
-            order,
-            _compact(np.append(np.flatnonzero(begins), len(place))),
-            np.cumsum(n_each) - n_each,
-            n_units,
-        )
+        of_query = np.searchsorted(key, queries * n_units)
+        of_member = _compact(np.append(np.flatnonzero(begins), len(place)))
+        return cls(key, of_query, order, of_member, np.cumsum(n_each) - n_each, n_units)
 
     def each(self, members: IntArray) -> tuple[IntArray, IntArray]:
         """Return every row with every occurrence of its member.
@@ -194,35 +189,20 @@ class SharedRuns:
         """
         spans = self.of_document
         span, holder, ranks = self._each(spans.truth, spans.document)
+        held = holder, ranks, spans.start[span], spans.stop[span]
         order = np.lexsort((spans.start[span], ranks, holder))
-        found = Pieces(
+        rows = [*self._by_alternative(*self.added), *(_compact(one[order]) for one in held)]
+        if without is not None and len(without.pairs):
+            pairs = self.truth[without.pairs], self.document[without.pairs]
+            row, alternative, rank = self._each(*pairs)
+            order = np.lexsort((rank, alternative))
+            rows += [alternative[order], rank[order], without.share[row[order]]]
+            rows += self._by_alternative(*self._agreed(without))
+        return Pieces(
             np.repeat(np.arange(len(units.item_sizes)), units.item_sizes),
             self.sizes[units.alternatives],
             _compact(self.sizes[units.predicted]),
-            *self._by_alternative(*self.added),
-            *map(
-                _compact,
-                (
-                    holder[order],
-                    ranks[order],
-                    spans.start[span][order],
-                    spans.stop[span][order],
-                ),
-            ),
-        )
-        if without is None or not len(without.pairs):
-            return found
-        row, alternative, rank = self._each(self.truth[without.pairs], self.document[without.pairs])
-        order = np.lexsort((rank, alternative))
-        again = self._by_alternative(*self._agreed(without))
-        return replace(
-            found,
-            contradicted_alternative=alternative[order],
-            contradicted_rank=rank[order],
-            contradicted_share=without.share[row[order]],
-            agreed_alternative=again[0],
-            agreed_rank=again[1],
-            agreed_tokens=again[2],
+            *rows,
         )
 
     def _each(self, truth: IntArray, document: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -246,11 +226,8 @@ class SharedRuns:
         """Return rows that are known of each truth, for all of its occurrences."""
         row, alternative = self.truths.each(truth)
         order = np.lexsort((rank[row], alternative))
-        return (
-            _compact(alternative[order]),
-            _compact(rank[row][order]),
-            _compact(tokens[row][order]),
-        )
+        row = row[order]
+        return _compact(alternative[order]), _compact(rank[row]), _compact(tokens[row])
 
     def _agreed(self, without: Without) -> tuple[IntArray, IntArray, IntArray]:
         """Return the same of the truths of some pairs, as if these did not share anything."""
@@ -263,16 +240,9 @@ class SharedRuns:
         wanted, start, n_each = np.unique(truth, return_index=True, return_counts=True)
         one_each = np.ones(len(wanted), np.int64)
         # Each truth is looked for once more, in a query of its own.
-        again = Units(
-            without.tokens,
-            np.zeros(len(without.tokens), np.bool_),
-            self.truths.unit(wanted),
-            one_each,
-            wanted,
-            self.documents.unit(document),
-            one_each,
-            n_each,
-        )
+        blank = np.zeros(len(without.tokens), np.bool_)
+        ours, theirs = self.truths.unit(wanted), self.documents.unit(document)
+        again = Units(without.tokens, blank, ours, one_each, wanted, theirs, one_each, n_each)
         query, place, tokens = shared_runs(without.tokens, again, without.min_run).added
         return wanted[query], rank[start[query] + place - 1], tokens
 
@@ -320,16 +290,9 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> 
                 batches = _batches(truth.once(), document)
                 spans += [[*map(_compact, _merged(*batch, length, 1))] for batch in batches]
     truth, document, tokens_held = _sorted(held, 2)
-    return SharedRuns(
-        truths,
-        documents,
-        tokens.sizes,
-        truth,
-        document,
-        tokens_held,
-        _added(sizes, first_rank),
-        Spans(*_sorted(spans, 3)),
-    )
+    added, shown = _added(sizes, first_rank), Spans(*_sorted(spans, 3))
+    pairs = truth, document, tokens_held
+    return SharedRuns(truths, documents, tokens.sizes, *pairs, added, shown)
 
 
 def _sorted(parts: list[list[Any]], n_keys: int) -> list[Any]:
@@ -687,16 +650,14 @@ def _batches(truth: _Rows, document: _Rows) -> Iterator[tuple[_Rows, _Rows]]:
     A run that occurs several times in both texts is to be joined once for each side, not squared.
     """
     counts = np.bincount(document.run, minlength=int(truth.run.max(initial=-1)) + 1)
+    halves: list[tuple[_Rows, _Rows]] = []
     if counts[truth.run].sum() > _MOST_ROWS:
-        for halves in (
-            [(half, document) for half in truth.halves()],
-            [(truth, half) for half in document.halves()],
-        ):
-            if halves:
-                for half in halves:
-                    yield from _batches(*half)
-                return
-    yield truth, document
+        halves = [(half, document) for half in truth.halves()]
+        halves = halves or [(truth, half) for half in document.halves()]
+    for half in halves:
+        yield from _batches(*half)
+    if not halves:
+        yield truth, document
 
 
 def _merged(truth: _Rows, document: _Rows, length: int, side: int) -> Spans:
@@ -722,12 +683,9 @@ def _merged(truth: _Rows, document: _Rows, length: int, side: int) -> Spans:
     begins[1:] = (pair[1:] != pair[:-1]) | (position[1:] - position[:-1] > length)
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(pair))[: len(first)] - 1
-    return Spans(
-        truth.member[ours[order[first]]],
-        document.member[theirs[order[first]]],
-        position[first],
-        position[last] + length,
-    )
+    rows = order[first]
+    members = truth.member[ours[rows]], document.member[theirs[rows]]
+    return Spans(*members, position[first], position[last] + length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -772,11 +730,8 @@ class _WantedRuns:
         sizes = tokens.sizes[texts] - length + 1
         start = ranges(begin, sizes)
         amount = _amounts(flat, tokens.amounts + 1)
-        hashes, first, run = np.unique(
-            _hashes(flat, length, seed)[start] ^ _mixed(amount[start]),
-            return_index=True,
-            return_inverse=True,
-        )
+        mixed = _hashes(flat, length, seed)[start] ^ _mixed(amount[start])
+        hashes, first, run = np.unique(mixed, return_index=True, return_inverse=True)
         unit = np.repeat(texts, sizes)
         position = _compact(start - np.repeat(begin, sizes))
         places = _Places(_compact(unit), position, _compact(run.reshape(-1)))

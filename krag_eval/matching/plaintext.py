@@ -242,23 +242,14 @@ def _with_whole_words(text: str) -> str:
     """Join words that were hyphenated at the end of a line."""
     for hyphen, pattern in _HYPHENATED.items():
         if hyphen in text:
-            text = pattern.sub(_rejoined, text)
+            text = pattern.sub(lambda one: one[1] if one[1].islower() else one[0], text)
     return text
-
-
-def _rejoined(hyphen: re.Match[str]) -> str:
-    return hyphen[1] if hyphen[1].islower() else hyphen[0]
 
 
 def _with_whole_numbers(text: str) -> str:
     """Join the groups of digits that make one number."""
-    for hint in _GROUPS_BY:
-        if hint.search(text):
-            return _GROUPED.sub(_joined, text)
-    if not text.isascii() and any(map(text.__contains__, _RARE_SEPARATORS)):
-        text = _GROUPED.sub(_joined, text)
+    if any(hint.search(text) for hint in _GROUPS_BY) or (
+        not text.isascii() and any(map(text.__contains__, _RARE_SEPARATORS))
+    ):
+        text = _GROUPED.sub(lambda groups: "".join(filter(str.isdigit, groups[0])), text)
     return text
-
-
-def _joined(groups: re.Match[str]) -> str:
-    return "".join(filter(str.isdigit, groups[0]))

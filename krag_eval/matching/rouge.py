@@ -335,13 +335,8 @@ def _subsequences(tokens: TokenNumbers) -> Overlaps:
     longest = int(tokens.sizes.max(initial=0))
 
     def together(actual: IntArray, predicted: IntArray) -> IntArray:
-        return cdist(
-            [sequence(text) for text in actual.tolist()],
-            [sequence(text) for text in predicted.tolist()],
-            scorer=LCSseq.similarity,
-            dtype=np.int64,
-            workers=1,
-        )
+        sides = ([sequence(text) for text in side.tolist()] for side in (actual, predicted))
+        return cdist(*sides, scorer=LCSseq.similarity, dtype=np.int64, workers=1)
 
     def alone(actual: int, predicted: int, advance: waiting.Advance) -> float:
         first, second = (tokens.flat[slices[text]] for text in (actual, predicted))

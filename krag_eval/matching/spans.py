@@ -18,7 +18,7 @@ from krag_eval import documents
 from krag_eval._language import N_, _
 from krag_eval.documents import DocumentLike, QuerySet, Reading
 from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, boolean, must, number, whole
-from krag_eval.matching.base import Matcher
+from krag_eval.matching.base import Matcher, of_pair
 from krag_eval.matching.exact import hashable, is_nothing, metadata_value, refused
 from krag_eval.matching.joins import IntArray, Matches, Pairs, Units
 from krag_eval.matching.pieces import OnceEach, SharedRuns, Spans, ranges
@@ -141,8 +141,7 @@ class SpanMatcher(Matcher):
             actual: The ground-truth document: a dict, or a document with metadata.
             predicted: The predicted document, likewise.
         """
-        matches = self.match(QuerySet.from_lists([[actual]], [[predicted]]))
-        return float(matches.similarity.max(initial=0.0))
+        return of_pair(self, actual, predicted)
 
     def match(self, queries: QuerySet) -> Matches:
         """Measure what spans of each query have in common; the evaluator calls it once."""

@@ -197,16 +197,15 @@ def _letter_edits(tokens: TokenNumbers, numbers: dict[str, int]) -> Iterator[Edi
     # Each digit stands for its number: where one begins, and what is behind it.
     begins = is_number[flat]
     begins[1:] &= (flat[1:] != flat[:-1]) | (widths[flat[1:]] == 1)
-    begins[(ends - tokens.sizes)[tokens.sizes > 0]] = is_number[
-        flat[(ends - tokens.sizes)[tokens.sizes > 0]]
-    ]
+    first = (ends - tokens.sizes)[tokens.sizes > 0]
+    begins[first] = is_number[flat[first]]
     found = np.flatnonzero(begins)
     width = widths[flat[found]]
     behind = flat[np.minimum(found + width, len(flat) - 1)] if len(flat) else found
     units = [numbers[one] for one in (*_TENS, *MYRIADS, *_PERCENT_KO) if one in numbers]
     kept = np.isin(behind, units) | ((width == 4) & is_number[behind]) | (width > 4)
     # 03월 is 3월, and 05 of 1.05 is no 5.
-    follows = is_number[flat[found - 1]] & ~np.isin(found, ends - tokens.sizes)
+    follows = is_number[flat[found - 1]] & ~np.isin(found, first)
     two_digits = [numbers[one] for one in map("0{}".format, range(1, 10)) if one in numbers]
     padded = np.isin(flat[found], two_digits) & ~follows
     kept |= padded

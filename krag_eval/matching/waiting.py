@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
@@ -166,7 +167,7 @@ def in_blocks(
     if total:
         title = "comparing long texts"
         bar = bar_of(None, total=total, done=0, title=title, unit="cell", passing=True)
-    try:
+    with nullcontext() if bar is None else closing(bar):
         for row in rows:
             work = cells(row).astype(np.float64)
             long = np.flatnonzero(work > at_once)
@@ -177,9 +178,6 @@ def in_blocks(
             for column in long.tolist():
                 pair = int(actual[row]), int(predicted[column])
                 scores[row, column] = alone(*pair, bar.update if bar else lambda cells: None)
-    finally:
-        if bar is not None:
-            bar.close()
     return scores
 
 
@@ -262,25 +260,22 @@ class _Strip:
             carries: What runs over from the strip before, 0 or 1 a row.
             advance: Hears of the cells.
         """
+        row, end, places = self._row, 1 << self._width, self._places.get
         for start in range(0, len(tokens), _STRETCH):
             stretch = slice(start, start + _STRETCH)
             rows = tokens[stretch].tolist()
-            yield self._after(rows, carries[stretch])
+            carried = bytearray(len(rows))
+            for number, (token, carry) in enumerate(zip(rows, carries[stretch], strict=True)):
+                here = row & places(token, 0)
+                if here or carry:
+                    total = row + here + carry
+                    row = total | row ^ here
+                    if total >= end:
+                        row -= end
+                        carried[number] = 1
+            self._row = row
+            yield bytes(carried)
             advance(len(rows) * self._width)
-
-    def _after(self, tokens: list[int], carries: bytes) -> bytes:
-        row, end, places = self._row, 1 << self._width, self._places.get
-        carried = bytearray(len(tokens))
-        for number, (token, carry) in enumerate(zip(tokens, carries, strict=True)):
-            here = row & places(token, 0)
-            if here or carry:
-                total = row + here + carry
-                row = total | row ^ here
-                if total >= end:
-                    row -= end
-                    carried[number] = 1
-        self._row = row
-        return bytes(carried)
 
 
 def _trimmed(first: Sequence, second: Sequence) -> tuple[Sequence, Sequence, int]:

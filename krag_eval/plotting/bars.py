@@ -133,18 +133,10 @@ def _of_averages(groups: Bars) -> Iterator[_Series]:
             if average in group
         }
         colours = [look.colour for look in styling.looks_of(keys.values())]
+        look = {"edgecolor": colours, "linewidth": 0.8, "label": _(_AVERAGES[average])}
+        look["color"] = [(colour, _FILLED[average]) for colour in colours]
         if keys:
-            yield _Series(
-                "",
-                keys,
-                thickness,
-                {
-                    "color": [(colour, _FILLED[average]) for colour in colours],
-                    "edgecolor": colours,
-                    "linewidth": 0.8,
-                    "label": _(_AVERAGES[average]),
-                },
-            )
+            yield _Series("", keys, thickness, look)
 
 
 def _of_systems(groups: Bars, systems: Sequence[str]) -> Iterator[_Series]:
@@ -235,11 +227,9 @@ def _draw_step(ax: Axes, row: int, share: float, end: float, colour: str) -> Non
         share, end = math.nan, 0.0
     start = 0.0 if row == 0 or not math.isfinite(share) else end - share
     ax.barh([row], [end - start], left=[start], height=0.6, color=colour)
-    said = (
-        f"{styling.value_label(share)} ({styling.value_label(end)})"
-        if row
-        else styling.value_label(share)
-    )
+    said = styling.value_label(share)
+    if row:
+        said += f" ({styling.value_label(end)})"
     # Where there is no room to the right, to the left; the first bar begins at the labels.
     left = row > 0 and end > _NO_ROOM
     ax.annotate(said, (start if left else end, row), (-3 if left else 3, 0),
@@ -294,13 +284,10 @@ def _caption(result: EvaluationResult, k: Cutoff) -> str:
     ]
     if _FIRST_FOUND.key in averages:
         rank, rate = averages[_FIRST_FOUND.key], averages[_FIRST_FOUND.defined_key]
-        told.append(
-            _("No query found a relevant document")
-            if math.isnan(rank)
-            else _("First relevant document: mean rank {:.2f}, found rate {}").format(
-                rank, styling.value_label(rate)
-            )
-        )
+        first = _("First relevant document: mean rank {:.2f}, found rate {}")
+        if math.isnan(rank):
+            first = _("No query found a relevant document")
+        told.append(first.format(rank, styling.value_label(rate)))
     rejected = result.to_dict().get(f"{REJECTION_RATE.key}@{spelled(k)}")
     if rejected is not None:
         nothing = _("Nothing retrieved where nothing should be: {}")

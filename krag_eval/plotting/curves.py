@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from krag_eval._language import Language, _, ngettext, spoken
 from krag_eval._text import fitted, width_of
-from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, one_of
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, must, one_of
 from krag_eval.plotting import styling
+from krag_eval.presenting.comparison import interval_of
 from krag_eval.presenting.numbers import percent
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, deepest, in_order, parse_metric, spelled
@@ -173,10 +174,10 @@ def cutoff_curves(
         _Curve.of(_name_of(key, result), result, key, places, table, look)
         for key, look in zip(keys, styling.looks_of(keys), strict=True)
     ]
-    below = _("Cutoff k") if ranks else _budget_axis(cutoffs, result)
-    title = (
-        _("Metrics against k ({queries})") if ranks else _("Metrics against the budget ({queries})")
-    ).format(queries=styling.queries_of(result))
+    title, below = _("Metrics against k ({queries})"), _("Cutoff k")
+    if not ranks:
+        title, below = _("Metrics against the budget ({queries})"), _budget_axis(cutoffs, result)
+    title = title.format(queries=styling.queries_of(result))
     average, scale = unbounded.get(keys[0]), partial(_scale_cutoffs, places=places)
     return line_chart(ax, lines, average, scale, below, title)
 
@@ -212,11 +213,9 @@ def _cutoffs_of(
     Raises:
         InvalidInput: If a system has none.
     """
-    wanted, advice = (
-        ("a budget", Advice("evaluate with {}", budget=_BUDGETS))
-        if budgets
-        else ("a k", Advice("evaluate with {}, or draw budget_curves", k=[1, 3, 5, 10]))
-    )
+    wanted, advice = "a k", Advice("evaluate with {}, or draw budget_curves", k=[1, 3, 5, 10])
+    if budgets:
+        wanted, advice = "a budget", Advice("evaluate with {}", budget=_BUDGETS)
     known = {
         name: [k for k in in_order(one.k) if isinstance(k, Budget) == budgets]
         for name, one in systems.items()
@@ -564,11 +563,8 @@ def _times_of(systems: Mapping[str, EvaluationResult]) -> dict[str, Latency]:
     times = {name: run.latency for name, run in runs.items() if run is not None}
     measured = {name: time for name, time in times.items() if not math.isnan(time.p50)}
     if not measured:
-        raise InvalidInput(
-            "results",
-            ": no latency of any of them is known",
-            "let krag_eval ask the retrievers: evaluate_retrievers({…}, dataset)",
-        )
+        fix = "let krag_eval ask the retrievers: evaluate_retrievers({…}, dataset)"
+        raise InvalidInput("results", ": no latency of any of them is known", fix)
     return measured
 
 
@@ -596,13 +592,11 @@ def _budgets_of(
         units &= {one_of("unit", unit, get_args(Unit))}
     if len(units) != 1:
         there = dict.fromkeys(spelled(k) for budgets in known.values() for k in budgets)
-        raise InvalidInput(
-            "unit" if units or unit is not None else "results",
-            f": an axis shows budgets of one unit that all have; there are {', '.join(there)}",
-            Advice("choose one, such as {} for words", unit="w")
-            if units
-            else Advice("evaluate all with the same, such as {}", budget=_BUDGETS),
-        )
+        problem = f": an axis shows budgets of one unit that all have; there are {', '.join(there)}"
+        fix = Advice("evaluate all with the same, such as {}", budget=_BUDGETS)
+        if units:
+            fix = Advice("choose one, such as {} for words", unit="w")
+        raise InvalidInput("unit" if units or unit is not None else "results", problem, fix)
     if units == {"t"} and len({one.settings.get("length") for one in systems.values()}) > 1:
         raise InvalidInput("results", ": their budgets are counted by different functions")
     return {name: [k for k in budgets if k.unit in units] for name, budgets in known.items()}
@@ -683,10 +677,8 @@ def threshold_curves(
         InvalidInput: If a metric is not there, there are too many, or ``mean_rank`` is to share an
             axis with scores; of a result, if its matcher takes no threshold.
     """
-    styling.check_alone(
-        "averages", averages, "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
-    )
-    table, threshold = _table_of(averages, threshold, metrics)
+    styling.check_alone("averages", averages)
+    result, table, threshold = _table_of(averages, threshold, metrics)
     known = [str(name) for name in table.columns]
     definitions = averages_of(METRICS.values())
     unbounded = _unbounded(known, definitions)
@@ -695,13 +687,13 @@ def threshold_curves(
     ax = styling.axes(ax)
     lines = {key: [float(value) for value in table[key]] for key in keys}
     places = [float(place) for place in table.index]
-    title, names = _named_at_thresholds(keys, averages)
+    cutoff, names = _named_together(keys, result)
     for (key, values), look in zip(lines.items(), styling.looks_of(keys), strict=True):
         at_mark = values[places.index(marked)] if marked in places else None
         told = "" if at_mark is None else f" ({styling.value_label(at_mark)})"
         average = None if key in unbounded else definitions.get(key.partition("@")[0])
         name = styling.with_direction(names[key], average)
-        ax.plot(places, values, color=look.colour, linestyle=look.dashes, label=f"{name}{told}")
+        ax.plot(places, values, label=f"{name}{told}", **look.line)
         if marked is not None and at_mark is not None:
             ax.plot([marked], [at_mark], color=look.colour, marker=look.marker, markersize=6,
                     markerfacecolor=styling.PAPER if look.hollow else look.colour)  # fmt: skip
@@ -712,32 +704,32 @@ def threshold_curves(
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(_("Similarity from which a pair is a match (threshold)"))
     columns = 1 if max(width_of(str(line.get_label())) for line in ax.lines) > _SIDE else 2
+    title = _("Metrics against the threshold")
+    if cutoff:
+        title = _("Metrics {cutoff} against the threshold").format(cutoff=cutoff)
     return styling.with_legend(ax, title, columns)
 
 
-def _named_at_thresholds(keys: Sequence[str], averages: object) -> tuple[str, dict[str, str]]:
-    """Return the title, with the cutoff if all have the same, and what each line is called."""
-    from krag_eval.results.result import EvaluationResult
-
-    result = averages if isinstance(averages, EvaluationResult) else None
-    names = {key: styling.average_name(key, result) for key in keys}
+def _named_together(
+    averages: Sequence[str], result: EvaluationResult | None = None
+) -> tuple[str, dict[str, str]]:
+    """Return the cutoff for a title if all have the same, else nothing; and the lines' names."""
     try:
-        parsed = {key: parse_metric(key) for key in keys}
+        parsed = {one: parse_metric(one) for one in averages}
     except InvalidInput:  # not an average, in a table of the user's own
-        return _("Metrics against the threshold"), names
+        parsed = {}
     cutoffs = {k for _, k in parsed.values()}
-    if len(cutoffs) > 1:
-        return _("Metrics against the threshold"), names
-    title = _("Metrics {cutoff} against the threshold")
-    title = title.format(cutoff=styling.cutoff_words(cutoffs.pop()))
-    return title, {key: styling.metric_label(name, result) for key, (name, _) in parsed.items()}
+    if len(cutoffs) != 1:
+        return "", {one: styling.average_name(one, result) for one in averages}
+    names = {one: styling.metric_label(name, result) for one, (name, _) in parsed.items()}
+    return styling.cutoff_words(cutoffs.pop()), names
 
 
 def _table_of(
     averages: EvaluationResult | pd.DataFrame | pd.Series[float],
     threshold: float | None,
     metrics: str | Iterable[str] | None,
-) -> tuple[pd.DataFrame, float | None]:
+) -> tuple[EvaluationResult | None, pd.DataFrame, float | None]:
     from krag_eval.results.result import EvaluationResult
 
     if isinstance(averages, EvaluationResult):
@@ -745,10 +737,10 @@ def _table_of(
             k = deepest(averages.k)
             metrics = [f"{key}@{spelled(k)}" for key in list(_SHOWN)[1:]]
         table = averages.metrics_at_thresholds(metrics)
-        return table, averages.threshold if threshold is None else threshold
+        return averages, table, averages.threshold if threshold is None else threshold
     import pandas as pd
 
-    return pd.DataFrame(averages), threshold  # a single column becomes a table of one
+    return None, pd.DataFrame(averages), threshold  # a single column becomes a table of one
 
 
 def _unbounded(known: Iterable[str], definitions: Mapping[str, Average]) -> dict[str, Average]:
@@ -770,18 +762,12 @@ def _checked(
     asked = [metrics] if isinstance(metrics, str) else list(metrics)
     keys = [resolved_average("metrics", key, known) for key in asked]
     if not 1 <= len(keys) <= styling.MOST_LINES:
-        raise InvalidInput(
-            "metrics",
-            f"must name 1 to {styling.MOST_LINES} averages (more cannot be told apart), got "
-            f"{len(keys)}",
-        )
+        be = f"name 1 to {styling.MOST_LINES} averages (more cannot be told apart)"
+        raise must("metrics", be, len(keys))
     ranks = [key for key in keys if key in unbounded]
     if ranks and (len(ranks) < len(keys) or len({unbounded[key].key for key in ranks}) > 1):
-        raise InvalidInput(
-            "metrics",
-            f": {ranks[0]!r} has no upper end and shares no axis with other metrics",
-            "draw it on its own",
-        )
+        problem = f": {ranks[0]!r} has no upper end and shares no axis with other metrics"
+        raise InvalidInput("metrics", problem, "draw it on its own")
     return keys
 
 
@@ -896,20 +882,13 @@ def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     curve = calibration.curve
     decision = ["precision", "recall", "f1"]
     for name, look in zip(decision, styling.looks_of(decision), strict=True):
-        ax.plot(
-            curve["threshold"],
-            curve[name],
-            drawstyle="steps-post",  # from high to low: a value holds down to the next similarity
-            color=look.colour,
-            linestyle=look.dashes,
-            label=styling.metric_label(name),
-        )
+        # From high to low: a value holds down to the next similarity.
+        ax.plot(curve["threshold"], curve[name], drawstyle="steps-post",
+                label=styling.metric_label(name), **look.line)  # fmt: skip
     low, high = calibration.gap or calibration.interval
-    label = (
-        _("Separates all pairs")
-        if calibration.gap is not None
-        else _("{} interval").format(percent(calibration.level))
-    )
+    label = _("Separates all pairs")
+    if calibration.gap is None:
+        label = interval_of(calibration.level)
     ax.axvspan(low, high, color=styling.FAINT, alpha=0.25, label=label)
     best = calibration.best_threshold
     label = _("Best threshold {:.2f}").format(best)
@@ -937,14 +916,7 @@ def score_cutoff_curve(found: ScoreCutoffs, ax: Axes | None = None) -> Axes:
     if found.best is not None:
         lines["abstention"] = _("Abstention")
     for (name, label), look in zip(lines.items(), styling.looks_of(lines), strict=True):
-        ax.plot(
-            found.cutoffs,
-            getattr(found, name),
-            color=look.colour,
-            linestyle=look.dashes,
-            marker=".",
-            label=label,
-        )
+        ax.plot(found.cutoffs, getattr(found, name), marker=".", label=label, **look.line)
     if found.best is not None:
         label = _("Best cutoff {:.4g}").format(found.best)
         ax.axvline(found.best, color=styling.INK, linewidth=1, label=label)
@@ -1014,29 +986,20 @@ def history_curves(history: History, ax: Axes | None = None) -> Axes:
     averages = history.definitions
     unbounded = {name: one for name, one in averages.items() if one.is_unbounded}
     metrics = _checked(history.metrics, history.metrics, unbounded)
-    cutoffs = {parse_metric(one)[1] for one in metrics}
-    names = {one: styling.average_name(one) for one in metrics}
-    if len(cutoffs) == 1:
-        names = {one: styling.metric_label(one.rpartition("@")[0]) for one in metrics}
+    cutoff, names = _named_together(metrics)
     lines = [
         _over_runs(history, metric, styling.with_direction(names[metric], averages[metric]), look)
         for metric, look in zip(metrics, styling.looks_of(metrics), strict=True)
     ]
     ax = styling.axes(ax)
     _draw_spans(ax, history, metrics, lines)
-    title = (
-        _("Metrics {cutoff} from run to run ({runs})")
-        if len(cutoffs) == 1
-        else _("Metrics from run to run ({runs})")
-    )
-    told, n = styling.cutoff_words(next(iter(cutoffs))), len(history.runs)
-    runs = ngettext("{} run", "{} runs", n).format(n)
-    title = title.format(runs=runs, cutoff=told)
-    below = (
-        _("When the run was made; dotted: cannot be compared across")
-        if any(not run.is_comparable for run in history.runs[1:])
-        else _("When the run was made")
-    )
+    runs = ngettext("{} run", "{} runs", len(history.runs)).format(len(history.runs))
+    title = _("Metrics from run to run ({runs})")
+    if cutoff:
+        title = _("Metrics {cutoff} from run to run ({runs})")
+    title, below = title.format(runs=runs, cutoff=cutoff), _("When the run was made")
+    if any(not run.is_comparable for run in history.runs[1:]):
+        below = _("When the run was made; dotted: cannot be compared across")
     average, scale = unbounded.get(metrics[0]), partial(_scale_runs, history=history)
     return line_chart(ax, lines, average, scale, below, title)
 

@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
 
 _BINS = 10
-_EACH = "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
 # How far exactly 0 and exactly 1 are from what is between.
 _APART = 0.1
-# Each rank up to here has a bar; those beyond share bars.
-_SINGLE_RANKS = 10
-_RANK_ENDS = (20, 50, 100, 200, 500, 1000)
+# The last rank of each bar: the first ten have one each, those beyond share bars.
+_RANK_ENDS = (*range(1, 11), 20, 50, 100, 200, 500, 1000)
 
 
 @spoken
@@ -54,7 +52,7 @@ def metric_distribution(
         InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the metric has no values per query, or its cutoff was not evaluated.
     """
-    styling.check_alone("result", result, _EACH)
+    styling.check_alone("result", result)
     column, k = _column_of(result, metric)
     values = [float(value) for value in result.per_query(k)[column]]
     defined = [value for value in values if not math.isnan(value)]
@@ -101,7 +99,7 @@ def first_rank_bars(
         InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the result holds no evidence.
     """
-    styling.check_alone("result", result, _EACH)
+    styling.check_alone("result", result)
     found = result.first_ranks()
     ranks = [int(rank) for rank in found.dropna()]
     groups = _rank_groups(max(ranks, default=0))
@@ -131,11 +129,8 @@ def _column_of(result: EvaluationResult, metric: str) -> tuple[str, Cutoff]:
     name, k = parse_metric(metric)
     if k not in result.k:
         evaluated = ", ".join(map(spelled, result.k))
-        raise InvalidInput(
-            "metric",
-            f": {clipped(metric)} needs one of the evaluated cutoffs ({evaluated})",
-            Advice("evaluate with {}", k=...),
-        )
+        problem = f": {clipped(metric)} needs one of the evaluated cutoffs ({evaluated})"
+        raise InvalidInput("metric", problem, Advice("evaluate with {}", k=...))
     table = result.per_query(k)
     columns = [str(column) for column in table.columns if column in result.keys]
     means = {result.keys[column]: column for column in columns}
@@ -183,14 +178,9 @@ def _rank_groups(deepest: int) -> list[tuple[int, int]]:
     >>> _rank_groups(30)[8:]
     [(9, 9), (10, 10), (11, 20), (21, 50)]
     """
-    groups = [(rank, rank) for rank in range(1, min(deepest, _SINGLE_RANKS) + 1)]
-    start = _SINGLE_RANKS + 1
-    for end in _RANK_ENDS:
-        if start > deepest:
-            return groups
-        groups.append((start, end))
-        start = end + 1
-    return [*groups, (start, deepest)] if start <= deepest else groups
+    ends = [*_RANK_ENDS, deepest]
+    groups = zip([1, *(end + 1 for end in _RANK_ENDS)], ends, strict=True)
+    return [(first, last) for first, last in groups if first <= deepest]
 
 
 def _scale_counts(ax: Axes, counts: Sequence[int], lines: int = 1) -> None:

@@ -10,7 +10,7 @@ from krag_eval._language import Language, _, language_of, spoken
 from krag_eval._text import fitted
 from krag_eval.errors import one_of
 from krag_eval.plotting import fonts, styling
-from krag_eval.presenting.numbers import percent
+from krag_eval.presenting.numbers import p_said, percent
 from krag_eval.scoring.cutoffs import parse_metric
 from krag_eval.statistics.paired import Difference
 
@@ -176,11 +176,9 @@ def _draw_rows(ax: Axes, lines: Sequence[_Line], comparison: Comparison) -> None
     ax.axvline(0.0, color=styling.INK, linewidth=1, zorder=1)
     rows_chart(ax, lines, comparison.level)
     _scale(ax, rows)
-    axis = (
-        _("Difference in {name} and its {} interval; lower is better")
-        if lower
-        else _("Difference and its {} interval")
-    )
+    axis = _("Difference and its {} interval")
+    if lower:
+        axis = _("Difference in {name} and its {} interval; lower is better")
     level, name = percent(comparison.level), _names_of(rows)
     ax.set_xlabel(axis.format(level, name=name), fontsize="small")
     styling.finish(ax, "x")
@@ -195,9 +193,7 @@ def _names_of(rows: Sequence[Difference]) -> str:
 
 
 def _p_value(p: float) -> str:
-    if math.isnan(p):
-        return "p n/a"
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return "p n/a" if math.isnan(p) else f"p {p_said(p)}"
 
 
 def _signed(value: float) -> str:

@@ -25,7 +25,7 @@ from krag_eval._language import (
     spoken,
 )
 from krag_eval._text import fitted
-from krag_eval.errors import InvalidInput, InvalidType, clipped, one_of
+from krag_eval.errors import InvalidInput, InvalidType, clipped, must, one_of
 from krag_eval.plotting import fonts
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
@@ -54,6 +54,11 @@ class Look(NamedTuple):
     marker: str
     dashes: str | tuple[int, tuple[float, ...]] = "-"
     hollow: bool = False
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """What ``Axes.plot`` takes for a line without markers."""
+        return {"color": self.colour, "linestyle": self.dashes}
 
 
 # Name -> the colour for white paper, the one for dark paper, marker and dashes. Of the metrics, the
@@ -261,19 +266,19 @@ def titled(ax: Axes, title: str, pad: float | None = None) -> Axes:
     return ax
 
 
-def check_alone(argument: str, given: object, instead: str) -> None:
+def check_alone(argument: str, given: object) -> None:
     """Refuse several results where a picture shows one.
 
     Args:
         argument: The argument that holds them.
         given: What was given.
-        instead: What to call for several.
 
     Raises:
         InvalidType: If these are several.
     """
     if isinstance(given, Mapping | list | tuple):
         problem = f"must be one result, got a {type(given).__name__} of {len(given)}"
+        instead = "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
         raise InvalidType(argument, problem, instead)
 
 
@@ -301,10 +306,8 @@ def systems_of(
         allowed = "must be an EvaluationResult, or map names to such results"
         raise InvalidType(argument, f"{allowed}, got {clipped(results)}")
     if not 1 <= len(results) <= MOST_LINES:
-        raise InvalidInput(
-            argument,
-            f"must be 1 to {MOST_LINES} systems (more cannot be told apart), got {len(results)}",
-        )
+        be = f"be 1 to {MOST_LINES} systems (more cannot be told apart)"
+        raise must(argument, be, len(results))
     return results
 
 
@@ -332,9 +335,8 @@ def intervals_of(
     if "" in systems and not (isinstance(intervals, Mapping) and "" in intervals):
         return {"": cast("pd.DataFrame", intervals)}
     if not isinstance(intervals, Mapping):
-        raise InvalidType(
-            "intervals", f"must map the names of results to tables, got {clipped(intervals)}"
-        )
+        be = "map the names of results to tables"
+        raise must("intervals", be, intervals, kind=InvalidType)
     for name in intervals:
         one_of("intervals", name, list(systems))
     return intervals
@@ -480,9 +482,8 @@ def bounds_of(
         )
     table = cast("pd.DataFrame", intervals)
     if average not in table.index:
-        raise InvalidInput(
-            "intervals", f"have no row {average!r}", "compute them from the same result"
-        )
+        fix = "compute them from the same result"
+        raise InvalidInput("intervals", f"have no row {average!r}", fix)
     low, high = (float(table[bound][average]) for bound in ("low", "high"))
     return None if math.isnan(low) or math.isnan(high) else (low, high)
 
@@ -523,9 +524,8 @@ def save_plot(path: str | os.PathLike[str], draw: Callable[[Axes], object]) -> N
     """
     ending = os.path.splitext(os.fspath(path))[1].lower()
     if ending not in PLOT_FORMATS:
-        raise InvalidInput(
-            "path", f"must end in one of {', '.join(PLOT_FORMATS)}, got {os.fspath(path)!r}"
-        )
+        problem = f"must end in one of {', '.join(PLOT_FORMATS)}, got {os.fspath(path)!r}"
+        raise InvalidInput("path", problem)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZE, layout="constrained")

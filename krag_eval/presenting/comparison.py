@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,13 +21,10 @@ def _page(comparison: Comparison) -> Page:
     how = f"n_resamples={comparison.n_resamples} | seed={comparison.seed}"
     how += "".join(f" | {name}={value}" for name, value in chosen.items() if value is not None)
     lines = [sentence(one, comparison.level) for one in comparison.differences]
-    lines += told_family(comparison.differences)
-    if comparison.left_out:
-        lines.append(told_left_out(len(comparison.queries), comparison.left_out))
     return Page(
         title=_("Comparison over {} queries").format(len(comparison.queries)),
         tables=[*_board(comparison), _table(comparison)],
-        sentences=[*lines, *told_clusters(comparison), *told_failed(comparison.failed)],
+        sentences=[*lines, *told_beside(comparison)],
         notes=[
             f"{name}: {result.retrieval.summary()}"
             for name, result in comparison.results.items()
@@ -99,8 +96,8 @@ def changed(comparison: Comparison, n: int) -> list[Table]:
     return [one for one in tables if one.rows]
 
 
-def sentence(row: Difference, level: float, shown: str | None = None) -> str:
-    """Say in plain words what is known of one difference; ``shown`` words one that is shown."""
+def sentence(row: Difference, level: float) -> str:
+    """Say in plain words what is known of one difference."""
     known: dict[str, Any] = {"a": row.a, "b": row.b, "metric": row.metric}
     if math.isnan(row.difference):
         values = {row.a: row.value_a, row.b: row.value_b}
@@ -123,6 +120,10 @@ def sentence(row: Difference, level: float, shown: str | None = None) -> str:
     order = "ab" if row.better == row.a else "ba"
     for role, name in zip(("better", "worse"), order, strict=True):
         known |= {role: known[name], f"value_{role}": known[f"value_{name}"]}
+    shown = _(
+        "{better} is better than {worse} on {metric} by {by} ({value_better} against "
+        "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm)."
+    )
     if row.is_of_fewer:
         shown = _(
             "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "
@@ -135,10 +136,6 @@ def sentence(row: Difference, level: float, shown: str | None = None) -> str:
             "{value_better}; {level} % interval {low} to {high}; p {p} after Holm), though it has "
             "a value for more queries."
         )
-    shown = shown or _(
-        "{better} is better than {worse} on {metric} by {by} ({value_better} against "
-        "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm)."
-    )
     told = shown.format(**known, by=short(abs(row.difference)), low=low, high=high)
     return " ".join([told, *told_shares(row)])
 
@@ -178,14 +175,22 @@ def told_detectable(row: Difference) -> list[str]:
     return [told.format(by=short(row.detectable), queries=queries, within=within)]
 
 
-def told_family(differences: Sequence[Difference]) -> list[str]:
-    """Say for how many tests p is corrected, where there are several."""
-    p_values = [p for row in differences for p in (row.p_holm, row.p_share_holm)]
+def told_beside(comparison: Comparison, name_of: Callable[[str], str] = str) -> list[str]:
+    """Say what the differences rest on, the systems called as ``name_of`` says.
+
+    For how many tests p is corrected, where there are several; which queries were left out; how far
+    queries in clusters do alike; and how many failed.
+    """
+    p_values = [p for row in comparison.differences for p in (row.p_holm, row.p_share_holm)]
     n = sum(not math.isnan(p) for p in p_values)
-    return [_("Holm's correction covers the {} tests made here.").format(n)] if n > 1 else []
+    family = [_("Holm's correction covers the {} tests made here.").format(n)] if n > 1 else []
+    left_out = {name_of(name): labels for name, labels in comparison.left_out.items()}
+    failed = {name_of(name): n for name, n in comparison.failed.items()}
+    missing = told_left_out(len(comparison.queries), left_out)
+    return [*family, *missing, *_told_clusters(comparison), *told_failed(failed)]
 
 
-def told_clusters(comparison: Comparison) -> list[str]:
+def _told_clusters(comparison: Comparison) -> list[str]:
     """Say how far queries in clusters do alike, or might, in a sentence each."""
     clusters = comparison.grouping
     if clusters is None:

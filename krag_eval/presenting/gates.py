@@ -93,7 +93,10 @@ def note_of(report: GateReport, *, redact: bool) -> str:
                 for name, labels in one.left_out.items()
             }
             n = len(one.queries)
-            note = note.replace(told_left_out(n, one.left_out), told_left_out(n, places))
+            for told, redacted in zip(
+                told_left_out(n, one.left_out), told_left_out(n, places), strict=True
+            ):
+                note = note.replace(told, redacted)
     return note
 
 

@@ -68,11 +68,9 @@ def _told(history: History) -> list[str]:
     for run in history.runs:
         if run.changes:
             line = f"{run.name}: {'; '.join(page_of(run).sentences)}"
-            lines.append(
-                line
-                if run.is_comparable
-                else _("{} (not comparable with the run before)").format(line)
-            )
+            if not run.is_comparable:
+                line = _("{} (not comparable with the run before)").format(line)
+            lines.append(line)
     lines += told_others([run.result.settings for run in history.runs])
     n = sum(run.made_by_file for run in history.runs)
     if n:

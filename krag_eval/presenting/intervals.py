@@ -6,6 +6,7 @@ import math
 
 from krag_eval._language import _
 from krag_eval.presenting import Page, presents
+from krag_eval.scoring.cutoffs import amount_in_words
 from krag_eval.statistics.intervals import BudgetToRecall
 
 
@@ -14,9 +15,8 @@ def _page(found: BudgetToRecall) -> Page:
     value, low, high = (
         "∞" if math.isinf(one) else f"{one:.0f}" for one in (found.value, found.low, found.high)
     )
-    amounts = {"w": _("{} words"), "c": _("{} characters"), "t": _("{} units of length")}
     told = _("macro recall {recall:g} at {amount} ({level:g} % interval {low} to {high})")
-    amount = amounts[found.unit].format(value)
+    amount = amount_in_words(value, found.unit)
     level = 100 * found.level
     return Page(
         sentences=[told.format(recall=found.recall, amount=amount, level=level, low=low, high=high)]

@@ -25,11 +25,6 @@ _QUERY, _BESIDE_TEXTS, _NARROWEST = 56, 58, 16
 _KINDS = (N_("number"), N_("unit"), N_("negation"), N_("bound"))
 
 
-@presents
-def _page(result: EvaluationResult) -> Page:
-    return result_page(result)
-
-
 def result_page(
     result: EvaluationResult,
     averages: Collection[str] | None = None,
@@ -40,7 +35,8 @@ def result_page(
     Args:
         result: The result.
         averages: The averages to show; those of ``result.shown`` if not given.
-        intervals: The 95 % interval of each average, as ``confidence_intervals`` returns them.
+        intervals: The 95 % interval of each average, as ``confidence_intervals`` returns them, at
+            all cutoffs or some.
     """
     values, names = result.to_dict(), result.row_names()
     keys = result.shown if averages is None else [one for one in names if one in averages]
@@ -53,11 +49,12 @@ def result_page(
         table.append([tuple(shown.split(" ", 1)) if len(result.k) >= _MANY else shown])
     for k in map(spelled, result.k):
         header += [f"@{k}\nmacro", f"@{k}\nmicro"] if paired else [f"@{k}"]
-        header += [] if intervals is None else [_("{} % interval").format(95)]
+        with_interval = intervals is not None and f"{keys[0]}@{k}" in intervals.index
+        header += [_("{} % interval").format(95)] if with_interval else []
         for row, of_row in zip(table, rows.values(), strict=True):
             row += [values[f"{key}@{k}"] for key in of_row]
             row += [""] if paired and len(of_row) == 1 else []
-            if intervals is not None:
+            if intervals is not None and with_interval:
                 bounds = intervals[["low", "high"]].reindex([f"{of_row[0]}@{k}"]).to_numpy()[0]
                 row.append(numbers.span(*bounds.tolist()))
     title = ngettext(
@@ -72,6 +69,9 @@ def result_page(
         notes=[*asked, *result.summary.told_failed(), *told_contradicted(result)],
         signature=result.signature,
     )
+
+
+presents(EvaluationResult, result_page)
 
 
 def told_contradicted(result: EvaluationResult) -> list[str]:

@@ -15,14 +15,10 @@ from krag_eval.statistics.score_cutoffs import ScoreCutoffs
 _ROWS = 7
 
 
-def _score(value: float) -> str:
-    return f"{value:.4g}"
-
-
 @presents
 def _page(found: ScoreCutoffs) -> Page:
     columns = [
-        Column(_("score cutoff"), lambda one: _score(one["cutoff"])),
+        Column(_("score cutoff"), lambda one: f"{one['cutoff']:.4g}"),
         Column(f"macro_recall@{spelled(found.k)}", lambda one: rounded(one["recall"])),
     ]
     if found.chosen is not None:
@@ -53,7 +49,7 @@ def _sentence(found: ScoreCutoffs) -> str:
     return told.format(
         best=found.best,
         level=interval_of(found.level),
-        span=span(*found.interval, _score),
+        span=span(*found.interval, "{:.4g}".format),
         here=_both(found, *(one[found.chosen] for one in known)),
         before=_both(found, *(one[0] for one in known)),
         held_out=_both(found, *found.held_out),

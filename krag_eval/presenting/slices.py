@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from krag_eval._language import _, pgettext
 from krag_eval.presenting import Column, Page, Table, numbers, presents
 from krag_eval.presenting.comparison import difference_columns, interval_of, sentence
@@ -67,8 +65,8 @@ def _page(slices: Slices | SlicedComparison, table: Table, lines: list[str]) -> 
     )
 
 
-def notes_on(slices: Slices | SlicedComparison, name_of: Callable[[str], str] = str) -> list[str]:
-    """Return what to bear in mind of slices, whose metrics are called as ``name_of`` says."""
+def notes_on(slices: Slices | SlicedComparison) -> list[str]:
+    """Return what to bear in mind of slices."""
     sizes: dict[str, int] = {}
     for row in slices.rows:
         sizes[row.slice or ""] = max(row.n, sizes.get(row.slice or "", 0))
@@ -76,7 +74,7 @@ def notes_on(slices: Slices | SlicedComparison, name_of: Callable[[str], str] = 
     of_rows = {
         row.slice
         if row.n == sizes[row.slice or ""]
-        else _("{slice} on {metric}").format(slice=row.slice, metric=name_of(row.metric)): row.n
+        else _("{slice} on {metric}").format(slice=row.slice, metric=row.metric): row.n
         for row in slices.rows
     }
     n_tests, least_p = slices.n_tests, 1 / (slices.n_resamples + 1)

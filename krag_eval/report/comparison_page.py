@@ -16,35 +16,15 @@ from krag_eval import plotting
 from krag_eval._language import _, pgettext
 from krag_eval._text import fitted
 from krag_eval.errors import whole
-from krag_eval.plotting.styling import (
-    MOST_LINES,
-    at_cutoff,
-    average_name,
-    metric_label,
-    number_of_queries,
-    tag_name,
-    with_direction,
-)
+from krag_eval.plotting import styling
 from krag_eval.presenting import Column, Table
-from krag_eval.presenting.comparison import (
-    sentence,
-    told_clusters,
-    told_family,
-)
-from krag_eval.presenting.numbers import p_value, percent, rounded, short, span
+from krag_eval.presenting.comparison import interval_of, sentence, told_beside
+from krag_eval.presenting.numbers import p_value, rounded, short, span
+from krag_eval.report import rendering
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
-from krag_eval.report.rendering import (
-    NAME,
-    checked_tags,
-    named,
-    picture,
-    slice_picture,
-    sliced_by,
-    units_of,
-)
-from krag_eval.results.latency import told_failed
+from krag_eval.report.rendering import NAME, picture
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
-from krag_eval.statistics.comparison import Comparison, told_left_out
+from krag_eval.statistics.comparison import Comparison
 from krag_eval.statistics.slices import FEWEST_QUERIES
 
 if TYPE_CHECKING:
@@ -80,36 +60,30 @@ def comparison_page(
     assert comparison is not None
     level = comparison.level
     n_queries = whole("n_queries", 10 if n_queries is None else n_queries, 0)
-    sliced = [sliced_by(comparison.by, tag) for tag in checked_tags(by)]
+    sliced = [rendering.sliced_by(comparison.by, tag) for tag in rendering.checked_tags(by)]
     without = [one for one in comparison.compared if _explaining(comparison, one) is None]
     chosen = {"baseline": comparison.baseline, "clusters": comparison.clusters}
     drawn = {"n_resamples": comparison.n_resamples, "seed": comparison.seed} | chosen
     systems = ", ".join(map(_short_name, comparison.names))
+    name_of = partial(_label, comparison=comparison)
     return {
         "template": "comparison.html",
         "comparison": comparison,
         **({"sweep": None} if shown is comparison else _sweep(shown)),  # type: ignore[arg-type]
-        "subtitle": f"{number_of_queries(len(comparison.queries))} · {systems}",
+        "subtitle": f"{styling.number_of_queries(len(comparison.queries))} · {systems}",
         "settings": [
             *map(_setting, comparison.signature.split(" | ")),
             *((name, value) for name, value in drawn.items() if value is not None),
         ],
         "signature": comparison.signature,
-        "named": partial(_label, comparison=comparison),
+        "named": name_of,
         "board": comparison.leaderboard.to_dict("index") if comparison.compared else {},
         "interval": lambda row, of: span(row[f"{of}_low"], row[f"{of}_high"]),
         "sentences": [
             (row.is_shown(level), sentence(_named_row(row, comparison), level))
             for row in comparison.differences
         ],
-        "notes": [
-            *told_family(comparison.differences),
-            told_left_out(len(comparison.queries), _fitted(comparison.left_out))
-            if comparison.left_out
-            else "",
-            *told_clusters(comparison),
-            *told_failed(_fitted(comparison.failed)),
-        ],
+        "notes": told_beside(comparison, _short_name),
         "forest": picture(
             "forest", plotting.forest_size(comparison), plotting.comparison_forest, comparison
         ),
@@ -117,8 +91,8 @@ def comparison_page(
         "drawn_at_budgets": list(_budget_pictures(comparison)),
         "pairs": [(*pair, _differences(comparison, pair)) for pair in comparison.pairs],
         "sliced": [
-            (tag_name(one, NAME), named(one, partial(_label, comparison=comparison)),
-             slice_picture(one, place, _WIDE),
+            (styling.tag_name(one, NAME), rendering.named(one, name_of),
+             rendering.slice_picture(one, place, _WIDE),
              [(*pair, _slices(one, pair, comparison)) for pair in comparison.pairs])
             for place, one in enumerate(sliced)
         ],
@@ -162,7 +136,8 @@ def _sweep_columns(sweep: Sweep) -> Iterator[Column]:
     yield Column(_("Chunks"), lambda cell: f"{cell.n_chunks:,}")
     for key, k in dict.fromkeys(map(parse_metric, wanted)):
         if key in first.averages(k):
-            yield Column(average_name(f"{key}@{spelled(k)}", first), partial(_score, key=key, k=k))
+            name = styling.average_name(f"{key}@{spelled(k)}", first)
+            yield Column(name, partial(_score, key=key, k=k))
     yield Column(_("Recall by one chunk"), "recall_by_one")
     yield Column(_("Index ceiling"), "index_ceiling")
     yield Column(_("Words of context"), lambda cell: rounded(cell.context, 0))
@@ -173,15 +148,11 @@ def _score(cell: SweepCell, key: str, k: Cutoff) -> float:
     return cell.result.averages(k)[key]
 
 
-def _fitted(of_systems: Mapping[str, Any]) -> dict[str, Any]:
-    return {_short_name(name): value for name, value in of_systems.items()}
-
-
 def _label(metric: str, comparison: Comparison, average: Average | None = None) -> str:
     """Return what a metric is called, with its cutoff; with its average, also its direction."""
     key, k = parse_metric(metric)
     first = next(iter(comparison.compared.values()), None)
-    return at_cutoff(with_direction(metric_label(key, first), average), k)
+    return styling.at_cutoff(styling.with_direction(styling.metric_label(key, first), average), k)
 
 
 def _named_row(row: Any, comparison: Comparison) -> Any:
@@ -215,7 +186,7 @@ def _pictures(comparison: Comparison) -> Iterator[str]:
         for name, one in systems.items()
         if one.retrieval is not None and not math.isnan(one.retrieval.latency.p50)
     }
-    if timed and len(systems) <= MOST_LINES:
+    if timed and len(systems) <= styling.MOST_LINES:
         timed = dict(systems)  # those without a latency are named below the axis
     for place, drawn in enumerate(_drawable(timed)):
         metric = comparison.metrics[0]
@@ -225,8 +196,8 @@ def _pictures(comparison: Comparison) -> Iterator[str]:
 def _drawable(systems: Mapping[str, EvaluationResult]) -> list[dict[str, EvaluationResult]]:
     """Divide systems into as many as can be told apart in one picture."""
     names = list(systems)
-    starts = range(0, len(names), MOST_LINES)
-    return [{name: systems[name] for name in names[at : at + MOST_LINES]} for at in starts]
+    starts = range(0, len(names), styling.MOST_LINES)
+    return [{name: systems[name] for name in names[at : at + styling.MOST_LINES]} for at in starts]
 
 
 def _budget_pictures(comparison: Comparison) -> Iterator[str]:
@@ -237,7 +208,7 @@ def _budget_pictures(comparison: Comparison) -> Iterator[str]:
     systems = comparison.compared
     parsed = map(parse_metric, comparison.metrics)
     keys: list[str | None] = [*dict.fromkeys(key for key, k in parsed if isinstance(k, Budget))]
-    units = units_of(next(iter(systems.values())).k) if systems else []
+    units = rendering.units_of(next(iter(systems.values())).k) if systems else []
     for place, (unit, key, drawn) in enumerate(product(units, keys or [None], _drawable(systems))):
         yield picture(f"budgets{place}", _SIZE, plotting.budget_curves, drawn, key, unit=unit)
 
@@ -258,8 +229,7 @@ def _differences(comparison: Comparison, pair: tuple[str, str]) -> Table:
 
 
 def _values(a: str, b: str, level: float) -> list[Column]:
-    interval = _("{} interval").format(percent(level))
-    between = Column(interval, lambda row: span(row.ci_low, row.ci_high))
+    between = Column(interval_of(level), lambda row: span(row.ci_low, row.ci_high))
     return [Column(a, "value_a"), Column(b, "value_b"), Column(f"{b} − {a}", "difference"), between]
 
 

@@ -16,7 +16,7 @@ from krag_eval.plotting.styling import cause_name, column_label
 from krag_eval.presenting import explanation as telling
 from krag_eval.report.rendering import NAME, environment, words_of
 from krag_eval.results.diagnosis import CLASSES
-from krag_eval.results.result import STATUSES, EvaluationResult
+from krag_eval.results.result import STATUSES, EvaluationResult, hardest_first
 from krag_eval.scoring.cutoffs import Cutoff
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def query_list(
     """
     if n_queries == 0:
         return {"queries": []}
-    order, n_lost = _hardest_first(result, k)
-    places = order[:n_queries]
+    order, n_lost = hardest_first(result, k)
+    places = order[:n_queries].tolist()
     columns = {name: _column_name(name, result) for name in _columns(result, k)}
     facets = [
         facet
@@ -102,29 +102,13 @@ def query_list(
     }
 
 
-def _hardest_first(result: EvaluationResult, k: Cutoff) -> tuple[list[int], int]:
-    """Return the positions of all queries, and how many lost something: they come first.
-
-    Those are in the order of ``result.misses``, for which labels need not be unique; then come the
-    others, by nDCG, and at the end those that do not count.
-    """
-    table, statuses = result.tables[k], result.statuses(k).to_numpy()
-    wanted, covered = table["ground_truth"], table["covered"]
-    share = covered / np.maximum(wanted, 1)
-    kept = ~(result.counted & (statuses != STATUSES[0]))
-    order = np.lexsort((covered - wanted, table.get("ndcg", share), share, kept, ~result.counted))
-    return order.tolist(), int((~kept).sum())
-
-
 def _notes(result: EvaluationResult, k: Cutoff, n_shown: int, n_lost: int) -> Iterator[str]:
-    told = (
-        _(
+    told = _("At {cutoff}, every query got all of its ground truth.")
+    if n_lost:
+        told = _(
             "Those that lost most at {cutoff} come first. Text that a passage shares with its "
             "counterpart is highlighted to help reading; no number depends on it."
         )
-        if n_lost
-        else _("At {cutoff}, every query got all of its ground truth.")
-    )
     yield told.format(cutoff=words_of(k))
     if n_shown < result.n_queries:
         yield _(
@@ -345,11 +329,9 @@ class ToldQuery(NamedTuple):
         for is_folded, numbered in together:
             part = [row for place, row in numbered]
             first, last = part[0].number, part[-1].number
-            told = (
-                _("rank {}: beyond the cutoff, not relevant")
-                if first == last
-                else _("ranks {} to {}: beyond the cutoff, not relevant")
-            )
+            told = _("rank {}: beyond the cutoff, not relevant")
+            if first != last:
+                told = _("ranks {} to {}: beyond the cutoff, not relevant")
             yield ToldPart(part, told.format(first, last) if is_folded else "")
 
 

@@ -12,28 +12,16 @@ from krag_eval import plotting
 from krag_eval._language import _
 from krag_eval._text import fitted
 from krag_eval.errors import muted, whole
+from krag_eval.plotting import styling
 from krag_eval.plotting.forest import MOST_ROWS
-from krag_eval.plotting.styling import (
-    at_cutoff,
-    metric_label,
-    number_of_queries,
-    tag_name,
-    with_direction,
-)
 from krag_eval.presenting import Column, Table, page_of
+from krag_eval.presenting.comparison import interval_of
 from krag_eval.presenting.diagnosis import sentence, sentences
 from krag_eval.presenting.numbers import p_value, percent, span
 from krag_eval.presenting.result import told_contradicted
+from krag_eval.report import rendering
 from krag_eval.report.query_list import query_list
-from krag_eval.report.rendering import (
-    NAME,
-    checked_tags,
-    named,
-    picture,
-    slice_picture,
-    sliced_by,
-    units_of,
-)
+from krag_eval.report.rendering import NAME, picture
 from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.evidence import checked_metadata
 from krag_eval.results.result import STATUSES, EvaluationResult
@@ -73,7 +61,7 @@ def result_page(
     if n_queries is not None:
         whole("n_queries", n_queries, 0)
     cutoffs, cutoff = in_order(result.k), result.evaluated_cutoff(k)
-    tags = checked_tags(by)
+    tags = rendering.checked_tags(by)
     if diagnosis is not None:
         check_diagnosed(diagnosis, result)
     sliced = [_slices(result, tag, cutoff, diagnosis) for tag in tags]
@@ -97,7 +85,7 @@ def result_page(
         "spelled": lambda one: _("all") if one is None else spelled(one),
         "value_of": result.to_dict().__getitem__,
         "interval_of": partial(_interval, table),
-        "at_cutoff": at_cutoff,
+        "at_cutoff": styling.at_cutoff,
         "is_shown": lambda slices: methodcaller("is_shown", slices.level),
         "level": level,
         "few": table is not None and n < FEW_QUERIES and FEW_QUERIES,
@@ -114,7 +102,7 @@ def result_page(
         ],
         "micro": [key for key in shown if key not in whole_ones],
         "has_intervals": table is not None,
-        "tag_of": partial(tag_name, columns=NAME),
+        "tag_of": partial(styling.tag_name, columns=NAME),
         "budget": next((spelled(one) for one in cutoffs if isinstance(one, Budget)), ""),
         "outcomes": [
             (status, counts)
@@ -125,8 +113,8 @@ def result_page(
         "diagnosis": diagnosis,
         **({} if diagnosis is None else _diagnosed(diagnosis)),
         "sliced": [
-            (one, named(one, partial(_named, result=result)), _slice_tables(one),
-             slice_picture(one, place, _WIDE))
+            (one, rendering.named(one, partial(_named, result=result)), _slice_tables(one),
+             rendering.slice_picture(one, place, _WIDE))
             for place, one in enumerate(sliced)
         ],
         "most_slices": MOST_ROWS,
@@ -161,18 +149,18 @@ def _interval(table: pd.DataFrame | None, average: str) -> tuple[float, float] |
 def _subtitle(result: EvaluationResult) -> str:
     skipped = result.n_queries - result.n_counted
     told = _("{} without ground truth, left out of the averages").format(skipped) if skipped else ""
-    parts = (number_of_queries(result.n_counted), told, result.settings.get("matcher", ""))
+    parts = (styling.number_of_queries(result.n_counted), told, result.settings.get("matcher", ""))
     return " · ".join(filter(None, parts))
 
 
 def _name_of(key: str, result: EvaluationResult) -> str:
     """Return what an average is called on the page, wherever it stands."""
-    return with_direction(metric_label(key, result), result.definitions.get(key))
+    return styling.with_direction(styling.metric_label(key, result), result.definitions.get(key))
 
 
 def _named(metric: str, result: EvaluationResult) -> str:
     key, k = parse_metric(metric)
-    return at_cutoff(_name_of(key, result), k)
+    return styling.at_cutoff(_name_of(key, result), k)
 
 
 def _is_folded(key: str, averages: Collection[str]) -> bool:
@@ -189,11 +177,10 @@ def _diagnosed(diagnosis: Diagnosis) -> dict[str, Any]:
     steps = diagnosis.waterfall()
     steps["items"] = [diagnosis.counts[cause] for cause in steps.index]
     columns = [Column(_("Step"), "label"), Column(_("Items"), "items"), Column(_("Share"), "share")]
+    columns.append(Column(_("Recall by then"), "cumulative"))
     size = _WIDE, 1.3 + 0.44 * len(steps)
     return {
-        "steps": Table(
-            steps.to_dict("records"), [*columns, Column(_("Recall by then"), "cumulative")]
-        ),
+        "steps": Table(steps.to_dict("records"), columns),
         "lost": [sentence(diagnosis), *sentences(diagnosis)[1:]],
         "searched": page_of(diagnosis).notes,
         "waterfall": picture("diagnosis", size, plotting.diagnosis_waterfall, diagnosis),
@@ -205,7 +192,7 @@ def _slices(
 ) -> Slices:
     """Return the slices by a tag; the queries' own tag of a name comes first."""
     of_classes = diagnosis if tag == DIAGNOSED and tag not in result.tags else None
-    return sliced_by(result.by, tag, cutoff, diagnosis=of_classes)
+    return rendering.sliced_by(result.by, tag, cutoff, diagnosis=of_classes)
 
 
 def _slice_tables(slices: Slices) -> dict[str, Table]:
@@ -215,7 +202,7 @@ def _slice_tables(slices: Slices) -> dict[str, Table]:
         Column(_("Slice"), lambda row: fitted(row.slice, NAME)),
         Column(_("Queries"), "n"),
         Column(_("Value"), "value"),
-        Column(_("{} interval").format(level), lambda row: span(row.low, row.high)),
+        Column(interval_of(slices.level), lambda row: span(row.low, row.high)),
         Column(_("Difference to the rest"), "difference"),
         Column(_("{} interval of the difference").format(level),
                lambda row: span(row.ci_low, row.ci_high)),
@@ -233,7 +220,7 @@ def _pictures(result: EvaluationResult, k: Cutoff, bounds: pd.DataFrame | None) 
     yield picture("bars", (_SIZE[0], height), plotting.metric_bars, result, k, intervals=bounds)
     if len([one for one in result.k if not isinstance(one, Budget)] or result.k) > 1:
         yield picture("cutoffs", _SIZE, plotting.cutoff_curves, result)
-    for unit in units_of(result.k):
+    for unit in rendering.units_of(result.k):
         how = {"unit": unit, "intervals": bounds}
         yield picture(f"budgets{unit}", _SIZE, plotting.budget_curves, result, **how)
     scores = [

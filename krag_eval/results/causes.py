@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval import errors
 from krag_eval._language import _
 from krag_eval.documents import (
     DocumentLike,
@@ -33,42 +34,18 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
-from krag_eval.errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Refusal,
-    clipped,
-    must,
-    muted,
-    one_of,
-    text,
-    warn,
-    whole,
-)
-from krag_eval.matching.base import (
-    AndMatcher,
-    KeyMatcher,
-    Matcher,
-    OrMatcher,
-    matcher_of_signature,
-    resolve_matcher,
-)
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, must, muted, warn
+from krag_eval.matching import base
+from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher
 from krag_eval.matching.coverage import CoverageMatcher, other_readings
 from krag_eval.matching.identity import same
-from krag_eval.matching.joins import Units
+from krag_eval.matching.joins import FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import held_anywhere, shared_runs, whereabouts
 from krag_eval.matching.spans import SpanMatcher, span_of
 from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, word_tokens
-from krag_eval.results.diagnosis import (
-    CLASSES,
-    LEAST,
-    DiagnosedItem,
-    Diagnosis,
-    ForeignIndex,
-    LookedUp,
-)
+from krag_eval.results import diagnosis
+from krag_eval.results.diagnosis import DiagnosedItem, Diagnosis, ForeignIndex, LookedUp
 from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
@@ -76,8 +53,6 @@ from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 if TYPE_CHECKING:
     from krag_eval.datasets.loading import ChunkSource
 
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
 #: Longer ranked lists: one per query, by label, or asked of a function.
 Deeper: TypeAlias = (
     "Sequence[Sequence[DocumentLike]] | Mapping[Any, Sequence[DocumentLike]] | "
@@ -225,9 +200,9 @@ def diagnosed(
         foreign_index: Whether to diagnose against an index that has next to none of the documents.
         of: What tells the result from another one.
     """
-    one_of("foreign_index", foreign_index, get_args(ForeignIndex))
-    text("source_key", source_key, "the name of a metadata key")
-    most_pairs = whole("most_pairs", most_pairs, 1)
+    errors.one_of("foreign_index", foreign_index, get_args(ForeignIndex))
+    errors.text("source_key", source_key, "the name of a metadata key")
+    most_pairs = errors.whole("most_pairs", most_pairs, 1)
     depth = checked_depth(depth, k)
     if index is not None and not isinstance(index, Index):
         index = Index(index)
@@ -261,11 +236,9 @@ def checked_depth(depth: object, k: Cutoff) -> int | None:
     """Return how far deeper lists are looked at, ``None`` for to their ends."""
     if depth is None:
         return None
-    checked = whole("depth", depth, 1)
+    checked = errors.whole("depth", depth, 1)
     if isinstance(k, int) and checked <= k:
-        raise InvalidInput(
-            "depth", f"must be larger than the cutoff, got {checked} with k = {k}", "look deeper"
-        )
+        raise must("depth", f"be larger than the cutoff k = {k}", checked, "look deeper")
     return checked
 
 
@@ -276,18 +249,16 @@ def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None
         InvalidInput: If another one is given, or the signature does not tell all.
     """
     if given is not None:
-        matcher = resolve_matcher(given)
+        matcher = base.resolve_matcher(given)
         if same(matcher.signature, signature) is False:
-            raise InvalidInput(
-                "matcher",
-                f"must be the one of the result, {signature}, got {matcher.signature}",
-                "leave it out, or evaluate again with the other one",
-            )
+            problem = f"must be the one of the result, {signature}, got {matcher.signature}"
+            fix = "leave it out, or evaluate again with the other one"
+            raise InvalidInput("matcher", problem, fix)
         return matcher
     if held is not None:
         return held
     try:
-        return matcher_of_signature(signature)
+        return base.matcher_of_signature(signature)
     except (InvalidInput, InvalidType) as error:
         raise InvalidInput(
             "matcher",
@@ -327,7 +298,7 @@ class _Facts(NamedTuple):
 
     def settle(self, others: _Facts) -> None:
         """Take over, of each item that others speak of, the row that is furthest along."""
-        place = np.array([CLASSES.index(cause) for cause in others.cause], np.int64)
+        place = np.array([diagnosis.CLASSES.index(cause) for cause in others.cause], np.int64)
         order = np.lexsort((-others.similarity, others.rank, place, others.item))
         first = order[np.diff(others.item[order], prepend=-1) != 0]
         for column, known in zip(self, others, strict=True):
@@ -395,7 +366,7 @@ class _Case:
             in_pieces = (rank == _NEVER) & (completed <= last)
             facts.cause[in_pieces] = "found_in_pieces"
             rank = np.where(in_pieces, completed, rank)
-            facts.together[:] = self._held_together(last)
+            facts.together[:] = found.held_within(last)
         facts.rank[:] = np.where(rank < _NEVER, rank, 0)
         return facts
 
@@ -407,17 +378,6 @@ class _Case:
         rank = np.full(len(last), _NEVER)
         np.minimum.at(rank, found.pair_item[near], found.pair_rank[near])
         return rank
-
-    def _held_together(self, last: IntArray) -> FloatArray:
-        """Return how much of each item the documents up to a last rank hold together."""
-        pieces = self.found.pieces_known
-        item = pieces.alternative_item
-        alternative, rank, tokens = pieces.together
-        seen = rank <= last[item[alternative]]
-        held = np.bincount(alternative[seen], tokens[seen], minlength=len(item))
-        shares = np.zeros(len(last))
-        np.maximum.at(shares, item, held / np.maximum(pieces.alternative_tokens, 1))
-        return shares
 
     def _have_words(self, item: int) -> Sequence[bool]:
         """Tell which alternatives of an item have words, as far as that is known."""
@@ -494,7 +454,7 @@ class _Case:
             rows = self._compared(most_pairs)
         held = rows.together
         if self.knows_words and self.index is None:
-            held[:] = self._held_together(np.full(len(self.facts.item), _NEVER))[rows.item]
+            held[:] = self.found.held_within(np.full(len(self.facts.item), _NEVER))[rows.item]
         enough = self.found.threshold
         alone = (rows.similarity >= enough) & (rows.similarity > 0)
         if self.index is None:
@@ -773,9 +733,7 @@ def _source_of_lists(deeper: Any, n_queries: int) -> Any:
             kind=InvalidType,
         )
     if len(deeper) != n_queries:
-        raise InvalidInput(
-            "deeper", f"must have one list per query, got {len(deeper)} for {n_queries} queries"
-        )
+        raise must("deeper", f"have one list for each of {n_queries} queries", len(deeper))
     return list(deeper)
 
 
@@ -792,11 +750,9 @@ def _documents(source: Any, labels: Sequence[str | int], query: int) -> Sequence
     elif isinstance(label, str):
         given = source(label)
     else:
-        raise InvalidInput(
-            "deeper",
-            f"is a function of the question, and query {query} is labelled {label}",
-            Advice("evaluate with {}, the questions", queries=...),
-        )
+        problem = f"is a function of the question, and query {query} is labelled {label}"
+        fix = Advice("evaluate with {}, the questions", queries=...)
+        raise InvalidInput("deeper", problem, fix)
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         problem = f"must be a list of documents, got {clipped(given)}"
         raise InvalidType("deeper", problem, query=query)
@@ -809,7 +765,7 @@ def _about(argument: str, queries: Sequence[int] = ()) -> Iterator[None]:
     """Let a refusal of predicted documents name the user's argument, and the user's query."""
     try:
         yield
-    except Refusal as error:
+    except errors.Refusal as error:
         if error.argument in ("predicted_docs", argument):
             error.argument = argument
             error.query = queries[error.query or 0] if queries else None
@@ -917,7 +873,7 @@ def _looked_up(texts: Texts, n_queries: int, index: Index, matcher: Matcher) -> 
     there = len(known) - len(missing)
     missing = [one for one in missing if not is_blank(one)]
     # Enough of them, evenly spread, to know that the index is not foreign; else the others as well.
-    enough = math.ceil(LEAST * len(known)) - there
+    enough = math.ceil(diagnosis.LEAST * len(known)) - there
     step = max(1, len(missing) // max(_MANY, enough + enough // 4))
     rest_of = [one for place, one in enumerate(missing) if place % step]
     found, alike = _parts_and_alike(missing[::step], index)

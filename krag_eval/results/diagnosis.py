@@ -153,15 +153,12 @@ class LookedUp(NamedTuple):
                 for note in page_of(self).notes:
                     warn(note, fix)
             return
-        raise InvalidInput(
-            "index",
+        problem = (
             f"has {found} of the {self.n} different documents that were retrieved, so it is not "
-            "the one that was searched, and cannot tell what that one lacks",
-            Advice(
-                "pass the chunks that were searched, or {} to diagnose against these",
-                foreign_index="allow",
-            ),
+            "the one that was searched, and cannot tell what that one lacks"
         )
+        fix = "pass the chunks that were searched, or {} to diagnose against these"
+        raise InvalidInput("index", problem, Advice(fix, foreign_index="allow"))
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,7 +15,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from krag_eval._text import fitted
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
@@ -35,16 +34,9 @@ from krag_eval.documents import (
 from krag_eval.errors import Advice, InvalidInput, InvalidType, number, text
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.contradiction import SaidOtherwise
-from krag_eval.scoring.cutoffs import (
-    Budget,
-    Cutoff,
-    Measure,
-    Unit,
-    lengths_of,
-    parse_metric,
-    spelled,
-    unit_in_words,
-)
+from krag_eval.matching.joins import BoolArray, FloatArray, IntArray
+from krag_eval.scoring import cutoffs
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Measure, Unit, spelled
 from krag_eval.scoring.metrics import (
     Metric,
     averages_of,
@@ -126,10 +118,6 @@ class Evidence:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "matcher": None}
 
-    def at_threshold(self, threshold: float) -> Relevance:
-        """Return what another threshold makes of the same similarities."""
-        return self.relevance.at_threshold(threshold)
-
     def measured(self, unit: Unit, measure: Measure | None = None) -> Relevance:
         """Return what was found, with the lengths of the documents in a unit.
 
@@ -147,7 +135,7 @@ class Evidence:
         texts = self.texts.all_predicted()
         if texts and all(map(is_blank, texts)):
             raise no_texts()
-        lengths = {**(found.lengths or {}), unit: lengths_of(texts, unit, measure)}
+        lengths = {**(found.lengths or {}), unit: cutoffs.lengths_of(texts, unit, measure)}
         return replace(found, lengths=lengths, _counts={})
 
     def of_query(self, query: int) -> Relevance:
@@ -196,17 +184,12 @@ def no_lengths(unit: Unit | None = None) -> InvalidInput:
     """
     lengths = "the lengths of the retrieved documents"
     if unit is not None:
-        lengths += f" in {unit_in_words(unit)}"
-    return InvalidInput(
-        "",
-        f"this result keeps neither {lengths} nor their texts",
-        Advice(
-            "evaluate with {} of that unit, which keeps them, or save it with its texts", budget=...
-        ),
-    )
+        lengths += f" in {cutoffs.unit_in_words(unit)}"
+    fix = "evaluate with {} of that unit, which keeps them, or save it with its texts"
+    problem = f"this result keeps neither {lengths} nor their texts"
+    return InvalidInput("", problem, Advice(fix, budget=...))
 
 
-IntArray: TypeAlias = NDArray[np.int64]
 #: What a predicted document earned: the first to cover an item, a repeat of what had been covered,
 #: a piece of an item that several complete, nothing because it matches nothing, or nothing because
 #: it comes after the cutoff.
@@ -465,7 +448,7 @@ def worst_missed(
     }
 
 
-def _best(found: Relevance) -> tuple[NDArray[np.float64], IntArray]:
+def _best(found: Relevance) -> tuple[FloatArray, IntArray]:
     """Return of each item its similarity and rank, as a :class:`GroundTruthItem` has them."""
     n_items = len(found.item_query)
     similarity, rank = np.zeros(n_items), np.zeros(n_items, np.int64)
@@ -475,11 +458,8 @@ def _best(found: Relevance) -> tuple[NDArray[np.float64], IntArray]:
     item, first = np.unique(found.pair_item[nearest], return_index=True)
     rank[item] = found.pair_rank[nearest[first]]
     if isinstance(found, RelevanceTogether):
-        pieces = found.pieces_known
-        n_tokens = pieces.alternative_tokens
-        alternative, _, added = pieces.together
-        held = np.bincount(alternative, added, len(n_tokens))
-        np.maximum.at(similarity, pieces.alternative_item, held / np.maximum(n_tokens, 1))
+        every_rank = np.full(n_items, found.n_retrieved.max(initial=0))
+        similarity = np.maximum(similarity, found.held_within(every_rank))
     rank[found.covered], similarity[found.covered] = found.first_rank, found.first_similarity
     return similarity, rank
 
@@ -680,12 +660,10 @@ _STEPS = 20
 def averages_at_thresholds(
     evidence: Evidence,
     metrics: str | Iterable[str],
-    thresholds: Iterable[float] | None = None,
-    *,
-    counted: NDArray[np.bool_],
-    criteria: MatchingCriteria,
+    thresholds: Iterable[float] | None,
+    counted: BoolArray,
+    settings: Mapping[str, str],
     conventions: Conventions,
-    condensed: bool = False,
 ) -> pd.DataFrame:
     """Return averages at several thresholds: one row per threshold, one column per average.
 
@@ -694,9 +672,8 @@ def averages_at_thresholds(
         metrics: One average or several, each with its cutoff: ``"macro_recall@5"``.
         thresholds: Numbers from 0 to 1; steps of 0.05 and the evidence's own if not given.
         counted: Whether a query counts in the averages; shape (queries,).
-        criteria: When a query is a hit.
+        settings: Those of the result: when a query is a hit, what becomes of unjudged documents.
         conventions: How the disputed points are settled.
-        condensed: Whether documents that are not judged are left out.
 
     Raises:
         InvalidType: If a threshold is not a number.
@@ -706,15 +683,13 @@ def averages_at_thresholds(
     import pandas as pd
 
     if not evidence.takes_threshold:
-        raise InvalidInput(
-            "thresholds",
-            ": the matcher of this result decides without one, so nothing would change",
-            Advice("use a similarity matcher: {}", matcher="coverage"),
-        )
+        problem = ": the matcher of this result decides without one, so nothing would change"
+        fix = Advice("use a similarity matcher: {}", matcher="coverage")
+        raise InvalidInput("thresholds", problem, fix)
     several = [metrics] if isinstance(metrics, str) else list(metrics)
     if not several:
         raise InvalidInput("metrics", "must name at least one average, such as 'macro_recall@5'")
-    known = metrics_for(criteria)
+    known = metrics_for(MatchingCriteria(settings["criteria"]))
     asked = [_checked_metric(one, known) for one in several]
     wanted = [average for average, _ in asked]
     if thresholds is None:
@@ -725,22 +700,19 @@ def averages_at_thresholds(
         raise InvalidInput("thresholds", "must hold at least one number from 0 to 1, got none")
     for unit in dict.fromkeys(k.unit for _, k in wanted if isinstance(k, Budget)):
         evidence = replace(evidence, relevance=evidence.measured(unit))
-    values = []
-    for one in map(evidence.at_threshold, rows):
+    condensed, values = settings.get("unjudged") == "leave_out", []
+    for one in map(evidence.relevance.at_threshold, rows):
         found = one.condensed() if condensed else one
         averages = _averages(found, dict(asked), counted, conventions)
         values.append([averages[average] for average in wanted])
-    return pd.DataFrame(
-        values,
-        index=pd.Index(rows, name="threshold", dtype=np.float64),
-        columns=[f"{key}@{spelled(k)}" for key, k in wanted],
-    )
+    index = pd.Index(rows, name="threshold", dtype=np.float64)
+    return pd.DataFrame(values, index, [f"{key}@{spelled(k)}" for key, k in wanted])
 
 
 def _averages(
     relevance: Relevance,
     wanted: Mapping[AverageAt, Metric],
-    counted: NDArray[np.bool_],
+    counted: BoolArray,
     conventions: Conventions,
 ) -> Mapping[AverageAt, float]:
     averages: dict[AverageAt, float] = {}
@@ -760,7 +732,7 @@ def _averages(
 
 def _checked_metric(name: str, known: Mapping[str, Metric]) -> tuple[AverageAt, Metric]:
     """Return the average that is asked for, its cutoff and its metric, which must be built in."""
-    key, k = parse_metric(name, "metrics")
+    key, k = cutoffs.parse_metric(name, "metrics")
     asked = built_in(key)  # under the parameters it is named with
     metrics = {**known, asked.name: asked} if asked and asked.parameters else known
     metric_of = {key: one.at() for one in metrics.values() for key in averages_of([one.at()])}

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(("closest", "first_rank", "place", "nearest_rank"), "Int64"),
     **dict.fromkeys(("similarity", "shortfall", "grade"), float),
-    "alternatives": np.int64,
+    **dict.fromkeys(("rank", "item", "alternatives"), np.int64),
 }
 
 
@@ -110,10 +110,10 @@ class Explanation(Shown):
         document has it; one that would be called like another column has ``metadata:`` in front.
         """
         listed = any(one.unwanted is not None for one in self.documents)
-        names = ("credit", "matches", "first_for", "similarity", "closest", "contradicts",
-                 *(["unwanted"] if listed else []), "text")  # fmt: skip
+        names = ("rank", "credit", "matches", "first_for", "similarity", "closest",
+                 "contradicts", *(["unwanted"] if listed else []), "text")  # fmt: skip
         rows = [[getattr(one, name) for name in names] for one in self.documents]
-        return _frame("rank", names, rows, self.documents, [[d.about] for d in self.documents])
+        return _frame(names, rows, [[one.about] for one in self.documents])
 
     @property
     def ground_truth(self) -> pd.DataFrame:
@@ -122,15 +122,15 @@ class Explanation(Shown):
         ``contradicted_by`` has the ranks of the documents that say something else. What is told
         beside them has columns of its own, as in :attr:`predicted`.
         """
-        names = ("grade", "outcome", "first_rank", "place", "nearest_rank", "similarity",
+        names = ("item", "grade", "outcome", "first_rank", "place", "nearest_rank", "similarity",
                  "shortfall", "contradicted_by", "alternatives", "text")  # fmt: skip
         rows = [
-            [*(getattr(one, name) for name in names[:-3]),
+            [one.number, *(getattr(one, name) for name in names[1:-3]),
              tuple(by.rank for by in one.contradicted), one.n_alternatives,
              None if one.alternatives is None else " | ".join(one.alternatives)]
             for one in self.items
         ]  # fmt: skip
-        return _frame("item", names, rows, self.items, [one.about for one in self.items])
+        return _frame(names, rows, [one.about for one in self.items])
 
     def to_text(
         self, width: int = 100, *, full: bool | None = None, language: Language | None = None
@@ -166,27 +166,25 @@ class Explanation(Shown):
 
 
 def _frame(
-    numbered: str,
-    names: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    things: Sequence[Any],
-    about: Sequence[Sequence[About]],
+    names: Sequence[str], rows: Sequence[Sequence[object]], about: Sequence[Sequence[About]]
 ) -> pd.DataFrame:
-    """Return a table with a column per name told of any document; alternatives are joined."""
+    """Return a table, indexed by the first of its names, with a column per name told of any row.
+
+    What is told of alternatives is joined.
+    """
     import pandas as pd
 
-    at = [getattr(one, "rank" if numbered == "rank" else "number") for one in things]
-    index = pd.Index(at, name=numbered, dtype=np.int64)
+    index, *columns = names
     types = {name: kind for name, kind in _TYPES.items() if name in names}
-    table: pd.DataFrame = pd.DataFrame([*rows], index, [*names], dtype=object).astype(types)
+    table = pd.DataFrame([*rows], columns=[*names], dtype=object).astype(types).set_index(index)
     for name in dict.fromkeys(name for row in about for one in row for name, _ in one):
         values = [[dict(one).get(name) for one in row] for row in about]
         cells = [
             " | ".join("–" if one is None else one for one in row) if any(row) else None
             for row in values
         ]
-        column = f"metadata:{name}" if name in names else name
-        table[column] = pd.Series(cells, index, dtype=object)
+        column = f"metadata:{name}" if name in columns else name
+        table[column] = pd.Series(cells, table.index, dtype=object)
     return table
 
 

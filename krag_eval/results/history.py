@@ -21,21 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval import errors
 from krag_eval._doors import Drawn, page_of
 from krag_eval._language import N_, Language, _, language_of, spoken
 from krag_eval._reading import MAX_BYTES
-from krag_eval.errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Refusal,
-    boolean,
-    clipped,
-    muted,
-    sentence,
-    warn,
-    whole,
-)
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, muted, warn
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
@@ -43,29 +33,9 @@ from krag_eval.results.rows import RowsInMemory, TableOf, truth_digest
 from krag_eval.results.saved import read
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
-from krag_eval.statistics.comparison import (
-    MAY_DIFFER,
-    Comparison,
-    On,
-    aligned,
-    checked_metrics,
-    differing,
-    may_be_others,
-    same_metric,
-    settings_of,
-    told_left_out,
-)
-from krag_eval.statistics.gates import (
-    GateReport,
-    Terms,
-    against,
-    allowed_failures,
-    check,
-    drop_gates,
-    floor_gates,
-    settled,
-)
-from krag_eval.statistics.intervals import check_sampling, standings, warn_of_few_queries
+from krag_eval.statistics import comparison, gates, intervals
+from krag_eval.statistics.comparison import On, told_left_out
+from krag_eval.statistics.gates import GateReport, Terms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +108,7 @@ def _asked(result: EvaluationResult, metric: object) -> dict[str, tuple[str, Cut
     if metric is None:
         problem = "must name what may not drop below the last runs, got none"
         raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
-    return checked_metrics({"the result": result}, metric)
+    return comparison.checked_metrics({"the result": result}, metric)
 
 
 # A run, and it and the result on the queries and cutoffs that they are compared on.
@@ -241,7 +211,7 @@ class History(Drawn):
         if not isinstance(folder, str | os.PathLike):
             raise InvalidType("folder", f"must be the name of a folder, got {clipped(folder)}")
         if last is not None:
-            last = whole("last", last, 1)
+            last = errors.whole("last", last, 1)
         named = os.fsdecode(folder)
         runs, left_out = _read(Path(folder))
         for file, why in left_out.items():
@@ -257,7 +227,7 @@ class History(Drawn):
     @cached_property
     def _bounds(self) -> dict[tuple[str, str], tuple[float, float]]:
         """The intervals of all runs, by run and metric; undefined without per-query rows."""
-        warn_of_few_queries(min(run.result.n_counted for run in self.runs))
+        intervals.warn_of_few_queries(min(run.result.n_counted for run in self.runs))
         # Resamples of as many queries are the same draws, and drawing them is what takes long.
         alike: defaultdict[Any, dict[str, EvaluationResult]] = defaultdict(dict)
         for run in self.runs:
@@ -267,8 +237,8 @@ class History(Drawn):
         return {
             (name, metric): (one.low, one.high)
             for (_n, averages), results in alike.items()
-            for metric, standing in standings(
-                results, dict(averages), check_sampling(_LEVEL, _N_RESAMPLES)
+            for metric, standing in intervals.standings(
+                results, dict(averages), intervals.check_sampling(_LEVEL, _N_RESAMPLES)
             ).items()
             for name, one in standing.items()
         }
@@ -403,35 +373,34 @@ class History(Drawn):
         """
         if not isinstance(result, EvaluationResult):
             raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
-        last, language = whole("last", last, 1), language_of(language)
+        last, language = errors.whole("last", last, 1), language_of(language)
         metrics = _asked(result, metric)
-        sampling = check_sampling(level, n_resamples, seed)
+        sampling = intervals.check_sampling(level, n_resamples, seed)
         terms = Terms(
-            sampling, max_drop, on, by, clusters, boolean("strict", strict), allow_failures
+            sampling, max_drop, on, by, clusters, errors.boolean("strict", strict), allow_failures
         )
-        failed = allowed_failures({"new": result}, terms)
+        failed = gates.allowed_failures({"new": result}, terms)
         pairs, apart = _comparable(self.runs, result, on, allow_failures)
         groups = self._groups(pairs, apart, metrics, last)
         compared = []
         for names, several in groups:
             mean = _mean_of(several, result, [metrics[name][1] for name in names])
-            compared.append(against(result, mean, names, terms))
+            compared.append(gates.against(result, mean, names, terms))
             failed |= {run.name: n for run, _, _ in several if (n := run.result.n_failed)}
-        gates = [*floor_gates(result, floors), *drop_gates(compared, by)]
-        notes = [told_left_out(len(one.queries), one.left_out)
-                 for one in compared if one.left_out]  # fmt: skip
-        against_it: tuple[Comparison, ...] = ()
+        found = [*gates.floor_gates(result, floors), *gates.drop_gates(compared, by)]
+        notes = [note for one in compared for note in told_left_out(len(one.queries), one.left_out)]
+        against_it: tuple[comparison.Comparison, ...] = ()
         if baseline is not None:
-            with_it = check(result, None, baseline, list(metrics), terms._replace(strict=False))
+            as_they_are = terms._replace(strict=False)
+            with_it = gates.check(result, None, baseline, list(metrics), as_they_are)
             said = _("{} (against the baseline)")
-            gates += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
+            found += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
             failed |= with_it.failed
             against_it = with_it.comparisons
-            if with_it.left_out:
-                notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out))
+            notes += told_left_out(with_it.n_compared or 0, with_it.left_out)
         told = [*self._told(groups), *_told_apart(apart), *dict.fromkeys(notes)]
         return HistoryReport(
-            gates=settled(gates, terms),
+            gates=gates.settled(found, terms),
             left_out={name: some for one in compared for name, some in one.left_out.items()},
             n_compared=min(len(one.queries) for one in compared),
             language=language,
@@ -501,8 +470,8 @@ def _read(folder: Path) -> tuple[list[HistoryRun], dict[str, str]]:
         try:
             if not path.is_dir():
                 runs.append(_run(path))
-        except Refusal as error:
-            left_out[path.name] = sentence(error.problem, "").rstrip(".")
+        except errors.Refusal as error:
+            left_out[path.name] = errors.sentence(error.problem, "").rstrip(".")
         except OSError as error:  # others may be read
             left_out[path.name] = f"it cannot be read ({error.strerror or error})"
     return runs, left_out
@@ -541,7 +510,7 @@ def has_rows(result: EvaluationResult) -> bool:
     """Tell whether there are per-query rows: a run in parts may have them in a file, or nowhere."""
     try:
         return result.labels is not None
-    except (Refusal, OSError):
+    except (errors.Refusal, OSError):
         return False
 
 
@@ -557,13 +526,14 @@ def _changes(before: EvaluationResult, after: EvaluationResult) -> tuple[list[Ch
         if ours.get(name) != theirs.get(name)
     ]
     are_apart = not {*before.k} & {*after.k} or any(
-        one.setting not in MAY_DIFFER and same(one.before or "", one.after or "") is False
+        same(one.before or "", one.after or "") is False
         for one in changes
+        if one.setting not in comparison.MAY_DIFFER
     )
     if has_rows(before) and has_rows(after):
         with muted():
-            both = aligned({"before": before, "after": after})[0]
-            _, measured = differing(both["before"], both["after"])
+            both = comparison.aligned({"before": before, "after": after})[0]
+            _, measured = comparison.differing(both["before"], both["after"])
         if measured:
             same_labels = sorted(map(str, before.labels)) == sorted(map(str, after.labels))
             changes.append(Change("ground truth" if same_labels else "questions"))
@@ -595,18 +565,13 @@ def _spelling(runs: Sequence[HistoryRun], metric: str) -> str:
     """
     for run in reversed(runs):
         with suppress(InvalidInput):
-            return next(iter(checked_metrics({run.name: run.result}, metric)))
-    return next(iter(checked_metrics({runs[-1].name: runs[-1].result}, metric)))
+            return next(iter(comparison.checked_metrics({run.name: run.result}, metric)))
+    return next(iter(comparison.checked_metrics({runs[-1].name: runs[-1].result}, metric)))
 
 
 def _known(result: EvaluationResult, metrics: Iterable[str]) -> dict[str, tuple[str, Cutoff]]:
     """Return those of the averages that a result has: name -> (key, cutoff)."""
-    return {
-        f"{key}@{spelled(k)}": (key, k)
-        for k in result.k
-        for key in result.averages(k)
-        if f"{key}@{spelled(k)}" in metrics
-    }
+    return {name: one for name, one in intervals.every_average(result).items() if name in metrics}
 
 
 def _comparable(
@@ -656,9 +621,9 @@ def _brought_to(
     try:
         with muted():
             both = dict(zip(_CALLED, (run.result, result), strict=True))
-            ours, theirs = aligned(both, on)[0].values()
-        apart = [one for several in differing(ours, theirs) for one in several]
-    except Refusal as error:
+            ours, theirs = comparison.aligned(both, on)[0].values()
+        apart = [one for several in comparison.differing(ours, theirs) for one in several]
+    except errors.Refusal as error:
         return error.problem.removeprefix(": ")
     if not apart and 2 * theirs.n_queries < result.n_queries:
         return f"it has {theirs.n_queries} of the {result.n_queries} queries"
@@ -682,7 +647,7 @@ def _has_same(pair: _Pair, metric: str) -> bool:
     """Tell whether a run has a metric, and not by another function."""
     _, ours, theirs = pair
     known = _known(ours, [metric]).values()
-    return any(same_metric(ours, theirs, key) is not False for key, _ in known)
+    return any(comparison.same_metric(ours, theirs, key) is not False for key, _ in known)
 
 
 def _mean_of(
@@ -716,10 +681,8 @@ def _mean_of(
         tables[k] = {name: column[kept] for name, column in columns.items()}
     labels = [result.labels[place] for place in kept.tolist()]
     rows = RowsInMemory(labels, tables, result.counted[kept], digests)
-    return replace(
-        newest, rows=rows, settings=settings_of(newest.settings, rows), evidence=None, totals=None,
-        retrieval=None,
-    )  # fmt: skip
+    settings = comparison.settings_of(newest.settings, rows)
+    return replace(newest, rows=rows, settings=settings, evidence=None, totals=None, retrieval=None)
 
 
 def _mean_columns(
@@ -753,7 +716,7 @@ def told_others(settings: Sequence[Mapping[str, str]]) -> list[str]:
     told = _(
         "The {name} may not be the same in all runs: {value} does not tell all that it depends on."
     )
-    return [told.format(name=name, value=value) for name, value in may_be_others(settings)]
+    return [told.format(name=name, value=one) for name, one in comparison.may_be_others(settings)]
 
 
 def minute(moment: datetime) -> str:

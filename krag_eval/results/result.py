@@ -22,15 +22,9 @@ from krag_eval._language import N_, Language, _, spoken
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, clipped, text, warn, whole
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
+from krag_eval.scoring import cutoffs
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import (
-    Cutoff,
-    Length,
-    check_cutoff,
-    deepest,
-    parse_metric,
-    spelled,
-)
+from krag_eval.scoring.cutoffs import Cutoff, Length, spelled
 from krag_eval.scoring.metrics import (
     DEFAULT_METRICS,
     FOUND,
@@ -43,7 +37,7 @@ from krag_eval.scoring.metrics import (
     metrics_of,
     resolved_average,
 )
-from krag_eval.scoring.parts import Summary
+from krag_eval.scoring.parts import Summary, settled_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,6 +83,20 @@ _CALLED_ELSEWHERE = {
 }
 
 
+def _now() -> datetime:
+    """Return the moment that it is, or is to be taken for.
+
+    Raises:
+        InvalidInput: If it is to be taken for what is none.
+    """
+    seconds = os.environ.get(_CLOCK) or time()
+    try:  # in milliseconds, as it is saved
+        return datetime.fromtimestamp(round(float(seconds), 3), UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        problem = f"must be seconds since 1970, got {clipped(seconds)}"
+        raise InvalidInput(_CLOCK, problem, "leave it unset for the time it is") from error
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class EvaluationResult(Shown):
     """All metrics at all cutoffs asked for, per query and averaged, and what they rest on.
@@ -113,6 +121,8 @@ class EvaluationResult(Shown):
         made: When it was evaluated; ``None`` if it was saved before that was kept. A time in
             ``SOURCE_DATE_EPOCH`` (seconds since 1970) is taken for the clock's, so that saved
             files can be the same to the byte.
+        notes: How two files were understood, and what joined, if they were joined by
+            :func:`~krag_eval.evaluate_file`; not saved.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]]).evaluate(k=[1, 3])
@@ -129,14 +139,9 @@ class EvaluationResult(Shown):
     totals: Summary | None = None
     retrieval: RetrievalRun | None = None
     declared: Mapping[str, Metric] = field(default_factory=dict)
-    made: datetime | None = field(
-        default_factory=lambda: (
-            _moment_of(told)
-            if (told := os.environ.get(_CLOCK))
-            else datetime.fromtimestamp(round(time(), 3), UTC)  # in milliseconds, as it is saved
-        )
-    )
+    made: datetime | None = field(default_factory=_now)
     gate: Outcome | None = None
+    notes: Sequence[str] = field(default=(), compare=False)
 
     @property
     def k(self) -> tuple[Cutoff, ...]:
@@ -198,14 +203,7 @@ class EvaluationResult(Shown):
         """The exact sums all averages follow from; those of parts add up to those of the whole."""
         if self.totals is not None:
             return replace(self.totals, n_failed=self.n_failed)
-        sums = Summary.of(
-            self.rows.tables,
-            self.rows.counted,
-            keys=self.keys,
-            averaging_method=self.averaging_method,
-            conventions=self.conventions,
-            declared=self.declared,
-        )
+        sums = Summary.of(self.rows.tables, self.rows.counted, **settled_in(self))
         found = 0 if self.evidence is None else self.evidence.relevance.n_contradicted
         return replace(sums, n_failed=self.n_failed, n_contradicted=found)
 
@@ -371,16 +369,13 @@ class EvaluationResult(Shown):
             ValueError: If that cutoff was not evaluated, listing those that were.
         """
         if k is None:
-            return deepest(self.k)
-        cutoff = check_cutoff(k)
+            return cutoffs.deepest(self.k)
+        cutoff = cutoffs.check_cutoff(k)
         if cutoff in self.k:
             return cutoff
         evaluated = ", ".join(map(spelled, self.k))
-        raise InvalidInput(
-            "k",
-            f"must be one of the evaluated cutoffs ({evaluated}), got {spelled(cutoff)}",
-            Advice("evaluate with {}", k=...),
-        )
+        problem = f"must be one of the evaluated cutoffs ({evaluated}), got {spelled(cutoff)}"
+        raise InvalidInput("k", problem, Advice("evaluate with {}", k=...))
 
     def statuses(self, k: Cutoff | str = None) -> pd.Series[str]:
         """Return what became of each query, indexed by the queries' labels.
@@ -437,13 +432,10 @@ class EvaluationResult(Shown):
         if n is not None:
             n = whole("n", n, 1)
         cutoff = self.evaluated_cutoff(k)
-        table, statuses = self.tables[cutoff], self._statuses(cutoff)
-        wanted, covered = table["ground_truth"], table["covered"]
-        share = covered / np.maximum(wanted, 1)
-        order = np.lexsort((covered - wanted, table.get("ndcg", share), share))
-        chosen = order[(self.counted & (statuses != STATUSES[0]))[order]][:n]
+        order, n_lost = hardest_first(self, cutoff)
+        chosen = order[:n_lost][:n]
         rows: pd.DataFrame = self.per_query(cutoff).iloc[chosen]
-        rows.insert(0, "status", statuses[chosen])
+        rows.insert(0, "status", self._statuses(cutoff)[chosen])
         if self.evidence is not None and self.evidence.relevance.n_queries == self.n_queries:
             from krag_eval.results.evidence import worst_missed
 
@@ -630,7 +622,7 @@ class EvaluationResult(Shown):
         return diagnosed(
             source._evidence(Advice("pass {}, what it was evaluated on", dataset=...)),
             source.labels,
-            deepest(self.k) if k is None else check_cutoff(k),
+            cutoffs.deepest(self.k) if k is None else cutoffs.check_cutoff(k),
             signature=self.settings["matcher"],
             matcher=matcher,
             index=index,
@@ -651,12 +643,8 @@ class EvaluationResult(Shown):
         self, fix: Fix = "evaluate the queries in question with OfflineRetrievalEvaluator"
     ) -> Evidence:
         if self.evidence is None:
-            raise InvalidInput(
-                "",
-                "this result holds no evidence (similarities of the pairs), as after a run in "
-                "parts",
-                fix,
-            )
+            problem = "this result holds no evidence (similarities of the pairs), as after a run "
+            raise InvalidInput("", f"{problem}in parts", fix)
         return self.evidence
 
     def first_ranks(self) -> pd.Series[int]:
@@ -707,13 +695,7 @@ class EvaluationResult(Shown):
             known = averages_of(ours)
             metrics = [f"{key}@{spelled(k)}" for key in self.averages(k) if key in known]
         return averages_at_thresholds(
-            self._evidence(),
-            metrics,
-            thresholds,
-            counted=self.counted,
-            criteria=MatchingCriteria(self.settings["criteria"]),
-            conventions=self.conventions,
-            condensed=self.settings.get("unjudged") == "leave_out",
+            self._evidence(), metrics, thresholds, self.counted, self.settings, self.conventions
         )
 
     def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
@@ -1119,11 +1101,9 @@ class EvaluationResult(Shown):
 
     def _retrieval(self) -> RetrievalRun:
         if self.retrieval is None:
-            raise InvalidInput(
-                "",
-                "this result does not know how its documents were retrieved",
-                "let krag_eval ask the retriever: evaluate_retriever(retriever, dataset, k=…)",
-            )
+            problem = "this result does not know how its documents were retrieved"
+            fix = "let krag_eval ask the retriever: evaluate_retriever(retriever, dataset, k=…)"
+            raise InvalidInput("", problem, fix)
         return self.retrieval
 
     def __getitem__(self, metric: str) -> float:
@@ -1143,7 +1123,7 @@ class EvaluationResult(Shown):
         >>> result["recall@1"], result["mrr@3"]
         (0.5, 1.0)
         """
-        _, cutoff = parse_metric(metric)
+        _, cutoff = cutoffs.parse_metric(metric)
         reported = self._reported[self.evaluated_cutoff("all" if cutoff is None else cutoff)]
         known = [f"{key}@{spelled(cutoff)}" for key in reported]
         name = resolved_average("metric", metric.strip(), known, self.keys)
@@ -1156,7 +1136,7 @@ class EvaluationResult(Shown):
             meant = _CALLED_ELSEWHERE.get(name, "")
             keys = vars(self).get("keys", {})
             if {name, f"macro_{name}"} & {*keys, *keys.values()}:
-                meant = f'write result["{name}@{spelled(deepest(self.k))}"]'
+                meant = f'write result["{name}@{spelled(cutoffs.deepest(self.k))}"]'
             problem = f"'EvaluationResult' object has no attribute {name!r}"
             problem += f"; {meant}" if meant else ""
             raise AttributeError(problem, name=name, obj=self)
@@ -1262,14 +1242,15 @@ class EvaluationResult(Shown):
     __hash__ = None  # type: ignore[assignment]  # holds arrays
 
 
-def _moment_of(seconds: str) -> datetime:
-    """Return the moment that is to be taken for now.
+def hardest_first(result: EvaluationResult, k: Cutoff) -> tuple[NDArray[np.int64], int]:
+    """Return the positions of all queries, and how many lost something: they come first.
 
-    Raises:
-        InvalidInput: If it is none.
+    Those are in the order of ``result.misses``; then come the others, by nDCG, and at the end
+    those that do not count.
     """
-    try:
-        return datetime.fromtimestamp(round(float(seconds), 3), UTC)
-    except (ValueError, OverflowError, OSError) as error:
-        problem = f"must be seconds since 1970, got {clipped(seconds)}"
-        raise InvalidInput(_CLOCK, problem, "leave it unset for the time it is") from error
+    table, statuses = result.tables[k], result.statuses(k).to_numpy()
+    wanted, covered = table["ground_truth"], table["covered"]
+    share = covered / np.maximum(wanted, 1)
+    kept = ~(result.counted & (statuses != STATUSES[0]))
+    order = np.lexsort((covered - wanted, table.get("ndcg", share), share, kept, ~result.counted))
+    return order, int((~kept).sum())

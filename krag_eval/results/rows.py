@@ -28,7 +28,7 @@ from krag_eval.errors import Advice, DatasetError, Fix, InvalidInput, InvalidTyp
 from krag_eval.scoring import metrics as known
 from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, Cutoff, fitting, spelled
 from krag_eval.scoring.metrics import Metric
-from krag_eval.scoring.parts import Summary
+from krag_eval.scoring.parts import Summary, settled_in
 from krag_eval.scoring.relevance import Relevance
 
 #: The per-query table at one cutoff: column -> values, each of shape (queries,).
@@ -335,8 +335,9 @@ class RowsInFile:
     @cached_property
     def labels(self) -> list[str | int]:
         """The questions; positions, unless every query has one."""
-        labels = self._read(LABEL)[LABEL].tolist()
-        return list(range(len(labels))) if None in labels else labels
+        labels: list[str | int] = self._read(LABEL)[LABEL].tolist()
+        # Of the questions of two files, some may have been left out.
+        return [*map(int, self._read(POSITION)[POSITION])] if None in labels else labels
 
     @cached_property
     def counted(self) -> NDArray[np.bool_]:
@@ -404,14 +405,7 @@ class RowsInFile:
         elif totals.conventions.precision_at == "k" and k is not None:
             table["precision_base"] = np.full(self.n_queries, k)
         known.completed(table, metrics)
-        ours = Summary.of(
-            {k: table},
-            self.counted,
-            keys=totals.keys,
-            averaging_method=totals.averaging_method,
-            conventions=totals.conventions,
-            declared=totals.declared,
-        )
+        ours = Summary.of({k: table}, self.counted, **settled_in(totals))
         if ours.sums[k] != totals.sums[k]:
             problem = "the rows do not add up to the averages of this result, so they are of "
             problem += "another run or were changed"

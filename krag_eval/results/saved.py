@@ -380,33 +380,29 @@ def _evidence_content(evidence: Evidence, n_queries: int) -> Content:
             }
             for name, one in found.beside.items()
         }
-    if found.pieces is not None:
-        n, pieces = len(found.pieces.alternative_item), found.pieces
+    if (pieces := found.pieces) is not None:
         content["pieces"] = {
             "union": isinstance(found, RelevanceTogether),
             "tokens": pieces.alternative_tokens,
             "document_tokens": pieces.document_tokens,
-            "added": np.bincount(pieces.added_alternative, minlength=n),
-            "added_rank": pieces.added_rank,
-            "added_tokens": pieces.added_tokens,
-            "spans": np.bincount(pieces.span_alternative, minlength=n),
-            "span_rank": pieces.span_rank,
-            "span_start": pieces.span_start,
-            "span_stop": pieces.span_stop,
         }
-        if len(pieces.contradicted_alternative):
-            content["pieces"] |= {
-                "contradicted": np.bincount(pieces.contradicted_alternative, minlength=n),
-                "contradicted_rank": pieces.contradicted_rank,
-                "contradicted_share": pieces.contradicted_share,
-                "agreed": np.bincount(pieces.agreed_alternative, minlength=n),
-                "agreed_rank": pieces.agreed_rank,
-                "agreed_tokens": pieces.agreed_tokens,
-            }
+        some = len(pieces.contradicted_alternative)
+        for name, (of_rows, *columns) in (_HELD | (_CONTRADICTED if some else {})).items():
+            n = np.bincount(getattr(pieces, of_rows), minlength=len(pieces.alternative_item))
+            content["pieces"] |= {name: n, **{one: getattr(pieces, one) for one in columns}}
     return content
 
 
 _ASPECTS = ("query", "item", "aspect")
+# What says in a file how many rows each alternative has -> what these are of, and their columns.
+_HELD = {
+    "added": ("added_alternative", "added_rank", "added_tokens"),
+    "spans": ("span_alternative", "span_rank", "span_start", "span_stop"),
+}
+_CONTRADICTED = {
+    "contradicted": ("contradicted_alternative", "contradicted_rank", "contradicted_share"),
+    "agreed": ("agreed_alternative", "agreed_rank", "agreed_tokens"),
+}
 
 
 def _evidence(content: Content, n_queries: int) -> Evidence | None:
@@ -471,31 +467,21 @@ def _beside(kept: Content, retrieved: _Ints | None, n_queries: int) -> Beside:
 
 def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
     tokens = _whole(kept["tokens"], n_alternatives)
-    each = np.arange(len(tokens))
-    added, spans = _whole(kept["added"], len(tokens)), _whole(kept["spans"], len(tokens))
-    contradicted: dict[str, Any] = {}
-    if "contradicted" in kept:
-        pairs, agreed = (_whole(kept[one], len(tokens)) for one in ("contradicted", "agreed"))
-        contradicted = {
-            "contradicted_alternative": np.repeat(each, pairs),
-            "contradicted_rank": _whole(kept["contradicted_rank"], pairs, least=1),
-            "contradicted_share": _or_all_1(kept["contradicted_share"], int(pairs.sum())),
-            "agreed_alternative": np.repeat(each, agreed),
-            "agreed_rank": _whole(kept["agreed_rank"], agreed, least=1),
-            "agreed_tokens": _whole(kept["agreed_tokens"], agreed, least=1),
-        }
+    rows: dict[str, Any] = {}
+    kinds = _HELD | (_CONTRADICTED if "contradicted" in kept else {})
+    for name, (of_rows, *columns) in kinds.items():
+        n = _whole(kept[name], len(tokens))
+        rows[of_rows] = np.repeat(np.arange(len(tokens)), n)
+        for one in columns:
+            if one == "contradicted_share":
+                rows[one] = _or_all_1(kept[one], int(n.sum()))
+            else:
+                rows[one] = _whole(kept[one], n, least=int(one != "span_start"))
     return Pieces(
         alternative_item=np.repeat(np.arange(len(n_alternatives)), n_alternatives),
         alternative_tokens=tokens,
         document_tokens=_whole(kept["document_tokens"], retrieved),
-        added_alternative=np.repeat(each, added),
-        added_rank=_whole(kept["added_rank"], added, least=1),
-        added_tokens=_whole(kept["added_tokens"], added, least=1),
-        span_alternative=np.repeat(each, spans),
-        span_rank=_whole(kept["span_rank"], spans, least=1),
-        span_start=_whole(kept["span_start"], spans),
-        span_stop=_whole(kept["span_stop"], spans, least=1),
-        **contradicted,
+        **rows,
     )
 
 

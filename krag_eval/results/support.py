@@ -17,7 +17,7 @@ from krag_eval import __version__
 from krag_eval._language import N_
 from krag_eval.conventions import DEFAULT_CONVENTIONS, AveragingMethod
 from krag_eval.documents import Location, Tag, checked_labels, checked_tags
-from krag_eval.errors import InvalidInput, InvalidType, clipped, text
+from krag_eval.errors import InvalidInput, InvalidType, clipped, must, text
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import Budget, Cutoffs, settled_cutoffs, spelled
@@ -163,12 +163,9 @@ def _plain(value: Any) -> Any:
 def _is_matrix(given: Any) -> bool:
     """Tell one matrix from a list of some, by how deep the lists are nested."""
     if not isinstance(given, list) or not all(isinstance(one, list) for one in given):
-        raise InvalidType(
-            "matrix",
-            "must be a matrix, a row per claim and a column per chunk, or a list of them, got "
-            f"{clipped(given)}",
-            "write [[1], [0]] for two claims judged against one text",
-        )
+        be = "be a matrix, a row per claim and a column per chunk, or a list of them"
+        fix = "write [[1], [0]] for two claims judged against one text"
+        raise must("matrix", be, given, fix, InvalidType)
     cells = [cell for one in given for cell in one]
     if not cells:
         raise InvalidInput("matrix", f"must hold some judgement, got {clipped(given)}")

@@ -19,7 +19,7 @@ from langchain_core.tools import ToolException
 
 from krag_eval import errors
 from krag_eval._language import N_, _
-from krag_eval.documents import Location
+from krag_eval.documents import DocumentLike, Location
 from krag_eval.errors import Advice, InvalidInput, InvalidType, warn
 from krag_eval.retrievers import recording
 from krag_eval.retrievers.asking import Asking, Call, query_in
@@ -29,7 +29,6 @@ from krag_eval.retrievers.verbs import Asks, asks, twin_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 
 if TYPE_CHECKING:
-    from krag_eval.documents import DocumentLike
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric

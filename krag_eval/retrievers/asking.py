@@ -24,16 +24,14 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, config as configs_of
 
 from krag_eval import errors
-from krag_eval._io import check_progress
+from krag_eval._io import Bar, check_progress
 from krag_eval._language import _
 from krag_eval.documents import DocumentLike, as_document, check_documents
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, warn
 from krag_eval.matching import timeouts
-from krag_eval.results.latency import Failure, RetrievalRun
+from krag_eval.results.latency import Failure, RetrievalRun, Retry
 
 if TYPE_CHECKING:
-    from krag_eval._io import Bar
-    from krag_eval.results.latency import Retry
     from krag_eval.retrievers.checkpoint import Checkpoint
 
 #: After so many failures and no answer, a retriever is thought to be broken.
@@ -76,6 +74,8 @@ class Asking:
 
 #: What a query was answered with, and in how many seconds.
 Answered: TypeAlias = "tuple[list[DocumentLike], float]"
+#: The same of a query that may have failed.
+Outcome: TypeAlias = "tuple[list[DocumentLike] | Exception, float]"
 
 
 class Answers:
@@ -180,9 +180,13 @@ class Answers:
         )
         raise error
 
-    def run(self, again: Retry) -> RetrievalRun:
-        """Return how the queries were answered; warn of those that failed and were recorded."""
-        seconds = [self.known[at][1] if at in self.known else np.nan for at in self._positions]
+    def run(self, again: Retry) -> tuple[list[list[DocumentLike]], RetrievalRun]:
+        """Return the documents of each query, none where it failed, and how it was answered.
+
+        Warn of those that failed and were recorded.
+        """
+        nothing: Answered = [], np.nan
+        each = [self.known.get(at, nothing) for at in range(len(self.labels))]
         failures = [self.failures[at] for at in sorted(self.failures)]
         if failures:
             told = _(
@@ -200,15 +204,9 @@ class Answers:
             if self.n_lost:
                 told = _("{n} calls never returned, so nothing more was asked.")
                 warn(told.format(n=self.n_lost))
-        return RetrievalRun(np.array(seconds), tuple(failures), again if failures else None)
-
-    def documents(self) -> list[list[DocumentLike]]:
-        """Return the documents of each query; none where it failed."""
-        return [self.known[at][0] if at in self.known else [] for at in self._positions]
-
-    @property
-    def _positions(self) -> range:
-        return range(len(self.labels))
+        seconds = np.array([took for _found, took in each])
+        run = RetrievalRun(seconds, tuple(failures), again if failures else None)
+        return [found for found, _took in each], run
 
     def __enter__(self) -> Self:
         return self
@@ -363,9 +361,7 @@ class Round:
             self.stop()
             self.answers.n_lost = n_lost
 
-    def _asked(
-        self, position: int, config: RunnableConfig
-    ) -> tuple[list[DocumentLike] | Exception, float]:
+    def _asked(self, position: int, config: RunnableConfig) -> Outcome:
         """Ask one question; return its answer, or how it failed, and the seconds that took."""
         question = self.call.input(self.texts[position])
         start = perf_counter()
@@ -376,9 +372,7 @@ class Round:
         except Exception as error:
             return error, perf_counter() - start
 
-    async def _asked_soon(
-        self, position: int, config: RunnableConfig
-    ) -> tuple[list[DocumentLike] | Exception, float]:
+    async def _asked_soon(self, position: int, config: RunnableConfig) -> Outcome:
         question = self.call.input(self.texts[position])
         start = perf_counter()
         try:

@@ -172,12 +172,10 @@ def _by_name(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain_settings(runnable: Any) -> dict[str, Any]:
     """Return a retriever's settings that look the same in every process and do not grow."""
-    settings = {}
-    for name in getattr(type(runnable), "model_fields", ()):
-        value = getattr(runnable, name, None)
-        if name not in ("name", "tags", "metadata") and _is_plain(value):
-            settings[name] = value
-    return settings
+    names = getattr(type(runnable), "model_fields", ())
+    held = ((name, getattr(runnable, name, None)) for name in names)
+    others = ("name", "tags", "metadata")
+    return {name: one for name, one in held if name not in others and _is_plain(one)}
 
 
 def _is_plain(value: Any) -> bool:

@@ -19,8 +19,8 @@ from krag_eval._options import LISTS, PLAN_OPTIONS
 from krag_eval.datasets import loading, table, vocabularies
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
-from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
-from krag_eval.errors import InvalidInput, InvalidType, Refusal, clipped, muted, warn
+from krag_eval.documents import DocumentLike, Location, QuerySet, Tag, checked_tags, documents_in
+from krag_eval.errors import InvalidInput, InvalidType, clipped, muted, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
 from krag_eval.retrievers.asking import Answered, Answers, Asking, Call, RetrieverLike, Round
@@ -33,7 +33,6 @@ from krag_eval.statistics.intervals import Clusters, check_sampling
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.documents import DocumentLike
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric
@@ -253,12 +252,26 @@ def evaluate_retrievers(
     0.5
     """
     evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
-    sampling = {"level": level, "n_resamples": n_resamples, "seed": seed}
-    comparing = {"baseline": baseline, "clusters": clusters, **sampling}
     checked = _checked_retrievers(retrievers)
     calls = {name: Call.of(one, input_key, output_key) for name, one in checked.items()}
     asking = Asking(on_error, max_concurrency, timeout, config, progress)
-    return Runs(calls, evaluation, asking, checkpoint, checkpoint_key, metric, comparing)
+    files = _by_name("checkpoint", checkpoint, calls)
+    keys = _by_name("checkpoint_key", checkpoint_key, calls)
+    check_sampling(level, n_resamples, seed)
+    if baseline is not None:
+        errors.one_of("baseline", baseline, list(calls))
+    evaluation.check_clusters(clusters)
+    metric = evaluation.deepest_ndcg if metric is None else metric
+    checked_metrics(dict.fromkeys(calls, evaluation.plan.nothing().summary), metric)
+    runs = {}
+    for name, call in calls.items():
+        own = replace(asking, checkpoint=files.get(name), checkpoint_key=keys.get(name))
+        runs[name] = Run(call, evaluation, own, name)
+    if len({os.path.realpath(path) for path in files.values()}) < len(files):
+        problem = ": each retriever needs a file of its own, got one twice"
+        raise InvalidInput("checkpoint", problem)
+    sampling: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "seed": seed}
+    return Runs(runs, metric, {"baseline": baseline, "clusters": clusters, **sampling})
 
 
 @twin_of(evaluate_retrievers)
@@ -405,17 +418,6 @@ def _is_foreign(value: object) -> bool:
         names = first if isinstance(first, Mapping) else ()
     own = {"question", "actual"} <= {*names}
     return not own and len(vocabularies.KNOWN.intersection(names)) > 1
-
-
-@contextmanager
-def called(ours: str, theirs: str) -> Iterator[None]:
-    """Let what is refused of another function's argument be about the one it came in."""
-    try:
-        yield
-    except Refusal as error:
-        if error.argument == theirs and error.place is None:
-            error.argument = ours
-        raise
 
 
 @dataclass(frozen=True)
@@ -577,9 +579,9 @@ class Run:
 
     def _result(self, answers: Answers) -> EvaluationResult:
         answers.close()
-        run = answers.run(replace(self, known=answers.known))
+        predicted, run = answers.run(replace(self, known=answers.known))
         with bars(self.asking.progress):
-            result = self.evaluation.result(answers.documents())
+            result = self.evaluation.result(predicted)
         return replace(result, retrieval=run)
 
 
@@ -594,61 +596,38 @@ def _check_no_loop() -> None:
     )
 
 
+@dataclass(frozen=True)
 class Runs:
     """A run for each of several retrievers, and how to compare them; checked."""
 
-    def __init__(
-        self,
-        calls: Mapping[str, Call],
-        evaluation: Evaluation,
-        asking: Asking,
-        checkpoints: Mapping[str, str | os.PathLike[str]] | None,
-        keys: Mapping[str, str] | None,
-        metric: str | Sequence[str] | None,
-        comparing: dict[str, Any],
-    ) -> None:
-        files = _by_name("checkpoint", checkpoints, calls)
-        keys = _by_name("checkpoint_key", keys, calls)
-        check_sampling(*(comparing[name] for name in ("level", "n_resamples", "seed")))
-        if comparing["baseline"] is not None:
-            errors.one_of("baseline", comparing["baseline"], list(calls))
-        evaluation.check_clusters(comparing["clusters"])
-        self._comparing = comparing
-        self._metric = evaluation.deepest_ndcg if metric is None else metric
-        checked_metrics(dict.fromkeys(calls, evaluation.plan.nothing().summary), self._metric)
-        self._runs = {}
-        for name, call in calls.items():
-            own = replace(asking, checkpoint=files.get(name), checkpoint_key=keys.get(name))
-            self._runs[name] = Run(call, evaluation, own, name)
-        if len({os.path.realpath(path) for path in files.values()}) < len(files):
-            problem = ": each retriever needs a file of its own, got one twice"
-            raise InvalidInput("checkpoint", problem)
+    runs: Mapping[str, Run]
+    metric: str | Sequence[str]
+    comparing: Mapping[str, Any]
 
     def now(self) -> Comparison:
         """Ask one retriever after the other, and compare them."""
-        results: dict[str, EvaluationResult] = {}
-        with _saving(results):
-            for name, run in self._runs.items():
+        with _saving() as results:
+            for name, run in self.runs.items():
                 results[name] = run.now()
         return self._compared(results)
 
     async def soon(self) -> Comparison:
         """Do as :meth:`now`, asking asynchronously."""
-        results: dict[str, EvaluationResult] = {}
-        with _saving(results):
-            for name, run in self._runs.items():
+        with _saving() as results:
+            for name, run in self.runs.items():
                 results[name] = await run.soon()
         return self._compared(results)
 
     def _compared(self, results: dict[str, EvaluationResult]) -> Comparison:
-        return replace(compare(results, self._metric, **self._comparing), results=results)
+        return replace(compare(results, self.metric, **self.comparing), results=results)
 
 
 @contextmanager
-def _saving(results: Mapping[str, EvaluationResult]) -> Iterator[None]:
-    """Hand on what is done with the exception that ends the rest."""
+def _saving() -> Iterator[dict[str, EvaluationResult]]:
+    """Collect results; hand on what is done with the exception that ends the rest."""
+    results: dict[str, EvaluationResult] = {}
     try:
-        yield
+        yield results
     except BaseException as error:
         if results:
             error.results = results  # type: ignore[attr-defined]

@@ -29,11 +29,11 @@ from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, as_document, checked_tags, documents_in, id_of, text_of
-from krag_eval.errors import Advice, InvalidInput, InvalidType, Refusal, clipped, warn
+from krag_eval.errors import Advice, InvalidInput, InvalidType, Refusal, called, clipped, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.asking import Answer, Call, Wrapped, query_in
-from krag_eval.retrievers.evaluating import Questions, Rows, called, labels_of
+from krag_eval.retrievers.evaluating import Questions, Rows, labels_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
 
 if TYPE_CHECKING:
@@ -726,11 +726,9 @@ def chosen_name(questions: Sequence[Question], retriever: str | None) -> str | N
         return names.pop()
     if all(seen.tool is not None for seen in outermost):
         return None
-    raise InvalidInput(
-        "retriever",
-        f": several were seen ({', '.join(map(repr, everyone))})",
-        Advice("name the one to evaluate by {}", retriever=...),
-    )
+    problem = f": several were seen ({', '.join(map(repr, everyone))})"
+    fix = Advice("name the one to evaluate by {}", retriever=...)
+    raise InvalidInput("retriever", problem, fix)
 
 
 def calls_of(question: Question, name: str | None) -> list[Seen]:
@@ -760,17 +758,13 @@ def seen_of(question: Question, name: str | None, asked: str, calls: str | None)
         return found[0] if found else None
     calls = calls or ("union" if question.is_agentic else "one")
     if calls == "one":
-        raise InvalidInput(
-            "retriever",
-            f": {name or 'several'!r} was called {len(found)} times for the question "
-            f"{clipped(asked)}",
-            Advice(
-                "Name one of several retrievers by {}, after giving each a run_name in its config; "
-                'or choose the calls that count by {} (or "all", "first", "last" or "each")',
-                retriever=...,
-                calls="union",
-            ),
+        told = (
+            "Name one of several retrievers by {}, after giving each a run_name in its config; or "
+            'choose the calls that count by {} (or "all", "first", "last" or "each")'
         )
+        problem = f": {name or 'several'!r} was called {len(found)} times for the question "
+        fix = Advice(told, retriever=..., calls="union")
+        raise InvalidInput("retriever", f"{problem}{clipped(asked)}", fix)
     if calls in ("first", "last"):
         return found[-1 if calls == "last" else 0]
     return _joined(found, repeats=calls == "all")

@@ -30,7 +30,15 @@ from krag_eval._options import EVALUATOR_OPTIONS, check_options
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.table import is_frame
 from krag_eval.documents import AnyOf, DocumentLike, as_document, id_of, metadata_of, text_of
-from krag_eval.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
+from krag_eval.errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    KragEvalWarning,
+    called,
+    clipped,
+    warn,
+)
 from krag_eval.matching import parallel
 from krag_eval.matching.identity import digest_of, function_name
 from krag_eval.results.causes import Index
@@ -38,9 +46,9 @@ from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.result import EvaluationResult
 from krag_eval.retrievers.asking import Asking, Call, RetrieverLike
 from krag_eval.retrievers.checkpoint import n_kept, note_of
-from krag_eval.retrievers.evaluating import Evaluation, Rows, Run, called
+from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Cutoffs, Length, deepest, spelled
-from krag_eval.scoring.metrics import METRICS
+from krag_eval.scoring.metrics import METRICS, Metric
 from krag_eval.statistics.comparison import Comparison, checked_metric, compare, part_of
 from krag_eval.statistics.intervals import Clusters, check_sampling
 
@@ -48,7 +56,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.matching.base import Matcher
-    from krag_eval.scoring.metrics import Metric
     from krag_eval.statistics.paired import Difference
 
 

@@ -245,11 +245,8 @@ def settled_cutoffs(
 
 
 def _unmeasured() -> InvalidInput:
-    return InvalidInput(
-        "k",
-        ": a budget in t is counted by a function of your own, and there is none here",
-        Advice("evaluate with {} and {}", budget=..., length=...),
-    )
+    problem = ": a budget in t is counted by a function of your own, and there is none here"
+    return InvalidInput("k", problem, Advice("evaluate with {} and {}", budget=..., length=...))
 
 
 def settled_length(length: Any) -> tuple[Unit, Measure | None]:

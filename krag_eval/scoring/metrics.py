@@ -30,13 +30,11 @@ from krag_eval.errors import Advice, InvalidInput, InvalidType, boolean, clipped
 from krag_eval.matching.identity import mark_of
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average, told
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
-from krag_eval.scoring.digits import exp2m1, log2, powers
+from krag_eval.scoring.digits import FloatArray, IntArray, exp2m1, log2, powers
 from krag_eval.scoring.queries import JudgedQuery, PerQuery
 from krag_eval.scoring.relevance import Relevance, aspects_unknown, numbers_within, words_unknown
 from krag_eval.scoring.tokens import TokenCounts, token_counts
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 #: Language -> what people call something.
 Labels: TypeAlias = Mapping[str, str]
 MetricFunction: TypeAlias = Callable[..., FloatArray]
@@ -642,11 +640,8 @@ def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
     if conventions.gain == "exponential":
         most, fix = 1000.0, Advice("choose {}", conventions="gain=linear")
     if grade.max(initial=0.0) > most:
-        raise InvalidInput(
-            "grades",
-            f"must be at most {most:g} for the {conventions.gain} gain, got {grade.max():g}",
-            fix,
-        )
+        be = f"be at most {most:g} for the {conventions.gain} gain"
+        raise must("grades", be, float(grade.max()), fix)
     return grade if conventions.gain == "linear" else exp2m1(grade)
 
 
@@ -727,11 +722,16 @@ COUNTED = frozenset({*COUNTS, *TOKEN_COUNTS, "precision_base"})
 LISTED = "listed"
 
 _OF_RELEVANT, _OF_COVERED = ("relevant", "precision_base"), ("covered", "ground_truth")
+_OF_WANTED, _OF_USEFUL = ("tokens_covered", "tokens_wanted"), ("tokens_useful", "tokens_retrieved")
 
 
-def _share(name: str, compute: MetricFunction, label: str, key: str = "", **others: Any) -> Metric:
-    """Return a metric from 0 to 1; ``label`` is in English."""
-    return Metric(name, compute, key or name, labels=called(label), range=(0.0, 1.0), **others)
+def _share(
+    compute: MetricFunction, label: str, key: str = "", name: str = "", **others: Any
+) -> Metric:
+    """Return a metric from 0 to 1, named as its function; ``label`` is in English."""
+    name = name or compute.__name__
+    key = key or (f"macro_{name}" if "micro" in others else name)
+    return Metric(name, compute, key, labels=called(label), range=(0.0, 1.0), **others)
 
 
 _WORDS: dict[str, Any] = {"needs_words": True}
@@ -739,23 +739,16 @@ _JUDGED: dict[str, Any] = {"needs_judged": True}
 _ASPECTS: dict[str, Any] = {"needs_aspects": True}
 _UNWANTED: dict[str, Any] = {"needs_list": "unwanted"}
 _CITED: dict[str, Any] = {"needs_list": "cited"}
-_P = {"p": Parameter(0.8, 0, 1)}
+_P, _ALPHA = {"p": Parameter(0.8, 0, 1)}, {"alpha": Parameter(0.5, 0, 1)}
 _METRICS = (
-    _share("hit_rate", hit_all, N_("Hit rate")),
-    _share("success", hit_any, N_("Success (any found)")),
-    _share("precision", precision, N_("Precision"), "macro_precision", micro=(_OF_RELEVANT,)),
-    _share("recall", recall, N_("Recall"), "macro_recall", micro=(_OF_COVERED,)),
-    _share(
-        "f1",
-        f1,
-        N_("F1"),
-        "macro_f1",
-        micro=(_OF_RELEVANT, _OF_COVERED),
-        of_means=("precision", "recall"),
-    ),
-    _share("reciprocal_rank", reciprocal_rank, N_("MRR"), "mrr"),
-    _share("average_precision", average_precision, N_("MAP"), "map"),
-    _share("ndcg", ndcg, N_("nDCG")),
+    _share(hit_all, N_("Hit rate"), name="hit_rate"),
+    _share(hit_any, N_("Success (any found)"), name="success"),
+    _share(precision, N_("Precision"), micro=(_OF_RELEVANT,)),
+    _share(recall, N_("Recall"), micro=(_OF_COVERED,)),
+    _share(f1, N_("F1"), micro=(_OF_RELEVANT, _OF_COVERED), of_means=("precision", "recall")),
+    _share(reciprocal_rank, N_("MRR"), "mrr"),
+    _share(average_precision, N_("MAP"), "map"),
+    _share(ndcg, N_("nDCG")),
     Metric(
         "rank",
         rank,
@@ -766,50 +759,23 @@ _METRICS = (
         defined_key="found_rate",
         defined_labels=called(N_("Found rate")),
     ),
-    _share(
-        "token_recall",
-        token_recall,
-        N_("Token recall"),
-        "macro_token_recall",
-        micro=(("tokens_covered", "tokens_wanted"),),
-        **_WORDS,
-    ),
-    _share(
-        "token_precision",
-        token_precision,
-        N_("Token precision"),
-        "macro_token_precision",
-        micro=(("tokens_useful", "tokens_retrieved"),),
-        **_WORDS,
-    ),
-    _share("token_iou", token_iou, N_("Token IoU"), **_WORDS),
-    _share("redundancy", redundancy, N_("Redundancy"), lower_is_better=True, **_WORDS),
-    _share("r_precision", r_precision, N_("R-precision")),
-    _share("rbp", rbp, N_("RBP"), parameters=_P),
-    _share("judged", judged, N_("Judged"), **_JUDGED),
-    _share("bpref", bpref, N_("bpref"), **_JUDGED),
-    _share("infap", infap, N_("infAP"), **_JUDGED),
-    _share("precision_upper", precision_upper, N_("Precision at most"), **_JUDGED),
-    _share(
-        "rbp_residual",
-        rbp_residual,
-        N_("RBP residual"),
-        lower_is_better=True,
-        parameters=_P,
-        **_JUDGED,
-    ),
-    _share("aspect_recall", aspect_recall, N_("Aspect recall"), **_ASPECTS),
-    _share(
-        "alpha_ndcg",
-        alpha_ndcg,
-        N_("α-nDCG"),
-        parameters={"alpha": Parameter(0.5, 0, 1)},
-        **_ASPECTS,
-    ),
-    _share("unwanted", unwanted, N_("Unwanted"), lower_is_better=True, **_UNWANTED),
-    _share("clean", clean, N_("Clean"), **_UNWANTED),
-    _share("citation_precision", citation_precision, N_("Citation precision"), **_CITED),
-    _share("citation_recall", citation_recall, N_("Citation recall"), **_CITED),
+    _share(token_recall, N_("Token recall"), micro=(_OF_WANTED,), **_WORDS),
+    _share(token_precision, N_("Token precision"), micro=(_OF_USEFUL,), **_WORDS),
+    _share(token_iou, N_("Token IoU"), **_WORDS),
+    _share(redundancy, N_("Redundancy"), lower_is_better=True, **_WORDS),
+    _share(r_precision, N_("R-precision")),
+    _share(rbp, N_("RBP"), parameters=_P),
+    _share(judged, N_("Judged"), **_JUDGED),
+    _share(bpref, N_("bpref"), **_JUDGED),
+    _share(infap, N_("infAP"), **_JUDGED),
+    _share(precision_upper, N_("Precision at most"), **_JUDGED),
+    _share(rbp_residual, N_("RBP residual"), lower_is_better=True, parameters=_P, **_JUDGED),
+    _share(aspect_recall, N_("Aspect recall"), **_ASPECTS),
+    _share(alpha_ndcg, N_("α-nDCG"), parameters=_ALPHA, **_ASPECTS),
+    _share(unwanted, N_("Unwanted"), lower_is_better=True, **_UNWANTED),
+    _share(clean, N_("Clean"), **_UNWANTED),
+    _share(citation_precision, N_("Citation precision"), **_CITED),
+    _share(citation_recall, N_("Citation recall"), **_CITED),
 )
 
 #: Every built-in metric, by its column; of a metric with parameters, by what precedes them.
@@ -945,11 +911,9 @@ def resolved_average(
         return f"{shipped.key}{at}{cutoff}"
     micro = f"micro_{name}"
     if micro in known:
-        raise InvalidInput(
-            argument,
-            f": {name!r} is the macro average, and only {micro!r} was computed",
-            Advice("name that, or evaluate with {}", averaging_method="both"),
-        )
+        problem = f": {name!r} is the macro average, and only {micro!r} was computed"
+        fix = Advice("name that, or evaluate with {}", averaging_method="both")
+        raise InvalidInput(argument, problem, fix)
     raise unknown_average(argument, name, known)
 
 
@@ -1125,11 +1089,9 @@ def _checked_metric(metric: object, known: Mapping[str, Metric]) -> Metric:
     if isinstance(metric, str):
         return _by_name(metric, known)
     if not isinstance(metric, Metric):
-        raise InvalidType(
-            "metrics",
-            "must be names of built-in metrics or Metric objects, such as "
-            f"Metric('within_two', compute, 'within_two'), got {metric!r}",
-        )
+        be = "be names of built-in metrics or Metric objects, such as "
+        be += "Metric('within_two', compute, 'within_two')"
+        raise must("metrics", be, metric, kind=InvalidType)
     if known.get(metric.name) != metric:
         for taken, name in ((_TAKEN_COLUMNS, metric.name), (_TAKEN_KEYS, metric.key)):
             if name in taken:

@@ -185,8 +185,7 @@ class Summary(OfAPart):
             InvalidInput: If they were made with other metrics, cutoffs, averages or conventions.
         """
         if isinstance(other, Summary):
-            names = ("keys", "averaging_method", "conventions", "k", "declared")
-            _check_same(*({name: getattr(one, name) for name in names} for one in (self, other)))
+            _check_same(*({**settled_in(one), "k": one.k} for one in (self, other)))
         return super().__add__(other)
 
     @cached_property
@@ -259,6 +258,12 @@ class Summary(OfAPart):
             n_failed=_count(content.get("failed", 0), n_queries),
             n_contradicted=_count(content.get("contradicted", 0)),
         )
+
+
+def settled_in(summary: Any) -> dict[str, Any]:
+    """Return what the averages of a summary, or of a result, depend on beside its sums."""
+    names = ("keys", "averaging_method", "conventions", "declared")
+    return {name: getattr(summary, name) for name in names}
 
 
 # The columns whose averages are named first.
@@ -419,11 +424,9 @@ def _that_see(cutoffs: Sequence[Cutoff]) -> str:
 
 def no_texts() -> InvalidInput:
     """Return the refusal of a budget where nothing can be measured."""
-    return InvalidInput(
-        "budget",
-        ": the retrieved documents have no texts, so how many of them fit is not known",
-        "evaluate documents with their texts, or choose cutoffs by rank",
-    )
+    problem = ": the retrieved documents have no texts, so how many of them fit is not known"
+    fix = "evaluate documents with their texts, or choose cutoffs by rank"
+    return InvalidInput("budget", problem, fix)
 
 
 def _added(counts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import compress, pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 from krag_eval._language import _
 from krag_eval.documents import Judged, Lists, QuerySet
 from krag_eval.errors import Advice, InvalidInput, warn_of
-from krag_eval.matching.joins import Matches, Pieces
+from krag_eval.matching.joins import BoolArray, FloatArray, IntArray, Matches, Pieces
 from krag_eval.scoring.cutoffs import Budget, Cutoff, fitting
 
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
 Number = TypeVar("Number", np.int64, np.float64)
 
 # A rank beyond all others.
@@ -51,7 +49,7 @@ class Aspects:
         given: Sequence[tuple[str, ...]],
         item_query: IntArray,
         same_as: IntArray,
-        kept: NDArray[np.bool_],
+        kept: BoolArray,
     ) -> tuple[Aspects, int]:
         """Settle the aspects of the items that are kept; one without any is an aspect of its own.
 
@@ -134,7 +132,7 @@ class Beside(NamedTuple):
     """
 
     found: Relevance
-    listed: NDArray[np.bool_]
+    listed: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +284,17 @@ class Relevance:
             raise aspects_unknown()
         return self.aspects
 
+    def held_within(self, last: IntArray) -> FloatArray:
+        """Return how much of each item the documents up to its last rank hold together."""
+        pieces = self.pieces_known
+        item = pieces.alternative_item
+        alternative, rank, tokens = pieces.together
+        seen = rank <= last[item[alternative]]
+        held = np.bincount(alternative[seen], tokens[seen], minlength=len(item))
+        shares = np.zeros(len(last))
+        np.maximum.at(shares, item, held / np.maximum(pieces.alternative_tokens, 1))
+        return shares
+
     def beside_known(self, argument: str) -> Beside:
         """Return what was found of other lists.
 
@@ -386,7 +395,7 @@ class Relevance:
             queries = replace(queries, predicted=Lists(lists))
         return replace(found, queries=queries)
 
-    def _of(self, kept: NDArray[np.bool_]) -> Relevance:
+    def _of(self, kept: BoolArray) -> Relevance:
         """Return what was found in the lists without some documents; the others move up.
 
         Args:
@@ -458,7 +467,7 @@ class Relevance:
         n_others = looked_at.n_others - np.bincount(found[0], minlength=self.n_queries)
         return replace(looked_at, number=number, n_others=n_others)
 
-    def before_first(self, wanted: NDArray[np.bool_]) -> IntArray:
+    def before_first(self, wanted: BoolArray) -> IntArray:
         """Return how many of the wanted documents stand before each covered item; (covered,).
 
         Args:
@@ -468,7 +477,7 @@ class Relevance:
         start = self._starts[self.covered_query]
         return np.asarray(until[start + self.first_rank - 1] - until[start], np.int64)
 
-    def first_of_others(self) -> NDArray[np.bool_]:
+    def first_of_others(self) -> BoolArray:
         """Return where each judged document that is not relevant first stands; (documents,)."""
         query, number = self._document_query, self.judged.number
         others = np.flatnonzero(number >= 0)
@@ -758,7 +767,7 @@ class RelevanceTogether(Relevance):
         return items[order], ranks[order], similarities[order]
 
     @cached_property
-    def piece_rows(self) -> NDArray[np.bool_]:
+    def piece_rows(self) -> BoolArray:
         """Whether each addition of ``together`` helps to complete an item; shape (additions,)."""
         pieces = self.pieces_known
         rank, _ = self.completed
@@ -930,11 +939,8 @@ def _shared(counts: IntArray) -> IntArray:
 
 def judgements_unknown(argument: str = "metrics") -> InvalidInput:
     """Return the error for what needs to know which documents were looked at."""
-    return InvalidInput(
-        argument,
-        ": which documents were looked at is not known",
-        Advice("pass {}: per query, the ids or texts of those that were", judged=...),
-    )
+    fix = Advice("pass {}: per query, the ids or texts of those that were", judged=...)
+    return InvalidInput(argument, ": which documents were looked at is not known", fix)
 
 
 def words_unknown(argument: str = "matcher", name: str = "") -> InvalidInput:
@@ -956,8 +962,6 @@ def lists_unknown(argument: str) -> InvalidInput:
 
 def aspects_unknown(argument: str = "metrics", name: str = "") -> InvalidInput:
     """Return the error for what needs to know which aspects a question has."""
-    return InvalidInput(
-        argument,
-        f": {name or 'this'} counts aspects of a question, and which there are is not known",
-        Advice("pass {}: the metadata key of the ground truth that holds them", aspect_key=...),
-    )
+    problem = f": {name or 'this'} counts aspects of a question, and which there are is not known"
+    fix = "pass {}: the metadata key of the ground truth that holds them"
+    return InvalidInput(argument, problem, Advice(fix, aspect_key=...))

@@ -6,16 +6,13 @@ a document holds is known from the runs of tokens it shares with the ground trut
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.matching.joins import Pieces
+from krag_eval.matching.joins import BoolArray, IntArray, Pieces
 from krag_eval.scoring.relevance import Relevance
-
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 class TokenCounts(NamedTuple):

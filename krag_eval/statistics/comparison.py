@@ -32,13 +32,7 @@ from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spe
 from krag_eval.scoring.metrics import mark_in, resolved_average
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics import intervals, paired
-from krag_eval.statistics.intervals import (
-    Clusters,
-    Sampling,
-    Standing,
-    check_sampling,
-    standings,
-)
+from krag_eval.statistics.intervals import Clusters, Sampling, Standing
 from krag_eval.statistics.paired import Difference, PerQuery
 
 if TYPE_CHECKING:
@@ -157,7 +151,7 @@ def compare(
         if metric is not None:
             raise InvalidType("metric", f"must be given once, got {clipped(given[-1])} as well")
         *given, metric = given  # type: ignore[assignment]  # it came by position
-    named, sampling = _by_name(given, names), check_sampling(level, n_resamples, seed)
+    named, sampling = _by_name(given, names), intervals.check_sampling(level, n_resamples, seed)
     return compared(named, metric, sampling, baseline=baseline, on=on, clusters=clusters)
 
 
@@ -525,7 +519,7 @@ class Comparison(Drawn):
     @cached_property
     def _standings(self) -> Mapping[str, Mapping[str, Standing]]:
         """Metric -> system -> its average and interval, the best on the first metric first."""
-        found = standings(
+        found = intervals.standings(
             self.compared,
             checked_metrics(self.compared, self.metrics),
             Sampling(self.level, self.n_resamples, self.seed),
@@ -1082,20 +1076,23 @@ def _numbers_since(version: str) -> int:
     return sum(made >= change for change in _NUMBERS_CHANGED)
 
 
-def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) -> str:
-    """Say which queries a comparison left out, because not all systems have them.
+def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) -> list[str]:
+    """Say in a sentence which queries not all systems have; nothing where none was left out.
 
     >>> told_left_out(80, {"old": ["Who?"], "new": [f"Question {i}?" for i in range(7)]})
-    "Compared on the 80 queries that all have; left out: 1 of old ('Who?'); 7 of new
-    ('Question 0?', 'Question 1?', 'Question 2?' and 4 more)."
+    ["Compared on the 80 queries that all have; left out: 1 of old ('Who?'); 7 of new
+    ('Question 0?', 'Question 1?', 'Question 2?' and 4 more)."]
     """
+    if not left_out:
+        return []
     of, more = _("{n} of {name} ({labels})"), _(" and {} more")
     told = "; ".join(
         of.format(n=len(labels), name=name, labels=some(labels, 3, more))
         for name, labels in left_out.items()
     )
-    return ngettext(
+    compared = ngettext(
         "Compared on the one query that all have; left out: {told}.",
         "Compared on the {n} queries that all have; left out: {told}.",
         n_compared,
-    ).format(n=n_compared, told=told)
+    )
+    return [compared.format(n=n_compared, told=told)]

@@ -25,26 +25,11 @@ from krag_eval.errors import InvalidInput, InvalidType, clipped, must, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
 from krag_eval.scoring.averages import QUERIES, Average
-from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.metrics import METRICS
-from krag_eval.statistics.comparison import (
-    LABEL_THEM,
-    check_same_metrics,
-    checked_metrics,
-    differing_settings,
-    some,
-    why_not_paired,
-)
-from krag_eval.statistics.intervals import (
-    FEW_QUERIES,
-    BoolArray,
-    Clusters,
-    FloatArray,
-    IntArray,
-    QuerySums,
-    check_sampling,
-    wilson,
-)
+from krag_eval.statistics import comparison, intervals
+from krag_eval.statistics.comparison import some
+from krag_eval.statistics.intervals import BoolArray, Clusters, FloatArray, IntArray, QuerySums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,7 +130,7 @@ def debias(
     >>> [round(number, 3) for number in (debiased.value, debiased.low, debiased.high)]
     [0.615, 0.524, 0.706]
     """
-    level = check_sampling(level).level
+    level = intervals.check_sampling(level).level
     given, systems = _by_system({_HUMAN: human, _JUDGE: judge, _UNLABELLED: unlabelled})
     of_results = _are_results(given)
     metrics: dict[str, tuple[str, Cutoff]] = {"value": ("value", None)}
@@ -157,13 +142,13 @@ def debias(
         raise InvalidInput(argument, "is for results, and these are plain values", "leave it out")
     parts = _Parts.of(given, metrics, clusters)
     compared_by = _compared_by(given) if of_results else None
-    if parts.n_labelled < FEW_QUERIES:
+    if parts.n_labelled < intervals.FEW_QUERIES:
         told = _(
             "People labelled {n} questions. With fewer than {few} the interval may miss the true "
             "value more often than its level says."
         )
         advice = _("Label more, drawn at random from those asked")
-        warn(told.format(n=parts.n_labelled, few=FEW_QUERIES), advice)
+        warn(told.format(n=parts.n_labelled, few=intervals.FEW_QUERIES), advice)
     values = tuple(_debiased(parts, i, name, systems, level) for i, name in enumerate(metrics))
     _warn_of_sameness(values, given)
     n_asked = len(parts.judge[0].columns)
@@ -333,19 +318,14 @@ def _metrics(given: _Given, metric: object) -> dict[str, tuple[str, Cutoff]]:
         for place, one in enumerate(systems, start=1)
     }
     if metric is not None:
-        chosen = checked_metrics(results, metric)
+        chosen = comparison.checked_metrics(results, metric)
     else:
-        first, *others = results.values()
-        chosen = {
-            f"{key}@{spelled(k)}": (key, k)
-            for k in first.k
-            for key in first.averages(k)
-            if all(k in other.k and key in other.averages(k) for other in others)
-        }
+        first, *others = map(intervals.every_average, results.values())
+        chosen = {name: one for name, one in first.items() if all(name in one for one in others)}
     if not chosen:
         problem = ": there is no average at a cutoff that all of the results have"
         raise InvalidInput(_JUDGE, problem, "Evaluate all with the same k")
-    check_same_metrics(results, chosen)
+    comparison.check_same_metrics(results, chosen)
     return chosen
 
 
@@ -357,7 +337,7 @@ def _check_settings(given: _Given) -> None:
             is_first_judge = argument == _JUDGE and place == 0
             other = human if argument == _HUMAN or is_first_judge else judge
             ignored = (*_OF_THE_RUN, *(_OF_THE_LABELS if is_first_judge else ()))
-            differing = differing_settings(_settings(other), _settings(one), ignored)
+            differing = comparison.differing_settings(_settings(other), _settings(one), ignored)
             if differing:
                 told = "; ".join(differing)
                 problem = f"was evaluated with other settings than the others: {told}"
@@ -555,9 +535,9 @@ class _Sample(NamedTuple):
             named = [*range(len(values))] if labels is None else labels
             rows = RowsInMemory(named, {None: {"value": values}}, np.ones(len(values), np.bool_))
             return cls(argument, rows, ((_MEAN, None),), labels is not None)
-        if why := why_not_paired(given.labels):
+        if why := comparison.why_not_paired(given.labels):
             problem = f"{why}, so it is not known which people labelled"
-            raise InvalidInput(argument, problem, LABEL_THEM)
+            raise InvalidInput(argument, problem, comparison.LABEL_THEM)
         averages = tuple((given.definitions[key], k) for key, k in metrics.values())
         cutoffs = dict.fromkeys(k for _, k in metrics.values())
         rows = rows_at(given.rows, range(given.n_queries), [*cutoffs])
@@ -850,7 +830,7 @@ def interval_with(
         if clusters is not None:
             effective /= _design_effect((rectified, imputed), clusters)
         value = min(max(value, 0.0), 1.0)
-        return value, *wilson(value, effective, level)
+        return value, *intervals.wilson(value, effective, level)
     n = len(rectified) if clusters is None else len(np.unique(clusters[0]))
     tail = (1 + level) / 2
     if clusters is None:

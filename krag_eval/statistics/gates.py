@@ -22,14 +22,8 @@ from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE
 from krag_eval.scoring.parts import Summary
-from krag_eval.statistics.comparison import (
-    Comparison,
-    On,
-    checked_metric,
-    compared,
-    named_tag,
-    told_left_out,
-)
+from krag_eval.statistics import comparison as comparisons
+from krag_eval.statistics.comparison import Comparison, On
 from krag_eval.statistics.intervals import Sampling
 from krag_eval.statistics.paired import Difference, corrected
 
@@ -143,10 +137,8 @@ class GateReport(Shown):
     def note(self) -> str:
         """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
         with speaking(self.language):
-            told = told_failed(self.failed)
-            if self.left_out:
-                told = [told_left_out(self.n_compared or 0, self.left_out), *told]
-            return " ".join(told)
+            left_out = comparisons.told_left_out(self.n_compared or 0, self.left_out)
+            return " ".join([*left_out, *told_failed(self.failed)])
 
 
 def parse_floor(text: str) -> tuple[str, float]:
@@ -252,11 +244,14 @@ def floor_gates(
     """Check the floors of a result."""
     values = result.to_dict()
     has_rejections = result.summary.rejection_rate(result.k[0]) is not None
-    known = result.definitions
-    return [
-        _floor_gate(name, values[name], floor, known[name.rpartition("@")[0]])
-        for name, floor in checked_floors(floors, result.summary, rejection_rate=has_rejections)
-    ]
+    gates = []
+    for name, floor in checked_floors(floors, result.summary, rejection_rate=has_rejections):
+        value, average = values[name], result.definitions[name.rpartition("@")[0]]
+        # Where lower is better, it is a ceiling; what is undefined fails.
+        passed = value <= floor if average.lower_is_better else value >= floor
+        told = page_of(Floor(name, value, floor, average, passed)).sentences
+        gates.append(Gate(name, passed, told[0]))
+    return gates
 
 
 def against(
@@ -268,7 +263,7 @@ def against(
     """Compare a result with a baseline, whose p are of what it may drop."""
     allowed = 0.0 if terms.max_drop is None else errors.number("max_drop", terms.max_drop, 0)
     systems = {"baseline": baseline, "new": result}
-    found = compared(
+    found = comparisons.compared(
         systems, metric, terms.sampling, on=terms.on, clusters=terms.clusters, max_drop=allowed
     )
     for row in found.differences if result.conventions.credit != "every" else ():  # can pass 1
@@ -288,7 +283,8 @@ def against(
             "Queries of the same {tag} do alike (design effect {effect:.1f}), so the intervals of "
             "this gate are too narrow."
         )
-        warn(told.format(tag=named_tag(tag), effect=effect), Advice(_("Pass {}"), clusters=tag))
+        named = comparisons.named_tag(tag)
+        warn(told.format(tag=named, effect=effect), Advice(_("Pass {}"), clusters=tag))
     return found
 
 
@@ -323,7 +319,7 @@ def checked_floors(
     checked = []
     more = [REJECTION_RATE.key] if rejection_rate else []
     for metric, floor in pairs:
-        key, k = checked_metric({"the result": summary}, metric, "floors", more)
+        key, k = comparisons.checked_metric({"the result": summary}, metric, "floors", more)
         name = f"{key}@{spelled(k)}"
         if isinstance(floor, bool) or not isinstance(floor, Real):
             problem = f": {name} needs a number, got {clipped(floor)}"
@@ -346,13 +342,6 @@ class Floor(NamedTuple):
     floor: float
     average: Average
     passed: bool
-
-
-def _floor_gate(name: str, value: float, floor: float, average: Average) -> Gate:
-    """Check one floor; where lower is better, it is a ceiling, and what is undefined fails."""
-    passed = value <= floor if average.lower_is_better else value >= floor
-    held = Floor(name, value, floor, average, passed)
-    return Gate(name, passed, page_of(held).sentences[0])
 
 
 def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:

@@ -15,31 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval import errors
 from krag_eval._doors import Shown
 from krag_eval._language import _, ngettext
-from krag_eval.errors import (
-    Advice,
-    InvalidInput,
-    clipped,
-    must,
-    number,
-    one_of,
-    text,
-    unknown,
-    warn,
-    whole,
-)
+from krag_eval.errors import Advice, InvalidInput, clipped, must, warn
 from krag_eval.results.evidence import no_lengths
 from krag_eval.results.rows import Rows, RowsInFile
+from krag_eval.scoring import cutoffs
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.scoring.cutoffs import (
-    Budget,
-    Cutoff,
-    Measure,
-    Unit,
-    settled_length,
-    spelled,
-)
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Measure, Unit, spelled
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import METRICS
 
@@ -143,19 +127,17 @@ def confidence_intervals(
     import pandas as pd
 
     sampling = check_sampling(level, n_resamples, seed)
-    one_of("method", method, ("BCa", "percentile"))
+    errors.one_of("method", method, ("BCa", "percentile"))
     check_counted(result)
-    metrics = {f"{key}@{spelled(k)}": (key, k) for k in result.k for key in result.averages(k)}
+    metrics = every_average(result)
     grouped = None if clusters is None else Clusters.of([result], clusters)
     found = standings({"": result}, metrics, sampling, grouped, method)
-    table = pd.DataFrame(
-        [
-            (key, k if isinstance(k, int) else spelled(k), *found[name][""])
-            for name, (key, k) in metrics.items()
-        ],
-        columns=["metric", "k", "value", "low", "high"],
-        index=pd.Index(list(metrics), name="average"),
-    )
+    rows = [
+        (key, k if isinstance(k, int) else spelled(k), *found[name][""])
+        for name, (key, k) in metrics.items()
+    ]
+    index = pd.Index(list(metrics), name="average")
+    table = pd.DataFrame(rows, index, ["metric", "k", "value", "low", "high"])
     (sums,) = sums_of({"": result}, metrics)
     if grouped is not None:
         spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(metrics))]
@@ -165,6 +147,11 @@ def confidence_intervals(
         warn(told)
     _warn_of_weak_intervals(table, sums, clustered=grouped is not None)
     return table
+
+
+def every_average(result: EvaluationResult) -> dict[str, tuple[str, Cutoff]]:
+    """Return all averages of a result: spelling -> (key, cutoff)."""
+    return {f"{key}@{spelled(k)}": (key, k) for k in result.k for key in result.averages(k)}
 
 
 class Sampling(NamedTuple):
@@ -182,10 +169,10 @@ def check_sampling(level: Any = 0.95, n_resamples: Any = 10_000, seed: Any = 0) 
         InvalidType: If one is of the wrong type.
         InvalidInput: If one is out of range.
     """
-    if number("level", level, 0, 1) in (0, 1):
+    if errors.number("level", level, 0, 1) in (0, 1):
         raise must("level", "be between 0 and 1, such as 0.95", level)
-    n_resamples, seed = whole("n_resamples", n_resamples, _FEWEST_RESAMPLES), whole("seed", seed, 0)
-    return Sampling(float(level), n_resamples, seed)
+    n_resamples = errors.whole("n_resamples", n_resamples, _FEWEST_RESAMPLES)
+    return Sampling(float(level), n_resamples, errors.whole("seed", seed, 0))
 
 
 def check_counted(result: EvaluationResult) -> None:
@@ -203,9 +190,8 @@ def per_query(result: EvaluationResult | Rows, column: str, k: Cutoff) -> FloatA
     """Return a column over the counted queries, NaN where it is undefined."""
     if column == QUERIES:
         return np.ones(np.count_nonzero(result.counted))
-    if column.startswith(DEFINED):
-        if column in result.tables[k]:  # of several runs: in how many of them it is defined
-            return np.asarray(result.tables[k][column][result.counted], np.float64)
+    # Of several runs, there is a column of in how many of them it is defined.
+    if column.startswith(DEFINED) and column not in result.tables[k]:
         values = per_query(result, column.removeprefix(DEFINED), k)
         return np.asarray(~np.isnan(values), np.float64)
     return np.asarray(result.tables[k][column][result.counted], np.float64)
@@ -378,12 +364,12 @@ class Clusters:
     @classmethod
     def named(cls, results: Sequence[EvaluationResult | Rows], tag: object) -> Clusters:
         """Read the clusters, and refuse a tag that no result has."""
-        name = text("clusters", tag, "the name of a tag")
+        name = errors.text("clusters", tag, "the name of a tag")
         found = cls.found(results, name)
         if found is None:
             known = dict.fromkeys(one for result in results for one in result.tags)
             if known:
-                raise unknown("clusters", name, list(known))
+                raise errors.unknown("clusters", name, list(known))
             problem = f": the queries have no tags, so nothing tells which share a {clipped(name)}"
             raise InvalidInput("clusters", problem, Advice("evaluate with {}", tags=...))
         return found
@@ -830,15 +816,15 @@ def budget_to_recall(
 
     See :meth:`EvaluationResult.budget_to_recall <krag_eval.EvaluationResult.budget_to_recall>`.
     """
-    if number("recall", recall, 0, 1) == 0:
+    if errors.number("recall", recall, 0, 1) == 0:
         raise InvalidInput("recall", f"must be above 0 and at most 1, got {recall!r}")
     level, n_resamples, seed = sampling
     check_counted(result)
     if length is not None:
-        unit, measure = settled_length(length)
+        unit, measure = cutoffs.settled_length(length)
     else:  # what a budget of the result counted
         unit, measure = next((k.unit for k in result.k if isinstance(k, Budget)), "w"), None
-    query, costs, share = _costs(result, *_found(result, unit, measure))
+    query, costs, share = _costs(result, unit, measure)
     n = int(result.counted.sum())
     warn_of_few_queries(n)
 
@@ -860,11 +846,7 @@ def budget_to_recall(
 
 
 def _costs(
-    result: EvaluationResult,
-    lengths: IntArray,
-    retrieved: IntArray,
-    query: IntArray,
-    first_rank: IntArray,
+    result: EvaluationResult, unit: Unit, measure: Measure | None
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return how much must be read until each item is found, ascending.
 
@@ -873,6 +855,7 @@ def _costs(
         up to and with its first rank, at least 1, as no budget is below that; and what the item
         adds to its query's recall.
     """
+    lengths, retrieved, query, first_rank = _found(result, unit, measure)
     begin = np.cumsum(retrieved) - retrieved
     read = np.concatenate([[0], np.cumsum(lengths)])
     cost = read[begin[query] + first_rank] - read[begin[query]]

@@ -16,7 +16,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from krag_eval._doors import Shown
 from krag_eval._io import replacing, unshielded
@@ -26,13 +25,11 @@ from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JudgedRows, write_csv
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
-from krag_eval.scoring.digits import log2, powers
+from krag_eval.scoring.digits import FloatArray, IntArray, log2, powers
 from krag_eval.scoring.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ class _Side(NamedTuple):
     depth: Sequence[int]
     value: FloatArray
     #: (ranks, query) -> the weight of each rank, from the first on.
-    weigh: Callable[[NDArray[np.int64], int], FloatArray]
+    weigh: Callable[[IntArray, int], FloatArray]
 
 
 def to_judge(
@@ -197,7 +194,7 @@ def _side(name: str, result: EvaluationResult, key: str, k: Cutoff) -> _Side:
 
 def _weights(
     result: EvaluationResult, column: str, table: Mapping[str, Any]
-) -> Callable[[NDArray[np.int64], int], FloatArray]:
+) -> Callable[[IntArray, int], FloatArray]:
     """Return what a relevant document weighs at each rank, before the ideal divides it."""
     if column == "precision":
         base = np.asarray(table["precision_base"]).tolist()
@@ -390,9 +387,8 @@ def _rows(path: str | os.PathLike[str]) -> Generator[tuple[Place, dict[str, str 
             header = next_cells(reader) or []
             missing = {"query", "key", "relevant"} - {*header}
             if missing:
-                raise Place(name).error(
-                    f"no column {min(missing)!r}", "separate the columns by commas, as to_csv does"
-                )
+                fix = "separate the columns by commas, as to_csv does"
+                raise Place(name).error(f"no column {min(missing)!r}", fix)
             for cells in iter(partial(next_cells, reader), None):
                 if cells:
                     yield Place(name, reader.line_num), dict(zip_longest(header, cells))

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from cli_runs import printed, refusal, run, written
 
+from krag_eval import streaming
+from krag_eval.cli import evaluate as evaluating
+
 GOLDEN = [{"id": f"q{n}", "question": f"{n}?", "actual": [f"text {n}"]} for n in range(3)]
 RUN = [{"id": f"q{n}", "predicted": [f"text {n}" if n else "other"]} for n in (2, 0, 1)]
 
@@ -70,7 +73,10 @@ def test_a_saved_result_finds_its_texts_again():
         ("evaluate golden.jsonl --missing zero", "GOLDEN and RUN"),
         ("evaluate run.jsonl run.jsonl", "run.jsonl: no column"),
         ("evaluate golden.jsonl nowhere.jsonl", "RUN"),
-        ("evaluate golden.jsonl run.jsonl --chunk-size 2", "--chunk-size"),
+        ("evaluate golden.jsonl - --chunk-size 2", "standard input"),
+        ("evaluate golden.jsonl run.jsonl --chunk-size 2 --intervals", "--per-query"),
+        ("evaluate golden.jsonl run.jsonl --chunk-size 2 --cells text", "--cells"),
+        ("evaluate run.jsonl golden.jsonl --chunk-size 2", "run.jsonl: no column"),
         ("evaluate golden.jsonl", "--run RUN"),
         ("evaluate run.jsonl", "--golden GOLDEN"),
         ("explain saved.json q0 --run run.jsonl", "--golden GOLDEN"),
@@ -94,7 +100,9 @@ def test_a_run_with_ground_truth_of_its_own_is_no_golden_set():
     """Two runs are compared, and not joined."""
     both = [{**golden, "predicted": []} for golden in GOLDEN]
     written("both.jsonl", both)
-    assert "--golden both.jsonl" in refusal("evaluate both.jsonl run.jsonl")
+    for more in ("", " --chunk-size 2"):
+        assert "--golden both.jsonl" in refusal(f"evaluate both.jsonl run.jsonl{more}")
+    assert run("evaluate run.jsonl --golden both.jsonl --chunk-size 2").exit_code == 0
 
 
 @pytest.mark.parametrize("baseline", ["saved.json", "better.jsonl"])
@@ -202,3 +210,49 @@ def test_a_saved_result_knows_the_run_it_is_of():
     again = "explain saved.json q0 --golden golden.jsonl --run"
     assert "text 0" in run(f"{again} first.jsonl").stdout
     assert "other documents" in refusal(f"{again} last.jsonl")
+
+
+@pytest.mark.parametrize("files", ["golden.jsonl run.jsonl", "run.jsonl --golden golden.jsonl",
+                                   "golden.jsonl --run run.jsonl",
+                                   "golden.jsonl short.jsonl --missing zero"])  # fmt: skip
+def test_two_files_in_chunks_print_what_they_do_in_memory(files):
+    """With what joined beside it; the digest of the ground truth needs every query."""
+    whole, chunked = (run(f"evaluate {files} -k 1{more}") for more in ("", " --chunk-size 2"))
+    kept = [one for one in whole.stdout.splitlines() if not one.startswith("Digest of")]
+    assert chunked.stdout.splitlines() == kept
+    assert chunked.stderr == whole.stderr
+    assert "joined by their ids" in chunked.stderr
+
+
+def test_rows_of_two_files_are_written_as_they_come():
+    """What needs every query reads them."""
+    call = "evaluate golden.jsonl run.jsonl -k 1 --intervals --by items"
+    rows = run(f"{call} --per-query rows.csv").stdout
+    assert run(call).stdout == "".join(
+        one for one in rows.splitlines(keepends=True) if "rows.csv" not in one
+    )
+    assert len(Path("rows.csv").read_text().splitlines()) == 4
+
+
+def test_two_large_files_are_joined_in_chunks(monkeypatch):
+    """Unless something needs all queries, or a tool's own layout has to be read whole."""
+    joined, evaluate_file = [], streaming.evaluate_file
+
+    def noted(*files, **options):
+        joined.append(files)
+        return evaluate_file(*files, **options)
+
+    monkeypatch.setattr(streaming, "evaluate_file", noted)
+    monkeypatch.setattr(evaluating, "_LARGE", 400)  # more than either file has
+    rows = [{"query": {"qid": row["id"], "text": "?"},
+             "candidates": [{"docid": "d", "doc": {"contents": text}} for text in row["predicted"]]}
+            for row in RUN]  # fmt: skip
+    written("rank_llm.jsonl", rows)
+    for call, n in (("golden.jsonl run.jsonl", 0), ("golden.jsonl run.jsonl", 1),
+                    ("golden.jsonl run.jsonl --csv all.csv", 1), ("golden.jsonl rank_llm.jsonl", 1),
+                    ("golden.jsonl - ", 1)):  # fmt: skip
+        stdin = Path("run.jsonl").read_bytes() if "-" in call.split() else b""
+        result = run(f"evaluate {call} -k 1 --metric macro_recall", stdin=stdin)
+        assert printed(result.stdout)["macro_recall"] == ["0.6667"]
+        assert len(joined) == n
+        monkeypatch.setattr(evaluating, "_LARGE", 200)

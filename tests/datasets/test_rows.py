@@ -6,6 +6,7 @@ in the row.
 """
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from pyarrow import parquet
 from krag_eval import AnyOf, KragEvalWarning, evaluate_file
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
 from krag_eval.datasets.loading import Fields
-from krag_eval.streaming.files import Cursor, QueryFiles
+from krag_eval.streaming.queries import QueryFiles
 
 FIRST = {"question": "When?", "actual": ["nine"], "predicted": ["eight", "nine"]}
 
@@ -76,7 +77,7 @@ def of_stream(path):
     files = QueryFiles.found(path)
     fields = Fields("question", "actual", "predicted")
     evaluate_file(path, k=1, no_ground_truth="zero")
-    (chunk,) = files.chunks(fields, 10, Cursor())
+    (chunk,) = replace(files, fields=fields).chunks(10)
     second = chunk.queries[1]
     return Verdict(second.label, second.actual, second.predicted)
 

@@ -19,7 +19,7 @@ from krag_eval import EvaluationResult, JudgeMatcher, KragEvalWarning, compare, 
 from krag_eval._install import install_line
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
 from krag_eval.errors import MissingPackage, Refusal
-from krag_eval.streaming import files as files_module
+from krag_eval.streaming import files as files_module, queries as queries_module
 from krag_eval.streaming.files import RunState
 
 OPTIONS = {"grade_key": "grade", "matching_criteria": "partial"}
@@ -135,7 +135,7 @@ def test_processes_change_no_digit(files):
 
 def test_long_texts_make_chunks_shorter(files, monkeypatch):
     """Memory is bounded by what texts weigh, too."""
-    monkeypatch.setattr(files_module, "_MOST_WEIGHT", 100)
+    monkeypatch.setattr(queries_module, "MOST_WEIGHT", 100)
     sizes = []
     watched(monkeypatch, lambda chunk: sizes.append(len(chunk)))
     assert evaluate_file(files(10)).evidence is None
@@ -227,9 +227,9 @@ def test_what_is_not_small_is_read_in_chunks(tmp_path, files, monkeypatch):
         assert evaluate_file(packed).evidence is not None
         assert evaluate_file(folder).evidence is None
         assert evaluate_file(path, resume=False).evidence is None
-        monkeypatch.setattr(files_module, "_MOST_WEIGHT", packed.stat().st_size + 1)
+        monkeypatch.setattr(queries_module, "MOST_WEIGHT", packed.stat().st_size + 1)
         assert evaluate_file(packed).evidence is None
-        monkeypatch.setattr(files_module, "_MOST_WEIGHT", path.stat().st_size)
+        monkeypatch.setattr(queries_module, "MOST_WEIGHT", path.stat().st_size)
         assert evaluate_file(path).evidence is None
 
 

@@ -1,0 +1,526 @@
+"""The queries of files of any size, from one end to the other: of some, or of two that are joined.
+
+Rows mean what they mean to :func:`~krag_eval.datasets.load_dataset`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import stat
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields as fields_of, replace
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import gettempdir
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval._io import naming
+from krag_eval._options import LISTS
+from krag_eval._reading import MAX_BYTES, cannot_read
+from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.formats import FORMATS, File, Format, Row, TagChoice, format_of, is_wanted
+from krag_eval.datasets.joining import (
+    Joined,
+    Lacking,
+    Side,
+    joined,
+    joined_defaults,
+    joined_notes,
+    refuse_truth,
+)
+from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
+from krag_eval.datasets.table import (
+    Mapped,
+    Query,
+    Records,
+    TagReader,
+    asked_by,
+    matcher_of,
+    notes_on,
+    query_in,
+    tell_unnamed,
+)
+from krag_eval.datasets.vocabularies import (
+    KNOWN,
+    as_saved,
+    nothing_retrieved,
+    roles_of,
+    said,
+    shape_of,
+)
+from krag_eval.documents import DocumentLike, Tag, single, text_of
+from krag_eval.errors import InvalidInput, Place
+
+# A chunk ends early when the texts of its queries are this long, so that long documents do not
+# fill the memory; a document weighs something beside its text.
+MOST_WEIGHT, _WEIGHT = 64 * 2**20, 64
+# How much of a file's beginning and end goes into its fingerprint.
+_LOOKED_AT = 2**16
+
+
+def is_read_in_directories(name: str) -> bool:
+    """Return whether a file of that name is one that directories of queries are made of.
+
+    >>> is_read_in_directories("part-1.jsonl.gz"), is_read_in_directories("chart.png")
+    (True, False)
+    """
+    return format_of(name, looked_into=False) is not None
+
+
+class Cursor(NamedTuple):
+    """A place to read on from: so many rows into a file, and so many in all, from 0."""
+
+    file: int = 0
+    records: int = 0
+    queries: int = 0
+
+
+class Chunk(NamedTuple):
+    """Some queries, where the next ones begin, and how far the reading has come."""
+
+    queries: list[Query]
+    after: Cursor
+    reached: int
+
+
+BEGINNING = Cursor()
+_USUAL = Fields(*Mapped._fields)
+
+
+@dataclass(frozen=True)
+class QueryFiles:
+    """The files of a run, in the order they are read.
+
+    Attributes:
+        name: What was asked for, for messages.
+        paths: The files.
+        format: Their format.
+        max_bytes: Four times what a line may hold; a file may be of any length.
+        encoding: Of text.
+        fields: What the fields of their rows are called, or mean.
+    """
+
+    name: str
+    paths: tuple[Path, ...]
+    format: Format
+    max_bytes: int | None = MAX_BYTES
+    encoding: str = "utf-8"
+    fields: Fields = _USUAL
+
+    @classmethod
+    def found(
+        cls,
+        path: str | os.PathLike[str],
+        max_bytes: int | None = MAX_BYTES,
+        encoding: str = "utf-8",
+    ) -> QueryFiles:
+        """Find the files to read: one, or those of a directory in the order of their names.
+
+        Files of a directory whose names begin with a dot or an underscore are passed over, as the
+        engines that write such directories mean it.
+
+        Raises:
+            DatasetError: If there is no such file, a directory holds anything but files of one
+                kind, or it is not a regular file.
+        """
+        name = os.fsdecode(path)
+        if "\0" in name:
+            raise Place(name).error("the name of a file cannot contain a NUL character")
+        try:
+            mode = os.stat(name).st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                problem = "is not a regular file, and can be read only once"
+                raise Place(name).error(problem, "save it to a file first")
+            kind = format_of(name) or FORMATS["jsonl"]
+            paths: tuple[Path, ...] = (Path(name),)
+            if stat.S_ISDIR(mode):
+                held = sorted(one for one in os.listdir(name) if not one.startswith((".", "_")))
+                paths = tuple(Path(name, one) for one in held)
+                kind = _only_kind(name, paths)
+        except OSError as error:
+            raise cannot_read(error, Place(name)) from error
+        if not kind.is_text and encoding != "utf-8":
+            problem = f"is for files of text, got format {kind.name!r} ({name})"
+            raise InvalidInput("encoding", problem, "leave it out")
+        return cls(name, paths, kind, max_bytes, encoding)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is one file, and no larger than the texts of a chunk."""
+        (path, *_) = self.paths
+        return path == Path(self.name) and path.stat().st_size < MOST_WEIGHT
+
+    @property
+    def size(self) -> int:
+        """How much there is to read, in :attr:`unit`."""
+        return sum(map(self._size, self.paths))
+
+    def _size(self, path: Path) -> int:
+        count = self.format.count
+        return path.stat().st_size if count is None else count(path)
+
+    @property
+    def unit(self) -> str:
+        """What :attr:`size` counts: rows where files say how many, or bytes."""
+        return "B" if self.format.count is None else "query"
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is said of the files beside their numbers."""
+        return ()
+
+    def recognised(self, fields: Fields) -> QueryFiles:
+        """Return files whose fields are as the first row names them, if not as in ``fields``.
+
+        Raises:
+            DatasetError: If its names could mean two things, or are those of what is read whole.
+        """
+        named = replace(self, fields=fields)
+        table = named.begin()
+        if not table.rows or not fields.are_foreign_to(table.rows[0][1]):
+            return named
+        found = named.meant(table, fields.mapped)
+        if found.fields.roles.predicted is None:
+            raise nothing_retrieved(table, FIELD_OPTIONS[-1])
+        return found
+
+    def begin(self) -> Records:
+        """Return the first row."""
+        return Records.of(islice(self._all_rows(), 1), self.name)
+
+    def meant(self, table: Records, mapped: Mapped, *, is_run: bool = False) -> QueryFiles:
+        """Return files whose fields mean what some of their rows say.
+
+        Raises:
+            DatasetError: As :meth:`recognised` does.
+        """
+        shape = shape_of(table.names, mapped)
+        if shape.read is not None:
+            raise Place(self.name).error(
+                f"{shape.name} are read whole, not in chunks",
+                "read it by load_dataset, and save that as JSON lines",
+            )
+        roles = roles_of(table, mapped, FIELD_OPTIONS, is_run=is_run)
+        return replace(self, fields=self.fields._replace(recognised=roles))
+
+    def shown(self) -> Records:
+        """Return rows that show which fields there are, and whether they are ever filled.
+
+        Raises:
+            DatasetError: If there is no row.
+        """
+        showing: dict[tuple[str, bool, bool], Row] = {}
+        for row in self._all_rows():
+            for name, value in row[1].items():
+                is_empty = hasattr(value, "__len__") and not len(value)
+                showing.setdefault((name, value is None, is_empty), row)
+        if not showing:
+            raise Place(self.name).error("holds no queries; expected at least one")
+        return Records.of(showing.values(), self.name)
+
+    def _all_rows(self) -> Iterator[Row]:
+        return chain.from_iterable(map(self._rows, self.paths))
+
+    def _rows(
+        self, path: Path, source: Any = None, skipped: int = 0, tags: bool = True
+    ) -> Iterator[Row]:
+        fields = self.fields
+        wanted = {*KNOWN, *filter(None, [*asked_by(fields.roles), *fields[:3]])}
+        return self.format.rows(
+            File(source or path, str(path), self.max_bytes, self.encoding,
+                 self.format.delimiter or None, wanted, tags, skipped, held=False)
+        )  # fmt: skip
+
+    def chunks(
+        self, chunk_size: int, start: Cursor = BEGINNING, tags: TagReader | None = None
+    ) -> Iterator[Chunk]:
+        """Yield the queries in chunks, from a place on; the last chunk may be smaller.
+
+        A chunk is cut short where its texts pass 64 MiB, and continues over the end of a file.
+
+        Raises:
+            DatasetError: If anything in a file cannot be used; as far as it was asked for.
+        """
+        queries: list[Query] = []
+        weight, after, reached = 0, start, 0
+        for query, after, reached in self.queries(start, tags):
+            queries.append(query)
+            documents = chain(single(query.actual), query.predicted)
+            texts = [one if type(one) is str else text_of(one) for one in documents]
+            weight += sum(map(len, texts)) + _WEIGHT * len(texts)
+            if len(queries) == chunk_size or weight > MOST_WEIGHT:
+                yield Chunk(queries, after, reached)
+                queries, weight = [], 0
+        if queries:
+            yield Chunk(queries, after, reached)
+
+    def queries(
+        self, start: Cursor = BEGINNING, tags: TagReader | None = None
+    ) -> Iterator[tuple[Query, Cursor, int]]:
+        """Yield each query, where the next begins, and how far that is.
+
+        Raises:
+            DatasetError: If it cannot be used.
+        """
+        roles, before, n_queries = self.fields.roles, 0, start.queries
+        for number, path in enumerate(self.paths):
+            if number >= start.file:
+                skipped = start.records if number == start.file else 0
+                with open(path, "rb") as file:
+                    rows = self._rows(path, file, skipped, tags is not None)
+                    for n_rows, (place, row) in enumerate(rows, skipped + 1):
+                        query = query_in(row, roles, place, tags)
+                        n_queries += 1
+                        # What is in the buffer counts as read; a bar need not be that exact.
+                        reached = file.raw.tell() if self.format.count is None else n_rows
+                        yield query, Cursor(number, n_rows, n_queries), before + reached
+            before += self._size(path)
+
+    def defaults(self, first: Query) -> dict[str, Any]:
+        """Return how the queries are evaluated if nobody says otherwise."""
+        asking = next((one for one, *_ in self.queries() if one.actual), first)
+        if not asking.predicted:  # where documents are ids alone, it takes one of them to tell
+            full = (one for one, *_ in self.queries() if one.actual and one.predicted)
+            asking = next(full, asking)
+        return {**matcher_of(self.fields.roles, self.name, [asking]), **first.mark.defaults}
+
+    def lists(self, first: Query) -> Sequence[str]:
+        """Return the other lists that there are: those of the first query."""
+        return [name for name in ("judged", *LISTS) if getattr(first, name) is not None]
+
+    def reader(self, choice: TagChoice, names: Sequence[str] | None = None) -> TagReader:
+        """Return a reader of tags; of these alone, if their names are known."""
+        return TagReader(asked_by(self.fields.roles), choice, names)
+
+    def positions(self, start: int, end: int) -> NDArray[np.int64]:
+        """Return where some of the queries are among those of the input."""
+        return np.arange(start, end, dtype=np.int64)
+
+
+def _only_kind(folder: str, paths: Sequence[Path]) -> Format:
+    """Return the format of the files of a directory, which must be of one."""
+    kinds = {path.name: None if path.is_dir() else format_of(path, looked_into=False)
+             for path in paths}  # fmt: skip
+    strange = [name for name, kind in kinds.items() if kind is None]
+    if strange:
+        problem = f"holds {strange[0]}; expected files named *.jsonl, *.jsonl.gz or *.parquet alone"
+        raise Place(folder).error(problem, "move others away")
+    if not paths:
+        raise Place(folder).error("holds nothing to read; expected files such as *.jsonl")
+    (first, kind), *others = kinds.items()
+    for other, its in others:
+        if its != kind:
+            problem = f"holds files of two kinds ({first} and {other})"
+            raise Place(folder).error(problem, "put each kind into a directory of its own")
+    assert kind is not None
+    return kind
+
+
+def fingerprint(path: Path) -> list[Any]:
+    """Return what changes when a file does: name, size, time, and its beginning and end."""
+    with open(path, "rb") as file:
+        seen = os.fstat(file.fileno())
+        digest = hashlib.sha256(file.read(_LOOKED_AT))
+        file.seek(max(0, seen.st_size - _LOOKED_AT))
+        digest.update(file.read(_LOOKED_AT))
+    return [path.name, seen.st_size, seen.st_mtime_ns, digest.hexdigest()]
+
+
+# Two files
+
+
+class Kept:
+    """What a run retrieved, in a file, by the positions of the queries.
+
+    Args:
+        file: A temporary file, which whoever opened it closes.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._begins = file, array("q")
+
+    def add(self, query: Query) -> None:
+        """Keep what was retrieved for one more query."""
+        self._begins.append(self._file.tell())
+        found = (query.predicted, query.cited, dict(query.tags), tuple(query.place))
+        pickle.dump(found, self._file, pickle.HIGHEST_PROTOCOL)
+
+    def __getitem__(self, at: int) -> tuple[Any, ...]:
+        self._file.seek(self._begins[at])
+        found: tuple[Any, ...] = pickle.load(self._file)
+        return found
+
+    def is_same(self, one: int, other: int) -> bool:
+        """Tell whether the same was retrieved for two queries."""
+        return bool(self[one][0] == self[other][0])
+
+
+class _Looked(Side):
+    """One of two files, looked through from one end to the other.
+
+    Args:
+        files: The file.
+        mapped: What the user calls its fields.
+        is_run: Whether it has what was retrieved.
+
+    Attributes:
+        tags: The reader of its tags.
+        lists: The places of the queries that have judged documents, and the like.
+    """
+
+    def __init__(self, files: QueryFiles, mapped: Mapped, *, is_run: bool) -> None:
+        super().__init__(files.name, {})
+        self._table, self._is_run = files.shown(), is_run
+        if is_run:  # which may have no questions, where ids join
+            there = {mapped.question} & {*self._table.names}
+            mapped = Mapped(question=next(iter(there), None), predicted=mapped.predicted)
+        self.files = files.meant(self._table, mapped, is_run=is_run)
+        self.tags = self.reader()
+        self.lists: dict[str, array[int]] = {}
+
+    def reader(self, names: Sequence[str] | None = None) -> TagReader:
+        """Return a reader of all tags: ids join, whether they are to be tags or not."""
+        return TagReader(asked_by(self.files.fields.roles), True, names)
+
+    def query(self, at: int) -> Query:
+        return next(islice(self.files.queries(tags=self.reader()), at, None))[0]
+
+    def documents(self) -> Iterable[DocumentLike]:
+        return chain.from_iterable(self._documents(query) for query, *_ in self.files.queries())
+
+    def _documents(self, query: Query) -> Iterable[DocumentLike]:
+        return query.predicted if self._is_run else single(query.actual)
+
+    def queries(self) -> Iterator[Query]:
+        """Yield all queries, and note what joins them and how they are evaluated."""
+        roles, name, matcher = self.files.fields.roles, self.name, None
+        n_unnamed, where = 0, ""
+        for query, *_ in self.files.queries(tags=self.tags):
+            for one in (one for one in _LISTS if getattr(query, one) is not None):
+                self.lists.setdefault(one, array("q")).append(self.n_queries)
+            if query.label is None:
+                n_unnamed, where = n_unnamed + 1, where or str(query.place)
+            if matcher != {} and any(True for _one in self._documents(query)):
+                its = matcher_of(roles, name, [query])
+                matcher = its if matcher in (None, its) else {}
+            self.defaults = self.defaults or query.mark.defaults
+            self.add(query)
+            yield query
+        matcher = matcher_of(roles, name, []) if matcher is None else matcher
+        self.defaults = {**matcher, **self.defaults}
+        tell_unnamed(n_unnamed, self.n_queries, name, roles.question, where)
+
+    def described(self) -> Dataset:
+        """Return the data set that it is, without its queries."""
+        roles = as_saved(self._table, self.files.fields.roles)[1]
+        others = [one for one in self._table.names if one not in asked_by(roles)]
+        notes = said(roles, others) + notes_on(self.tags.left_out)
+        tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}
+        predicted: list[Any] | None = None if roles.predicted is None else []
+        return Dataset([], [], predicted, self.name, notes=notes, vocabulary=roles.shape, tags=tags)
+
+
+_LISTS = ("judged", *LISTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinedFiles(QueryFiles):
+    """Questions with what a run retrieved for them, whatever the order of either.
+
+    What :class:`QueryFiles` has is that of the ground truth.
+
+    Attributes:
+        sides: The ground truth and the run.
+        kept: What the run retrieved.
+        joined: Which query is which.
+        places: The positions of the queries of the ground truth that are not left out.
+    """
+
+    sides: tuple[_Looked, _Looked]
+    kept: Kept
+    joined: Joined
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, golden: QueryFiles, run: QueryFiles, fields: Fields, kept: Kept, missing: Lacking
+    ) -> JoinedFiles:
+        """Join two files, looking through each twice.
+
+        Raises:
+            DatasetError: If anything in either cannot be used, or they do not join.
+            OSError: If the folder for temporary files is full.
+        """
+        mapped = fields.mapped
+        ours = _Looked(
+            replace(golden, fields=fields), mapped._replace(predicted=None), is_run=False
+        )
+        for _query in ours.queries():
+            pass
+        theirs = _Looked(replace(run, fields=fields), mapped, is_run=True)
+        with naming(gettempdir()):
+            for query in theirs.queries():
+                kept.add(query)
+            first = {name: theirs.query(at[0]).place for name, at in theirs.lists.items()}
+            refuse_truth(first, golden.name)
+            found = joined(ours, theirs, missing, kept.is_same)
+        for one in (ours, theirs):
+            one.keys.clear()  # they are large
+        places = np.flatnonzero(found.found >= (0 if missing == "skip" else -1))
+        own = {one.name: getattr(ours.files, one.name) for one in fields_of(QueryFiles)}
+        return cls(**own, sides=(ours, theirs), kept=kept, joined=found, places=places)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether these are two files, neither larger than the texts of a chunk."""
+        return super().is_small and self.sides[1].files.is_small
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """How both files were understood, and what joined."""
+        golden, run = self.sides
+        return joined_notes(golden.described(), run.described(), self.joined.told)
+
+    def queries(
+        self, start: Cursor = BEGINNING, tags: TagReader | None = None
+    ) -> Iterator[tuple[Query, Cursor, int]]:
+        """Yield each query with what was retrieved for it; see :meth:`QueryFiles.queries`."""
+        golden, run = (one.tags.names for one in self.sides)
+        own = None if tags is None else self.sides[0].reader([*golden])
+        skips = len(self.places) < len(self.joined.found)
+        for query, after, reached in super().queries(start, own):
+            at = int(self.joined.found[after.queries - 1])
+            if at >= 0:
+                predicted, cited, of_run, place = self.kept[at]
+                theirs = {name: of_run[name] for name in of_run.keys() & run if name not in golden}
+                query = query._replace(predicted=predicted, cited=cited, run=Place(*place),
+                                       tags={**query.tags, **theirs})  # fmt: skip
+            else:
+                query = query._replace(predicted=[], cited=None)
+            if at >= 0 or not skips:
+                yield query, after, reached
+
+    def defaults(self, first: Query) -> dict[str, Any]:
+        """Return how the queries are evaluated if nobody says otherwise."""
+        return {**joined_defaults(*self.sides)}
+
+    def lists(self, first: Query) -> Sequence[str]:
+        """Return the other lists that any query has: what was cited is the run's."""
+        golden, run = (one.lists.items() for one in self.sides)
+        ours = [name for name, at in golden if name != "cited" and np.isin(at, self.places).any()]
+        return ours + [name for name, at in run if np.isin(at, self.joined.found).any()]
+
+    def reader(self, choice: TagChoice, names: Sequence[str] | None = None) -> TagReader:
+        """Return a reader of tags; of these alone, or of those that either file has."""
+        known = {**self.sides[0].tags.names, **self.sides[1].tags.names}
+        return super().reader(choice, names or [one for one in known if is_wanted(one, choice)])
+
+    def positions(self, start: int, end: int) -> NDArray[np.int64]:
+        """Return where some of the queries are among those of the ground truth."""
+        return self.places[start:end]
