@@ -20,7 +20,7 @@ from krag_eval.errors import InvalidInput
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.gates import Gate, GateReport
+    from krag_eval.statistics.gates import GateReport
 
 #: More values of ``--format`` of a command that gives a verdict.
 FORMATS = ("github", "gitlab", "junit")
@@ -66,15 +66,15 @@ def formats(
         redact: Whether questions are named by their positions.
     """
 
-    def told(how: Callable[[GateReport], str]) -> str:
-        if report is None:
-            raise InvalidInput("format", "is that of a verdict", f"name conditions by {asking}")
-        return how(report)
+    def refuse() -> str:
+        raise InvalidInput("format", "is that of a verdict", f"name conditions by {asking}")
 
+    if report is None:
+        return dict.fromkeys(FORMATS, refuse)
     return {
-        "github": partial(told, partial(_annotations, redact=redact)),
-        "gitlab": partial(told, lambda one: output.json_of(_findings(one, file))),
-        "junit": partial(told, lambda one: _junit(one, file)),
+        "github": partial(_annotations, report, redact=redact),
+        "gitlab": lambda: output.json_of(_findings(report, file)),
+        "junit": partial(_junit, report, file),
     }
 
 
@@ -127,15 +127,10 @@ def _junit(report: GateReport, file: str) -> str:
         seen[name] += 1  # a floor and a drop of one metric are two
         name += f" ({seen[name]})" if seen[name] > 1 else ""
         case = ElementTree.SubElement(suite, "testcase", classname="krag-eval.gate", name=name)
-        _add_outcome(case, one)
+        reason, kind = printable(one.reason), "skipped" if one.passed else "failure"
+        if one.outcome == "passed":
+            ElementTree.SubElement(case, "system-out").text = reason
+        else:
+            ElementTree.SubElement(case, kind, type=one.outcome, message=reason).text = reason
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suites, "unicode")}\n'
-
-
-def _add_outcome(case: ElementTree.Element, gate: Gate) -> None:
-    reason = printable(gate.reason)
-    if gate.outcome == "passed":
-        ElementTree.SubElement(case, "system-out").text = reason
-    else:
-        kind = "skipped" if gate.passed else "failure"
-        ElementTree.SubElement(case, kind, type=gate.outcome, message=reason).text = reason

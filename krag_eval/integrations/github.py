@@ -17,7 +17,7 @@ from http.client import HTTPException
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -72,15 +72,14 @@ class Comments:
             urllib.error.HTTPError: If the forge refuses, with 403 if the token may only read.
             OSError: If it cannot be reached.
         """
-        for attempt in range(_TRIES):
+        for attempt in range(_TRIES - 1):
             try:
                 return self._put(marker, body)
-            except (HTTPError, URLError, HTTPException, TimeoutError) as error:
-                wait = _wait(error, attempt)
-                if wait is None or attempt == _TRIES - 1:
+            except (OSError, HTTPException) as error:
+                if (wait := _wait(error, attempt)) is None:
                     raise
                 time.sleep(wait)
-        raise AssertionError  # the last attempt returns or raises
+        return self._put(marker, body)
 
     def _put(self, marker: str, body: str) -> str:
         mine = next(self._own(marker), None)

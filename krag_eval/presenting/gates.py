@@ -92,11 +92,9 @@ def note_of(report: GateReport, *, redact: bool) -> str:
                 name: [one.given[name].labels.index(label) for label in labels]
                 for name, labels in one.left_out.items()
             }
-            n = len(one.queries)
-            for told, redacted in zip(
-                told_left_out(n, one.left_out), told_left_out(n, places), strict=True
-            ):
-                note = note.replace(told, redacted)
+            told = told_left_out(len(one.queries), one.left_out)
+            redacted = told_left_out(len(one.queries), places)
+            note = note.replace("".join(told), "".join(redacted))
     return note
 
 
