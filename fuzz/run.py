@@ -56,6 +56,15 @@ def saved(data: bytes) -> None:
     fuzz_targets.saved_content(content, WORK)
 
 
+def shapes(data: bytes) -> None:
+    """Records of another tool, some values of which are others."""
+    provider = atheris.FuzzedDataProvider(data)
+    rows = copy.deepcopy(provider.PickValueInList(fuzz_targets.SHAPES))
+    for _ in range(provider.ConsumeIntInRange(1, 4)):
+        change_somewhere(rows, provider)
+    fuzz_targets.shape(rows)
+
+
 def change_somewhere(content: Any, provider: Any) -> None:
     """Replace, remove or repeat one value, however deep it stands."""
     while True:
@@ -127,7 +136,7 @@ def inputs() -> dict[str, bytes]:
 
 
 INPUTS = inputs()
-TARGETS = {"names": names, "readers": readers, "saved": saved, "shell": shell}
+TARGETS = {"names": names, "readers": readers, "saved": saved, "shapes": shapes, "shell": shell}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in TARGETS:

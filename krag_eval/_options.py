@@ -73,9 +73,8 @@ class Option:
             return errors.whole(argument, value, *self.bounds)
         if self.kind is float:
             return errors.number(argument, value, *self.bounds)  # type: ignore[arg-type]
-        return (
-            errors.boolean(argument, value) if self.kind is bool else errors.text(argument, value)
-        )
+        check = errors.boolean if self.kind is bool else errors.text
+        return check(argument, value)
 
 
 def option(help: Text = "", metavar: str | None = None, **settings: Any) -> Any:

@@ -127,9 +127,8 @@ def numbered_lines(
                     yield number, text
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             how = "ends too early" if isinstance(error, EOFError) else f"is damaged ({error})"
-            raise Place(name, number + 1).error(
-                f"the compressed data {how} here; expected a complete gzip file", "copy it again"
-            ) from error
+            problem = f"the compressed data {how} here; expected a complete gzip file"
+            raise Place(name, number + 1).error(problem, "copy it again") from error
         except OSError as error:
             raise cannot_read(error, Place(name, number)) from error
 
@@ -210,10 +209,8 @@ def _decompressed(stream: Any, name: str, stack: ExitStack) -> Any:
         return stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
     for first_bytes, what in _FOREIGN.items():
         if head.startswith(first_bytes):
-            raise Place(name).error(
-                f"is {what}; expected UTF-8 text, plain or compressed with gzip",
-                "save what it holds as text, or name another file",
-            )
+            problem = f"is {what}; expected UTF-8 text, plain or compressed with gzip"
+            raise Place(name).error(problem, "save what it holds as text, or name another file")
     return stream
 
 
@@ -290,10 +287,8 @@ def object_of(text: str, place: Place, expected: str) -> dict[str, Any]:
         fix = _SPREAD if text.strip() in ("{", "[") else "correct the line"
         raise not_json(error, place, "one complete object per line", fix) from error
     if not isinstance(content, dict):
-        raise place.error(
-            f"expected {expected}, got {kind_of(content)}",
-            "write one object per line, without a list around them",
-        )
+        fix = "write one object per line, without a list around them"
+        raise place.error(f"expected {expected}, got {kind_of(content)}", fix)
     return content
 
 

@@ -191,10 +191,8 @@ class _OfPairs(Shown):
         """Return a table of some pairs, each with its position."""
         import pandas as pd
 
-        texts = {
-            "actual": [text_of(self.actual[i]) for i in at],
-            "predicted": [text_of(self.predicted[i]) for i in at],
-        }
+        sides = {"actual": self.actual, "predicted": self.predicted}
+        texts = {name: [text_of(side[i]) for i in at] for name, side in sides.items()}
         columns = {"relevant": self.relevant, **columns}
         shown = {name: column[at] for name, column in columns.items()}
         return pd.DataFrame({**texts, **shown}, index=pd.Index(at, name="pair"))

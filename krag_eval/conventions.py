@@ -157,9 +157,8 @@ class Conventions:
             if name not in cls.allowed():
                 raise unknown("conventions", name, tuple(cls.allowed()), "a field")
             if name in values:
-                raise InvalidInput(
-                    "conventions", f": the field {name!r} is given twice in {clipped(text)}"
-                )
+                problem = f": the field {name!r} is given twice in {clipped(text)}"
+                raise InvalidInput("conventions", problem)
             values[name] = value
         return cls(**values)
 
@@ -231,9 +230,8 @@ def conventions_table(averages: Averages, own: Conventions) -> pd.DataFrame:
     table = pd.DataFrame({name: known(preset) for name, preset in presets.items()})
     for name, preset in presets.items():
         if name != "default":
-            table[f"{name} differs by"] = [
-                ", ".join(responsible_fields(known, preset, key)) for key in table.index
-            ]
+            responsible = (responsible_fields(known, preset, key) for key in table.index)
+            table[f"{name} differs by"] = [*map(", ".join, responsible)]
     return table.rename_axis("metric")
 
 

@@ -17,6 +17,7 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise
@@ -88,10 +89,8 @@ class AnyOf:
     def __init__(self, alternatives: Iterable[DocumentLike]) -> None:
         single = isinstance(alternatives, (str, bytes, Mapping)) or _foreign(alternatives)
         if single or not isinstance(alternatives, Iterable):
-            fix = "write AnyOf([first, second])"
-            raise errors.must(
-                "alternatives", "be a list of documents", alternatives, fix, InvalidType
-            )
+            be, fix = "be a list of documents", "write AnyOf([first, second])"
+            raise errors.must("alternatives", be, alternatives, fix, InvalidType)
         self.alternatives: tuple[DocumentLike, ...] = tuple(
             _without_score(one, Location("alternatives", within=f"[{at}]"))
             for at, one in enumerate(alternatives)
@@ -180,10 +179,10 @@ def score_of(document: DocumentLike, at: Location | None = None) -> float | None
 
 
 def _finite(score: Any, at: Location) -> float:
-    number = isinstance(score, Real) and not isinstance(score, bool)
-    if not number or not math.isfinite(score):
-        raise at.error(f": a score must be a finite number, got {clipped(score)}")
-    return float(score)
+    with suppress(OverflowError):  # of whole numbers that no float holds
+        if isinstance(score, Real) and not isinstance(score, bool) and math.isfinite(score):
+            return float(score)
+    raise at.error(f": a score must be a finite number, got {clipped(score)}")
 
 
 def as_document(document: DocumentLike) -> Document:
@@ -269,6 +268,7 @@ def _unpacked(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a record with the fields of its ``"doc"``; ``None`` where the two differ."""
     given, outer = content["doc"], {key: one for key, one in content.items() if key != "doc"}
     inner: Mapping[str, Any] = {"text": given} if isinstance(given, str) else given
+    inner = {key: one for key, one in inner.items() if one is not None}
     ids = {str(side[key]) for side in (inner, outer) for key in _ID_NAMES & side.keys()}
     differs = any(outer.get(key, one) != one for key, one in inner.items())
     if differs or len(ids) > 1 or "doc" in inner:
@@ -455,13 +455,10 @@ def item_in(value: Any, at: Location) -> Item:
     alternatives = plain(value["any_of"])
     others = [key for key, one in value.items() if key != "any_of" and one is not None]
     if others or not isinstance(alternatives, _LISTS) or not alternatives:
-        problem = (
-            ': "any_of" must be the only key and hold a list of one or more documents, got the '
-        )
-        raise at.error(f"{problem}keys {names_of(value)}", 'write {"any_of": ["…", "…"]}')
-    return AnyOf(
-        _without_score(plain(one), at.inside(f".any_of[{i}]")) for i, one in enumerate(alternatives)
-    )
+        problem = ': "any_of" must be the only key and hold a list of one or more documents, got '
+        raise at.error(f"{problem}the keys {names_of(value)}", 'write {"any_of": ["…", "…"]}')
+    places = (at.inside(f".any_of[{i}]") for i in range(len(alternatives)))
+    return AnyOf(map(_without_score, map(plain, alternatives), places))
 
 
 def document_in(value: Any, at: Location) -> DocumentLike:
@@ -546,12 +543,10 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
     if "page_content" not in value or not value.keys() <= _KEYS:
         value = _record_in(value, at)
     if "page_content" not in value or not value.keys() <= _KEYS:
-        needed = (
-            ': a document needs the key "page_content", or "source" with "start" and "end" or with '
-            '"lines", and may have "metadata" and "id"'
-        )
+        span = '"source" with "start" and "end" or with "lines"'
+        needed = f'the key "page_content", or {span}, and may have "metadata" and "id"'
         fix = 'put its text under "page_content", and anything else into "metadata"'
-        raise at.error(f"{needed}, got the keys {names_of(value)}", fix)
+        raise at.error(f": a document needs {needed}, got the keys {names_of(value)}", fix)
     allowed = (
         ("page_content", str, "text"),
         ("metadata", Mapping | None, "a dict"),
@@ -1010,9 +1005,8 @@ class QuerySet:
         else:
             items = [_as_json(reading(document)) for document in elements]
         if aspects is not None:
-            items = [
-                f"{_as_json(of_item)}:{item}" for of_item, item in zip(aspects, items, strict=True)
-            ]
+            pairs = zip(aspects, items, strict=True)
+            items = [f"{_as_json(of_item)}:{item}" for of_item, item in pairs]
         if grades is not None:
             items = [
                 f"{grade!r}*{item}" if grade not in (0, 1) else item if grade else ""
@@ -1061,10 +1055,9 @@ class QuerySet:
         if len(against := moves[steps[moves] != steps[moves[:1]]]):
             way, other = ("rise", "below") if lower else ("fall", "above")
             problem = f": its score is {other} that of the rank before, and scores {way} with the "
-            raise places[against[0] + 1].error(
-                f"{problem}rank in query {places[moves[0]].query}",
-                "rank the documents by the scores that they come with",
-            )
+            problem += f"rank in query {places[moves[0]].query}"
+            fix = "rank the documents by the scores that they come with"
+            raise places[against[0] + 1].error(problem, fix)
         return scores, bool(lower)
 
     def within_score(self, cutoff: float) -> QuerySet:
@@ -1151,10 +1144,8 @@ def _checked_grade(value: Any, at: Location) -> float | None:
         return None
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if not number or not 0 <= value < np.inf:
-        fix = "0 says that the document is not ground truth"
-        raise at.error(
-            f": a grade must be a finite number of at least 0, got {clipped(value)}", fix
-        )
+        problem = f": a grade must be a finite number of at least 0, got {clipped(value)}"
+        raise at.error(problem, "0 says that the document is not ground truth")
     return float(value)
 
 
@@ -1212,14 +1203,13 @@ def position_of(
         return found[0]
     shown = clipped(query)
     if found:
-        problem = (
-            f": {len(found)} queries have the label {shown}, at the positions {clipped(found)}"
-        )
-        raise InvalidInput("query", problem, Advice("name one by {}", position=...))
+        problem = f": {len(found)} queries have the label {shown}, at the positions "
+        fix: Fix = Advice("name one by {}", position=...)
+        raise InvalidInput("query", problem + clipped(found), fix)
     if isinstance(query, int) and not any(isinstance(label, int) for label in labels):
         return errors.whole("position", query, 0, len(labels) - 1)
     told = "{} names a query by its place, {} gives the questions"
-    fix: Fix = Advice(told, position=..., queries=...)
+    fix = Advice(told, position=..., queries=...)
     texts = [str(label)[:_WIDTH] for label in labels[:_TRIED]]
     for near in difflib.get_close_matches(str(query)[:_WIDTH], texts, n=1):
         fix = f"did you mean {clipped(labels[texts.index(near)])}?"
@@ -1306,9 +1296,8 @@ def checked_tags(tags: object, n_queries: int) -> dict[str, list[Tag]]:
 
 
 def _tag_values(name: str, values: Any, n_queries: int) -> list[Tag]:
-    listed = _as_list(
-        values, Location("tags", within=f"[{name!r}]"), "a list with one value per query"
-    )
+    at = Location("tags", within=f"[{name!r}]")
+    listed = _as_list(values, at, "a list with one value per query")
     if len(listed) != n_queries:
         problem = f": {clipped(name)} has {len(listed)} values for {n_queries} queries"
         raise InvalidInput("tags", problem)

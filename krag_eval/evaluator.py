@@ -103,9 +103,8 @@ class Plan(PlanOptions):
         """
         n_queries = len(queries.labels)
         n_items = np.bincount(queries.item_query, grades, minlength=n_queries)
-        without = [
-            label for label, n in zip(queries.labels, n_items.tolist(), strict=True) if not n
-        ]
+        sizes = zip(queries.labels, n_items.tolist(), strict=True)
+        without = [label for label, n in sizes if not n]
         if self.no_ground_truth == "skip" and len(without) == n_queries and not part:
             raise _nothing_to_measure()
         if without and self.no_ground_truth == "error":
@@ -131,9 +130,8 @@ def _named(labels: Sequence[str | int]) -> str:
 
 
 def _nothing_to_measure() -> InvalidInput:
-    return InvalidInput(
-        "actual_docs", ": no query has any ground truth, so nothing can be measured"
-    )
+    problem = ": no query has any ground truth, so nothing can be measured"
+    return InvalidInput("actual_docs", problem)
 
 
 class OfflineRetrievalEvaluator:
@@ -399,18 +397,14 @@ class OfflineRetrievalEvaluator:
         """
         cut.check_cutoff(k)
         if self.no_ground_truth != "skip":
-            problem = (
-                ": rejection_rate is about queries without ground truth, and here they do not "
-            )
-            fix = Advice("pass {}", no_ground_truth="skip")
-            raise InvalidInput("no_ground_truth", f"{problem}stand apart", fix)
+            problem = ": rejection_rate is about queries without ground truth, and here they do "
+            fix: Fix = Advice("pass {}", no_ground_truth="skip")
+            raise InvalidInput("no_ground_truth", f"{problem}not stand apart", fix)
         unanswerable = ~self._counted
         if not unanswerable.any():
-            problem = (
-                ": rejection_rate needs queries without ground truth, and every query has some"
-            )
+            problem = ": rejection_rate needs queries without ground truth, and every query has "
             fix = "list those for which nothing should be retrieved with an empty list"
-            raise InvalidInput("actual_docs", problem, fix)
+            raise InvalidInput("actual_docs", f"{problem}some", fix)
         rejected = self._found().n_retrieved[unanswerable] == 0
         sums = {"rejected": int(rejected.sum()), "left_out": len(rejected)}
         return {REJECTION_RATE.key: float(REJECTION_RATE.of(sums))}
@@ -601,9 +595,10 @@ def _tried_by_coverage(
     if isinstance(k, Budget) and k.unit == "t":
         k = None  # what measured it is not known here
     with muted():
-        lists = ([side[query] for query in tried] for side in (queries.actual, queries.predicted))
+        sides = queries.actual, queries.predicted
+        actual, predicted = ([side[query] for query in tried] for side in sides)
         how: dict[str, Any] = {"no_ground_truth": "zero", "grade_key": plan.grade_key}
-        by_coverage = OfflineRetrievalEvaluator(*lists, "coverage", **how)
+        by_coverage = OfflineRetrievalEvaluator(actual, predicted, "coverage", **how)
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
@@ -904,9 +899,8 @@ class PartitionPlan:
                 in the message are those within the part.
         """
         if not len(actual) and not len(predicted):
-            return Part(
-                {name: np.zeros(0, kind) for name, kind in self.row_types.items()}, self.nothing()
-            )
+            kinds = self.row_types.items()
+            return Part({name: np.zeros(0, kind) for name, kind in kinds}, self.nothing())
         if self.plan.unjudged != "wrong" and judged is None:
             raise judgements_unknown("unjudged")
         if self.plan.score_cutoff is not None:
@@ -930,9 +924,8 @@ class PartitionPlan:
         if (unwanted := matching.unwanted_digests) is not None:
             flags[per_query.UNWANTED_DIGEST] = np.array(unwanted, object)
         counted, tables, found = self.scored(relevance)
-        findings = Findings.of(
-            relevance, any_grade=matching.any_grade, tallies=tallies, reach=reach
-        )
+        notes: dict[str, Any] = {"any_grade": matching.any_grade, "tallies": tallies}
+        findings = Findings.of(relevance, **notes, reach=reach)
         labels = np.full(query_set.n_queries, None, object)
         if queries is not None:
             labels[:] = [None if label is None else str(label) for label in queries]

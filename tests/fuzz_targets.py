@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
+from shapes import FIXTURES
 
 from krag_eval import (
     Conventions,
@@ -61,6 +62,9 @@ def _rows(stream):
 READERS = {
     "jsonl": read_jsonl,
     "table of jsonl": lambda stream: load_dataset(stream, format="jsonl"),
+    "a run of jsonl": lambda stream: load_dataset(
+        [{"id": "q1", "question": "When?", "actual": ["n"]}], retrieved=stream
+    ),
     "csv": lambda stream: load_dataset(stream, format="csv"),
     "rows of csv": _rows,
     "cell": _cell,
@@ -69,6 +73,20 @@ READERS = {
     "gzip": lambda stream: read_jsonl(io.BytesIO(b"\x1f\x8b\x08" + stream.read())),
     "parquet": lambda stream: load_dataset(stream, format="parquet"),
 }
+
+
+#: A record of each shape of another tool, to be changed.
+SHAPES = [one.rows for one in FIXTURES.values()]
+
+
+def shape(rows):
+    """Records of another tool, whatever became of them, are a data set and a run, or refused."""
+    try:
+        lines = "".join(f"{json.dumps(one)}\n" for one in rows)
+    except (TypeError, ValueError):  # what was put in their place holds no rows
+        return
+    for kind in ("jsonl", "table of jsonl", "a run of jsonl"):
+        reader(kind, lines.encode())
 
 
 def conventions(text):

@@ -133,6 +133,14 @@ def tampered(draw, example):
     return content
 
 
+@bounded
+@given(data=st.data())
+def test_shapes_that_somebody_changed(data):
+    """Records of any tool, read or refused, with ground truth and as a run."""
+    rows = tampered(data.draw, data.draw(st.sampled_from(fuzz_targets.SHAPES)))
+    fuzz_targets.shape(rows if all(isinstance(one, dict) for one in rows) else [])
+
+
 @pytest.mark.parametrize("example", [SAVED, IN_PARTS], ids=["whole", "rows beside it"])
 @bounded
 @given(data=st.data())

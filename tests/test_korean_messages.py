@@ -26,7 +26,7 @@ CAUSES: list[Callable[[], object]] = [
     lambda: Evaluator([["가"], ["나"]], ONE),
     lambda: Evaluator([["가"], []], [["가"], ["나"]]),
     lambda: load_dataset([{"질문": "언제?", "답": "아홉 시"}]),
-    lambda: load_dataset([{"질문": "언제?", "정답": "아홉 시"}]),
+    lambda: load_dataset(io.StringIO("질문,정답\n언제?,아홉 시\n"), format="csv"),
     lambda: load_dataset(io.BytesIO(CP949), format="csv"),
     lambda: read_jsonl(io.StringIO('{"actual": ["가"]}')),
     lambda: Evaluator([["책은 4주"]], [["안내. 책은 4주"]]).calculate_recall(k=1),

@@ -97,8 +97,7 @@ def _rows(table: Records) -> list[Mapping[str, Any]]:
         label = row.get("relevant")
         known = _LABELS.get(label.strip().lower()) if isinstance(label, str) else label
         if "relevant" in row and known is None:
-            raise InvalidInput(
-                "relevant", f"must be true or false, got {label!r}", "label the pair"
-            ).at(place)
+            problem = f"must be true or false, got {label!r}"
+            raise InvalidInput("relevant", problem, "label the pair").at(place)
         rows.append({**row, "relevant": known} if "relevant" in row else row)
     return rows

@@ -405,9 +405,8 @@ class Evaluation:
         found = (_metric_of(cut.parse_metric(one, argument)[0], argument) for one in averages)
         named = {one.name: one.needs_list for one in found if one}
         # Whoever names one metric of another list keeps the others of that list.
-        beside = [
-            one.name for one in METRICS.values() if one.needs_list in {*named.values()} - {""}
-        ]
+        lists = {*named.values()} - {""}
+        beside = [one.name for one in METRICS.values() if one.needs_list in lists]
         metrics = (*dict.fromkeys([*known, *beside, *named]),)
         if metrics == known:
             return self

@@ -219,9 +219,8 @@ class _Reader:
         beside = folder / f"{module}.py"
         if not module.isidentifier() or not beside.is_file():
             problem = f"{argument} names the module {clipped(module)}, and there is no {module}.py "
-            fix = Advice(
-                "if you trust the file, {} lets it name functions there", allow_module=module
-            )
+            told = "if you trust the file, {} lets it name functions there"
+            fix = Advice(told, allow_module=module)
             raise self._refused(f"{problem}beside it", fix)
         if os.path.realpath(folder) != os.path.dirname(os.path.realpath(beside)):
             problem = f"{argument} names {beside.name}, which is a link to another folder"

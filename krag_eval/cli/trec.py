@@ -109,10 +109,8 @@ def trec(
             raise InvalidInput("k", problem, "cut off after a number of documents")
     judged = QRELS.read(reading.source_of(qrels))
     cutoffs = [*(one for one in k if one is not None), None]
-    results = {
-        name: _evaluated(judged, run, cutoffs, how, unjudged)
-        for name, run in zip(reading.names_of_files(runs), runs, strict=True)
-    }
+    named = zip(reading.names_of_files(runs), runs, strict=True)
+    results = {name: _evaluated(judged, run, cutoffs, how, unjudged) for name, run in named}
     several = [*results.values()]
     cells = [*_cells(several)]
     header = ["trec_eval", "krag_eval", *results]
@@ -149,9 +147,8 @@ def _evaluated(
     if how["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
         with muted():  # said already
-            graded = judged_dataset(
-                qrels, run, judged=bool(judging), **{**how, "relevance_level": 1}
-            )
+            all_grades = {**how, "relevance_level": 1}
+            graded = judged_dataset(qrels, run, judged=bool(judging), **all_grades)
             ndcg = graded.evaluator(**judging).evaluate(cutoffs, metrics=["ndcg"]).tables
         tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
         rows = RowsInMemory(result.labels, tables, result.counted, result.rows.digests)

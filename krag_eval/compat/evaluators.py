@@ -179,10 +179,8 @@ class OfflineRetrievalEvaluators:
         names = ["hit_rate", "reciprocal_rank", "recall", "precision", "f1", "average_precision"]
         result = self.evaluator.evaluate(k, metrics=names)
         ndcg = self._ndcg_evaluator.evaluate(k, metrics=["ndcg"])
-        tables = {
-            cutoff: {**table, "ndcg": ndcg.tables[cutoff]["ndcg"]}
-            for cutoff, table in result.tables.items()
-        }
+        of_ndcg = ndcg.tables
+        tables = {k: {**one, "ndcg": of_ndcg[k]["ndcg"]} for k, one in result.tables.items()}
         return replace(
             result,
             settings={**result.settings, "ndcg": ndcg.settings["conventions"]},
@@ -383,9 +381,8 @@ class SubstringMatcher(TextMatcher):
 
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
             retrieved = [texts[unit] for unit in predicted.tolist()]
-            return np.array(
-                [[texts[unit] in text for text in retrieved] for unit in actual.tolist()], float
-            )
+            wanted = [texts[unit] for unit in actual.tolist()]
+            return np.array([[one in text for text in retrieved] for one in wanted], float)
 
         return score
 

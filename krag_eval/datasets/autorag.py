@@ -181,14 +181,12 @@ def _predicted(
     questions: Records, ids: Sequence[str], given: Given
 ) -> tuple[list[list[DocumentLike]], bool]:
     """Return what was retrieved for each question, and whether it came with texts."""
-    if isinstance(given.retrieved, Mapping):
-        lists = {
-            key: _list({key: value}, Side(None, key), Place("retrieved", row=number))
-            for number, (key, value) in enumerate(given.retrieved.items())
-        }
-        return _by_id(lists, ids, "retrieved", questions.name), False
     table = questions
-    if given.retrieved is not None:
+    if isinstance(given.retrieved, Mapping):
+        rows = ((Place(f"retrieved[{key!r}]"), {"qid": key, "retrieved_ids": value})
+                for key, value in given.retrieved.items())  # fmt: skip
+        table = Records.of(rows, "retrieved")
+    elif given.retrieved is not None:
         table = records_in(given.retrieved, "retrieved", given.max_bytes)
         table.check_has(("retrieved_ids",))
     elif "retrieved_ids" not in questions.names:
@@ -201,10 +199,14 @@ def _predicted(
         )
     has_texts = "retrieved_contents" in table.names
     side = Side("retrieved_contents" if has_texts else None, "retrieved_ids")
-    in_order = [_list(row, side, place) for place, row in table.rows]
-    if "qid" in table.names:
-        by_key = dict(zip(table.keys("qid"), in_order, strict=True))
-        return _by_id(by_key, ids, table.name, questions.name), has_texts
+    in_order = []
+    for place, row in table.rows:
+        with located(place):
+            in_order.append(documents_of(row, side, None, ground_truth=False))
+    if isinstance(given.retrieved, Mapping) or "qid" in table.names:
+        lists = dict(zip(table.keys("qid"), in_order, strict=True))
+        check_overlap(ids, lists, expected_name=questions.name, given_name=table.name)
+        return [lists.get(one, []) for one in ids], has_texts
     if len(in_order) != len(ids):
         raise Place(table.name).error(
             f"holds {len(in_order)} rows and no column 'qid', and {questions.name} "
@@ -213,30 +215,14 @@ def _predicted(
     return in_order, has_texts
 
 
-def _list(row: Mapping[str, Any], side: Side, place: Place) -> list[DocumentLike]:
-    with located(place):
-        return documents_of(row, side, None, ground_truth=False)
-
-
-def _by_id(
-    lists: Mapping[str, list[DocumentLike]], ids: Sequence[str], name: str, questions: str
-) -> list[list[DocumentLike]]:
-    """Put lists into the order of the questions."""
-    check_overlap(ids, lists, expected_name=questions, given_name=name)
-    return [lists.get(one, []) for one in ids]
-
-
 def _documents(table: Records, wanted: set[str]) -> dict[str, dict[str, Any]]:
-    ids = table.keys("doc_id")
-    documents: dict[str, dict[str, Any]] = {
-        identity: {"page_content": text, "id": identity}
-        for identity, text in zip(ids, table.texts("contents"), strict=True)
-        if identity in wanted
-    }
-    if "metadata" in table.names:
-        for identity, (place, value) in zip(ids, table.cells("metadata"), strict=True):
-            if identity in documents and value is not None:
-                if not isinstance(value, Mapping):
-                    raise place.error(f"must be an object, got {kind_of(value)}")
-                documents[identity]["metadata"] = dict(value)
+    documents: dict[str, dict[str, Any]] = {}
+    columns = table.keys("doc_id"), table.texts("contents"), table.cells("metadata")
+    for identity, text, (place, metadata) in zip(*columns, strict=True):
+        if identity in wanted:
+            documents[identity] = {"page_content": text, "id": identity}
+            if metadata is not None:
+                if not isinstance(metadata, Mapping):
+                    raise place.error(f"must be an object, got {kind_of(metadata)}")
+                documents[identity]["metadata"] = dict(metadata)
     return documents

@@ -114,17 +114,34 @@ def read_beir(
         relevance_level=relevance_level,
         scores=scores,
     )
-    return _with_texts(dataset, corpus, queries, max_bytes)
+    return with_parts(dataset, corpus, queries, max_bytes=max_bytes)
 
 
-def _with_texts(dataset: Dataset, corpus: Any, queries: Any, max_bytes: int | None) -> Dataset:
-    """Return a data set of ids with the texts of its documents and queries."""
+def with_parts(
+    dataset: Dataset,
+    corpus: Any,
+    queries: Any,
+    name: str = "",
+    max_bytes: int | None = MAX_BYTES,
+) -> Dataset:
+    """Return a data set of ids with the texts of its documents and queries.
+
+    Args:
+        dataset: The data set.
+        corpus: The documents, in a file, a table or a dict by id; ``None`` for none.
+        queries: The queries, likewise.
+        name: What to call them, where that is not what each is called.
+        max_bytes: How much may come out of a file.
+
+    >>> with_parts(Dataset(["q1"], [["d1"]]), {"d1": "At nine."}, {"q1": "When?"})
+    Dataset of 1 queries, nothing retrieved yet
+    """
     if corpus is not None:
         documents = _documents(corpus, ids_in(dataset), max_bytes)
-        dataset = with_texts(dataset, documents, _called(corpus, "corpus"))
+        dataset = with_texts(dataset, documents, name or _called(corpus, "corpus"))
     if queries is None:
         return dataset
-    return _labelled(dataset, queries, _called(queries, "queries"), max_bytes)
+    return _labelled(dataset, queries, name or _called(queries, "queries"), max_bytes)
 
 
 def _called(source: Any, role: str) -> str:
@@ -172,7 +189,7 @@ def collection_dataset(table: Records, given: Given) -> Dataset:
         if is_lists:
             judged = {query: _listed_ids(one, query, name) for query, one in judged.items()}
     dataset = judged_dataset(QRELS.read(judged, max_bytes)._replace(name=name), None)
-    made = _with_texts(dataset, content["corpus"], content["queries"], max_bytes)
+    made = with_parts(dataset, content["corpus"], content["queries"], max_bytes=max_bytes)
     told = _(
         "BEIR's collection: ground truth read from {}, texts from corpus, questions from queries"
     )

@@ -122,6 +122,16 @@ class File:
         )
 
 
+class Cells(dict[str, Any]):
+    """A row of a table, whose cells hold lists; in other rows, a text is a list of that one."""
+
+
+def with_fields(row: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with some fields more, or with others; the cells of a table stay such."""
+    made = {**row, **fields}
+    return Cells(made) if isinstance(row, Cells) else made
+
+
 class Unread(NamedTuple):
     """What stands in a cell that was not read: why it cannot be a tag."""
 
@@ -182,17 +192,26 @@ def _json_rows(file: File) -> Iterator[Row]:
 
 
 def _array(lines: Sequence[tuple[int, str]], name: str) -> Iterator[Row]:
-    try:
-        with located(Place(name)):
-            content: list[Any] = parsed("".join(text for _, text in lines))
-    except json.JSONDecodeError as error:
-        line = lines[min(error.lineno, len(lines)) - 1][0]
-        raise not_json(error, Place(name, line), "an array of objects") from error
+    content: list[Any] = json_in(lines, name, "an array of objects")
     for number, one in enumerate(content):
         place = Place(name, row=number)
         if not isinstance(one, dict):
             raise place.error(f"must be an object with a query, got {kind_of(one)}")
         yield place, one
+
+
+def json_in(lines: Sequence[tuple[int, str]], name: str, expected: str) -> Any:
+    """Return the JSON value that all lines of a file hold.
+
+    Raises:
+        DatasetError: If they do not hold one, by the line where it breaks off.
+    """
+    try:
+        with located(Place(name)):
+            return parsed("".join(text for _, text in lines))
+    except json.JSONDecodeError as error:
+        line = lines[min(error.lineno, len(lines)) - 1][0]
+        raise not_json(error, Place(name, line), expected) from error
 
 
 def _object(lines: Sequence[tuple[int, str]]) -> dict[str, Any] | None:
@@ -227,7 +246,7 @@ def _delimited_rows(file: File) -> Iterator[Row]:
                         'quote a cell that holds a delimiter or a line end with "',
                     )
                 if number > file.skipped + 1:
-                    yield place, dict(zip(header, cells, strict=True))
+                    yield place, Cells(zip(header, cells, strict=True))
         except csv.Error as error:
             raise Place(file.name, begins).error(
                 f"not a row of a table: {error}",
@@ -291,8 +310,8 @@ def _parquet_rows(file: File) -> Iterator[Row]:
                 columns = [_values(column, texts) for column in batch.columns]
                 for row in zip(*columns, strict=True) if kept else [()] * batch.num_rows:
                     if number >= file.skipped:
-                        fields = dict(zip(batch.schema.names, row, strict=True))
-                        yield Place(file.name, row=number), {**fields, **unread}
+                        fields = Cells(zip(batch.schema.names, row, strict=True))
+                        yield Place(file.name, row=number), with_fields(fields, unread)
                     number += 1
 
 

@@ -6,18 +6,21 @@ Which fields tell them is in :mod:`krag_eval.datasets.vocabularies`; here is wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from krag_eval._language import _
 from krag_eval._reading import kind_of, located
-from krag_eval.datasets.dataset import Dataset, labels_of, with_texts
-from krag_eval.datasets.formats import Row
+from krag_eval.datasets.beir import with_parts
+from krag_eval.datasets.dataset import Dataset, labels_of
+from krag_eval.datasets.formats import with_fields
 from krag_eval.datasets.table import Given, Records, Roles, Side, content_of
-from krag_eval.datasets.trec import MTEB, QRELS, RUN, judged_dataset, ranked
-from krag_eval.documents import Location, id_of, list_in
-from krag_eval.errors import InvalidInput, InvalidType, Place, clipped
+from krag_eval.datasets.trec import JUDGED_BY, MTEB, QRELS, RUN, judged_dataset
+from krag_eval.documents import Location, id_of, is_tag, list_in
+from krag_eval.errors import InvalidInput, InvalidType, Place, clipped, one_of
 
 #: Where the documents of a run are -> whose run it is.
 RUNS = {
@@ -26,6 +29,17 @@ RUNS = {
     "results": "sentence-transformers",
     "ranking": "retrieval-eval",
 }
+
+
+def _changed(
+    table: Records, change: Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]
+) -> Records:
+    """Return the rows that a tool's rows become: other fields for each, once or several times."""
+    rows = []
+    for place, row in table.rows:
+        with located(place):
+            rows += [(place, with_fields(row, fields)) for fields in change(row)]
+    return Records.of(rows, table.name, in_memory=table.in_memory)
 
 
 def run_dataset(table: Records, given: Given) -> Dataset:
@@ -46,31 +60,35 @@ def run_dataset(table: Records, given: Given) -> Dataset:
     if others:
         problem = f"both {field!r} and {others[0]!r} may hold what was retrieved"
         raise Place(table.name).error(problem, "leave one of them out")
-    flat = Records.of(((place, _flat(row, field, place)) for place, row in table.rows), table.name)
-    flat.ids("query_id")  # each is one, before they become texts
-    flat = flat._replace(in_memory=table.in_memory).changed(["query_id"], str)[0]
-    ids, is_asked = flat.keys("query_id"), all(flat.column("query"))
-    roles = Roles(RUNS[field], "query" if is_asked else None, Side("actual"), Side(field))
-    content = content_of(flat, roles, given.tags)
+
+    def fields(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        asked: Any = row.get("query")
+        if not isinstance(asked, Mapping):
+            asked = {"qid": row.get("query_id"), "text": asked}
+        documents = _by_rank(list_in(row.get(field), Location(field)), Location(field))
+        text = {} if asked.get("text") is None else {"query": asked["text"]}
+        yield {"query_id": asked.get("qid"), **text, field: documents}
+
+    flat = _changed(table, fields)
+    ids = flat.keys("query_id")
+    asked = "query" if all(flat.column("query")) else None
+    flat = flat.changed(["query_id"], str)[0]
+    content = content_of(flat, Roles(RUNS[field], asked, Side(), Side(field)), given.tags)
     for (place, _row), documents in zip(flat.rows, content["predicted"], strict=True):
-        _check_once(documents, place._replace(column=field))
+        for one, n in Counter(map(id_of, documents)).items():
+            if one and n > 1:
+                problem = f"holds the document {clipped(one)} a second time"
+                raise place._replace(column=field).error(problem, "list each document once")
     if any(isinstance(one, str) for documents in content["predicted"] for one in documents):
         content["defaults"] = {"matcher": "id"}
-    told = _("a run of {tool}: retrieved documents read from {name}; it holds no ground truth")
-    content["notes"] = [told.format(tool=RUNS[field], name=field), *content["notes"]]
+    content["notes"] = [_told(RUNS[field], field), *content["notes"]]
     labels = labels_of(content["questions"], ids, table.name) if content["questions"] else ids
     return Dataset(**{**content, "queries": labels})
 
 
-def _flat(row: Mapping[str, Any], field: str, place: Place) -> dict[str, Any]:
-    """Return a row with its query as two fields, without ground truth, its documents in order."""
-    query = row.get("query")
-    asked = {"query_id": row.get("query_id")}
-    if isinstance(query, Mapping):
-        asked = {"query_id": query.get("qid"), "query": query.get("text")}
-    with located(place):
-        documents = _by_rank(list_in(row.get(field), Location(field)), Location(field))
-    return {**row, **asked, "actual": [], field: documents}
+def _told(tool: str, name: str) -> str:
+    told = _("a run of {tool}: retrieved documents read from {name}; it holds no ground truth")
+    return told.format(tool=tool, name=name)
 
 
 def _by_rank(documents: Sequence[Any], at: Location) -> list[Any]:
@@ -78,28 +96,16 @@ def _by_rank(documents: Sequence[Any], at: Location) -> list[Any]:
     ranks: list[Any] = [one.get("rank") if isinstance(one, Mapping) else None for one in documents]
     if all(one is None for one in ranks):
         return [*documents]
-    seen: set[int] = set()
-    for position, one in enumerate(ranks):
-        if not isinstance(one, int) or isinstance(one, bool):
-            problem = f"must be a whole number, as of the others, got {kind_of(one)}"
-            raise at.inside(f"[{position}].rank").type_error(problem)
-        if one in seen:
-            raise at.inside(f"[{position}]").error(f": the rank {one} is given a second time")
-        seen.add(one)
-    return [documents[at] for at in sorted(range(len(ranks)), key=ranks.__getitem__)]
+    if not all(type(one) is int for one in ranks) or len({*ranks}) < len(ranks):
+        problem = f": each needs a rank of its own, a whole number, got {clipped(ranks)}"
+        raise at.error(problem)
+    return [one for _rank, one in sorted(zip(ranks, documents, strict=True), key=itemgetter(0))]
 
 
-def _check_once(documents: Sequence[Any], place: Place) -> None:
-    seen: set[str] = set()
-    for one in filter(None, map(id_of, documents)):
-        if one in seen:
-            problem = f"holds the document {clipped(one)} a second time"
-            raise place.error(problem, "list each document once")
-        seen.add(one)
-
-
-def predictions_dataset(table: Records, _given: Given) -> Dataset:
+def predictions_dataset(table: Records, given: Given) -> Dataset:
     """Return the data set of what MTEB saves of a run: ids by score, without ground truth.
+
+    Of several subsets and splits, ``given`` names one.
 
     >>> row = {"mteb_model_meta": {}, "default": {"test": {"q1": {"a": 0.5, "b": 0.7}}}}
     >>> table = Records.of([(Place("P_predictions.json"), row)], "P_predictions.json")
@@ -109,18 +115,9 @@ def predictions_dataset(table: Records, _given: Given) -> Dataset:
     if len(table.rows) != 1:
         raise Place(table.name).error("must hold one object, as MTEB saves its predictions")
     place, row = table.rows[0]
-    run = RUN.of_object(row, place)
-    topics = [*run.by_topic]
-    told = _("a run of {tool}: retrieved documents read from {name}; it holds no ground truth")
-    subset = next(name for name in row if name != MTEB)
-    return Dataset(
-        queries=list(topics),
-        actual=[[] for _topic in topics],
-        predicted=ranked(run, topics),
-        source=table.name,
-        defaults={"matcher": "id"},
-        notes=[told.format(tool="MTEB", name=subset)],
-    )
+    made = replace(RUN, part=given.mapped.predicted).of_object(row, place).as_run()
+    name = given.mapped.predicted or next(one for one in row if one != MTEB)
+    return replace(made, notes=[_told("MTEB", name)])
 
 
 def judgements_dataset(table: Records, given: Given) -> Dataset:
@@ -133,32 +130,23 @@ def judgements_dataset(table: Records, given: Given) -> Dataset:
     """
     dataset = judged_dataset(QRELS.of_table(table), None)
     told = _("judgements, one in each row: ground truth read from {}").format("relevance")
-    ids = [str(one) for one in dataset.queries]
-    dataset = replace(dataset, notes=[told], tags={"query_id": [*ids]})
-    document = "chunk_id" if "chunk_id" in table.names else "doc_id"
-    texts = _once_each(table, document, "chunk_text")
-    if texts:
-        corpus = {one: {"page_content": text, "id": one} for one, text in texts.items()}
-        dataset = with_texts(dataset, corpus, table.name)
+    ids = [*map(str, dataset.queries)]
+    dataset = replace(
+        dataset, notes=[told], tags={"query_id": [*ids]} if all(map(is_tag, ids)) else {}
+    )
+    document = next(one for one in JUDGED_BY if one in table.names)
     asked = _once_each(table, "query_id", "query")
-    if asked.keys() >= {*ids}:
-        questions = [asked[one] for one in ids]
-        labels = labels_of(questions, ids, table.name)
-        dataset = replace(dataset, queries=labels, questions=questions)
-    return dataset
+    corpus = _once_each(table, document, "chunk_text") or None
+    return with_parts(dataset, corpus, asked if asked.keys() >= {*ids} else None, table.name)
 
 
 def _once_each(table: Records, key: str, field: str) -> dict[str, str]:
     """Return the text that rows give for each id; empty where there is no such column."""
     found: dict[str, str] = {}
-    if field not in table.names:
-        return found
     for one, (place, text) in zip(table.ids(key), table.cells(field), strict=True):
-        if text is None:
-            continue
-        if not isinstance(text, str):
+        if text is not None and not isinstance(text, str):
             raise place.error(f"must be text, got {kind_of(text)}")
-        if found.setdefault(one, text) != text:
+        if text is not None and found.setdefault(one, text) != text:
             raise place.error(f"differs from what another row says of {clipped(one)}")
     return found
 
@@ -178,23 +166,15 @@ def locomo_dataset(table: Records, given: Given) -> Dataset:
     ...                Given()).actual
     [['D1:3', 'D2:1']]
     """
-    rows = [one for place, row in table.rows for one in _questions_of(place, row)]
-    flat = Records.of(rows, table.name, in_memory=table.in_memory)
-    if "evidence" not in flat.names:
-        raise Place(table.name).error(f"no field 'evidence'; {flat.described()}")
-    return _of_ids(flat, given, "LoCoMo", "evidence")
 
+    def fields(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        asked: Any = row.get("qa", [row])
+        if not isinstance(asked, list) or not all(isinstance(one, Mapping) for one in asked):
+            raise InvalidType("qa", "must be a list of questions, each an object")
+        for one in asked:
+            yield {**one, "evidence": _dialogues(one.get("evidence"))}
 
-def _questions_of(place: Place, row: Mapping[str, Any]) -> Iterator[Row]:
-    several: Any = [row]
-    if "qa" in row:
-        several = row["qa"]
-        if not isinstance(several, list) or not all(isinstance(one, Mapping) for one in several):
-            raise place.error("qa must be a list of questions, each an object")
-    for one in several:
-        known = {"sample_id": row["sample_id"]} if "sample_id" in row else {}
-        with located(place):
-            yield place, {**known, **one, "evidence": _dialogues(one.get("evidence"))}
+    return _of_ids(_changed(table, fields), given, "LoCoMo", "evidence")
 
 
 def _dialogues(value: Any) -> list[str]:
@@ -209,28 +189,56 @@ def _dialogues(value: Any) -> list[str]:
     return found
 
 
+# Where LongMemEval says which sessions and which turns are evidence, and what it retrieved.
+_SESSIONS, _EVIDENCE, _LOG = "answer_session_ids", "has_answer", "retrieval_results"
+
+
 def longmemeval_dataset(table: Records, given: Given) -> Dataset:
     """Return the data set of LongMemEval's questions, whose ground truth is ids of sessions.
 
-    Questions to abstain from, whose id ends in ``_abs``, have none, as in its own evaluation.
+    Where ``has_answer`` is named as the ground truth, or a log is of turns, it is the turns marked
+    so, by the ids that the log gives them: ``session_3`` for the third of a session. Questions to
+    abstain from, whose id ends in ``_abs``, have none, as in its own evaluation.
+
+    >>> row = {"question_id": "m1", "question": "When?", "answer_session_ids": ["s2"],
+    ...        "haystack_session_ids": ["s2"], "haystack_sessions": [[{"has_answer": True}]]}
+    >>> table = Records.of([(Place("longmemeval.json", row=0), row)], "longmemeval.json")
+    >>> longmemeval_dataset(table, Given()).actual
+    [['s2']]
     """
-    rows = []
-    for place, row in table.rows:
-        identity = row.get("question_id")
-        if not isinstance(identity, str) or not identity:
-            with located(place):
-                raise InvalidType("question_id", f"must be text, got {kind_of(identity)}")
-        rows.append(
-            (place, {**row, "answer_session_ids": []} if identity.endswith("_abs") else row)
-        )
-    flat = Records.of(rows, table.name, in_memory=table.in_memory)
-    return _of_ids(flat, given, "LongMemEval", "answer_session_ids")
+    if given.mapped.actual is not None:
+        one_of("actual", given.mapped.actual, (_EVIDENCE,))
+
+    def fields(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        made: dict[str, Any] = {}
+        try:
+            log = row.get(_LOG)
+            if log is not None:
+                made[_LOG] = log["ranked_items"]
+            if given.mapped.actual or (log and log["metrics"]["turn"]):
+                sessions = zip(row["haystack_session_ids"], row["haystack_sessions"], strict=True)
+                made[_EVIDENCE] = [f"{session}_{number}" for session, turns in sessions
+                                   for number, turn in enumerate(turns, 1)
+                                   if turn.get(_EVIDENCE)]  # fmt: skip
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            problem = "must hold sessions, or a log of a retrieval, as LongMemEval writes them"
+            raise InvalidInput(_LOG if _LOG in row else "haystack_sessions", problem) from error
+        if str(row.get("question_id")).endswith("_abs"):
+            made[_EVIDENCE if _EVIDENCE in made else _SESSIONS] = []
+        yield made
+
+    flat = _changed(table, fields)
+    evidence = _EVIDENCE if _EVIDENCE in flat.names else _SESSIONS
+    return _of_ids(flat, given, "LongMemEval", evidence)
 
 
 def _of_ids(table: Records, given: Given, tool: str, field: str) -> Dataset:
     """Return the data set of questions with ids for ground truth, and perhaps for predicted."""
-    name = given.mapped.predicted or ("predicted" if "predicted" in table.names else None)
-    retrieved = None if name is None else Side(None, name)
+    table.check_has([field])
+    sides = {"predicted": Side(None, "predicted"), _LOG: Side(_LOG)}
+    retrieved = next((side for name, side in sides.items() if name in table.names), None)
+    if given.mapped.predicted is not None:
+        retrieved = Side(None, given.mapped.predicted)
     content = content_of(table, Roles(tool, "question", Side(None, field), retrieved), given.tags)
     told = _("ground truth read from {}, {}").format(field, _("by {}'s column names").format(tool))
     return Dataset(**{**content, "notes": [told, *content["notes"]]})

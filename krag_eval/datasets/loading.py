@@ -24,7 +24,7 @@ from krag_eval._reading import (
     parsed,
 )
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
-from krag_eval.datasets.dataset import Dataset, labels_for, with_index
+from krag_eval.datasets.dataset import Dataset, is_bare, labels_for, with_index
 from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, rows_in
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
@@ -46,7 +46,7 @@ from krag_eval.datasets.table import (
     records_in,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
-from krag_eval.datasets.trec import RUN, is_judgements, ranked, read_trec
+from krag_eval.datasets.trec import RUN, is_judgements, read_trec
 from krag_eval.datasets.vocabularies import (
     KNOWN,
     as_saved,
@@ -66,6 +66,7 @@ from krag_eval.documents import (
     is_missing,
     metadata_of,
     plain,
+    single,
     text_of,
 )
 from krag_eval.errors import (
@@ -637,7 +638,10 @@ def _completed(dataset: Dataset, given: Given) -> Dataset:
     joined = _joined(dataset, run, given.missing)
     if isinstance(run, Records):
         joined, found = with_index(joined, texts, name)
-    if not found and joined.defaults.get("matcher") == "id":
+    documents = (one for lists in (joined.actual, joined.predicted or ()) for some in lists
+                 for one in single(some))  # fmt: skip
+    # What is one word may be an id of another index; a passage is none.
+    if not found and all(is_bare(one) and len(text_of(one).split()) < 2 for one in documents):
         problem = f"has the ids of {len(texts)} chunks, and no document is one of them"
         raise InvalidInput("corpus", problem, "pass the index that the ids are of, or leave it out")
     if not found:
@@ -679,10 +683,7 @@ def _run(given: Given) -> Dataset | Records:
             raise InvalidInput("retrieved", "holds no retrieved documents", "pass a run")
         return source
     if is_judgements(source, given.max_bytes):
-        read = RUN.read(source, given.max_bytes)
-        lists = ranked(read, [*read.by_topic])
-        return Dataset([*read.by_topic], [[]] * len(lists), lists, read.name,
-                       defaults={"matcher": "id"})  # fmt: skip
+        return replace(RUN, part=given.mapped.predicted).read(source, given.max_bytes).as_run()
     if isinstance(source, Mapping) and not is_table(source):
         source = _rows_of_run(source)
     table = _table_of_run(source, given)
@@ -690,7 +691,7 @@ def _run(given: Given) -> Dataset | Records:
     if shape.read is traces_dataset:
         return table
     if shape.read is not None:
-        made = shape.read(table, Given(tags=True))
+        made = shape.read(table, Given(Mapped(None, None, given.mapped.predicted), tags=True))
         if made.predicted is None:
             raise nothing_retrieved(table, Mapped._fields[-1])
         return made

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from krag_eval._options import LISTS
 from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.datasets import formats
-from krag_eval.datasets.formats import File, Row, TagChoice, Unread, is_wanted
+from krag_eval.datasets.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
 from krag_eval.documents import (
     LONGEST_TAG,
     DocumentLike,
@@ -31,6 +32,7 @@ from krag_eval.documents import (
     check_text,
     documents_in,
     id_of,
+    is_blank,
     is_list_written,
     is_missing,
     is_tag,
@@ -107,7 +109,7 @@ class Records(NamedTuple):
                 else:
                     columns[title] = _listed(frame[one])
         rows = zip(*columns.values(), strict=True)
-        held = [(Place(name, row=at), {**dict(zip(columns, row, strict=True)), **unread})
+        held = [(Place(name, row=at), Cells({**dict(zip(columns, row, strict=True)), **unread}))
                 for at, row in enumerate(rows)]  # fmt: skip
         return cls(name, held, names, in_memory=True)
 
@@ -147,7 +149,7 @@ class Records(NamedTuple):
             new = {name: change(row[name]) for name in names if name in row}
             for name, value in new.items():
                 counts[name] += value != [] and value is not row[name]
-            rows.append((place, {**row, **new}))
+            rows.append((place, with_fields(row, new)))
         return self._replace(rows=rows), counts
 
     def check_has(self, needed: Sequence[str]) -> None:
@@ -159,14 +161,13 @@ class Records(NamedTuple):
             raise Place(self.name).error(f"no column {missing[0]!r}; {self.described()}")
 
     def keys(self, column: str) -> list[str]:
-        """Return a column of texts that are all different."""
-        texts = self.texts(column)
-        seen: set[str] = set()
-        for (place, _row), value in zip(self.rows, texts, strict=True):
+        """Return a column of ids that are all different."""
+        seen: dict[str, None] = {}
+        for (place, _row), value in zip(self.rows, self.ids(column), strict=True):
             if value in seen:
                 raise place._replace(column=column).error(f"{value!r} is given a second time")
-            seen.add(value)
-        return texts
+            seen[value] = None
+        return [*seen]
 
     def described(self) -> str:
         """Name the columns there are."""
@@ -415,18 +416,18 @@ def _mark_in(value: Any) -> Mark:
     if is_missing(value) or value == "":
         return _NO_MARK
     try:
-        content = dict(parsed(value) if isinstance(value, str) else value)
-        label, hidden, tags, defaults = map(content.pop, _MARK, [None] * len(_MARK))
+        content = {**dict.fromkeys(_MARK), **(parsed(value) if isinstance(value, str) else value)}
+        label, hidden, tags, defaults = content.values()  # others are too many
         tags, defaults = tags or {}, dict(defaults or {})
         if "conventions" in defaults:
             defaults["conventions"] = Conventions.parse(defaults["conventions"])
         kinds = (bool, list, dict, type(None))
         fits = (
-            not (content or defaults.keys() - {*OPTIONS})
-            and isinstance(label, str | int | None)
+            isinstance(label, str | int | None)
             and not isinstance(label, bool)
             and isinstance(hidden, bool | None)
             and all(map(is_tag, tags.values()))
+            and defaults.keys() <= {*OPTIONS}
             and not any(isinstance(one, kinds) for one in defaults.values())
         )
     except (TypeError, ValueError, AttributeError):
@@ -531,7 +532,7 @@ class TagReader:
         if not LISTED.keys().isdisjoint(row):
             empty = (name for name in LISTED.keys() & row if tag_in(row[name]) == (None, ""))
             asked = asked.union(_listed_in(row), empty)
-        for name, value in row.items():
+        for name, value in _with_named_tags(row).items():
             if name not in asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
                 if problem:
@@ -596,10 +597,26 @@ class TagReader:
         return {name: [one.get(name) for one in found] for name in self.names}
 
 
+def _with_named_tags(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row with what its field ``tags`` holds, a list of names or an object, as fields.
+
+    >>> _with_named_tags({"question": "When?", "tags": ["hours", "faq"]})
+    {'question': 'When?', 'tags.hours': True, 'tags.faq': True}
+    """
+    if "tags" not in row:
+        return row
+    tags = plain(row["tags"])
+    if isinstance(tags, list) and all(isinstance(one, str) for one in tags):
+        tags = dict.fromkeys(tags, True)
+    if not isinstance(tags, Mapping):
+        return row
+    others = {name: one for name, one in row.items() if name != "tags"}
+    return {**others, **{f"tags.{name}": one for name, one in tags.items()}}
+
+
 def asked_by(roles: Roles) -> set[str | None]:
     """Return the fields that mean something else than tags."""
-    sides = [side for side in (roles.actual, roles.predicted) if side is not None]
-    return {OWN, roles.question, *(name for side in sides for name in side.fields)}
+    return {OWN, roles.question, *roles.actual.fields, *(roles.predicted or Side()).fields}
 
 
 def tags_of(
@@ -637,8 +654,8 @@ def notes_on(left_out: Mapping[str, str]) -> list[str]:
 class Query(NamedTuple):
     """One query, checked, and its place in a file.
 
-    ``predicted`` is empty where nothing has been retrieved yet; ``run`` is its place, if that is in
-    a file of its own.
+    ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` says that it was a
+    text, and no list; ``run`` is its place, if that is in a file of its own.
     """
 
     place: Place
@@ -650,6 +667,7 @@ class Query(NamedTuple):
     judged: list[Any] | dict[str, bool] | None = None
     unwanted: list[Any] | None = None
     cited: list[Any] | None = None
+    is_text: bool = False
     run: Place | None = None
 
     @property
@@ -680,10 +698,11 @@ def query_in(
             if mark.shielded and isinstance(question, str):
                 question = unshielded(question)
         actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
-        predicted = []
+        lists, predicted = lists_in(row), []
         if roles.predicted is not None:
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
-        lists = lists_in(row)
+            field = row[str(roles.predicted.texts or roles.predicted.ids)]
+            lists["is_text"] = _one_as_list(field, row) is not field
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
@@ -760,40 +779,43 @@ def _question_in(value: Any, name: str) -> str | int | None:
 def documents_of(
     row: Mapping[str, Any], side: Side, options: tuple[str, str] | None, *, ground_truth: bool
 ) -> list[Any]:
-    """Return the documents of one side."""
-    if side.texts is not None and side.texts in row and not (side.ids or side.metadata):
-        return documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
-    if not side.fields:
-        return []  # a run has no ground truth
-    for name in side.fields:
-        if name not in row:
-            raise _no_field(row, name, options, ground_truth=ground_truth)
-    ids = {} if side.ids is None else {"id": _ids(row[side.ids], side.ids)}
+    """Return the documents of one side; of a run, which has no ground truth, none of that."""
+    if side.texts is not None and side.texts in row and not side.ids and not side.metadata:
+        found = _one_as_list(row[side.texts], row)
+        return documents_in(found, Location(side.texts), ground_truth=ground_truth)
+    lists = {name: _one_as_list(row[name], row) for name in side.fields if name in row}
+    if missing := [name for name in side.fields if name not in lists]:
+        raise _no_field(row, missing[0], options, ground_truth=ground_truth)
     if side.texts is None:
-        return ids["id"]
-    found = documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
+        return [] if side.ids is None else _ids(lists[side.ids], side.ids)
+    found = documents_in(lists[side.texts], Location(side.texts), ground_truth=ground_truth)
     # Texts with ids, as LlamaIndex writes them, or with metadata, as krag does.
-    metadata = {name: list_in(row[name], Location(name)) for name in side.metadata}
-    beside = {str(side.ids): ids["id"]} if ids else {}
-    for name, values in {**beside, **metadata}.items():
+    beside = {name: _ids(lists[name], name) if name == side.ids else
+              list_in(lists[name], Location(name)) for name in side.fields[1:]}  # fmt: skip
+    for name, values in beside.items():
         if len(values) != len(found):
             problem = "must have one value for each of the"
             raise InvalidInput(name, f"{problem} {len(found)} documents, got {len(values)}")
         if not all(isinstance(text, str) for text in found):
             problem = "belongs to documents that are plain texts; these are not"
             raise InvalidInput(name, problem)
-    return [
-        {
-            "page_content": text,
-            **{name: values[at] for name, values in ids.items()},
-            **(
-                {"metadata": {name: some[at] for name, some in metadata.items()}}
-                if metadata
-                else {}
-            ),
-        }
-        for at, text in enumerate(found)
-    ]
+    made: list[dict[str, Any]] = [{"page_content": text} for text in found]
+    for name, values in beside.items():
+        for document, value in zip(made, values, strict=True):
+            place = document if name == side.ids else document.setdefault("metadata", {})
+            place["id" if name == side.ids else name] = value
+    return made
+
+
+def _one_as_list(value: Any, row: Mapping[str, Any]) -> Any:
+    """Return a plain text as a list of it; the cells of a table, and what spells a list, stay."""
+    if not isinstance(value, str) or isinstance(row, Cells) or is_blank(value):
+        return value
+    return value if _CUT_OFF.match(value) else _cell_as_list(value)
+
+
+# How a list begins that somebody wrote into a text, even if it never ends.
+_CUT_OFF = re.compile(r"""\s*[\[(]\s*['"\[{]""")
 
 
 def _no_field(
@@ -853,8 +875,7 @@ def cells_as_lists(table: Records, roles: Roles) -> tuple[Records, list[str]]:
     >>> table.column("actual"), notes
     ([['a'], "['b']", []], ['plain text in actual read as one document per cell (1 of 3 cells)'])
     """
-    sides = [side for side in (roles.actual, roles.predicted) if side is not None]
-    fields = [field for side in sides for field in side.fields]
+    fields = [*roles.actual.fields, *(roles.predicted or Side()).fields]
     table, counts = table.changed(fields, _cell_as_list)
     told = _("plain text in {name} read as one document per cell ({n} of {cells} cells)")
     return table, [
@@ -939,6 +960,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
     Raises:
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
+    check_once(queries)
     questions = [one.question for one in queries]
     lists = {field: [getattr(one, field) for one in queries] for field in _FIELDS}
     return {
@@ -951,6 +973,17 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
         **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
+
+
+def check_once(queries: Iterable[Query]) -> None:
+    """Refuse a question that comes again with one retrieved text in each row, as in long tables."""
+    seen: set[Any] = set()
+    for one in queries:
+        if one.is_text and one.label is not None and one.label in seen:
+            problem = f"asks {clipped(one.label)} again, with one retrieved document in each row"
+            fix = Advice("{} makes the rows of a question one query", cells="text")
+            raise one.place.error(problem, fix)
+        seen.add(one.label)
 
 
 def _labels(queries: Sequence[Query], name: str, field: str) -> list[str | int]:
@@ -1010,13 +1043,11 @@ def content_of(
 def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, Any]:
     """Compare by id, or by spans, where no text is found; refuse sides with nothing in common."""
     queries = [*queries]
-    sides = []
-    if roles.actual.fields:
-        sides.append((roles.actual, [*chain.from_iterable(single(one.actual) for one in queries)]))
-    if roles.predicted is not None:
-        retrieved = [document for one in queries for document in one.predicted]
-        sides.append((roles.predicted, retrieved))
-    sides = [(side, found) for side, found in sides if side.fields]
+    found_in = {
+        roles.actual: chain.from_iterable(single(one.actual) for one in queries),
+        roles.predicted or Side(): chain.from_iterable(one.predicted for one in queries),
+    }
+    sides = [(side, [*found]) for side, found in found_in.items() if side.fields]
     if all(side.texts for side, _ in sides):
         items = [item for one in queries for item in one.actual]
         if items and all(map(_is_span, items)):

@@ -6,7 +6,6 @@ and Parquet tables as ranx writes them.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from array import array
@@ -22,18 +21,16 @@ from krag_eval._reading import (
     MAX_BYTES,
     Source,
     kind_of,
-    located,
     name_of,
-    not_json,
     numbered_lines,
     parsed,
 )
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.dataset import Dataset, check_overlap
-from krag_eval.datasets.formats import format_of
-from krag_eval.datasets.table import Records, is_frame, records_in
+from krag_eval.datasets.formats import format_of, json_in
+from krag_eval.datasets.table import Records, is_frame, listed, records_in
 from krag_eval.documents import AnyOf, DocumentLike
-from krag_eval.errors import DatasetError, Place, boolean, clipped, one_of, warn, whole
+from krag_eval.errors import Advice, DatasetError, Place, boolean, one_of, warn, whole
 
 #: What happens to a topic of the judgements for which the run has nothing.
 Missing: TypeAlias = Literal["zero", "skip"]
@@ -43,6 +40,8 @@ ScorePrecision: TypeAlias = Literal["single", "double"]
 _GRADE_KEY = "grade"
 # The headers of tables: of BEIR's judgements, and of what ranx writes.
 _BEIR, _RANX = ("query-id", "corpus-id", "score"), ("q_id", "doc_id", "score")
+#: What harnesses call the documents of their judgements, the most exact first.
+JUDGED_BY = ("chunk_id", "doc_id", "doc_uri")
 #: The key beside the subsets in what MTEB saves of a run.
 MTEB = "mteb_model_meta"
 # As many digits as a float holds exactly, and a grade in a file may have.
@@ -63,6 +62,12 @@ class Numbers(NamedTuple):
 
     name: str
     by_topic: Mapping[str, Mapping[str, Any]]
+
+    def as_run(self) -> Dataset:
+        """Return the documents of each topic by score, without ground truth."""
+        topics = [*self.by_topic]
+        return Dataset([*topics], [[] for _topic in topics], ranked(self, topics), self.name,
+                       defaults={"matcher": "id"})  # fmt: skip
 
 
 def judged_dataset(
@@ -279,6 +284,7 @@ class Kind:
         number: What the number is.
         of_text: A function that returns a number as it is written; ``None`` for no such number.
         of_value: The same of a number in JSON and tables.
+        part: Which subset and split of MTEB's predictions to read, such as ``"ko.test"``.
     """
 
     what: str
@@ -288,6 +294,7 @@ class Kind:
     number: str
     of_text: Callable[[str], Any]
     of_value: Callable[[Any], Any]
+    part: str | None = None
 
     def read(self, source: Any, max_bytes: int | None = MAX_BYTES) -> Numbers:
         """Read a file in any of its forms, or ``{topic: {document: number}}``.
@@ -342,7 +349,9 @@ class Kind:
             first = [*islice(lines, 1)]
             start = first[0][1] if first else ""
             if start.lstrip().startswith("{"):
-                yield from self._of_mapping(self._object([*first, *lines], name), Place(name))
+                expected = f"one object {{topic: {{document: {self.number}}}}}"
+                content = json_in([*first, *lines], name, expected)
+                yield from self._of_mapping(content, Place(name))
             elif self is QRELS and start.split() == [*_BEIR]:
                 yield from self._of_beir(lines, name)
             else:
@@ -352,7 +361,7 @@ class Kind:
     def tables(self) -> tuple[tuple[str, ...], ...]:
         """The columns of tables: BEIR's, ranx's, and those of harnesses, chunks first."""
         number = "relevance" if self.number == "grade" else self.number
-        return (_BEIR, _RANX, *(("query_id", one, number) for one in ("chunk_id", "doc_id")))
+        return (_BEIR, _RANX, *(("query_id", one, number) for one in JUDGED_BY))
 
     def _of_table(self, table: Records) -> Iterator[_Row]:
         known = (one for one in self.tables if {*one} <= {*table.names})
@@ -365,7 +374,7 @@ class Kind:
             yield place, one, other, self._checked(read, other, place)
 
     def _of_mapping(self, content: Mapping[Any, Any], place: Place) -> Iterator[_Row]:
-        content = _run_of_mteb(content, place) if MTEB in content else content
+        content = self._of_mteb(content, place) if MTEB in content else content
         for topic, documents in content.items():
             if not isinstance(topic, str) or not isinstance(documents, Mapping):
                 raise place.error(
@@ -379,6 +388,18 @@ class Kind:
                     raise place.error(problem)
                 yield place, topic, document, self._checked(value, document, place, topic)
 
+    def _of_mteb(self, content: Mapping[Any, Any], place: Place) -> Mapping[Any, Any]:
+        """Return the run that is meant of those that MTEB saved: ``{subset: {split: run}}``."""
+        runs = {f"{subset}.{split}": run for subset, splits in content.items()
+                if subset != MTEB and isinstance(splits, Mapping)
+                for split, run in splits.items()}  # fmt: skip
+        part = next(iter(runs)) if self.part is None and len(runs) == 1 else self.part
+        if not isinstance(run := runs.get(str(part)), Mapping):
+            problem = f"holds MTEB's predictions of {listed([*runs])}, and one must be named"
+            fix = "choose one by {}, or pass its object alone"
+            raise place.error(problem, Advice(fix, predicted=next(iter(runs), ...)))
+        return run
+
     def _checked(self, value: Any, document: str, place: Place, topic: str = "") -> Any:
         """Return the number of a document as JSON and tables hold it."""
         number = self.of_value(value)
@@ -390,25 +411,14 @@ class Kind:
             )
         return number
 
-    def _object(self, lines: Sequence[tuple[int, str]], name: str) -> dict[str, Any]:
-        """Read one object from lines, the first of which begins with ``{``."""
-        try:
-            with located(Place(name)):
-                content: dict[str, Any] = parsed("".join(text for _, text in lines))
-        except json.JSONDecodeError as error:
-            place = Place(name, lines[min(error.lineno, len(lines)) - 1][0])
-            expected = f"one object {{topic: {{document: {self.number}}}}}"
-            raise not_json(error, place, expected) from error
-        return content
-
     def _of_lines(self, lines: Iterable[tuple[int, str]], name: str) -> Iterator[_Row]:
-        n_columns = len(self.columns)
         for line, text in lines:
             if text.startswith("#"):
                 continue
             columns = text.split() if text.isascii() else _SPACES.split(text.strip(" \t\n\r\f\v"))
             # As in trec_eval, more may follow the tag of a run.
-            if len(columns) < n_columns or (len(columns) > n_columns and self is QRELS):
+            more = len(columns) - len(self.columns)
+            if more < 0 or (more and self is QRELS):
                 raise _wrong_columns(columns, self.columns, Place(name, line))
             yield line, columns[0], columns[2], self._written(columns[self.at], name, line)
 
@@ -418,25 +428,13 @@ class Kind:
             columns = text.rstrip("\r\n").split("\t")
             if len(columns) != 3 or not all(columns):
                 raise _wrong_columns(columns, _BEIR, Place(name, line), "a tab")
-            yield line, columns[0], columns[1], self._written(columns[2], name, line)
+            yield line, *columns[:2], self._written(columns[2], name, line)
 
     def _written(self, text: str, name: str, line: int) -> Any:
         if (number := self.of_text(text)) is None:
             problem = f"the {self.number} must be a {_NUMBERS[self.number]}, got {text[:40]!r}"
             raise Place(name, line).error(problem)
         return number
-
-
-def _run_of_mteb(content: Mapping[Any, Any], place: Place) -> Mapping[Any, Any]:
-    """Return the only run within what MTEB saved: ``{subset: {split: {query: …}}}``."""
-    subsets = [one for key, one in content.items() if key != MTEB]
-    runs = [run for one in subsets if isinstance(one, Mapping) for run in one.values()]
-    if len(runs) != 1 or len(subsets) != 1 or not isinstance(runs[0], Mapping):
-        named = {key: [*one] for key, one in content.items() if key != MTEB and one}
-        problem = f"MTEB's predictions must hold one subset with one split, got {clipped(named)}"
-        fix = "keep the one that is meant; judgements of others are other files"
-        raise place.error(problem, fix)
-    return runs[0]
 
 
 _NUMBERS = {"grade": "whole number", "score": "number"}

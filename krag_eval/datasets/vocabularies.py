@@ -37,7 +37,7 @@ from krag_eval.datasets.table import (
     listed,
 )
 from krag_eval.datasets.traces import traces_dataset
-from krag_eval.datasets.trec import MTEB
+from krag_eval.datasets.trec import JUDGED_BY, MTEB
 from krag_eval.documents import is_list_written, is_missing
 from krag_eval.errors import Advice, DatasetError, Place
 
@@ -107,7 +107,8 @@ _LISTS = (
     Shape("krag_eval", Side(None, "relevant_chunk_ids"), Side(None, "retrieved_chunk_ids")),
     Shape("krag_eval", Side("expectedChunks"), Side("results"), tells=(("expectedChunks",),)),
     # Evaluations up to 0.1; in test sets, contexts are what should be retrieved.
-    Shape("RAGAS", predicted=Side("contexts"), tells=(("ground_truths", "answer"),)),
+    Shape("RAGAS", predicted=Side("contexts"),
+          tells=(("ground_truths", "answer"), ("ground_truth", "answer"))),
     Shape("krag_eval", Side("expected"), Side("retrieved"), weak=True),
     Shape("krag_eval", Side("expected_contexts"), weak=True),
     Shape("krag_eval", Side("expected_documents"), weak=True),
@@ -131,15 +132,16 @@ SHAPES = (
     *(Shape(f"{tool}'s runs", predicted=Side(field), read=run_dataset, taken=(), unless=_GIVEN,
             tells=(("query", field),) if tool == "rank_llm" else (("query_id", field),))
       for field, tool in RUNS.items()),
-    Shape("MTEB's predictions", tells=((MTEB,),), read=predictions_dataset, taken=()),
+    Shape("MTEB's predictions", tells=((MTEB,),), read=predictions_dataset, taken=("predicted",)),
     Shape("judgements", Side("chunk_text"), read=judgements_dataset, taken=("retrieved",),
-          tells=(("query_id", "chunk_id", "relevance"), ("query_id", "doc_id", "relevance")),
+          tells=tuple(("query_id", one, "relevance") for one in JUDGED_BY),
           unless=_GIVEN),
     Shape("LoCoMo's questions", Side(None, "evidence"), read=locomo_dataset,
           tells=(("question", "evidence", "category"), ("conversation", "qa")),
           taken=("predicted", "retrieved")),
-    Shape("LongMemEval's questions", Side(None, "answer_session_ids"),
-          read=longmemeval_dataset, taken=("predicted", "retrieved"),
+    Shape("LongMemEval's questions", Side("haystack_sessions", "answer_session_ids"),
+          Side("retrieval_results", "haystack_session_ids"), read=longmemeval_dataset,
+          taken=("actual", "predicted", "retrieved"),
           tells=(("question_id", "answer_session_ids"),)),
 )  # fmt: skip
 _WEAK_ACTUAL = {one.actual.texts for one in SHAPES if one.weak}
@@ -155,6 +157,7 @@ NAMED = frozenset({*QUESTIONS, *LANGSMITH, OWN} | _names_of(one for one in _LIST
 _OF_QUESTIONS = [one for one in SHAPES if _names_of([one])]
 #: Every column that may be needed of questions; others can only be tags.
 KNOWN = NAMED.union(
+    ("tags",),
     LISTED,
     _names_of(SHAPES),
     *(names for one in _OF_QUESTIONS for names in (one.questions, *one.tells)),
@@ -174,11 +177,11 @@ def is_foreign(names: Collection[str], mapped: Mapped) -> bool:
     >>> is_foreign(["question", "actual", "hits", "source"], Mapped())
     False
     """
-    if not {*filter(None, mapped)} <= {*names}:
-        return False
+    if shape_of(names, mapped).read is not None:
+        return True
     others = {*names} - {*mapped}
-    has_reader = shape_of(names, mapped).read is not None
-    return has_reader or not _FOREIGN.isdisjoint(others) or {*_KRAG} <= others
+    are_known = not _FOREIGN.isdisjoint(others) or {*_KRAG} <= others
+    return are_known and {*filter(None, mapped)} <= {*names}
 
 
 def roles_of(
@@ -211,32 +214,28 @@ def roles_of(
                 f"no column {name!r}, which is named as {option}; {table.described()}"
             )
     known = [one for one in _LISTS if one.is_meant(table.names)]
-    shape, actual = "named", _named(mapped.actual, "actual", table)
-    if is_run:
-        actual = Side()
-    elif actual is None:
+    shape, actual = "named", Side() if is_run else _named(mapped.actual, "actual", table)
+    if actual is None:
         found = _sides(table, "actual", mapped.predicted, known)
-        if not found:
+        actual = _only(found, table, "the ground truth", options.actual)
+        if actual is None:
             raise Place(table.name).error(
                 f"no column holds the documents that should be retrieved; {table.described()}",
                 Advice(f"{_hint(table)}name it by {{}}", (str(options.actual), ...)),
             )
-        shape, actual = _only(found, table, "the ground truth", options.actual)[0]
+        shape = found[actual]
     predicted = _named(mapped.predicted, "predicted", table)
     if predicted is None:
         strong = [one for one in known if is_run or not one.weak or actual.texts in _WEAK_ACTUAL]
         found = _sides(table, "predicted", actual.texts, strong)
-        sides = _only(found, table, "what was retrieved", options.predicted)
-        predicted = sides[0][1] if sides else None
-        shape = sides[0][0] if is_run and sides else shape
-    if is_run and predicted is None:
-        raise nothing_retrieved(table, str(options.predicted))
-    question = mapped.question
-    if question is None:
-        theirs = [name for one in known if _present(one.predicted, table) for name in one.questions]
-        there = [(name, name) for name in dict.fromkeys([*QUESTIONS, *theirs])
-                 if name in table.names and name not in mapped]  # fmt: skip
-        question = next(iter(dict(_only(there, table, "the question", options.question))), None)
+        predicted = _only(found, table, "what was retrieved", options.predicted)
+        if is_run and predicted is None:
+            raise nothing_retrieved(table, str(options.predicted))
+        shape = found[predicted] if is_run and predicted is not None else shape
+    theirs = [name for one in known if _present(one.predicted, table) for name in one.questions]
+    asked = [name for name in dict.fromkeys([*QUESTIONS, *theirs])
+             if name in table.names and name not in mapped]  # fmt: skip
+    question = mapped.question or _only(asked, table, "the question", options.question)
     return Roles(shape, question, actual, predicted)
 
 
@@ -262,25 +261,23 @@ _Found = TypeVar("_Found")
 
 
 def _only(
-    found: list[tuple[str, _Found]], table: Records, what: str, option: str | None
-) -> list[tuple[str, _Found]]:
-    """Refuse several columns that could be meant."""
+    found: Collection[_Found], table: Records, what: str, option: str | None
+) -> _Found | None:
+    """Return what could be meant, if there is anything; refuse several columns."""
     if len(found) > 1:
         raise Place(table.name).error(
-            f"several columns could hold {what}: {', '.join(repr(str(one)) for _, one in found)}",
+            f"several columns could hold {what}: {', '.join(repr(str(one)) for one in found)}",
             Advice("choose one by {}", (str(option), ...)),
         )
-    return found
+    return next(iter(found), None)
 
 
-def _sides(
-    table: Records, role: str, taken: str | None, known: Sequence[Shape]
-) -> list[tuple[str, Side]]:
-    """Return whose names there are for one side; weak ones only where there are no others."""
+def _sides(table: Records, role: str, taken: str | None, known: Sequence[Shape]) -> dict[Side, str]:
+    """Return what there is for one side, and whose; weak names only where there are no others."""
     sides = [(one, _present(getattr(one, role), table)) for one in known]
     free = [(one, side) for one, side in sides if side and (not taken or taken not in side[:2])]
-    strong = [(one.name, side) for one, side in free if not one.weak]
-    return strong or [(one.name, side) for one, side in free]
+    strong = {side: one.name for one, side in free if not one.weak}
+    return strong or {side: one.name for one, side in free}
 
 
 def _named(name: str | None, role: str, table: Records) -> Side | None:
@@ -315,7 +312,8 @@ def as_saved(table: Records, roles: Roles) -> tuple[Records, Roles, list[str]]:
     yet. deepeval joins the texts of a cell by ``|`` in JSON lines and CSV; a golden of its own
     without a context has an empty ground truth.
     """
-    if roles.predicted is not None and not _is_filled(roles.predicted, table):
+    is_run = not roles.actual.fields
+    if roles.predicted is not None and not is_run and not _is_filled(roles.predicted, table):
         roles = roles if roles.shape in ("krag_eval", "named") else roles._replace(predicted=None)
     if roles.shape != "deepeval" or not {*_GOLDENS} <= {*table.names}:
         return table, roles, []
@@ -370,7 +368,8 @@ def _nearest(names: set[str]) -> str:
     names = {*names}.difference(QUESTIONS)
     whose, fields = max(known, key=lambda one: len(one[1] & names))
     shared, others = sorted(fields & names), sorted(fields.difference(names, QUESTIONS))
-    return f"{listed(shared)}: known from {whose}, beside {listed(others)}; " if shared else ""
+    beside = f", beside {listed(others)}" if others else ""
+    return f"{listed(shared)}: known from {whose}{beside}; " if shared else ""
 
 
 #: How many sentences :func:`said` returns.

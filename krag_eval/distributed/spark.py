@@ -151,11 +151,8 @@ def _check_workers(session: SparkSession) -> None:
         found, python = probe.collect()[0]
     except Exception as error:  # of many kinds, by version and mode of Spark
         lines = [line for line in str(error).splitlines() if "Error" in line] or [str(error)]
-        raise RuntimeError(
-            f"Spark's workers cannot run Python with pandas ({lines[-1].strip()[:300]}). {remedy}"
-        ) from error
+        problem = f"Spark's workers cannot run Python with pandas ({lines[-1].strip()[:300]})"
+        raise RuntimeError(f"{problem}. {remedy}") from error
     if found != __version__:
-        raise RuntimeError(
-            f"Spark's workers run {python}, where krag_eval is {found}; here it is {__version__}. "
-            f"{remedy}"
-        )
+        problem = f"Spark's workers run {python}, where krag_eval is {found}; here it is "
+        raise RuntimeError(f"{problem}{__version__}. {remedy}")

@@ -245,9 +245,8 @@ def krag_gate(request: pytest.FixtureRequest) -> KragGate:
         path, line = request.node.location[:2]
         told = warnings.WarningMessage(message, KragEvalWarning, path, (line or 0) + 1)
         about = {"warning_message": told, "nodeid": request.node.nodeid, "when": "runtest"}
-        request.config.hook.pytest_warning_recorded.call_historic(
-            kwargs={**about, "location": None}
-        )
+        noted = request.config.hook.pytest_warning_recorded
+        noted.call_historic(kwargs={**about, "location": None})
 
     from krag_eval.errors import KragEvalWarning
 

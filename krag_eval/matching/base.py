@@ -352,9 +352,7 @@ class _FunctionMatcher(Matcher):
 
     def similarity(self, actual: Any, predicted: Any) -> float:
         """Return what the function says; strings and dicts reach it as documents."""
-        return self._number(
-            self.function(documents.as_document(actual), documents.as_document(predicted))
-        )
+        return self._number(self.function(*map(documents.as_document, (actual, predicted))))
 
 
 class TextMatcher(Matcher):
@@ -463,9 +461,8 @@ class KeyMatcher(Matcher):
                 queries.texts_only, blanks, (queries.actual, queries.predicted), strict=True
             )
         )
-        predicted = (
-            queries.predicted if own_predicted else self._keys(queries.predicted, "predicted_docs")
-        )
+        found = queries.predicted
+        predicted = found if own_predicted else self._keys(found, "predicted_docs")
         join = joins.KeyJoin(lambda: self.signature)
         if queries.has_alternatives:
             join.add(self._alternative_keys(queries), predicted, alternatives=True)
@@ -613,19 +610,16 @@ class _CombinedMatcher(Matcher):
         # All parts must speak of the same alternative of an AnyOf, not each of the one it likes.
         alone = alternatives_as_items(queries)
         found = [completed(part.match(alone)) for part in self.parts]
-        scaled = [
-            _on_common_scale(matches.similarity, float(part.threshold))
-            for part, matches in zip(self.parts, found, strict=True)
-        ]
+        sides = zip(self.parts, found, strict=True)
+        scaled = [_on_common_scale(one.similarity, float(part.threshold)) for part, one in sides]
         n_ranks = max(int(queries.n_predicted.max(initial=0)), 1)
         pairs = np.concatenate([m.item * n_ranks + m.rank - 1 for m in found])
         pair, similarity, n_parts = _grouped(pairs, np.concatenate(scaled), self._choose)
         if self._choose is np.minimum:  # where a part found nothing, 0 is the least
             pair, similarity = pair[n_parts == len(found)], similarity[n_parts == len(found)]
         item_of = np.repeat(np.arange(len(queries.n_alternatives)), queries.n_alternatives)
-        pair, similarity, _ = _grouped(
-            item_of[pair // n_ranks] * n_ranks + pair % n_ranks, similarity, np.maximum
-        )
+        pair = item_of[pair // n_ranks] * n_ranks + pair % n_ranks
+        pair, similarity, _ = _grouped(pair, similarity, np.maximum)
         kept = similarity > 0.0
         item, rank = np.divmod(pair[kept], n_ranks)
         same_as = _same_as([matches.same_as for matches in found], queries)

@@ -210,10 +210,8 @@ class Beside(NamedTuple):
         if said.kind == "number":
             numbers = [[*filter(_is_number, side)] for side in sides]
             ours, theirs = ({*one} for one in numbers)
-            sides = [
-                [one for one in side if one not in ours & theirs] or others
-                for side, others in zip(numbers, sides, strict=True)
-            ]
+            both, pairs = ours & theirs, zip(numbers, sides, strict=True)
+            sides = [[one for one in side if one not in both] or rest for side, rest in pairs]
         spaced = not self.by_letters or said.kind == "number"
         texts = [(" " if spaced else "").join(side) for side in sides]
         return SaidOtherwise(said.kind, *(reversed(texts) if self.turned else texts))

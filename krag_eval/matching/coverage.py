@@ -184,10 +184,8 @@ class CoverageMatcher(TextMatcher):
             "direction": direction == "either",
         }
         for argument in [name for name, decided in pairs.items() if union and decided]:
-            problem = (
-                f": {argument} decides about a document alone, and with union=True they count "
-            )
-            raise InvalidInput("union", f"{problem}together", "choose one of the two")
+            problem = f": {argument} decides about a document alone, and with union=True they "
+            raise InvalidInput("union", f"{problem}count together", "choose one of the two")
 
     _advice = Advice(
         N_(
@@ -240,9 +238,8 @@ class CoverageMatcher(TextMatcher):
         self, tokens: TokenNumbers, names: list[str], numbers: list[frozenset[str]] | None = None
     ) -> Read:
         """Return texts that are tokens already, as they are compared."""
-        by_letters = np.full(
-            len(tokens), self.tokenizer in (letter_tokens, tokenizers.character_tokens)
-        )
+        is_by_letters = self.tokenizer in (letter_tokens, tokenizers.character_tokens)
+        by_letters = np.full(len(tokens), is_by_letters)
         return Read(tokens, np.full(len(tokens), self.min_run), numbers, by_letters, names)
 
     def _numbers_of(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
@@ -478,9 +475,8 @@ class NumbersMatcher(TextMatcher):
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
             truths = [numbers[unit] for unit in actual.tolist()]
             found = [numbers[unit] for unit in predicted.tolist()]
-            return np.array(
-                [[len(t & f) / len(t) if t else 1.0 for f in found] for t in truths], float
-            )
+            shares = [[len(t & f) / len(t) if t else 1.0 for f in found] for t in truths]
+            return np.array(shares, float)
 
         return score
 

@@ -173,10 +173,8 @@ class EmbeddingMatcher(TextMatcher):
         if len(vectors) != len(batch):
             problem = f": {self._model} must return one vector per text, got {len(vectors)} for "
             raise InvalidInput("embeddings", f"{problem}{len(batch)} texts")
-        return [
-            _checked_vector(text, vector, self._model)
-            for text, vector in zip(batch, vectors, strict=True)
-        ]
+        pairs = zip(batch, vectors, strict=True)
+        return [_checked_vector(text, vector, self._model) for text, vector in pairs]
 
     def _check_lengths(self, vectors: Iterable[FloatArray]) -> None:
         lengths = ", ".join(map(str, sorted({*map(len, vectors)})))

@@ -412,10 +412,9 @@ class Units:
                 row, rank = np.argwhere(~((block >= 0.0) & (block <= 1.0)))[0].tolist()
                 item = int(np.searchsorted(np.cumsum(sizes), row, side="right"))
                 number = query + self.first_query
-                problem = (
-                    f"{name}: a similarity must be a number from 0 to 1, got {block[row, rank]} "
-                    f"for actual_docs[{number}][{item}] and predicted_docs[{number}][{rank}]"
-                )
+                be = f"must be a number from 0 to 1, got {block[row, rank]}"
+                pair = f"actual_docs[{number}][{item}] and predicted_docs[{number}][{rank}]"
+                problem = f"{name}: a similarity {be} for {pair}"
                 raise InvalidInput("matcher", problem)
             if n_alternatives > n_items:
                 block = np.maximum.reduceat(block, np.cumsum(sizes) - sizes, axis=0)
@@ -557,9 +556,8 @@ def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str)
     if 0 in wanted:
         return np.zeros(wanted)
     if wanted[0] * wanted[1] >= _MANY_PAIRS:
-        (truths, rows), (found, columns) = (
-            np.unique(side, return_inverse=True) for side in (actual, predicted)
-        )
+        truths, rows = np.unique(actual, return_inverse=True)
+        found, columns = np.unique(predicted, return_inverse=True)
         if len(truths) < len(actual) or len(found) < len(predicted):
             # A million copies of one text are scored as one.
             return _score(score, truths, found, name)[np.ix_(rows, columns)]

@@ -211,10 +211,8 @@ class JudgeMatcher(base.Matcher):
         alternative, rank = self._worth_a_call(units, queries)
         query_of = np.repeat(np.arange(len(questions)), units.n_alternatives)
         query, before = query_of[alternative], np.cumsum(units.n_predicted) - units.n_predicted
-        actual, predicted = (
-            units.alternatives[alternative],
-            units.predicted[before[query] + rank - 1],
-        )
+        actual = units.alternatives[alternative]
+        predicted = units.predicted[before[query] + rank - 1]
         named = ~(units.blank[actual] | units.blank[predicted])
         item = np.repeat(np.arange(len(units.item_sizes)), units.item_sizes)[alternative]
         first_item = np.cumsum(units.n_items) - units.n_items
@@ -269,10 +267,8 @@ class JudgeMatcher(base.Matcher):
             size = self.batch_size or 1
             batches = [missing[i : i + size] for i in range(0, len(missing), size)]
             if self.max_calls is not None and len(batches) > self.max_calls:
-                problem = (
-                    f": {len(batches):,} calls are needed for {len(missing):,} pairs that were not "
-                    f"judged yet, and {self.max_calls:,} are allowed"
-                )
+                needed = f"{len(batches):,} calls are needed for {len(missing):,} pairs"
+                problem = f": {needed} that were not judged yet, and {self.max_calls:,} are allowed"
                 fix = "judge fewer pairs, with {} or a smaller k, or allow more"
                 advice = Advice(fix, candidates="coverage(min_run=1)")
                 raise InvalidInput("max_calls", problem, advice)
@@ -350,10 +346,8 @@ class JudgeMatcher(base.Matcher):
             error.__cause__ = cause
         among = "" if len(pairs) == 1 else f"one of {len(pairs)} pairs, the first of them "
         where = "this matcher" if self.cache is None else "the cache"
-        error.add_note(
-            f"The judge failed on {among}{pairs[0]}. What was judged before is kept in "
-            f"{where}: evaluating again asks only for the rest."
-        )
+        kept = f"What was judged before is kept in {where}: evaluating again asks only for the rest"
+        error.add_note(f"The judge failed on {among}{pairs[0]}. {kept}.")
         return error
 
     def _write(self, judged: Mapping[bytes, float], file: _File) -> None:
@@ -517,10 +511,8 @@ class _Usage(BaseCallbackHandler):
         """Take the usage that comes with the messages of one call."""
         for generation in (one for several in response.generations for one in several):
             usage = getattr(getattr(generation, "message", None), "usage_metadata", None) or {}
-            self._count(
-                input_tokens=usage.get("input_tokens", 0),
-                output_tokens=usage.get("output_tokens", 0),
-            )
+            names = ("input_tokens", "output_tokens")
+            self._count(**{name: usage.get(name, 0) for name in names})
 
 
 class _File:
@@ -610,9 +602,8 @@ class _File:
     def keep(self, judged: Mapping[bytes, float]) -> None:
         """Write judgements; all of them, or none."""
         with self._told(), self._opened:
-            self._opened.executemany(
-                "INSERT OR REPLACE INTO judgements VALUES (?, ?)", judged.items()
-            )
+            replaced = "INSERT OR REPLACE INTO judgements VALUES (?, ?)"
+            self._opened.executemany(replaced, judged.items())
 
     def close(self) -> None:
         """Close the file."""

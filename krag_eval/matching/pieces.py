@@ -624,9 +624,8 @@ def _shared(
     Where they have very many, some documents come after the others.
     """
     # From here on a run is one of its query: what another query asks for is nothing here.
-    asked, own = np.unique(
-        truths.query(truth.member) * postings.n_runs + truth.run, return_inverse=True
-    )
+    of_query = truths.query(truth.member) * postings.n_runs + truth.run
+    asked, own = np.unique(of_query, return_inverse=True)
     query, run = np.divmod(asked, max(postings.n_runs, 1))
     truth = truth._replace(run=own.reshape(-1))
     first, last = documents.of_query[query[:1]], documents.of_query[query[-1:] + 1]

@@ -37,7 +37,6 @@ from typing import Any, ClassVar, TypeAlias, cast
 from krag_eval import errors
 from krag_eval._install import install_line
 from krag_eval._io import ForkLock
-from krag_eval.documents import is_blank
 from krag_eval.errors import InvalidInput, InvalidType, clipped
 from krag_eval.matching.identity import function_name
 from krag_eval.matching.plaintext import plain
@@ -535,7 +534,7 @@ def tokenize_all(tokenizer: str | Tokenizer, texts: Sequence[str]) -> Iterator[l
     tokenize = resolve_tokenizer(tokenizer)
     batch = getattr(tokenize, "tokenize_all", None)
     # A user's tokenizer need not be ready for blank texts.
-    answers = ([] if is_blank(text) else tokenize(text) for text in texts)
+    answers = ([] if _is_blank(text) else tokenize(text) for text in texts)
     ours = type(tokenize) is KiwiTokenizer or tokenize in _FUNCTIONS.values()
     name = repr(tokenizer_name(tokenize, marked=False))
     return _checked(name, batch(texts) if callable(batch) else answers, texts, ours)
@@ -560,12 +559,16 @@ def _checked(
                 raise InvalidType("tokenizer", f"{problem} for {clipped(text)}")
             # Nothing but "", as re.split leaves it of a text it cannot read, is no token: it would
             # equal that of every other such text.
-            tokens = list(tokens) if any(tokens) and not is_blank(text) else []
+            tokens = list(tokens) if any(tokens) and not _is_blank(text) else []
         if not tokens and has_words(text):
             lost = f"{clipped(text)}, which holds letters or digits, so the text could never match"
             fix = "use the tokenizer 'unicode', or 'kiwi' for Korean morphemes, or 'letters'"
             raise InvalidInput("tokenizer", f"{name} yields no token for {lost}", fix)
         yield tokens
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()
 
 
 def _without_zero_width(text: str) -> str:

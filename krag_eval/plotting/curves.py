@@ -260,16 +260,12 @@ def _places_of(cutoffs: Sequence[Cutoff]) -> dict[Cutoff, float]:
     if len({k.unit for k in cutoffs if isinstance(k, Budget)}) > 1:
         return {k: float(place) for place, k in enumerate(cutoffs)}
     places: dict[Cutoff, float]
-    places = {k: float(_amount(k)) for k in cutoffs if k is not None}
+    places = {k: float(k.amount if isinstance(k, Budget) else k) for k in cutoffs if k is not None}
     if None in cutoffs:
         low, high = min(places.values(), default=0.0), max(places.values(), default=0.0)
         beyond = high * (high / low) ** _GAP if _is_wide(places) else high + _GAP * (high - low)
         places[None] = beyond if beyond > high else high + 1.0
     return places
-
-
-def _amount(k: int | Budget) -> int:
-    return k.amount if isinstance(k, Budget) else k
 
 
 def _is_wide(places: Mapping[Cutoff, float]) -> bool:

@@ -16,21 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from krag_eval import documents
 from krag_eval._text import fitted
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.documents import (
-    AnyOf,
-    DocumentLike,
-    QuerySet,
-    id_of,
-    is_blank,
-    metadata_of,
-    plain_value,
-    read_id,
-    read_text,
-    span_without_text,
-    text_of,
-)
+from krag_eval.documents import AnyOf, DocumentLike, QuerySet
 from krag_eval.errors import Advice, InvalidInput, InvalidType, number, text
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.contradiction import SaidOtherwise
@@ -82,20 +71,22 @@ class Texts:
 
     def documents(self, query: int) -> Sequence[DocumentLike]:
         """Return the predicted documents, best first."""
-        documents: list[DocumentLike] = self.queries.predicted[query]
-        return documents
+        listed: list[DocumentLike] = self.queries.predicted[query]
+        return listed
 
     def all_predicted(self) -> list[str]:
         """Return the text of every predicted document, by query, then rank."""
-        return self.queries.predicted_texts(read_id if self.are_ids else read_text)
+        return self.queries.predicted_texts(
+            documents.read_id if self.are_ids else documents.read_text
+        )
 
     def actual(self, query: int) -> list[tuple[str, ...]]:
         """Return the alternatives of each ground-truth item as listed; one for a plain one."""
-        return [tuple(map(text_of, item)) for item in self.ground_truth(query)]
+        return [tuple(map(documents.text_of, item)) for item in self.ground_truth(query)]
 
     def predicted(self, query: int) -> list[str]:
         """Return the predicted texts, best first."""
-        return list(map(text_of, self.documents(query)))
+        return list(map(documents.text_of, self.documents(query)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +124,7 @@ class Evidence:
         if self.texts is None:
             raise no_lengths(unit)
         texts = self.texts.all_predicted()
-        if texts and all(map(is_blank, texts)):
+        if texts and all(map(documents.is_blank, texts)):
             raise no_texts()
         lengths = {**(found.lengths or {}), unit: cutoffs.lengths_of(texts, unit, measure)}
         return replace(found, lengths=lengths, _counts={})
@@ -144,7 +135,7 @@ class Evidence:
         first, last = np.searchsorted(whole.item_query, [query, query + 1])
         start, stop = np.searchsorted(whole.pair_item, [first, last])
         begin = int(whole.n_retrieved[:query].sum())
-        documents = slice(begin, begin + int(whole.n_retrieved[query]))
+        part = slice(begin, begin + int(whole.n_retrieved[query]))
         pieces = whole.pieces
         lengths = whole.lengths or {}
         beside = {
@@ -161,8 +152,8 @@ class Evidence:
             pair_similarity=whole.pair_similarity[start:stop],
             threshold=whole.threshold,
             item_number=None if whole.item_number is None else whole.item_number[first:last],
-            pieces=None if pieces is None else pieces.between(int(first), int(last), documents),
-            lengths={unit: of_unit[documents] for unit, of_unit in lengths.items()},
+            pieces=None if pieces is None else pieces.between(int(first), int(last), part),
+            lengths={unit: of_unit[part] for unit, of_unit in lengths.items()},
             beside=beside,
         )
 
@@ -370,20 +361,20 @@ def outcomes(
     if graded_by is not None:
         row, at = found.places(found.worth(graded_by), k)
         place = dict(zip(found.covered[row].tolist(), at.tolist(), strict=True))
-    documents = _documents(found, k, numbers)
+    predicted = _documents(found, k, numbers)
     items = _items(found, k, numbers, place)
     if texts is None:
-        return tuple(documents), tuple(items)
+        return tuple(predicted), tuple(items)
     listed = texts.ground_truth(position)
     return (
         tuple(
-            replace(one, text=text_of(shown), about=_about(shown, metadata))
-            for one, shown in zip(documents, texts.documents(position), strict=True)
+            replace(one, text=documents.text_of(shown), about=_about(shown, metadata))
+            for one, shown in zip(predicted, texts.documents(position), strict=True)
         ),
         tuple(
             replace(
                 one,
-                alternatives=tuple(map(text_of, listed[one.number - 1])),
+                alternatives=tuple(map(documents.text_of, listed[one.number - 1])),
                 about=tuple(_about(shown, metadata) for shown in listed[one.number - 1]),
             )
             for one in items
@@ -472,7 +463,7 @@ def _beginning(texts: Texts | None, query: int, number: int) -> str | None:
     if texts is None:
         return None
     items = texts.ground_truth(query)[number - 1]
-    shown = " | ".join(text_of(one)[:_LOOKED_AT] or _span_shown(one) for one in items)
+    shown = " | ".join(documents.text_of(one)[:_LOOKED_AT] or _span_shown(one) for one in items)
     return fitted(shown[:_LOOKED_AT], _CELL)
 
 
@@ -482,7 +473,7 @@ def _span_shown(document: DocumentLike) -> str:
     >>> _span_shown({"page_content": "", "metadata": {"source": "a.md", "lines": [10, 24]}})
     'a.md lines [10, 24]'
     """
-    span = span_without_text(document)
+    span = documents.span_without_text(document)
     return " ".join(
         [str(span.pop("source", "")), *(f"{k} {_as_shown(v)}" for k, v in span.items())]
     )
@@ -492,11 +483,11 @@ def _about(document: DocumentLike, metadata: Sequence[str]) -> About:
     """Return the id of a document, what was asked for of its metadata, and what is its text."""
     if isinstance(document, str):
         return ()
-    identity, known = id_of(document), metadata_of(document)
-    about = [] if identity in (None, text_of(document)) else [("id", str(identity))]
+    identity, known = documents.id_of(document), documents.metadata_of(document)
+    about = [] if identity in (None, documents.text_of(document)) else [("id", str(identity))]
     about += [
         ("metadata:id" if name == "id" else name, _as_shown(known[name]))
-        for name in dict.fromkeys([*metadata, *span_without_text(document)])
+        for name in dict.fromkeys([*metadata, *documents.span_without_text(document)])
         if known.get(name) is not None
     ]
     return tuple(about)
@@ -509,7 +500,7 @@ def _as_shown(value: object) -> str:
     ('a.pdf', '3', 'True', '["a", 2]')
     """
     if isinstance(value, (Real, Mapping, list, tuple, np.ndarray)) and not isinstance(value, bool):
-        return json.dumps(plain_value(value), ensure_ascii=False)
+        return json.dumps(documents.plain_value(value), ensure_ascii=False)
     return str(value)
 
 

@@ -25,18 +25,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval import documents
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.documents import (
-    AnyOf,
-    DocumentLike,
-    Judged,
-    Lists,
-    QuerySet,
-    id_of,
-    is_tag,
-    metadata_of,
-)
+from krag_eval.documents import AnyOf, DocumentLike, Judged, Lists, QuerySet
 from krag_eval.errors import InvalidInput, Place, clipped
 from krag_eval.matching.joins import Pieces
 from krag_eval.results.evidence import Evidence, Texts
@@ -318,7 +310,7 @@ def _rows(content: Content) -> RowsInMemory:
     columns = chain([counted], tags.values(), *(table.values() for table in tables.values()))
     if any(len(column) != n_queries for column in columns):
         raise ValueError("its parts differ in length")
-    if not all(map(is_tag, chain.from_iterable(tags.values()))):
+    if not all(map(documents.is_tag, chain.from_iterable(tags.values()))):
         raise ValueError("its tags are no tags")
     return RowsInMemory(
         labels,
@@ -552,7 +544,7 @@ def _numbered(
         return numbers.setdefault(name, len(numbers))
 
     of_items = [[list(map(number, item)) for item in items] for items in actual]
-    of_documents = [list(map(number, documents)) for documents in predicted]
+    of_documents = [list(map(number, several)) for several in predicted]
     return {"distinct": [*distinct.values()], "actual": of_items, "predicted": of_documents}
 
 
@@ -566,13 +558,13 @@ def _description(document: DocumentLike) -> Content:
     """
     if isinstance(document, str):
         return {}
-    identity = id_of(document)
+    identity = documents.id_of(document)
     metadata = {
         name: one.item() if isinstance(one, np.generic) else one
-        for name, one in metadata_of(document).items()
+        for name, one in documents.metadata_of(document).items()
         if isinstance(name, str) and one is not None
     }
-    short = {name: one for name, one in metadata.items() if is_tag(one)}
+    short = {name: one for name, one in metadata.items() if documents.is_tag(one)}
     return ({} if identity is None else {"id": identity}) | ({"metadata": short} if short else {})
 
 
@@ -590,19 +582,19 @@ def _texts(kept: Content, evidence: Evidence) -> Texts:
         raise ValueError("its texts are not those of its documents")
     # A later addition: what else is known of documents.
     known = kept.get("described", kept | {"distinct": [{}] * len(distinct)})
-    described, items, documents = _checked_numbers(known)
+    described, items, retrieved = _checked_numbers(known)
     sizes, expected = (
         ([list(map(len, of_query)) for of_query in of_items], list(map(len, of_documents)))
-        for of_items, of_documents in ((items, documents), (actual, predicted))
+        for of_items, of_documents in ((items, retrieved), (actual, predicted))
     )
     if sizes != expected or not all(map(_is_description, described)):
         raise ValueError("its ids and metadata are not those of its documents")
-    read = partial(_documents, distinct, described, (actual, items), (predicted, documents))
+    read = partial(_documents, distinct, described, (actual, items), (predicted, retrieved))
     return Texts(read, bool(kept.get("are_ids", False)), were_saved=True)
 
 
 def _documents(
-    distinct: list[str], described: list[Content], items: _Numbers, documents: _Numbers
+    distinct: list[str], described: list[Content], items: _Numbers, retrieved: _Numbers
 ) -> QuerySet:
     """Return documents as they are compared, made of their texts and what else is known of them."""
 
@@ -616,7 +608,7 @@ def _documents(
         return alternatives[0] if len(alternatives) == 1 else AnyOf(alternatives)
 
     actual = Lists([list(map(item, *both)) for both in zip(*items, strict=True)])
-    predicted = Lists([list(map(document, *both)) for both in zip(*documents, strict=True)])
+    predicted = Lists([list(map(document, *both)) for both in zip(*retrieved, strict=True)])
     return QuerySet(actual, predicted, [*range(len(actual))])
 
 

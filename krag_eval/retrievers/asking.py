@@ -198,9 +198,8 @@ class Answers:
                 n=len(failures), queries=len(self.labels), type=first.type,
                 label=clipped(self.labels[first.position]), message=clipped(first.message),
             )  # fmt: skip
-            warn(
-                problem, _("The result's failures lists them, and its retry_failed asks them again")
-            )
+            fix = _("The result's failures lists them, and its retry_failed asks them again")
+            warn(problem, fix)
             if self.n_lost:
                 told = _("{n} calls never returned, so nothing more was asked.")
                 warn(told.format(n=self.n_lost))

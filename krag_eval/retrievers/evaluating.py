@@ -453,9 +453,8 @@ class Evaluation:
         check_n_jobs(options.get("n_jobs"))
         settings = {name: options[name] for name in PLAN_OPTIONS if name in options}
         lists = [name for name in LISTS if options.get(name) is not None]
-        plan = PartitionPlan.of(
-            k, budget=budget, length=length, metrics=metrics, lists=lists, **settings
-        )
+        settings |= {"budget": budget, "length": length, "metrics": metrics, "lists": lists}
+        plan = PartitionPlan.of(k, **settings)
         with muted():  # warnings come when it is evaluated
             nothing: list[list[Any]] = [[]] * len(questions)
             queries = QuerySet.from_lists(questions.actual, nothing, options["queries"])

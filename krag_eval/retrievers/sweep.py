@@ -204,11 +204,9 @@ def sweep(
     _check_callables("retrievers", retrievers, "a function that makes a retriever of chunks")
     texts = _checked_corpus(corpus)
     # What somebody looked at are chunks that were cut otherwise.
-    alone = {"judged": None, **options}
+    how = matcher, metrics, {"judged": None, **options}
     with called("questions", "dataset"):
-        evaluation = Evaluation.of(
-            questions, k, matcher, metrics, alone, budget=budget, length=length
-        )
+        evaluation = Evaluation.of(questions, k, *how, budget=budget, length=length)
     evaluation.check_clusters(clusters)
     grid = _grid(splitters, retrievers)
     compared = _checked_metric(evaluation, metric)

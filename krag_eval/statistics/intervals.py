@@ -515,7 +515,7 @@ def drawn_sums(
     """
     n, (leading, trailing) = len(columns), exact_parts(columns)
     sums = np.empty((n_resamples, len(spans), columns.shape[1]))
-    for start, stop, times in drawn(n, seed, blocks(n_resamples, n)):
+    for start, stop, times in drawn(n, n_resamples, seed):
         weights = times.astype(np.float64)
         for place, (first, last) in enumerate(spans):
             parts = leading[first:last], trailing[first:last]
@@ -588,11 +588,14 @@ def standings(
 
 
 def drawn(
-    n: int, seed: int | Sequence[int], among: Sequence[tuple[int, int]]
+    n: int, n_resamples: int, seed: int | Sequence[int], width: int = 0
 ) -> Iterator[tuple[int, int, IntArray]]:
-    """Yield, block by block, how often each of n queries is drawn; shape (resamples, queries)."""
+    """Yield, block by block, how often each of n queries is drawn; shape (resamples, queries).
+
+    What is made of a resample may take more numbers than there are queries: its ``width``.
+    """
     rng = np.random.default_rng(seed)
-    for start, stop in among:
+    for start, stop in blocks(n_resamples, max(n, width)):
         drawn = rng.integers(0, n, (stop - start, n))
         drawn += np.arange(0, drawn.size, n)[:, np.newaxis]
         times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
@@ -836,8 +839,8 @@ def budget_to_recall(
         return np.asarray(np.append(costs.astype(np.float64), np.inf)[n_short], np.float64)
 
     value = float(budgets(np.ones((1, n), np.int64))[0])
-    among = blocks(n_resamples, max(n, len(costs)))
-    resampled = np.sort(np.concatenate([budgets(times) for *_, times in drawn(n, seed, among)]))
+    resamples = drawn(n, n_resamples, seed, len(costs))
+    resampled = np.sort(np.concatenate([budgets(times) for *_, times in resamples]))
     # Bounds are budgets that occurred: between infinite ones is none.
     last = len(resampled) - 1
     low = resampled[math.floor((1 - level) / 2 * last)]

@@ -249,11 +249,8 @@ def _resampled(
     statistic: _Statistic,
 ) -> dict[str, FloatArray]:
     """Return a statistic of each metric in every resample of the queries; shape (…, resamples)."""
-    n = len(scores)
     parts: dict[str, list[FloatArray]] = {name: [] for name in columns}
-    for *_place, times in intervals.drawn(
-        n, sampling.seed, intervals.blocks(sampling.n_resamples, n)
-    ):
+    for *_place, times in intervals.drawn(len(scores), sampling.n_resamples, sampling.seed):
         for name, values in columns.items():
             parts[name].append(statistic(times, values, scores))
     return {name: np.concatenate(part, axis=-1) for name, part in parts.items()}

@@ -133,8 +133,8 @@ class _Curve(NamedTuple):
     def resampled(self, sampling: Sampling) -> FloatArray:
         """Return the best cutoff of each resample; NaN where it has queries of one kind alone."""
         best, n = [], len(self.n_items)
-        among = intervals.blocks(sampling.n_resamples, max(n, len(self.cutoffs)))
-        for *_place, times in intervals.drawn(n, sampling.seed, among):
+        draws = intervals.drawn(n, sampling.n_resamples, sampling.seed, len(self.cutoffs))
+        for *_place, times in draws:
             recall, abstention, place = self.shares(times)
             known = np.isfinite(recall + abstention)[:, 0]
             best.append(np.where(known, self.cutoffs[place], np.nan))

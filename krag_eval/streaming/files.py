@@ -36,6 +36,7 @@ from krag_eval.datasets.table import (
     MOST_LEFT_OUT,
     Query,
     TagReader,
+    check_once,
     checked_choice,
     notes_on,
     tell_unnamed,
@@ -394,6 +395,7 @@ def _evaluated(
     evaluate: Callable[..., _Evaluated],
 ) -> _Evaluated:
     """Evaluate a chunk; an error that names a query names its place in the file."""
+    check_once(queries)
     for one in queries:
         if one.mark.defaults != first.mark.defaults:
             problem = '"krag_eval": the evaluator differs from that of the first query'

@@ -57,11 +57,11 @@ def test_alone_they_are_the_only_cutoffs():
 
 def test_words_are_counted_where_coverage_is_the_matcher():
     """Half of the first passage and all of the second, in 12 and 8 words."""
-    rows = table(f"{CALL} -m coverage --budget 12")
+    rows = table(f"{CALL} -m coverage --budget 12 --metric all")
     assert rows["micro_token_recall"] == [f"{12 / 18:.4f}"]
     assert rows["macro_token_recall"] == [f"{(6 / 12 + 6 / 6) / 2:.4f}"]
     assert rows["macro_token_precision"] == [f"{(6 / 12 + 6 / 8) / 2:.4f}"]
-    assert "token_iou" not in table(f"{CALL} --budget 12")
+    assert "token_iou" not in table(f"{CALL} --budget 12 --metric all")
 
 
 def test_beside_other_cutoffs():

@@ -22,7 +22,7 @@ CALL = "evaluate sample.jsonl"
 
 def test_rows_are_metrics_and_columns_cutoffs():
     """Every metric at every cutoff, to four digits, micro beside macro."""
-    rows = table(f"{CALL} -k 1 -k 2 -k all")
+    rows = table(f"{CALL} -k 1 -k 2 -k all --metric all")
     assert rows["metric"] == ["@1", "@2", "@all"]
     assert rows["micro_recall"] == ["0.2000", "0.6000", "0.8000"]
     assert rows["macro_f1"] == ["0.2500", "0.6562", "0.7059"]
@@ -105,9 +105,9 @@ def test_alternatives_are_read_from_a_file():
     """
     actual = [{"any_of": ["t1", {"page_content": "t2"}]}, "t3"]
     written("run.jsonl", [{"question": "Q", "actual": actual, "predicted": ["t1", "x", "t2", "y"]}])
-    rows = table("evaluate run.jsonl -k all --conventions autorag")
+    rows = table("evaluate run.jsonl -k all --metric all --conventions autorag")
     assert (rows["macro_recall"], rows["map"]) == (["0.5000"], ["0.4167"])
-    own = table("evaluate run.jsonl -k all")
+    own = table("evaluate run.jsonl -k all --metric all")
     # Credited once, at rank 1: DCG 1, ideal 1 + 1 / log2(3).
     assert (own["map"], own["ndcg"]) == (["0.5000"], ["0.6131"])
 

@@ -256,3 +256,71 @@ def test_two_large_files_are_joined_in_chunks(monkeypatch):
         assert printed(result.stdout)["macro_recall"] == ["0.6667"]
         assert len(joined) == n
         monkeypatch.setattr(evaluating, "_LARGE", 200)
+
+
+def _with_an_index():
+    """Three passages: one found, one cut apart by the splitter, one that was never ingested."""
+    passages = [
+        "Books may be kept for four weeks and renewed twice.",
+        "A lost card costs five euros to replace, payable in cash at the desk.",
+        "Bicycles must be left outside, next to the main entrance of the building.",
+    ]
+    chunks = [passages[0], f"Tell us. {passages[1][:34]}", f"{passages[1][34:]} Thank you."]
+    written("truth.jsonl", [{"id": n, "question": f"{n}?", "actual": [one]}
+                            for n, one in enumerate(passages)])  # fmt: skip
+    written("found.jsonl", [{"id": n, "predicted": [chunks[0], chunks[1]]} for n in (2, 1, 0)])
+    written("index.jsonl", chunks)
+
+
+def test_an_index_adds_what_lost_the_misses():
+    """Of three passages one is found, one cut apart, one not in the index: by hand, from above."""
+    _with_an_index()
+    typed = "evaluate truth.jsonl found.jsonl --index index.jsonl -k 1,2"
+    found = json.loads(run(f"{typed} --format json").stdout)
+    assert found["diagnosis"]["counts"]["found"] == 1
+    assert found["diagnosis"]["counts"]["cut_apart"] == 1
+    assert found["diagnosis"]["counts"]["not_in_index"] == 1
+    assert "matcher=coverage" in found["signature"]
+    assert {name.rpartition("@")[2] for name in found["intervals"]} == {"2"}
+    shown = run(typed).stdout
+    rows = printed(shown)
+    assert rows["macro_recall"][:2] == ["0.3333", "0.3333"]
+    assert rows["cut_apart"][-2:] == ["0.3333", "0.6667"]
+    assert "f1" not in rows
+    assert "33 %" in shown
+
+
+def test_an_index_may_come_from_a_pipe_and_is_never_written_over():
+    """What is read once serves texts and diagnosis alike; an output of its name is refused."""
+    _with_an_index()
+    typed = "evaluate truth.jsonl found.jsonl -k 2 --format json --index"
+    piped = run(f"{typed} -", stdin=Path("index.jsonl").read_bytes())
+    assert (
+        json.loads(piped.stdout)["diagnosis"]
+        == json.loads(run(f"{typed} index.jsonl").stdout)["diagnosis"]
+    )
+    before = Path("index.jsonl").read_bytes()
+    assert "--csv" in refusal(
+        "evaluate truth.jsonl found.jsonl --index index.jsonl --csv index.jsonl"
+    )
+    assert Path("index.jsonl").read_bytes() == before
+
+
+def test_another_index_is_refused():
+    """Chunks that hold nothing of what was retrieved are those of another index."""
+    _with_an_index()
+    written("other.jsonl", ["Something else entirely, of another corpus."])
+    typed = "evaluate truth.jsonl found.jsonl --index other.jsonl"
+    foreign = run(typed)
+    assert (foreign.exit_code, "--foreign-index" in foreign.stderr) == (2, True)
+    assert run(f"{typed} --foreign-index allow").exit_code == 0
+
+
+def test_all_metrics_are_printed_where_they_are_asked_for():
+    """The table is read at a glance otherwise, and names what it leaves out."""
+    few, every = (run(f"evaluate golden.jsonl run.jsonl -k 1 {one}").stdout
+                  for one in ("", "--metric all"))  # fmt: skip
+    assert {"macro_recall", "mrr", "ndcg"} <= printed(few).keys()
+    assert not {"f1", "map", "mean_rank"} & printed(few).keys()
+    assert {"macro_f1", "map", "mean_rank", "found_rate"} <= printed(every).keys()
+    assert "--metric all" in few

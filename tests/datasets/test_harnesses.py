@@ -4,6 +4,7 @@ import csv
 import io
 import json
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -11,7 +12,7 @@ from krag_eval import load_dataset
 from krag_eval.cli import main
 from krag_eval.datasets import read_jsonl, read_trec
 from krag_eval.documents import id_of
-from krag_eval.errors import DatasetError
+from krag_eval.errors import DatasetError, InvalidInput
 
 NINE, TEN = "It opens at nine.", "It opens at ten."
 
@@ -145,6 +146,87 @@ def test_a_run_joins_its_ground_truth_by_id(written, name):
     assert load_dataset(asked, retrieved=run).evaluator().calculate_mrr()["mrr"] == 0.5
 
 
+SESSIONS = {"haystack_session_ids": ["s1", "s2"], "haystack_sessions": [
+    [{"role": "user", "content": TEN}],
+    [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": NINE, "has_answer": True}],
+]}  # fmt: skip
+
+
+def log_of(granularity, *ids):
+    """Return what LongMemEval's run_retrieval.py writes of a question."""
+    metrics = {"session": {"recall_any@1": 0.0}, "turn": {}} | {granularity: {"recall_any@1": 0.0}}
+    items = [{"corpus_id": one, "text": one, "timestamp": "2023/05/30"} for one in ids]
+    log = {"query": "When?", "ranked_items": items, "metrics": metrics}
+    return {**MEMORY, **SESSIONS, "retrieval_results": log}
+
+
+def test_turns_of_longmemeval_are_the_ground_truth_where_their_mark_is_named(written):
+    """The second turn of the session s2 is s2_2; in the shell as in Python."""
+    path = written(json.dumps([{**MEMORY, **SESSIONS}]), "longmemeval_s.json")
+    assert load_dataset(path, actual="has_answer").actual == [["s2_2"]]
+    abstains = {**MEMORY, **SESSIONS, "question_id": "m1_abs"}
+    assert load_dataset([abstains], actual="has_answer").actual == [[]]
+    run = written(lines({"id": "m1", "retrieved_ids": ["s1_1", "s2_2"]}), "run.jsonl")
+    line = ["evaluate", str(path), str(run), "--actual-field", "has_answer", "-k", "2"]
+    done = CliRunner().invoke(main, line)
+    assert "mrr" in done.output, done.output
+    dataset = load_dataset(path, actual="has_answer", retrieved=run)
+    assert dataset.evaluator().calculate_mrr() == {"mrr": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("granularity", "found", "expected"),
+    [("session", ("s1", "s2"), "s2"), ("turn", ("s1_1", "s2_2"), "s2_2")],
+)
+def test_a_log_of_longmemeval_says_what_it_ranked(written, granularity, found, expected):
+    """Sessions or turns; the one with the answer is at rank 2."""
+    path = written(lines(log_of(granularity, *found)), "s_retrievallog_turn_flat-bm25")
+    dataset = read_jsonl(path)
+    assert (dataset.actual, ids(dataset.predicted)) == ([[expected]], [[*found]])
+    assert dataset.evaluator().calculate_mrr() == {"mrr": 0.5}
+
+
+@pytest.mark.parametrize("name", ["has_answers", "answer_session_id"])
+def test_another_mark_is_refused(name):
+    with pytest.raises(InvalidInput) as info:
+        load_dataset([{**MEMORY, **SESSIONS}], actual=name)
+    assert info.value.argument == "actual"
+
+
+SUBSETS = {**PREDICTIONS, "ko": {"test": {"q1": {"n": 0.9, "t": 0.7}}, "dev": {"q9": {"a": 1.0}}}}
+
+
+def test_a_subset_of_mteb_is_named(written):
+    """One alone needs no name; of several, the error says which there are."""
+    path = written(json.dumps(SUBSETS), "Library_predictions.json")
+    golden = [{"id": "q1", "question": "When?", "relevant_chunk_ids": ["n"]}]
+    for name, found in {"ko.test": ["n", "t"], "default.test": ["t", "n"]}.items():
+        assert load_dataset(path, predicted=name).predicted == [found]
+        assert load_dataset(golden, retrieved=path, predicted=name).predicted == [found]
+    for name in (None, "ko.train"):
+        with pytest.raises(DatasetError) as info:
+            load_dataset(path, predicted=name)
+        assert info.value.fix.settings == (("predicted", "default.test"),)
+        assert "ko.dev" in info.value.problem
+
+
+def test_tags_in_a_list_or_an_object_are_tags():
+    """Each of a list is true where it stands; what an object holds keeps its value."""
+    rows = [
+        {"query": "When?", "relevant_document_ids": ["n"], "tags": ["hours", "faq"]},
+        {"query": "Who?", "relevant_document_ids": ["n"], "tags": {"language": "ko"}},
+    ]
+    assert load_dataset(rows).tags == {
+        "tags.hours": [True, None],
+        "tags.faq": [True, None],
+        "tags.language": [None, "ko"],
+    }
+    assert load_dataset(rows, tags=["tags.faq"]).tags == {"tags.faq": [True, None]}
+    assert load_dataset(rows, tags=False).tags == {}
+    frame = pd.DataFrame(rows[:1])
+    assert load_dataset(frame).tags == {"tags.hours": [True], "tags.faq": [True]}
+
+
 def run_of(*documents, **fields):
     return {"query_id": "q1", "ranked_docs": [*documents], **fields}
 
@@ -205,9 +287,7 @@ def mteb(**subsets):
         [{"conversation": {}, "qa": ["?"]}],
         [{"conversation": {}, "qa": []}],
         [{"conversation": {}, "qa": [{"question": "?"}]}],
-        [{**MEMORY, "question_id": 7}],
-        [{**MEMORY, "question_id": ""}],
-        [{**MEMORY, "answer_session_ids": "s2"}],
+        [{**MEMORY, "answer_session_ids": 2}],
         [{**MEMORY, "answer_session_ids": [None]}],
         [{**MEMORY, "question": ["?"]}],
     ],

@@ -109,7 +109,7 @@ def test_other_queries_of_a_run_are_told():
         (rows(GOLDEN, id=None), [*rows(ASKED), {"question": "Who?", "predicted": ["x"]}]),
         (rows(GOLDEN, id=None, question=None), rows(RUN, id=None)),
         (GOLDEN, rows(RUN, predicted=None)),
-        (GOLDEN, rows(RUN, predicted="text")),
+        (GOLDEN, rows(RUN, predicted=7)),
         (GOLDEN, [{"id": "q1", "retrieved_ids": ["a"]}]),
         (GOLDEN, []),
         (GOLDEN, [{**row, "question": "Who?"} for row in RUN]),

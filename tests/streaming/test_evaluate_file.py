@@ -248,7 +248,7 @@ def test_labels_of_a_small_file_are_those_of_its_rows(files, rows):
 @pytest.mark.parametrize(
     ("lines", "options"),
     [
-        ([{"actual": ["a"], "predicted": ["a"]}, {"actual": "b", "predicted": ["b"]}], {}),
+        ([{"actual": ["a"], "predicted": ["a"]}, {"actual": 7, "predicted": ["b"]}], {}),
         ([{"actual": ["a"], "predicted": ["a"]}, {"actual": [], "predicted": ["b"]}], {}),
         ([{"actual": ["a"], "predicted": ["a"]}], {"question_field": "q"}),
         ([{"actual": ["a"], "predicted": ["a"]}], {"metrics": ["bpref"]}),
@@ -257,7 +257,7 @@ def test_labels_of_a_small_file_are_those_of_its_rows(files, rows):
           {"actual": ["a"], "predicted": ["a"]}],
          {"matcher": JudgeMatcher(lambda question, actual, predicted: True, version="1")}),
     ],
-    ids=["text", "no ground truth", "no field", "nobody judged", "no id", "no question"],
+    ids=["no list", "no ground truth", "no field", "nobody judged", "no id", "no question"],
 )  # fmt: skip
 def test_a_small_file_is_refused_as_in_chunks(files, lines, options):
     """With the same error, of the same place."""
@@ -451,7 +451,7 @@ def changed(number, **fields):
 @pytest.mark.parametrize(
     ("lines", "options", "match"),
     [
-        (changed(6, actual="one"), {"chunk_size": 2}, r"queries\.jsonl:7: actual is plain text"),
+        (changed(6, actual=1), {"chunk_size": 2}, r"queries\.jsonl:7: actual must be a list"),
         (changed(6, actual=[]), {"chunk_size": 3},
          r"no ground truth for 1 of 3 queries of this part \('6는\?'\)"),
         (changed(1, actual=[{"page_content": "a", "metadata": {"grade": -1}}]),
@@ -461,7 +461,7 @@ def changed(number, **fields):
         ([{"actual": ["a"], "predicted": ["a"]}, {"actual": ["a"], "predicted": [], "judged": []}],
          {}, r'queries\.jsonl:2: has a field "judged", and the first query has none'),
     ],
-    ids=["text", "no ground truth", "grade", "another evaluator", "judged later"],
+    ids=["no list", "no ground truth", "grade", "another evaluator", "judged later"],
 )  # fmt: skip
 def test_what_is_wrong_is_named_by_its_line(files, lines, options, match):
     """By the readers' own rules, in any chunk."""
@@ -668,7 +668,7 @@ def test_the_progress_is_in_the_format_of_version_0_1(files, rows, monkeypatch):
 
 def test_what_is_kept_is_said_and_nothing_is_left_of_nothing(files, rows):
     """A bad line in the first chunk leaves no state; in a later one, a note says where it is."""
-    path, options = files(changed(7, actual="one")), {"per_query": rows, **OPTIONS}
+    path, options = files(changed(7, actual=1)), {"per_query": rows, **OPTIONS}
     refused(r"queries\.jsonl:8", path, **options)
     assert os.listdir(rows.parent) == []
     error = refused(r"queries\.jsonl:8", path, chunk_size=3, **options)

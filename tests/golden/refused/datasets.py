@@ -58,20 +58,20 @@ LINES = each(
     '{"question": "Q", "gold": [], "predicted": []}', '{"actual": []}', '{"actual": ["a\tb"]}',
     '{"score": ' + "9" * 5000 + "}", "[" * 200_000, '{"actual": [], "actual": ["a"]}',
     *(json.dumps(ROW | one) for one in (
-        {"actual": "a"}, {"predicted": None}, {"question": ["Q"]}, {"question": True},
+        {"actual": 7}, {"predicted": None}, {"question": ["Q"]}, {"question": True},
         {"score": float("nan")}, {"score": float("-inf")}, {"actual": ["\ud83d"]},
         {"extra": {"\udc00": 1}}, {"krag_eval": {"label": 1.5}},
     )),
 )  # fmt: skip
 CELLS = each(
     "a cell", lambda one: load_dataset([ROW, {**ROW, "actual": one}]),
-    "nine", "", None, float("nan"), pd.NA, 7, {"page_content": "a"}, [7], [True], ["a", None],
+    "", None, float("nan"), pd.NA, 7, {"page_content": "a"}, [7], [True], ["a", None],
     [["a"]], [{"text": "a"}], [{"page_content": "a", "score": 1}], [{"page_content": 5}],
     [{"page_content": "a", "metadata": "m"}], [{"page_content": "a", "id": 1.5}],
     [{"page_content": "a", "id": True}], [{"any_of": []}], [{"any_of": "a"}],
     [{"any_of": ["a"], "id": 1}], [{"any_of": ["a", None]}], [{"any_of": [{"any_of": ["a"]}]}],
-    ["\ud83d"], [{"page_content": "\ud83d"}], '["a", NaN]', "[" * 5000, "[1e999]",
-    "page_content='a' metadata={}", ["page_content='a' metadata={}"], "['a' 'b']", "[exit()]",
+    ["\ud83d"], [{"page_content": "\ud83d"}], '["a", NaN]', "[" * 5000, '["a", 1e999]',
+    "page_content='a' metadata={}", ["page_content='a' metadata={}"], "['a' 'b']", "['a', exit()]",
     "[Document(metadata={}, page_content='a')]",
 )  # fmt: skip
 QUESTIONS = each(
@@ -262,7 +262,7 @@ AUTORAG = each(
     [["a"], []], [["a"], "b"], [[1]], [[["a"]]], [["a"], [""]], [["a", ""]], None, float("nan"), 7,
 ) | each(
     "retrieved for AutoRAG", lambda one: read_autorag(questions([["a"]], [["b"]]), retrieved=one),
-    None, {"x": ["a"]}, {}, {"q1": "a"}, {"q1": [None]}, {"q1": [1.5]}, {"q1": [""]},
+    None, {"x": ["a"]}, {}, {"q1": 7}, {"q1": [None]}, {"q1": [1.5]}, {"q1": [""]},
     *map(pd.DataFrame, (
         {"ids": [[]]}, {"retrieved_ids": [["a"]]},
         {"qid": ["q1", "q1"], "retrieved_ids": [[], []]},
@@ -271,8 +271,9 @@ AUTORAG = each(
     )),
 ) | each(
     "AutoRAG's questions", lambda one: read_autorag(one, retrieved={"q1": ["a"]}),
-    [{"qid": "q1"}], pd.DataFrame({"qid": ["q1"]}), questions(), questions([["a"]]).assign(qid=[7]),
-    questions([["a"]]).assign(query=[None]), questions([["a"]], [["a"]]).assign(qid=["q", "q"]),
+    [{"qid": "q1"}], pd.DataFrame({"qid": ["q1"]}), questions(),
+    questions([["a"]]).assign(qid=[7.5]), questions([["a"]]).assign(query=[None]),
+    questions([["a"]], [["a"]]).assign(qid=["q", "q"]),
     Path("none.parquet"),
 ) | each(
     "AutoRAG's corpus",

@@ -281,7 +281,7 @@ CALLS: dict[str, Callable[[], Any]] = {
         {"queries": []},
         {"question_field": "q"},
         {"lines": ""},
-        {"lines": '{"actual": ["a"], "predicted": ["a"]}\n{"actual": "a", "predicted": ["a"]}'},
+        {"lines": '{"actual": ["a"], "predicted": ["a"]}\n{"actual": 7, "predicted": ["a"]}'},
         {"lines": '{"actual": [], "predicted": ["a"]}'},
     ),
     "streamed: over what is read": lambda: evaluate_file("run.csv", per_query="run.csv"),
