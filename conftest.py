@@ -42,6 +42,7 @@ WITH_DEV = (
 #: What starts processes, fills memory or goes through every character; by file or test.
 SLOW = (
     "tests/cli/test_cli_exit_codes.py",
+    "tests/integrations/test_action.py",
     "tests/datasets/test_parquet.py::TestLimits",
     "tests/datasets/test_lines.py::TestBombs",
     "tests/matching/test_parallel.py",

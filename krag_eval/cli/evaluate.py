@@ -17,7 +17,7 @@ import click
 
 from krag_eval._language import N_, _, ngettext
 from krag_eval._options import option
-from krag_eval.cli import options, output, reading
+from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
 from krag_eval.errors import DatasetError, InvalidInput, whole
 from krag_eval.presenting import Page, Table, page_of
@@ -177,6 +177,7 @@ def evaluate(
     verbose: bool = option("Print the whole signature in a terminal, too."),
     texts: bool = option("Save the documents' texts, ids and metadata in --json too."),
     outputs: Any = options.saving(
+        verdicts.FORMATS,
         json="Save the result; Python reads it back.",
         csv="Save one row per query and cutoff.",
         plot="Draw the metrics at the last cutoff (--budget comes after -k), as .png, .svg or "
@@ -285,6 +286,7 @@ def evaluate(
             "signature": result.signature,
         },
         lambda: _rows(values, bounds),
+        verdicts.formats(verdict, file, "--fail-under"),
         # Written while the queries were evaluated.
         per_query=(lambda target: None, _("one row per query")),
         json=(partial(output.write_json, result, texts=texts, gate=verdict), _("the result")),
@@ -292,7 +294,7 @@ def evaluate(
         plot=(partial(result.plot, last), _("the metrics @{}").format(spelled(last))),
         report=partial(result.report, by=tag, diagnosis=found),
     )
-    return None if verdict is None else output.pronounce(verdict)
+    return None if verdict is None else verdicts.pronounce(verdict)
 
 
 class _Made(NamedTuple):
@@ -462,6 +464,7 @@ def audit(
     actual_field: str | None = option("The field with the ground truth.", "NAME"),
     cells: Any = options.CELLS,
     outputs: Any = options.saving(
+        verdicts.FORMATS,
         json="Save the audit; Python reads it back.",
         csv="Save one row per place that was found.",
     ),
@@ -499,11 +502,12 @@ def audit(
             "tiers": {name: dict(tiers) for name, tiers in found.shares.items()},
         },
         lambda: pd.DataFrame({"finding": [*counts], "rows": [*counts.values()]}, dtype=object),
+        verdicts.formats(report, file, "--fail-on"),
         json=(lambda target: output.write_text(as_text(found), target), _("the audit")),
         # Where a finding is about a query, the cell of the item is empty.
         csv=(lambda: found.table, _("one row per place that was found")),
     )
-    return None if report is None else output.pronounce(report)
+    return None if report is None else verdicts.pronounce(report)
 
 
 @options.command(
@@ -536,6 +540,7 @@ def reanchor(
     actual_field: str | None = option("The field with the ground truth.", "NAME"),
     cells: Any = options.CELLS,
     outputs: Any = options.saving(
+        verdicts.FORMATS,
         output="Save the data set with the new ids, as .jsonl, .csv or .parquet.",
         json="Save counts, and what became of each ground truth.",
         csv="Save one row per ground truth.",
@@ -559,11 +564,13 @@ def reanchor(
     dataset = _questions(file, question=question_field, actual=actual_field, cells=cells)
     with reading.placed(dataset):
         found = reanchor(dataset, reading.chunks_of(old), reading.chunks_of(new), by=by)  # type: ignore[arg-type]
+    report = found.check(fail_on) if fail_on else None
     output.emit(
         outputs,
         lambda: page_of(found),
         lambda: {"counts": found.counts},
         lambda: pd.DataFrame([*found.counts.items()], columns=["state", "ground_truths"]),
+        verdicts.formats(report, file, "--fail-on"),
         report=partial(write_report, found),
         json=(
             lambda to: output.write_text(output.json_of(found.to_dict()), to),
@@ -572,7 +579,7 @@ def reanchor(
         csv=(lambda: found.table, _("one row per ground truth")),
         output=(found.dataset.save, _("the data set with the new ids")),
     )
-    return output.pronounce(found.check(fail_on)) if fail_on else None
+    return None if report is None else verdicts.pronounce(report)
 
 
 def _questions(file: str, cells: Mapping[str, Any], **fields: str | None) -> Dataset:

@@ -171,8 +171,8 @@ def saving(formats: Sequence[str] = (), *, report: bool = False, **files: str) -
     )
     if formats:
         help = N_(
-            "How to print what is printed: also as annotations of GitHub Actions, or as a Code "
-            "Quality report of GitLab."
+            "How to print what is printed: a verdict also as annotations of GitHub Actions, as a "
+            "Code Quality report of GitLab, or as XML of JUnit."
         )
     choices = ("table", "json", "csv", "markdown", *formats)
     made = {"format": Option(help=help, choices=choices, default="table")}
