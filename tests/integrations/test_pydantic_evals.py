@@ -90,9 +90,9 @@ def test_matcher_threshold_and_options_mean_what_they_mean_elsewhere():
         "recall", matcher="coverage", threshold=0.5,
         options={"k": [1, 2], "documents_key": "found", "reference_key": "relevant"},
     )  # fmt: skip
-    dataset = Dataset[str, object, object](name="one", evaluators=[evaluator], cases=[
-        Case(name="one", inputs="When?", expected_output={
-            "relevant": ["open from nine to five on weekdays and closed at weekends"]})])  # fmt: skip
+    passage = "open from nine to five on weekdays and closed at weekends"
+    case = Case(name="one", inputs="When?", expected_output={"relevant": [passage]})
+    dataset = Dataset[str, object, object](name="one", evaluators=[evaluator], cases=[case])
     found = {"found": ["nothing", "we are open from nine to five on weekdays"], "text": ["?"]}
     report = dataset.evaluate_sync(lambda question: found, progress=False)
     assert scores_of(report) == {"one": {"recall@1": 0.0, "recall@2": 1.0}}
