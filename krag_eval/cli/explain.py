@@ -236,7 +236,9 @@ def explain(
             "failure": told.failure,
             "signature": result.signature,
         },
-        lambda: documents,
+        lambda: documents.map(
+            lambda one: ", ".join(map(str, one)) if isinstance(one, tuple) else one
+        ),
     )
 
 

@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from cli_runs import refusal, run, written
+from cli_runs import run, written
 
 YEAR = "In 2024 revenue from lending rose to a record high"
 LAST_YEAR = "In 2023 revenue from lending rose to a record high, too."
@@ -96,5 +96,7 @@ def test_one_query_is_shown_in_every_format():
     assert (item["outcome"], item["contradicted_by"]) == ("nothing in common", [2])
     assert content["metrics"]["rank"] is None
     rows = csv.DictReader(io.StringIO(run(f"{command} --format csv").stdout))
-    assert [row["contradicts"] for row in rows] == ["()", "(1,)"]
-    assert run(f"{command} --format markdown").stdout.count("| --- |") == 2
+    assert [row["contradicts"] for row in rows] == ["", "1"]
+    markdown = run(f"{command} --format markdown").stdout
+    assert "| rank | similarity | credit |" in markdown
+    assert "| item | grade | outcome |" in markdown
