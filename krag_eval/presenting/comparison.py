@@ -32,7 +32,7 @@ def _page(comparison: Comparison) -> Page:
         ],
         signature=f"{comparison.signature} | {how}",
         verdict=" ".join(lines),
-        advice=told_clusters(comparison) if comparison.clusters is None else (),
+        advice=_told_clusters(comparison) if comparison.clusters is None else (),
     )
 
 
