@@ -93,7 +93,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 SHOWN = sorted(
     path
     for pattern in (
-        "*.md", "docs/**/*.md", "docs/**/*.py", "notebooks/*.md", "notebooks/*.ipynb", "fuzz/*.md",
+        "*.md", "skills/**/*.md", "docs/**/*.md", "docs/**/*.py", "notebooks/*.md", "notebooks/*.ipynb", "fuzz/*.md",
         "krag_eval/**/*.py", "krag_eval/**/*.html", "benchmarks/**/*.py",
     )
     for path in ROOT.glob(pattern)
