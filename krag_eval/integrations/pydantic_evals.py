@@ -107,10 +107,17 @@ class RetrievalEvaluator(_Retrieval, Evaluator[Any, Any, Any]):  # type: ignore[
 class RetrievalReport(_Retrieval, ReportEvaluator[Any, Any, Any]):  # type: ignore[misc]
     """Averages over all cases, those whose task failed among them, as a table of the report.
 
-    It takes the arguments of :class:`RetrievalEvaluator`. Each average of the metrics is a row
-    (``micro_recall@5``, ``macro_recall@5``, ``mrr@5``); a case whose task failed counts as one that
-    retrieved nothing, while a mean of scores leaves it out. The description says on how many cases
-    the averages rest, and their signature.
+    Each average of the metrics is a row (``micro_recall@5``, ``macro_recall@5``, ``mrr@5``). A case
+    whose task failed counts as one that retrieved nothing, while a mean of scores leaves it out.
+    The description says on how many cases the averages rest, and their signature.
+
+    Args:
+        metrics, matcher, threshold, ground_truth, options: As :class:`RetrievalEvaluator` takes
+            them.
+
+    Raises:
+        TypeError: If an argument is of the wrong type.
+        ValueError: If an argument is not among those allowed.
     """
 
     def evaluate(self, ctx: ReportEvaluatorContext[Any, Any, Any]) -> TableResult:
