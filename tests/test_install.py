@@ -93,8 +93,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 SHOWN = sorted(
     path
     for pattern in (
-        "*.md", "skills/**/*.md", "docs/**/*.md", "docs/**/*.py", "notebooks/*.md", "notebooks/*.ipynb", "fuzz/*.md",
-        "krag_eval/**/*.py", "krag_eval/**/*.html", "benchmarks/**/*.py",
+        "*.md", "docs/**/*.md", "docs/**/*.py", "notebooks/*.md", "notebooks/*.ipynb", "fuzz/*.md",
+        "krag_eval/**/*.py", "krag_eval/**/*.html", "benchmarks/**/*.py", "skills/**/*.md",
     )
     for path in ROOT.glob(pattern)
     # The site writes docs/api from docstrings, which are read here as they are.

@@ -47,8 +47,9 @@ def _files(tmp_path, monkeypatch):
     for name, several in sides.items():
         side = "actual" if name == "golden" else "predicted"
         written(f"{name}.jsonl", [{key: one[key] for key in ("question", side)} for one in several])
-    written("chunks.jsonl", [{"page_content": f"see {one['actual'][0]}"} for one in rows]
-            + [{"page_content": text} for text in ("x", "see other of a handbook on its shelf")])  # fmt: skip
+    chunks = [f"see {one['actual'][0]}" for one in rows]
+    chunks += ["x", "see other of a handbook on its shelf"]
+    written("chunks.jsonl", [{"page_content": text} for text in chunks])
 
 
 @pytest.mark.usefixtures("_files")

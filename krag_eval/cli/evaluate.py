@@ -19,7 +19,7 @@ from krag_eval._language import N_, _, ngettext
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.errors import DatasetError, InvalidInput, whole
+from krag_eval.errors import DatasetError, InvalidInput, sentence, whole
 from krag_eval.presenting import Page, Table, page_of
 from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
@@ -416,10 +416,13 @@ def _page(
         notes += one.told
     seen = bool(sys.stdout and sys.stdout.isatty())  # it may be closed
     signature = result.signature if whole or not seen else _in_short(result.signature)
-    verdict, told = page.verdict, output.signed(signature)
-    if gate is not None:
-        verdict = page_of(gate).concluded["verdict"]
-    return replace(page, title=title, tables=tables, notes=notes, signature=told, verdict=verdict)
+    worst = page.verdict if gate is None else page_of(gate).concluded["verdict"]
+    said = [sentence(one, "") for one in (worst, *(each.verdict for each in sliced)) if one]
+    advice = [*page.advice, *(line for one in sliced for line in one.advice)]
+    return Page(
+        title, tables, notes=notes, signature=output.signed(signature),
+        verdict=" ".join(said), advice=advice,
+    )  # fmt: skip
 
 
 def _in_short(signature: str) -> str:

@@ -141,7 +141,7 @@ def test_what_cannot_be_scored_is_in_the_report():
     dataset = dataset_of(RetrievalEvaluator("recall@2"), half=[])
     (case,) = dataset.evaluate_sync(task, progress=False).cases
     (failure,) = case.evaluator_failures
-    assert failure.error_type == "InvalidInput"
+    assert failure.error_message.startswith("InvalidInput: reference_outputs")
     assert case.scores == {}
 
 
