@@ -97,7 +97,7 @@ SHOWN = sorted(
     path
     for pattern in (
         "*.md", "docs/**/*.md", "docs/**/*.py", "notebooks/*.md", "notebooks/*.ipynb", "fuzz/*.md",
-        "krag_eval/**/*.py", "krag_eval/**/*.html", "benchmarks/**/*.py",
+        "krag_eval/**/*.py", "krag_eval/**/*.html", "benchmarks/**/*.py", "skills/**/*.md",
     )
     for path in ROOT.glob(pattern)
     # The site writes docs/api from docstrings, which are read here as they are.

@@ -19,7 +19,7 @@ from krag_eval._language import N_, _, ngettext
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.errors import DatasetError, InvalidInput, whole
+from krag_eval.errors import DatasetError, InvalidInput, sentence, whole
 from krag_eval.presenting import Page, Table, page_of
 from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
     from krag_eval.results.diagnosis import Diagnosis, ForeignIndex
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.gates import GateReport
 
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
 _LARGE = 2**28
@@ -269,7 +270,7 @@ def evaluate(
     beside = [*map(page_of, sliced), *made.beside, *([] if found is None else [page_of(found)])]
     output.emit(
         outputs,
-        lambda: _page(result, shown, bounds, beside, made.source, whole=verbose),
+        lambda: _page(result, shown, bounds, beside, made.source, verdict, whole=verbose),
         lambda: {
             "n_queries": result.n_queries,
             "n_counted": result.summary.n_counted,
@@ -387,6 +388,7 @@ def _page(
     intervals: pd.DataFrame | None,
     sliced: Sequence[Page],
     source: str,
+    gate: GateReport | None = None,
     *,
     whole: bool,
 ) -> Page:
@@ -416,7 +418,13 @@ def _page(
         notes += one.told
     seen = bool(sys.stdout and sys.stdout.isatty())  # it may be closed
     signature = result.signature if whole or not seen else _in_short(result.signature)
-    return Page(title, tables, notes=notes, signature=output.signed(signature))
+    worst = page.verdict if gate is None else page_of(gate).concluded["verdict"]
+    said = [sentence(one, "") for one in (worst, *(each.verdict for each in sliced)) if one]
+    advice = [*page.advice, *(line for one in sliced for line in one.advice)]
+    return Page(
+        title, tables, notes=notes, signature=output.signed(signature),
+        verdict=" ".join(said), advice=advice,
+    )  # fmt: skip
 
 
 def _in_short(signature: str) -> str:
@@ -631,10 +639,13 @@ Where to go next
     )
 
 
-@options.command("Print the JSON Schema of golden sets or of runs.", "krag-eval schema golden")
+@options.command(
+    "Print a JSON Schema, of files or of what commands print.", "krag-eval schema golden"
+)
 def schema(kind: str) -> None:
-    """Print the JSON Schema (2020-12) of one line of a golden set, or of a run.
+    """Print the JSON Schema (2020-12) of a line of a golden set, or of what a command prints.
 
-    Other programs check by it what they write. docs/contract.md says what each field means.
+    KIND is golden or run, for programs that write these files, or a command with --format json,
+    as evaluate, for those that read what it prints. docs/contract.md says more.
     """
     click.echo(files("krag_eval").joinpath("data", f"{kind}.schema.json").read_bytes(), nl=False)

@@ -17,7 +17,7 @@ import click
 
 from krag_eval._io import check_apart, replacing
 from krag_eval._language import Language, _
-from krag_eval.cli.shell import printable
+from krag_eval.cli.shell import WARNED, printable
 from krag_eval.errors import InvalidInput
 from krag_eval.scoring.cutoffs import spelled
 
@@ -180,7 +180,7 @@ def emit(
             else what writes a file; and what it is called.
     """
     texts = {
-        "json": lambda: json_of(content()),
+        "json": lambda: json_of(_concluded(content(), page())),
         "csv": lambda: csv_of(rows()),
         "markdown": lambda: page().markdown(),
         **formats,
@@ -192,6 +192,14 @@ def emit(
     if report is not None:
         files["report"] = partial(report, language=outputs.language), _("an HTML report")
     write_files(outputs, files)
+
+
+def _concluded(content: Mapping[str, Any], page: Page) -> dict[str, Any]:
+    """Put what it comes to before what JSON holds; warnings are advice, too."""
+    told = page.concluded
+    warned = click.get_current_context().meta[WARNED]
+    told["advice"] += [line.partition(": ")[2] for line in warned]
+    return {**told, **content}
 
 
 def show(page: Page) -> None:
