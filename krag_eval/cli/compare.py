@@ -256,11 +256,10 @@ def gate(
         if reading.is_saved(new):
             _note_verdict(new, result, report)
     rows = _rows(report)
-
     markdown = partial(verdicts.as_markdown, report, result, redact=redact)
     output.emit(
         outputs,
-        Page,
+        lambda: Page(verdict=page_of(report).concluded["verdict"]),  # the lines are printed below
         lambda: {
             "passed": report.passed,
             "outcome": report.outcome,
