@@ -211,9 +211,9 @@ def evaluate(
     With --index, what lost each ground truth that is missed is printed too (index, splitter,
     ranking or search), the matcher is coverage if none is named, and averages have intervals.
 
-    Parquet, directories and files of more than 256 MB are evaluated in chunks, with memory for one
-    chunk at a time and the same numbers; of a JSON array, all is held. So are FILE and RUN that are
-    as large together; RUN is kept in a temporary file meanwhile.
+    Files of more than 256 MB together, a Parquet file alone and directories are evaluated in
+    chunks, with memory for one chunk at a time and the same numbers; of a JSON array, all is held.
+    RUN is kept in a temporary file meanwhile.
     """
     from krag_eval.statistics.gates import checked_floors, parse_floor
 

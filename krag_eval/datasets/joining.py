@@ -122,16 +122,16 @@ class _OfDataset(Side):
     def __init__(self, dataset: Dataset, lists: Iterable[Iterable[DocumentLike]]) -> None:
         super().__init__(dataset.source, dataset.defaults)
         self._dataset, self._lists = dataset, lists
+        self._is_named = dataset.queries != [*range(dataset.n_queries)]
         for at in range(dataset.n_queries):
             self.add(self.query(at))
 
     def query(self, at: int) -> Query:
         dataset = self._dataset
-        label = dataset.queries[at]
-        named = None if isinstance(label, int) and label == at else label
+        label = dataset.queries[at] if self._is_named else None
         question = None if dataset.questions is None else dataset.questions[at]
         tags = {name: dataset.tags[name][at] for name in ID_TAGS if name in dataset.tags}
-        return Query(_place(dataset, at), question, [], [], Mark(named), tags)
+        return Query(_place(dataset, at), question, [], [], Mark(label), tags)
 
     def documents(self) -> Iterable[DocumentLike]:
         return chain.from_iterable(self._lists)

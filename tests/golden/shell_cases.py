@@ -38,7 +38,7 @@ _ONCE = (
     "compare run.jsonl worse.jsonl -m coverage -k 3 --metric recall@3 --report page.html",
     "diagnose run.jsonl --index chunks.jsonl -m coverage -k 3 --report page.html --json found.json",
     "audit run.jsonl --index chunks.jsonl --fail-on twins,quoted --json found.json",
-    "reanchor run.jsonl --old chunks.jsonl --new chunks.jsonl --json found.json --fail-on gone",
+    "reanchor run.jsonl --old chunks.jsonl --new cut_anew.jsonl --json found.json --fail-on gone",
     "evaluate result_0.1.0.json",
 )
 _HELP = (
