@@ -23,6 +23,8 @@ MEANINGS = {
     "changed": N_("a chunk says another number or the opposite; have a person decide."),
     "gone": N_("the new index does not hold it; index the text, or retire the label."),
 }
+# What a person has to look at.
+_TO_DO = ("changed", "gone")
 
 _READ_AS = {
     "id": N_("Plain texts of the ground truth were read as ids of chunks."),
@@ -43,7 +45,9 @@ def page_of_all(shown: Reanchored, most: int | None = None) -> Page:
     tables = [_counts(shown), *([_places(others[:most])] if others else [])]
     more = [] if most is None or len(others) <= most else [
         _("and {} more").format(len(others) - most)]  # fmt: skip
-    return Page("", tables, [*_told(shown)], more)
+    to_do = [state for state in _TO_DO if shown.counts[state]]
+    advice = [f"{state}: {_(MEANINGS[state])}" for state in to_do]
+    return Page("", tables, [*_told(shown)], more, advice=advice)
 
 
 def _counts(shown: Reanchored) -> Table:

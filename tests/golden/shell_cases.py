@@ -7,6 +7,7 @@ _FORMATTED = (
     "evaluate run.jsonl -m coverage --budget 60 -k 3",
     "trec graded.qrels spread.run tied.run",
     "misses run.jsonl -m coverage -k 3 -n 5",
+    "explain run.jsonl 4 -m coverage -k 3",
     "diagnose run.jsonl --index chunks.jsonl -m coverage -k 3",
     "history runs",
     "compare old.json new.json --metric recall@5,ndcg@5",
