@@ -21,7 +21,6 @@ from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
 from krag_eval.errors import DatasetError, InvalidInput, sentence, whole
 from krag_eval.presenting import Page, Table, page_of
-from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
@@ -394,6 +393,7 @@ def _page(
 ) -> Page:
     """Show how many queries count, a table of averages by cutoff, slices, and the signature."""
     from krag_eval.presenting.result import result_page
+    from krag_eval.scoring.averages import in_pairs
 
     beside: list[str] = []
     if averages is None:
