@@ -176,6 +176,25 @@ def test_numbers_of_rows_are_no_ids_of_questions():
         compare(results, "recall@1", n_resamples=100)
 
 
+def test_a_run_of_other_questions_with_the_same_ids_is_refused(tmp_path):
+    """Most questions differ: the ids were given anew, and no verdict may rest on that run."""
+    asked = [
+        {**row, "question": other} for row, other in zip(RUN, ("Who?", "Why?", "How?"), strict=True)
+    ]
+    with pytest.raises(DatasetError) as refused:
+        load_dataset(GOLDEN, retrieved=written(tmp_path / "run.jsonl", asked))
+    assert (refused.value.place.name.endswith("run.jsonl"), refused.value.place.line) == (True, 2)
+
+
+def test_a_few_other_questions_are_told():
+    """They may be worded anew; white space is no other wording."""
+    asked = [{**row, "question": other} for row, other in 
+             zip(RUN, (" Who?", "At what time?", "Where?"), strict=True)]  # fmt: skip
+    with pytest.warns(KragEvalWarning, match="^1 of the 3 .*'q1'") as told:
+        assert load_dataset(GOLDEN, retrieved=asked).predicted == FOUND
+    assert len(told) == 1
+
+
 def test_questions_that_look_like_ids_join_by_question():
     golden = [{"id": 0, "question": "2024", "actual": ["a"]},
               {"id": 2024, "question": "B?", "actual": ["b"]}]  # fmt: skip
