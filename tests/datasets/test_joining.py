@@ -188,7 +188,7 @@ def test_a_run_of_other_questions_with_the_same_ids_is_refused(tmp_path):
 
 def test_a_few_other_questions_are_told():
     """They may be worded anew; white space is no other wording."""
-    asked = [{**row, "question": other} for row, other in 
+    asked = [{**row, "question": other} for row, other in
              zip(RUN, (" Who?", "At what time?", "Where?"), strict=True)]  # fmt: skip
     with pytest.warns(KragEvalWarning, match="^1 of the 3 .*'q1'") as told:
         assert load_dataset(GOLDEN, retrieved=asked).predicted == FOUND
