@@ -47,7 +47,7 @@ class Side(ABC):
         self.name, self.defaults, self.n_queries = name, defaults, 0
         self.keys = {kind: bytearray() for kind in (*ID_TAGS, _LABEL, _QUESTION)}
         self._is_renamed = False
-        self._nameless = 0
+        self._lacking = dict[str, int]()  # kind of key -> the first query without one
 
     @abstractmethod
     def query(self, at: int) -> Query:
@@ -66,8 +66,7 @@ class Side(ABC):
                 self.keys[kind] += digests[text]
                 continue
             del self.keys[kind]
-            if kind == _QUESTION:
-                self._nameless = self.n_queries
+            self._lacking[kind] = self.n_queries
         self._is_renamed |= one.question is not None and one.label != one.question
         self.n_queries += 1
 
@@ -106,11 +105,13 @@ class Side(ABC):
                 )
         return first
 
-    def check_questions(self) -> None:
-        """Refuse queries that have neither ids nor questions, if some have not."""
+    def check_questions(self, other: Side) -> None:
+        """Refuse queries without questions, where these or the others lack ids as well."""
         if _QUESTION not in self.keys:
-            raise self.query(self._nameless).place.error(
-                "the query has neither an id nor a question, which joins a run to its ground truth",
+            side = self if self.ids is None else other
+            nameless = side.query(max(side._lacking.get(kind, 0) for kind in ID_TAGS)).place
+            raise Place(self.name).error(
+                f"not all queries have a question, and {nameless} has no id, so that neither joins",
                 Advice("give each row an \"id\", or name the column with the question by {}",
                        question=...),
             )  # fmt: skip
@@ -226,8 +227,8 @@ def _kinds(golden: Side, run: Side) -> tuple[str, str, str]:
         as_questions = np.intersect1d(golden.of_kind(_QUESTION), run.of_kind(_QUESTION))
         if len(as_ids) > len(as_questions):
             return _BY_ID, ids, _LABEL
-    golden.check_questions()
-    run.check_questions()
+    golden.check_questions(run)
+    run.check_questions(golden)
     return _BY_QUESTION, _QUESTION, _QUESTION
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from krag_eval import compare, load_dataset
+from krag_eval import compare, evaluate_file, load_dataset
 from krag_eval.datasets import Dataset
-from krag_eval.errors import DatasetError, InvalidInput, KragEvalWarning
+from krag_eval.errors import DatasetError, InvalidInput, KragEvalWarning, muted
 
 GOLDEN = [
     {"id": "q1", "question": "When?", "actual": ["nine"], "topic": "hours"},
@@ -121,6 +121,32 @@ def test_what_does_not_join_is_refused(golden, run):
     """Nothing is dropped, repeated or guessed."""
     with pytest.raises(DatasetError):
         load_dataset(golden, retrieved=run)
+
+
+@pytest.mark.parametrize(
+    ("golden", "run", "nameless"),
+    [
+        (rows(GOLDEN, id=None), RUN, "golden.jsonl:1"),
+        (GOLDEN, [{"question": "Who?", "predicted": []}, *RUN[1:]], "run.jsonl:1"),
+        (GOLDEN, [RUN[0], {"question": "When?", "predicted": []}, RUN[2]], "run.jsonl:2"),
+    ],
+)
+def test_the_side_that_lacks_ids_is_named(tmp_path, golden, run, nameless):
+    """Where a run has no questions to join by instead."""
+    paths = written(tmp_path / "golden.jsonl", golden), written(tmp_path / "run.jsonl", run)
+    for read in (lambda: load_dataset(paths[0], retrieved=paths[1]), lambda: evaluate_file(*paths)):
+        with pytest.raises(DatasetError) as refused, muted():
+            read()
+        assert refused.value.file == str(paths[1])
+        assert str(tmp_path / nameless) in refused.value.problem
+
+
+def test_an_empty_run_is_one_without_rows(files):
+    """And not one whose columns have other names."""
+    files[1].write_text("\n", "utf-8")
+    with pytest.raises(DatasetError) as refused:
+        load_dataset(files[0], retrieved=files[1])
+    assert (refused.value.place.name, refused.value.fix) == (str(files[1]), "")
 
 
 def test_missing_is_about_a_run():
