@@ -270,6 +270,18 @@ def test_ids_stay_ids_beside_their_texts():
     assert dataset.predicted == [[{"page_content": "At nine.", "id": "c1"}]]
 
 
+def test_ids_beside_passages_ask_for_an_index():
+    """No matcher of texts can compare them; where both sides are words, nobody knows."""
+    run = [{"question": "When?", "predicted": ["c1", "c2"]}]
+    for truth, is_named in (("at nine", True), ("nine", False)):
+        dataset = load_dataset([{"question": "When?", "actual": [truth]}], retrieved=run)
+        with pytest.warns(KragEvalWarning) as told:
+            dataset.evaluator().evaluate(1)
+        assert [one for one, _ in getattr(told[0].message.fix, "settings", ())].count("corpus") == (
+            is_named
+        )
+
+
 def test_an_index_of_other_ids_is_refused():
     """Or one with an id twice, of which nobody knows the text."""
     rows = [{"question": "When?", "actual": ["c1"], "predicted": ["c2"]}]
