@@ -9,7 +9,7 @@ import pytest
 
 from krag_eval import compare, evaluate_file, load_dataset
 from krag_eval.datasets import Dataset
-from krag_eval.errors import DatasetError, InvalidInput, KragEvalWarning, muted
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType, KragEvalWarning, muted
 
 GOLDEN = [
     {"id": "q1", "question": "When?", "actual": ["nine"], "topic": "hours"},
@@ -280,6 +280,24 @@ def test_ids_beside_passages_ask_for_an_index():
         assert [one for one, _ in getattr(told[0].message.fix, "settings", ())].count("corpus") == (
             is_named
         )
+
+
+def test_an_id_that_two_chunks_have_is_refused_on_its_line(tmp_path):
+    """Blank lines count; in memory there is no line."""
+    path = tmp_path / "chunks.jsonl"
+    path.write_text('{"id": "a", "text": "x"}\n\n{"id": "a", "text": "y"}\n', "utf-8")
+    with pytest.raises(InvalidInput) as refused:
+        load_dataset(GOLDEN, retrieved=RUN, corpus=path)
+    assert (refused.value.file, refused.value.line) == (str(path), 3)
+    with pytest.raises(InvalidInput) as refused:
+        load_dataset(GOLDEN, retrieved=RUN, corpus=[{"id": "a", "page_content": "x"}] * 2)
+    assert (refused.value.argument, refused.value.place) == ("corpus", None)
+
+
+def test_a_row_of_a_run_that_is_none_is_named():
+    with pytest.raises(InvalidType) as refused:
+        load_dataset(GOLDEN, retrieved=[RUN[0], ["c1"]])
+    assert (refused.value.argument, refused.value.query) == ("retrieved", 1)
 
 
 def test_an_index_of_other_ids_is_refused():
