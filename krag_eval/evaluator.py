@@ -583,7 +583,10 @@ def _tried_by_coverage(
         plan: How they were evaluated: its matcher found next to nothing.
         cutoffs: Those asked for, of which the deepest counts; all ranks without any.
     """
-    matcher = plan.matcher
+    matcher, cutoff = plan.matcher, plan.score_cutoff
+    if not any(queries.predicted):
+        told = _("No list has a document whose score is as good as {}: choose another")
+        return "" if cutoff is None else Advice(told, score_cutoff=cutoff)
     if matcher._document_reading is documents.read_text and _are_ids(queries):
         told = _("What was retrieved looks like ids of chunks: give them their texts with {}")
         return Advice(told, corpus=...)

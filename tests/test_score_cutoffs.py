@@ -217,3 +217,11 @@ def test_no_cutoff_in_parts():
     """Which scores are better shows in all ranks together."""
     with blamed("score_cutoff"):
         PartitionPlan.of(2, score_cutoff=0.5).evaluate([["a"]], [[("a", 0.9)]])
+
+
+def test_a_cutoff_that_drops_everything_is_named():
+    """And not the index, which may well be filled."""
+    scored = [[{"page_content": "a", "metadata": {"score": 0.5}}]]
+    with pytest.warns(KragEvalWarning) as told:
+        OfflineRetrievalEvaluator([["a"]], scored, score_cutoff=5).evaluate(1)
+    assert dict(told[0].message.fix.settings) == {"score_cutoff": 5}

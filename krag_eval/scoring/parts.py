@@ -519,7 +519,7 @@ class Findings(OfAPart):
             problem = _("Nothing was retrieved for any of {} queries.")
             if self.queries == 1:
                 problem = _("Nothing was retrieved for the one query there is.")
-            fix = _(
+            fix = tried() or _(
                 "Check that the index is filled and that no filter keeps everything back, or that "
                 "the lists are those the retriever returned"
             )
