@@ -347,7 +347,7 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
         cited=None if run.cited is None else of_run(run.cited),
         tags={**made.tags, **tags},
         defaults=joined_defaults(ours, theirs),
-        notes=joined_notes(golden, run, told),
+        notes=joined_notes(golden, run, told, cites=golden.cited is not None),
     )
 
 
@@ -357,13 +357,15 @@ def _place(dataset: Dataset, at: int) -> Place:
     )
 
 
-def joined_notes(golden: Dataset, run: Dataset, told: str) -> list[str]:
-    """Say how both files were understood, and what joined."""
+def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> list[str]:
+    """Say how both files were understood, and what joined; whether the ground truth cites."""
     from krag_eval.datasets.vocabularies import N_SAID
 
     joining = [told]
     if golden.predicted is not None:
         joining.append(_("these replace the retrieved documents that the questions had"))
+    if cites:
+        joining.append(_("what the questions say was cited is not used: that is the run's to say"))
     if shared := [name for name in run.tags if name in golden.tags and name not in ID_TAGS]:
         joining.append(
             _("tags that both files have are those of the ground truth: {names}").format(

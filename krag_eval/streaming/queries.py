@@ -474,7 +474,9 @@ class JoinedFiles(QueryFiles):
         for one in (ours, theirs):
             one.keys.clear()  # they are large
         own = {one.name: getattr(ours.files, one.name) for one in fields_of(QueryFiles)}
-        own["notes"] = joined_notes(ours.described(), theirs.described(), told)
+        own["notes"] = joined_notes(
+            ours.described(), theirs.described(), told, cites="cited" in ours.lists
+        )
         places = np.flatnonzero(found >= (0 if missing == "skip" else -1))
         return cls(**own, sides=(ours, theirs), kept=kept, in_run=found, places=places)
 

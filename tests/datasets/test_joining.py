@@ -228,6 +228,14 @@ def test_questions_that_look_like_ids_join_by_question():
     assert load_dataset(golden, retrieved=run).predicted == [["a"], ["b"]]
 
 
+def test_what_a_golden_set_says_was_cited_is_told(files):
+    """An answer cites what a run retrieved; in memory as streamed."""
+    written(files[0], [{**row, "cited": ["nine"]} for row in GOLDEN])
+    for read in (load_dataset, evaluate_file):
+        notes = read(files[0], retrieved=files[1]).notes
+        assert sum("was cited is not used" in note for note in notes) == 1
+
+
 def test_tags_of_both_are_told():
     """Those of the ground truth stay."""
     run = [{**row, "topic": "other"} for row in RUN]
