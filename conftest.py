@@ -27,11 +27,13 @@ WITH_DEV = (
     "docs/performance.md",
     "docs/ko/performance.md",
     "krag_eval/distributed/dask.py",
+    "krag_eval/integrations/openevals.py",
     "tests/browser",
     "tests/cli/test_cli_trec.py",
     "tests/datasets/test_trec.py",
     "tests/datasets/test_trec_parity.py",
     "tests/distributed",
+    "tests/integrations/test_openevals.py",
     "tests/retrievers/test_agents.py",
     "tests/retrievers/test_sweep_packages.py",
     "tests/test_options.py",
@@ -42,6 +44,7 @@ WITH_DEV = (
 #: What starts processes, fills memory or goes through every character; by file or test.
 SLOW = (
     "tests/cli/test_cli_exit_codes.py",
+    "tests/integrations/test_action.py",
     "tests/datasets/test_parquet.py::TestLimits",
     "tests/datasets/test_lines.py::TestBombs",
     "tests/matching/test_parallel.py",

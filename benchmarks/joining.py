@@ -88,35 +88,25 @@ def compared(n: int, rounds: int, *, alone: bool = False) -> list[Row]:
                 found[side].append(measured(code, golden, run))
     if len({json.dumps(one["averages"]) for some in found.values() for one in some}) > 1:
         raise SystemExit("the averages differ")
+    size = f"{n:,} lines each"
+    largest = max(one["megabytes"] for one in found["streamed"])
     return [
-        row(f"{what}, {n:,} lines each", found, key, spell, goal)
-        for what, key, spell, goal in (
-            ("joining, CPU time", "seconds", spelled_seconds, None),
-            ("joining, wall time", "elapsed", spelled_seconds, None),
-            ("joining, peak memory", "megabytes", "{:,.0f} MB".format, None),
-        )
-    ] + [
-        Row(
-            f"joining, peak memory, {n:,} lines each",
-            max(one["megabytes"] for one in found["streamed"]),
-            "MB",
-            goal=Goal("at most", 1_000),
-            note="the largest of all rounds",
-        )
+        row(f"joining, CPU time, {size}", found, "seconds", spelled_seconds),
+        row(f"joining, wall time, {size}", found, "elapsed", spelled_seconds),
+        row(f"joining, peak memory, {size}", found, "megabytes", "{:,.0f} MB".format),
+        Row(f"joining, largest peak, {size}", largest, "MB", goal=Goal("at most", 1_000)),
     ]
 
 
-def row(
-    name: str, found: dict[str, list[dict[str, Any]]], key: str, spell: Any, goal: Goal | None
-) -> Row:
+def row(name: str, found: dict[str, list[dict[str, Any]]], key: str, spell: Any) -> Row:
     """Return one row: what both sides took, and how many times as much memory takes."""
     values = {side: [one[key] for one in some] for side, some in found.items()}
     ours, theirs = values["streamed"], values.get("in memory")
     if theirs is None:
         return Row(name, None, ours=spell(median(ours)))
     ratio = median(other / own for own, other in zip(ours, theirs, strict=True))
-    return Row(name, ratio, ours=spell(median(ours)), theirs=spell(median(theirs)), goal=goal,
-               note="other: in memory; averages equal")  # fmt: skip
+    note = "other: in memory; averages equal"
+    return Row(name, ratio, ours=spell(median(ours)), theirs=spell(median(theirs)), note=note)
 
 
 def rows(quick: bool) -> list[Row]:

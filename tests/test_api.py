@@ -27,6 +27,9 @@ PUBLIC = (
     "krag_eval.datasets",
     "krag_eval.distributed",
     "krag_eval.integrations.langsmith",
+    "krag_eval.integrations.openevals",
+    "krag_eval.integrations.opentelemetry",
+    "krag_eval.integrations.pydantic_evals",
     "krag_eval.integrations.pytest",
     "krag_eval.plotting",
 )

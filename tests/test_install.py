@@ -97,7 +97,7 @@ SHOWN = sorted(
     path
     for pattern in (
         "*.md", "docs/**/*.md", "docs/**/*.py", "notebooks/*.md", "notebooks/*.ipynb", "fuzz/*.md",
-        "krag_eval/**/*.py", "krag_eval/**/*.html", "benchmarks/**/*.py",
+        "krag_eval/**/*.py", "krag_eval/**/*.html", "benchmarks/**/*.py", "skills/**/*.md",
     )
     for path in ROOT.glob(pattern)
     # The site writes docs/api from docstrings, which are read here as they are.
@@ -162,9 +162,7 @@ def test_the_citation_is_of_this_project() -> None:
 
 def test_the_workflow_of_a_release_builds_before_it_publishes() -> None:
     """It parses, publishes without a password, and nothing but what was built."""
-    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    jobs = yaml.safe_load(text)["jobs"]
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))["jobs"]
     assert jobs["publish"]["needs"] == "build"
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
     assert not any("password" in str(step) for step in jobs["publish"]["steps"])

@@ -2,16 +2,20 @@
 
 import gettext
 import io
+import re
 from dataclasses import dataclass
 
 import pytest
 from babel.messages import Catalog
 from babel.messages.mofile import write_mo
+from hypothesis import example, given, strategies as st
+from markdown_it import MarkdownIt
 
 from krag_eval import _language
 from krag_eval._doors import Shown, page_of
 from krag_eval._language import _, ngettext, speaking
 from krag_eval.presenting import Column, Page, Table
+from krag_eval.presenting.table import for_markdown
 
 
 @dataclass(frozen=True)
@@ -124,3 +128,32 @@ def test_what_is_shown_in_python_has_no_escape_codes(monkeypatch):
     """Whatever the terminal knows: a text may end in a file."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in repr(Guess())
+
+
+#: What GitHub makes of bare text: mentions, references, links, addresses of mail, emoji.
+_OF_GITHUB = re.compile(
+    r"(?<![A-Za-z0-9_])@[A-Za-z0-9]|#[0-9]|\bGH-[0-9]|://|\bwww\."
+    r"|[\w.+-]@[\w-]+\.\w|:[\w+-]+:",
+    re.ASCII | re.IGNORECASE,
+)
+_PARTS = [*"ab1 @#:-_*`[]()<>|~&$!\\/.+=\n한", "www.", "GH-1", "http://a.b", "<!--", "-->"]
+_BLOCKS = {"paragraph", "bullet_list", "list_item", "table", "thead", "tbody", "tr", "th", "td"}
+
+
+@pytest.mark.parametrize("around", ["{}", "- {}", "| {} |\n| --- |"])
+@given(text=st.lists(st.sampled_from(_PARTS), min_size=1).map("".join))
+@example(text="1. a")
+@example(text="---")
+@example(text="한@ann #12 GH-3 :tada: a@b.c")
+@example(text="![x](http://a.b) <img src=x> &copy; | `a` <!-- b --> $x$")
+def test_a_text_in_markdown_is_that_text(around, text):
+    """Wherever it stands, a parser finds nothing else in it, and GitHub nobody to tell of it."""
+    escaped = for_markdown(text)
+    assert not _OF_GITHUB.search(escaped.replace("&#8203;", " "))
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    tokens = parser.parse(around.format(escaped) + "\n")
+    within = [child for one in tokens for child in one.children or ()]
+    assert {one.type for one in within} <= {"text", "text_special"}
+    assert "".join(one.content for one in within).replace("\u200b", "") == " ".join(text.split())
+    blocks = {one.type.removesuffix("_open").removesuffix("_close") for one in tokens}
+    assert blocks <= _BLOCKS | {"inline"}

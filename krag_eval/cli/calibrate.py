@@ -58,7 +58,7 @@ def calibrate(
     typed = f"krag-eval evaluate results.jsonl {options}"
     output.emit(
         outputs,
-        lambda: replace(page, tables=[borderline(found, n)], notes=[typed]),
+        lambda: replace(page, tables=[borderline(found, n)], notes=[typed], advice=[typed]),
         lambda: {
             "best_threshold": found.best_threshold,
             "interval": list(found.interval),

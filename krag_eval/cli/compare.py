@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from krag_eval._language import _
 from krag_eval._options import option
-from krag_eval.cli import options, output, reading
+from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
 from krag_eval.errors import InvalidInput, Refusal, one_of, warn
-from krag_eval.presenting import page_of
+from krag_eval.presenting import Page, page_of
 from krag_eval.scoring.cutoffs import deepest, spelled
 
 if TYPE_CHECKING:
@@ -212,7 +211,13 @@ def gate(
     drop: Any = _DROP,
     floors: tuple[str, ...] = options.FLOORS,
     typed: Any = options.EVALUATION,
-    outputs: Any = options.saving(("github", "gitlab")),
+    redact: bool = option("Leave out questions: name them by their position in NEW, from 0."),
+    outputs: Any = options.saving(
+        verdicts.FORMATS,
+        markdown="Save the verdict as Markdown, with its numbers and the questions that got worse.",
+        json="Save NEW, with its verdict; Python reads it back.",
+        report=True,
+    ),
 ) -> Verdict:
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
 
@@ -224,13 +229,16 @@ def gate(
     inconclusive: 0, or 1 with --strict. What cannot be checked or compared is refused with 2, as
     are results with queries that failed.
     """
+    from krag_eval.presenting.gates import note_of
     from krag_eval.statistics.gates import parse_floor
 
     if last is not None and history is None:
         raise InvalidInput("last", "is about --history, and none was given")
     how = {**drop, "metric": drop["metric"] or None}
     named = [*drop["metric"], *(parse_floor(one)[0] for one in floors)]
-    asked = _how_to_evaluate(new, run, typed, history)
+    asked = _how_to_evaluate(new, run, typed, history, is_kept="json" in outputs)
+    if redact and "report" in outputs:
+        raise InvalidInput("redact", "leaves out what --report shows", "leave out one of them")
     need_rows = baseline is not None or history is not None
     result = _saved_or_evaluated(new, asked, named, run, need_rows=need_rows)
     how["baseline"] = None
@@ -245,27 +253,31 @@ def gate(
 
         how["last"] = LAST if last is None else last
         report = History.of(history).check(result, floors or None, **how)
-        _note_verdict(new, result, report)
-    if outputs.format != "table":
-        rows = _rows(report)
-        output.emit(
-            outputs,
-            lambda: page_of(report),
-            lambda: {
-                "passed": report.passed,
-                "outcome": report.outcome,
-                "gates": output.records_of(rows),
-                "failed": dict(report.failed),
-                "ground_truth": report.ground_truth,
-                "note": report.note,
-            },
-            lambda: rows,
-            {
-                "github": lambda: _annotations(report),
-                "gitlab": lambda: output.json_of(_findings(report, new)),
-            },
-        )
-    return output.pronounce(report)
+        if reading.is_saved(new):
+            _note_verdict(new, result, report)
+    rows = _rows(report)
+    markdown = partial(verdicts.as_markdown, report, result, redact=redact)
+    output.emit(
+        outputs,
+        lambda: Page(verdict=page_of(report).concluded["verdict"]),  # the lines are printed below
+        lambda: {
+            "passed": report.passed,
+            "outcome": report.outcome,
+            "gates": output.records_of(rows),
+            "failed": dict(report.failed),
+            "ground_truth": report.ground_truth,
+            "note": note_of(report, redact=redact),
+        },
+        lambda: rows,
+        {"markdown": markdown, **verdicts.formats(report, new, "--baseline", redact=redact)},
+        markdown=(
+            lambda target: output.write_text(markdown(), target),
+            _("the verdict, in Markdown"),
+        ),
+        json=(partial(output.write_json, result, gate=report), _("the result")),
+        report=report.comparisons[0].report if report.comparisons else result.report,
+    )
+    return verdicts.pronounce(report, redact=redact)
 
 
 def _saved_or_evaluated(
@@ -284,16 +296,16 @@ def _saved_or_evaluated(
 
 
 def _how_to_evaluate(
-    new: str, run: str | None, typed: Mapping[str, Any], history: str | None
+    new: str, run: str | None, typed: Mapping[str, Any], history: str | None, *, is_kept: bool
 ) -> options.Evaluation:
     """Return how to evaluate what is no saved result; refuse what has no effect."""
     given = [*options.given(typed)]
     if reading.is_saved(new) and (given or run):
         problem = f"says what to evaluate, and {new} is a saved result"
         raise InvalidInput(given[0] if given else "run", problem, "leave it out")
-    if history is not None and not reading.is_saved(new):
+    if history is not None and not (is_kept or reading.is_saved(new)):
         problem = f"is a folder of saved results, and {new} is none"
-        raise InvalidInput("history", problem, "save one by 'krag-eval evaluate --json NEW.json'")
+        raise InvalidInput("history", problem, "save it by --json NEW.json")
     return options.Evaluation.of(typed)
 
 
@@ -326,40 +338,6 @@ def _rows(report: GateReport) -> pd.DataFrame:
     names = ["metric", "slice", "passed", "outcome", "reason"]
     rows = [[getattr(one, name) for name in names] for one in report.gates]
     return pd.DataFrame(rows, columns=names)
-
-
-def _annotations(report: GateReport) -> str:
-    """Return the conditions as commands of GitHub Actions: errors, warnings and plain lines."""
-    from krag_eval.presenting.gates import line_of
-
-    lines = []
-    for one in report.by_outcome:
-        told = printable(line_of(one))
-        kind = "warning" if one.passed else "error"
-        escaped = told.replace("%", "%25")
-        annotated = f"::{kind} title=krag-eval gate::{escaped}"
-        lines.append(told if one.outcome == "passed" else annotated)
-    lines += [printable(report.note)] if report.note else []
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
-    """Return what did not pass as a Code Quality report of GitLab."""
-    from krag_eval.presenting.gates import line_of
-
-    return [
-        {
-            "description": printable(line_of(one)),
-            "check_name": f"krag-eval gate: {one.outcome}",
-            "fingerprint": hashlib.sha256(
-                repr((one.metric, one.slice, place)).encode()
-            ).hexdigest(),
-            "severity": "minor" if one.passed else "critical",
-            "location": {"path": new, "lines": {"begin": 1}},
-        }
-        for place, one in enumerate(report.gates)
-        if one.outcome != "passed"
-    ]
 
 
 # A plan takes the spread of the differences from a comparison, and none of its intervals.

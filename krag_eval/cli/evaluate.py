@@ -17,11 +17,10 @@ import click
 
 from krag_eval._language import N_, _, ngettext
 from krag_eval._options import option
-from krag_eval.cli import options, output, reading
+from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.errors import DatasetError, InvalidInput, whole
+from krag_eval.errors import DatasetError, InvalidInput, sentence, whole
 from krag_eval.presenting import Page, Table, page_of
-from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
     from krag_eval.results.diagnosis import Diagnosis, ForeignIndex
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.gates import GateReport
 
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
 _LARGE = 2**28
@@ -177,6 +177,7 @@ def evaluate(
     verbose: bool = option("Print the whole signature in a terminal, too."),
     texts: bool = option("Save the documents' texts, ids and metadata in --json too."),
     outputs: Any = options.saving(
+        verdicts.FORMATS,
         json="Save the result; Python reads it back.",
         csv="Save one row per query and cutoff.",
         plot="Draw the metrics at the last cutoff (--budget comes after -k), as .png, .svg or "
@@ -211,9 +212,9 @@ def evaluate(
     With --index, what lost each ground truth that is missed is printed too (index, splitter,
     ranking or search), the matcher is coverage if none is named, and averages have intervals.
 
-    Parquet, directories and files of more than 256 MB are evaluated in chunks, with memory for one
-    chunk at a time and the same numbers; of a JSON array, all is held. So are FILE and RUN that are
-    as large together; RUN is kept in a temporary file meanwhile.
+    Files of more than 256 MB together, a Parquet file alone and directories are evaluated in
+    chunks, with memory for one chunk at a time and the same numbers; of a JSON array, all is held.
+    RUN is kept in a temporary file meanwhile.
     """
     from krag_eval.statistics.gates import checked_floors, parse_floor
 
@@ -268,7 +269,7 @@ def evaluate(
     beside = [*map(page_of, sliced), *made.beside, *([] if found is None else [page_of(found)])]
     output.emit(
         outputs,
-        lambda: _page(result, shown, bounds, beside, made.source, whole=verbose),
+        lambda: _page(result, shown, bounds, beside, made.source, verdict, whole=verbose),
         lambda: {
             "n_queries": result.n_queries,
             "n_counted": result.summary.n_counted,
@@ -285,6 +286,7 @@ def evaluate(
             "signature": result.signature,
         },
         lambda: _rows(values, bounds),
+        verdicts.formats(verdict, file, "--fail-under"),
         # Written while the queries were evaluated.
         per_query=(lambda target: None, _("one row per query")),
         json=(partial(output.write_json, result, texts=texts, gate=verdict), _("the result")),
@@ -292,7 +294,7 @@ def evaluate(
         plot=(partial(result.plot, last), _("the metrics @{}").format(spelled(last))),
         report=partial(result.report, by=tag, diagnosis=found),
     )
-    return None if verdict is None else output.pronounce(verdict)
+    return None if verdict is None else verdicts.pronounce(verdict)
 
 
 class _Made(NamedTuple):
@@ -385,11 +387,13 @@ def _page(
     intervals: pd.DataFrame | None,
     sliced: Sequence[Page],
     source: str,
+    gate: GateReport | None = None,
     *,
     whole: bool,
 ) -> Page:
     """Show how many queries count, a table of averages by cutoff, slices, and the signature."""
     from krag_eval.presenting.result import result_page
+    from krag_eval.scoring.averages import in_pairs
 
     beside: list[str] = []
     if averages is None:
@@ -414,7 +418,13 @@ def _page(
         notes += one.told
     seen = bool(sys.stdout and sys.stdout.isatty())  # it may be closed
     signature = result.signature if whole or not seen else _in_short(result.signature)
-    return Page(title, tables, notes=notes, signature=output.signed(signature))
+    worst = page.verdict if gate is None else page_of(gate).concluded["verdict"]
+    said = [sentence(one, "") for one in (worst, *(each.verdict for each in sliced)) if one]
+    advice = [*page.advice, *(line for one in sliced for line in one.advice)]
+    return Page(
+        title, tables, notes=notes, signature=output.signed(signature),
+        verdict=" ".join(said), advice=advice,
+    )  # fmt: skip
 
 
 def _in_short(signature: str) -> str:
@@ -462,6 +472,7 @@ def audit(
     actual_field: str | None = option("The field with the ground truth.", "NAME"),
     cells: Any = options.CELLS,
     outputs: Any = options.saving(
+        verdicts.FORMATS,
         json="Save the audit; Python reads it back.",
         csv="Save one row per place that was found.",
     ),
@@ -499,11 +510,12 @@ def audit(
             "tiers": {name: dict(tiers) for name, tiers in found.shares.items()},
         },
         lambda: pd.DataFrame({"finding": [*counts], "rows": [*counts.values()]}, dtype=object),
+        verdicts.formats(report, file, "--fail-on"),
         json=(lambda target: output.write_text(as_text(found), target), _("the audit")),
         # Where a finding is about a query, the cell of the item is empty.
         csv=(lambda: found.table, _("one row per place that was found")),
     )
-    return None if report is None else output.pronounce(report)
+    return None if report is None else verdicts.pronounce(report)
 
 
 @options.command(
@@ -536,6 +548,7 @@ def reanchor(
     actual_field: str | None = option("The field with the ground truth.", "NAME"),
     cells: Any = options.CELLS,
     outputs: Any = options.saving(
+        verdicts.FORMATS,
         output="Save the data set with the new ids, as .jsonl, .csv or .parquet.",
         json="Save counts, and what became of each ground truth.",
         csv="Save one row per ground truth.",
@@ -559,11 +572,13 @@ def reanchor(
     dataset = _questions(file, question=question_field, actual=actual_field, cells=cells)
     with reading.placed(dataset):
         found = reanchor(dataset, reading.chunks_of(old), reading.chunks_of(new), by=by)  # type: ignore[arg-type]
+    report = found.check(fail_on) if fail_on else None
     output.emit(
         outputs,
         lambda: page_of(found),
         lambda: {"counts": found.counts},
         lambda: pd.DataFrame([*found.counts.items()], columns=["state", "ground_truths"]),
+        verdicts.formats(report, file, "--fail-on"),
         report=partial(write_report, found),
         json=(
             lambda to: output.write_text(output.json_of(found.to_dict()), to),
@@ -572,7 +587,7 @@ def reanchor(
         csv=(lambda: found.table, _("one row per ground truth")),
         output=(found.dataset.save, _("the data set with the new ids")),
     )
-    return output.pronounce(found.check(fail_on)) if fail_on else None
+    return None if report is None else verdicts.pronounce(report)
 
 
 def _questions(file: str, cells: Mapping[str, Any], **fields: str | None) -> Dataset:
@@ -624,10 +639,13 @@ Where to go next
     )
 
 
-@options.command("Print the JSON Schema of golden sets or of runs.", "krag-eval schema golden")
+@options.command(
+    "Print a JSON Schema, of files or of what commands print.", "krag-eval schema golden"
+)
 def schema(kind: str) -> None:
-    """Print the JSON Schema (2020-12) of one line of a golden set, or of a run.
+    """Print the JSON Schema (2020-12) of a line of a golden set, or of what a command prints.
 
-    Other programs check by it what they write. docs/contract.md says what each field means.
+    KIND is golden or run, for programs that write these files, or a command with --format json,
+    as evaluate, for those that read what it prints. docs/contract.md says more.
     """
     click.echo(files("krag_eval").joinpath("data", f"{kind}.schema.json").read_bytes(), nl=False)

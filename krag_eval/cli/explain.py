@@ -202,8 +202,6 @@ def explain(
         got = "none" if query is None and asked is None else "two" if query and asked else "both"
         problem = f"must be one question, or its position, or --contradicted for all, got {got}"
         raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
-    if not contradicted and outputs.format != "table":
-        raise InvalidInput("format", "is about --contradicted alone", "add it, or leave this out")
     result, at = _result_of(file, k, typed)
     if contradicted:
         _list_contradicted(result, outputs)
@@ -220,7 +218,28 @@ def explain(
         fix = "" if isinstance(error.fix, Advice) else error.fix
         fix = fix or "name it by its position, as 'krag-eval misses FILE' lists it"
         raise InvalidInput("query", error.problem, fix) from None
-    click.echo(told.to_text(output.terminal_width()))
+    if outputs.format == "table":
+        click.echo(told.to_text(output.terminal_width()))
+        return
+    documents, items = told.predicted.reset_index(), told.ground_truth.reset_index()
+    output.emit(
+        outputs,
+        lambda: page_of(told),
+        lambda: {
+            "query": told.query,
+            "position": told.position,
+            "k": spelled(told.k),
+            "status": told.status,
+            "metrics": output.or_none(told.metrics),
+            "documents": output.records_of(documents),
+            "items": output.records_of(items),
+            "failure": told.failure,
+            "signature": result.signature,
+        },
+        lambda: documents.map(
+            lambda one: ", ".join(map(str, one)) if isinstance(one, tuple) else one
+        ),
+    )
 
 
 def _list_contradicted(result: EvaluationResult, outputs: output.Outputs) -> None:

@@ -102,13 +102,18 @@ def _option(name: str, declaration: Any, annotation: str = "") -> click.Paramete
 
 
 _KINDS: Mapping[str, type] = {"bool": bool, "int": int, "float": float}
+#: What there is a JSON Schema of: files that commands read, and what they print as JSON.
+SCHEMAS = (
+    *("golden", "run", "audit", "calibrate", "compare", "diagnose", "evaluate", "explain", "gate"),
+    *("history", "misses", "plan", "reanchor", "sweep", "trec"),
+)
 # The arguments that are not one text, as click takes them.
 _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "files": {"metavar": "FILE FILE...", "nargs": -1, "required": True},
     "pilot": {"metavar": "PILOT...", "nargs": -1, "required": True},
     "runs": {"metavar": "RUN...", "nargs": -1, "required": True},
     "query": {"metavar": "QUERY", "required": False},
-    "kind": {"type": click.Choice(["golden", "run"])},
+    "kind": {"metavar": "KIND", "type": click.Choice(SCHEMAS)},
     "run": {"metavar": "RUN", "required": False},
 }
 
@@ -171,8 +176,8 @@ def saving(formats: Sequence[str] = (), *, report: bool = False, **files: str) -
     )
     if formats:
         help = N_(
-            "How to print what is printed: also as annotations of GitHub Actions, or as a Code "
-            "Quality report of GitLab."
+            "How to print what is printed: a verdict also as annotations of GitHub Actions, as a "
+            "Code Quality report of GitLab, or as XML of JUnit."
         )
     choices = ("table", "json", "csv", "markdown", *formats)
     made = {"format": Option(help=help, choices=choices, default="table")}

@@ -17,7 +17,7 @@ import click
 
 from krag_eval._io import check_apart, replacing
 from krag_eval._language import Language, _
-from krag_eval.cli.shell import Verdict, printable
+from krag_eval.cli.shell import WARNED, printable
 from krag_eval.errors import InvalidInput
 from krag_eval.scoring.cutoffs import spelled
 
@@ -180,7 +180,7 @@ def emit(
             else what writes a file; and what it is called.
     """
     texts = {
-        "json": lambda: json_of(content()),
+        "json": lambda: json_of(_concluded(content(), page())),
         "csv": lambda: csv_of(rows()),
         "markdown": lambda: page().markdown(),
         **formats,
@@ -192,6 +192,14 @@ def emit(
     if report is not None:
         files["report"] = partial(report, language=outputs.language), _("an HTML report")
     write_files(outputs, files)
+
+
+def _concluded(content: Mapping[str, Any], page: Page) -> dict[str, Any]:
+    """Put what it comes to before what JSON holds; warnings are advice, too."""
+    told = page.concluded
+    warned = click.get_current_context().meta[WARNED]
+    told["advice"] += [line.partition(": ")[2] for line in warned]
+    return {**told, **content}
 
 
 def show(page: Page) -> None:
@@ -330,20 +338,3 @@ def terminal_width() -> int:
 def signed(signature: str) -> str:
     """Return the line that says what the numbers depend on."""
     return _("signature: ") + signature
-
-
-def pronounce(report: GateReport) -> Verdict:
-    """Print what passed, and to standard error first what did not; return the verdict.
-
-    Which queries of the two results were left out, and what ground truth they rest on, is printed
-    after them.
-    """
-    from krag_eval.presenting.gates import line_of
-
-    for gate in report.by_outcome:
-        click.echo(printable(line_of(gate)), err=gate.outcome != "passed")
-    if report.note:
-        click.echo(printable(report.note))
-    if report.ground_truth:
-        click.echo(_("Digest of the ground truth: {}.").format(report.ground_truth))
-    return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH

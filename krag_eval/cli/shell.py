@@ -255,6 +255,8 @@ def _explained(error: BaseException) -> int:
     return _NO_VERDICT
 
 
+#: Where a command keeps the warnings that it will print.
+WARNED = "krag_eval.warned"
 # How a warning of the moment begins.
 _PREFIX: ContextVar[str] = ContextVar("krag_eval_warning")
 
@@ -272,7 +274,7 @@ def warnings_below() -> Iterator[None]:
     """
     context = click.get_current_context()
     shell = cast(Shell, context.find_root().command)
-    lines: list[str] = []
+    lines: list[str] = context.meta.setdefault(WARNED, [])
     with warnings.catch_warnings(), warnings_as():
         warnings.simplefilter("always", KragEvalWarning)
         show_others = warnings.showwarning

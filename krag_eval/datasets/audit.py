@@ -534,6 +534,10 @@ class Reader:
         """Return how many words a text has."""
         return int(self.tokens.sizes[self.unit[text]])
 
+    def is_short(self, text: str) -> bool:
+        """Return whether a text has fewer words than a run."""
+        return self.size(text) < self.matcher.min_run
+
     def words(self, text: str) -> list[int]:
         """Return the words of a text, by number."""
         end = self._ends[self.unit[text]]

@@ -122,16 +122,16 @@ class _OfDataset(Side):
     def __init__(self, dataset: Dataset, lists: Iterable[Iterable[DocumentLike]]) -> None:
         super().__init__(dataset.source, dataset.defaults)
         self._dataset, self._lists = dataset, lists
+        self._is_named = dataset.queries != [*range(dataset.n_queries)]
         for at in range(dataset.n_queries):
             self.add(self.query(at))
 
     def query(self, at: int) -> Query:
         dataset = self._dataset
-        label = dataset.queries[at]
-        named = None if isinstance(label, int) and label == at else label
+        label = dataset.queries[at] if self._is_named else None
         question = None if dataset.questions is None else dataset.questions[at]
         tags = {name: dataset.tags[name][at] for name in ID_TAGS if name in dataset.tags}
-        return Query(_place(dataset, at), question, [], [], Mark(named), tags)
+        return Query(_place(dataset, at), question, [], [], Mark(label), tags)
 
     def documents(self) -> Iterable[DocumentLike]:
         return chain.from_iterable(self._lists)
@@ -148,7 +148,8 @@ def _keys_of(one: Query) -> dict[str, str | None]:
 
 
 def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
+    composed = unicodedata.normalize("NFC", text)
+    return blake2b(composed.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
 
 
 def _folded(question: object) -> str:
@@ -270,6 +271,9 @@ def joined_defaults(golden: Side, run: Side) -> Mapping[str, Any]:
         return golden.defaults
     for one in (golden, run):
         if one not in bare and any(isinstance(x, str) or id_of(x) is None for x in one.documents()):
+            ids = {*map(id_of, bare[0].documents())}
+            if any(isinstance(x, str) and x in ids for x in one.documents()):
+                continue  # plain texts are ids, as of the other side
             if not all(map(is_bare, bare[0].documents())):  # an index has given them texts
                 return {name: some for name, some in golden.defaults.items() if name != "matcher"}
             raise Place(one.name).error(

@@ -644,9 +644,6 @@ def _completed(dataset: Dataset, given: Given) -> Dataset:
     if not found and all(is_bare(one) and len(text_of(one).split()) < 2 for one in documents):
         problem = f"has the ids of {len(texts)} chunks, and no document is one of them"
         raise InvalidInput("corpus", problem, "pass the index that the ids are of, or leave it out")
-    if not found:
-        told = _("no document is an id of {index}: their texts are compared as they stand")
-        joined = replace(joined, notes=[*joined.notes, told.format(index=name)])
     return joined
 
 

@@ -8,10 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, chain, compress, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from krag_eval._doors import Shown
 from krag_eval._language import Language, _, language, spoken
+from krag_eval._options import LISTS
 from krag_eval._text import agreement
 from krag_eval.datasets.audit import Chunks, Held, Reader, held_in, names_in, readers_of
 from krag_eval.datasets.dataset import Dataset
@@ -44,13 +47,16 @@ STATES = ("unchanged", "moved", "absorbed", "split", "changed", "gone")
 #: What plain texts of the ground truth are.
 By: TypeAlias = Literal["auto", "id", "text"]
 
-_MATCHER = CoverageMatcher()
+#: What reads the texts.
+MATCHER = CoverageMatcher()
 # Metadata of a piece: the whole text, so that the next index is searched for that.
 _PASSAGE = "passage"
-# How many times as long as the gap before it a span must be to belong to the same stretch.
-_NEAR = 4
-# Words, or letters, with the punctuation behind them.
-_WORD, _LETTER = re.compile(r"\S+"), re.compile(r"\w[^\w\s]*")
+# Letters that a chunk shares at least with the one before, where the two overlap.
+_OVERLAP = 20
+# What coverage counts, the punctuation behind it, and all up to the next.
+_WORD, _LETTER = re.compile(r"[^\W_]+"), re.compile(r"[^\W_]")
+_DIGITS = re.compile(r"\d\d")
+_BEHIND, _BETWEEN = re.compile(r"[^\w\s]*"), re.compile(r"[\W_]*")
 
 
 class Anchored(NamedTuple):
@@ -62,8 +68,8 @@ class Anchored(NamedTuple):
         item: Its place in the query's list of ground truth, from 1.
         state: One of ``"unchanged"``, ``"moved"``, ``"absorbed"``, ``"split"``, ``"changed"``,
             ``"gone"``.
-        old: The ids of the chunks in the old index; empty if not known.
-        new: Those in the new one: of a split one, of its pieces in their order.
+        old: The ids that it names; empty if it is a text alone.
+        new: Those of the chunks in the new index: of a split one, of its pieces in their order.
         alternatives: Other new chunks that hold it as well.
         share: How much of its words the new chunks hold; of a changed one, the chunk that says
             otherwise.
@@ -84,6 +90,13 @@ class Anchored(NamedTuple):
     against: str | None = None
     said: SaidOtherwise | None = None
 
+    @property
+    def holds(self) -> bool:
+        """Whether the label, left as it is, still points at what a person read."""
+        there = {*self.old} <= {*self.new, *self.alternatives}
+        in_no_more = 0 < len(self.new) <= max(len(self.old), 1)
+        return self.state == STATES[0] or (there and in_no_more)
+
 
 @dataclass(frozen=True, repr=False)
 class Reanchored(Shown):
@@ -93,22 +106,18 @@ class Reanchored(Shown):
         rows: One per ground truth, in order.
         dataset: The data set with the ids of the new index, and the texts beside them.
         read_as: What plain texts were taken for, ``"id"`` or ``"text"``; ``""`` without any.
-        n_retrieved: For how many queries retrieved documents, which are of the old index, were
-            dropped.
-        n_unknown: How many ground truths name an id that the old index lacks, and have a text.
-        n_strays: How many have a text that the old index, or the chunk they name, does not hold.
+        left_out: The lists of the data set that name chunks of the old index and were dropped.
+        n_strays: How many ground truths have a text that does not stand in the old index where
+            they say; an id that this lacks says nothing.
         n_chunks: How many chunks the old and the new index have.
-        matcher: The signature of the matcher that decides.
     """
 
     rows: tuple[Anchored, ...]
     dataset: Dataset
     read_as: str = ""
-    n_retrieved: int = 0
-    n_unknown: int = 0
+    left_out: tuple[str, ...] = ()
     n_strays: int = 0
     n_chunks: tuple[int, int] = (0, 0)
-    matcher: str = _MATCHER.signature
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -117,10 +126,18 @@ class Reanchored(Shown):
         return {state: found[state] for state in STATES}
 
     @property
+    def n_stale(self) -> int:
+        """How many labels no longer point at what a person read.
+
+        A label that names ids does where their chunks hold its text, and one that is a text where
+        one chunk does.
+        """
+        return sum(not one.holds for one in self.rows)
+
+    @property
     def stale(self) -> float:
-        """The share of labels that no longer point at what a person read; NaN without labels."""
-        n = len(self.rows)
-        return 1 - self.counts["unchanged"] / n if n else float("nan")
+        """The share of these; NaN without labels."""
+        return self.n_stale / len(self.rows) if self.rows else float("nan")
 
     @property
     def table(self) -> pd.DataFrame:
@@ -147,7 +164,7 @@ class Reanchored(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return counts and rows as JSON has them."""
         rows = [{**row._asdict(), "said": row.said and row.said._asdict()} for row in self.rows]
-        facts = ("read_as", "n_retrieved", "n_unknown", "n_strays", "n_chunks")
+        facts = ("read_as", "left_out", "n_strays", "n_chunks")
         return {"counts": self.counts, **{one: getattr(self, one) for one in facts}, "rows": rows}
 
 
@@ -168,15 +185,18 @@ def reanchor(
     ``unchanged``  the chunk of the same id has the same text
     ``moved``      a chunk of another id has the same text
     ``absorbed``   one chunk of another text holds it, as the matcher ``coverage`` counts
-    ``split``      several chunks hold it together
+    ``split``      several chunks hold it together, or it begins in one and ends in the next
     ``changed``    a chunk has most of its words and says another number, or the opposite
     ``gone``       the new index does not hold it
     =============  ==============================================================================
 
     What is looked for is a person's own text, or the text that the old index has for the id. Texts
     are the same if coverage reads the same words in them. Where several chunks hold a ground truth,
-    one of the same text is chosen, then one that holds it entirely, the smallest of these, the
-    first; the others that hold it entirely become interchangeable with it, as an ``AnyOf``.
+    one of the same text is chosen, then one that holds it entirely, the shortest of these, the
+    first; the others that hold it entirely become interchangeable with it, as an ``AnyOf``. Of a
+    text shorter than a run, the one that has most words of its old chunk is chosen, alone. One that
+    is unchanged stays as it is. Of a text that stands in more than a hundred chunks, not all
+    may be found.
 
     Args:
         dataset: A :class:`~krag_eval.datasets.Dataset`, or what :func:`load_dataset` makes one of.
@@ -188,18 +208,19 @@ def reanchor(
 
     Returns:
         What became of each, and the new data set: ids of the new index with the texts beside them,
-        one item for each piece of what was split. Without retrieved documents, which are of the old
-        index; an id that the new index has for something else is marked, as in ``"7 (gone)"``.
+        one item for each piece of what was split. Without what was retrieved, cited, judged or
+        unwanted by ids, which are of the old index; an id that the new index has for something else
+        is marked, as in ``"7 (gone)"``.
 
     Raises:
-        InvalidInput: If an index has no chunks, or an id more than once, a new chunk has no id, the
-            old index lacks ids of ground truth without a text, or all of them, or plain texts may
-            be ids or texts.
+        InvalidInput: If an index has no chunks, or an id more than once, a new chunk has no id, a
+            ground truth has neither a text nor an id that the old index knows, neither index holds
+            any, or plain texts may be ids or texts.
         InvalidType: If the data set or an index is nothing of the kind.
         DatasetError: If a file cannot be read.
 
     Warns:
-        KragEvalWarning: If a text is not in the chunk that its id names, or an id is unknown.
+        KragEvalWarning: If texts do not stand in the old chunks that their ids name.
 
     >>> dataset = Dataset(["q"], [["7"]], questions=["When does it open?"])
     >>> found = reanchor(dataset, [{"id": "7", "text": "It opens at nine."}],
@@ -213,17 +234,26 @@ def reanchor(
         where = f"[{after.ids.index(None)}]"
         raise InvalidInput("new", "has no id, which labels could name", within=where)
     read_as = _read_as(data, by, before)
-    case = _Case(_labels(data, before, read_as), before, after)
+    case = _Case(data, before, after, read_as)
     rows, actual = list[Anchored](), list[list[Item]]([] for _ in data.actual)
     for several in case.truths:
-        outcomes = [case.outcome(label, data.queries[label.query]) for label in several]
-        best = min(outcomes, key=lambda one: STATES.index(one.row.state))
-        rows.append(best.row)
-        actual[best.row.position] += _items(best, [one for one in outcomes if one is not best])
-    made = replace(data, actual=actual, predicted=None, failures=())
-    n_retrieved, n_chunks = len(data.predicted or ()), (len(before.ids), len(after.ids))
-    counts = n_retrieved, case.n_unknown, case.n_strays, n_chunks
-    return Reanchored(tuple(rows), made, read_as, *counts)
+        outcomes = sorted(map(case.outcome, several), key=lambda one: STATES.index(one.row.state))
+        rows.append(outcomes[0].row)
+        actual[rows[-1].position] += _items(*outcomes)
+    are_lost = read_as == "text" or {one.state for one in rows} == {"gone"}
+    if 0 < case.n_strays == len(case.anchors) and are_lost:
+        problem = f"holds none of the {case.n_strays} texts of the ground truth"
+        raise InvalidInput("old", problem, "pass the index that the ground truth was made of")
+    strays = _("{} ground-truth documents have texts that are not in the old chunks they name, or "
+               "nowhere in the old index; the texts were looked for.")  # fmt: skip
+    warn_of(strays, case.n_strays)
+    left_out = tuple(_of_chunks(data, read_as))
+    dropped: dict[str, Any] = dict.fromkeys(left_out)
+    # Ids alone were compared as texts; beside the texts they are compared by name.
+    defaults = {**({"matcher": "id"} if read_as == "id" else {}), **data.defaults}
+    made = replace(data, actual=actual, failures=(), run=(), defaults=defaults, **dropped)
+    counts = case.n_strays, (len(before.ids), len(after.ids))
+    return Reanchored(tuple(rows), made, read_as, left_out, *counts)
 
 
 def _index(chunks: Any, name: str) -> Chunks:
@@ -252,6 +282,26 @@ def _read_as(data: Dataset, by: By, old: Chunks) -> str:
     return "text"
 
 
+def _of_chunks(data: Dataset, read_as: str) -> Iterator[str]:
+    """Yield the lists of a data set that are of the old index."""
+    for name in ("predicted", *LISTS, "judged"):
+        lists = getattr(data, name)
+        named = (_id_of(one, read_as) for of_query in lists or () for one in of_query or ())
+        # Texts that were judged, or are unwanted, are so in any index.
+        if lists is not None and (name in ("predicted", "cited") or any(named)):
+            yield name
+
+
+def _id_of(document: DocumentLike, read_as: str) -> str | None:
+    """Return the id that a document names; a plain text may be none."""
+    return None if isinstance(document, str) and read_as == "text" else id_of(document) or None
+
+
+# The parts of a text in order, each with the chunks that hold it, the best first, and how much of
+# it they do. A text that stands in one chunk is a single part.
+_Parts: TypeAlias = "list[tuple[str, dict[int, float]]]"
+
+
 # What is looked for
 
 
@@ -261,31 +311,35 @@ class _Label(NamedTuple):
     Attributes:
         query: Position of its query.
         item: Number of its item within the query, from 1.
-        documents: What the data set has of it: one document, or its pieces.
-        ids: The ids that it names.
+        documents: What the data set has of it, by id: one document, or its pieces.
         text: What is looked for.
         is_own: Whether that is its own text, and not that of the old chunk.
     """
 
     query: int
     item: int
-    documents: Sequence[DocumentLike]
-    ids: tuple[str, ...]
+    documents: Mapping[str | None, DocumentLike]
     text: str
     is_own: bool
 
-    def written(self, identity: str | None, part: str | None = None) -> DocumentLike:
-        """Return it as a document of the new data set, or a part of it."""
-        own = dict(metadata_of(self.documents[0]))
-        if _passage(self.documents[0]):
-            own.pop(_PASSAGE)
-        elif part is not None and _PASSAGE in own:
-            problem = f"has metadata {_PASSAGE!r}, where a piece has the whole text"
-            raise InvalidInput("dataset", problem, "give it another name", query=self.query)
-        metadata = own if part is None else {**own, _PASSAGE: self.text}
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids that it names."""
+        return tuple(filter(None, self.documents))
+
+    def written(self, identity: str | None, part: str) -> DocumentLike:
+        """Return it, or a part of it, as a document of the new data set."""
+        document = next(iter(self.documents.values()))
+        metadata = dict(metadata_of(document))
+        if _passage(document):
+            metadata.pop(_PASSAGE)
+        if part != self.text:
+            if _PASSAGE in metadata:
+                problem = f"has metadata {_PASSAGE!r}, where a piece has the whole text"
+                raise InvalidInput("dataset", problem, "give it another name", query=self.query)
+            metadata[_PASSAGE] = self.text
         named = {} if identity is None else {"id": identity}
-        content = {"page_content": self.text if part is None else part}
-        return {**named, **content, **({"metadata": metadata} if metadata else {})}
+        return {**named, "page_content": part, **({"metadata": metadata} if metadata else {})}
 
 
 def _passage(document: DocumentLike) -> str | None:
@@ -297,65 +351,134 @@ def _passage(document: DocumentLike) -> str | None:
 
 
 def _labels(data: Dataset, old: Chunks, read_as: str) -> list[list[_Label]]:
-    """Return the ground truths, each with its alternatives.
+    """Return the ground truths, each with its alternatives; pieces of one passage are one again.
 
     Raises:
-        InvalidInput: If ids without a text are not in the old index, or no id is.
+        InvalidInput: If there is nothing to look for.
     """
-    truths, unknown = list[list[_Label]](), dict[str, None]()
+    truths = list[list[_Label]]()
     for query, items in enumerate(data.actual):
-        for item, documents in _gathered(items):
-            labels = [_label(query, item, one, old, read_as) for one in documents]
-            truths.append(labels)
-            unknown |= {one.ids[0]: None for one in labels if one.ids and is_blank(one.text)}
-    named = {identity for labels in truths for one in labels for identity in one.ids}
-    fix = "pass the index that the ids of the ground truth are of"
-    if named and named.isdisjoint(old.by_id):
-        problem = f"has none of the {len(named)} ids of the ground truth, such as "
-        raise InvalidInput("old", problem + clipped(min(named)), fix)
+        found: dict[Hashable, tuple[int, dict[Hashable, dict[str | None, DocumentLike]]]] = {}
+        for number, item in enumerate(items, 1):
+            documents = [*single([item])]
+            key: Hashable = next(filter(None, map(_passage, documents)), number)
+            several = found.setdefault(key, (number, {}))[1]
+            for one in documents:
+                pieces = several.setdefault(_passage(one) or content_key(one), {})
+                pieces[_id_of(one, read_as)] = one
+        truths += [[_label(query, number, one, old) for one in several.values()]
+                   for number, several in found.values()]  # fmt: skip
+    unknown = [label for label in chain(*truths) if is_blank(label.text)]
+    for label in unknown:
+        if not label.ids:
+            problem = f": item {label.item} has neither a text nor an id to look for"
+            fix = "leave it out; a span of a source stands, however that is cut"
+            raise InvalidInput("dataset", problem, fix, query=label.query)
     if unknown:
-        shown = ", ".join(map(clipped, [*unknown][:5]))
-        problem = f"has no text for {len(unknown)} of the {len(named)} ids of the ground truth, "
-        raise InvalidInput("old", f"{problem}which have no text of their own: {shown}", fix)
+        ids = [*dict.fromkeys(label.ids[0] for label in unknown)]
+        problem = f"has no text for {len(ids)} ids of the ground truth, which have none of their "
+        fix = "pass the index that the ids of the ground truth are of"
+        raise InvalidInput("old", f"{problem}own: {', '.join(map(clipped, ids[:5]))}", fix)
     return truths
 
 
-def _gathered(items: Sequence[Item]) -> Iterator[tuple[int, list[list[DocumentLike]]]]:
-    """Yield the items of a query, by alternatives; the pieces of one passage are one document."""
-    found: dict[Hashable, tuple[int, dict[Hashable, list[DocumentLike]]]] = {}
-    for number, item in enumerate(items, 1):
-        documents = [*single([item])]
-        key: Hashable = next(filter(None, map(_passage, documents)), number)
-        several = found.setdefault(key, (number, {}))[1]
-        for one in documents:
-            if whole := _passage(one):
-                several.setdefault(whole, []).append(one)
-            else:
-                several[content_key(one)] = [one]
-    for number, several in found.values():
-        yield number, [*several.values()]
-
-
 def _label(
-    query: int, item: int, documents: Sequence[DocumentLike], old: Chunks, read_as: str
+    query: int, item: int, documents: Mapping[str | None, DocumentLike], old: Chunks
 ) -> _Label:
     """Return what is known of a ground truth."""
-    texts_alone = isinstance(documents[0], str) and read_as == "text"
-    named = () if texts_alone else tuple(filter(None, map(id_of, documents)))
-    text = _passage(documents[0]) or text_of(documents[0])
-    if text in named:  # plain ids, also those that carry a grade
-        text = ""
-    if is_own := not is_blank(text) or not named:
-        return _Label(query, item, documents, named, text, is_own)
-    text = old.texts[old.by_id[named[0]]] if named[0] in old.by_id else ""
-    return _Label(query, item, documents, named, text, is_own)
+    (identity, first), *_pieces = documents.items()
+    text = _passage(first) or text_of(first)
+    # Plain ids, also those that carry a grade, are no texts.
+    is_own = not is_blank(text) and text != identity
+    if not is_own:
+        text = old.texts[old.by_id[identity]] if identity in old.by_id else ""
+    return _Label(query, item, documents, text, is_own)
 
 
 # Where it stands
 
 
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What an index holds of the ground truth.
+
+    Attributes:
+        chunks: The index.
+        readers: Query -> what reads its texts.
+        held: What the chunks hold of each text, by query and text.
+    """
+
+    chunks: Chunks
+    readers: Mapping[int, Reader]
+    held: Mapping[tuple[int, str], Held]
+
+    def standing(self, label: _Label, same: Sequence[str]) -> tuple[_Parts, float]:
+        """Return where a text stands, and how much of it is there.
+
+        First come chunks that read as one of some texts.
+        """
+        text, texts, reader = label.text, self.chunks.texts, self.readers[label.query]
+        held, whole = self.held[label.query, text], dict.fromkeys(self.chunks.same_as(text), 1.0)
+        for chunk, share in held.by.items():
+            whole |= dict.fromkeys(self.chunks.same_as(chunk), share)
+        if whole:
+            # So few words stand in many places: what stood around them tells which is meant.
+            around = reader.vocabulary(same[-1]) if reader.is_short(text) else set()
+            order = sorted(whole, key=lambda at: (
+                not _in(reader, texts[at], same), -whole[at],
+                -len(around & reader.vocabulary(texts[at])), len(texts[at]), at))  # fmt: skip
+            return [(text, {at: whole[at] for at in order})], whole[order[0]]
+        share = held.tokens / max(reader.size(text), 1)
+        if share >= MATCHER.threshold:
+            parts = _parts(text, held.pieces, reader)
+            first = [(part, self.chunks.same_as(one)[0]) for one, part in parts]
+        else:
+            first = [] if reader.is_short(text) else self._across(plain(text))
+            share = 1.0 if first else share
+        if len(first) == 1:
+            first = [(text, first[0][1])]
+        return [(part, {at: 1.0}) for part, at in first], share
+
+    @cached_property
+    def _letters(self) -> tuple[str, list[int]]:
+        """The letters and digits of all chunks, without overlaps, and where those of each end."""
+        before, parts = "", list[str]()
+        for one in self.chunks.texts:
+            letters = "".join(filter(str.isalnum, plain(one)))
+            at = before.rfind(letters[:_OVERLAP])
+            shared = before[at:] if len(letters) >= _OVERLAP and at >= 0 else ""
+            parts.append(letters.removeprefix(shared))
+            before = letters
+        return "".join(parts), [*accumulate(map(len, parts))]
+
+    def _across(self, text: str) -> list[tuple[str, int]]:
+        """Return the parts of a text that stands letter by letter over the ends of chunks.
+
+        What a chunk has of it may be shorter than a run.
+        """
+        letters, ends = self._letters
+        own = [at for at, one in enumerate(text) if one.isalnum()]
+        begin = letters.find("".join(text[at] for at in own))
+        # 5 is no part of 50.
+        edges = begin, begin + len(own)
+        if begin < 0 or any(_DIGITS.fullmatch(letters, at - 1, at + 1) for at in edges):
+            return []
+        chunks = range(bisect_right(ends, begin), bisect_left(ends, begin + len(own)) + 1)
+        cuts = [0, *(own[ends[at] - begin] for at in chunks[:-1]), len(text)]
+        parts = zip(chunks, pairwise(cuts), strict=True)
+        return [(text[start:stop].strip(), at) for at, (start, stop) in parts if start < stop]
+
+
+def _by_query(labels: Iterable[_Label]) -> dict[int, list[str]]:
+    """Return the texts of each query."""
+    texts = defaultdict[int, list[str]](list)
+    for one in labels:
+        texts[one.query].append(one.text)
+    return texts
+
+
 class _Anchor(NamedTuple):
-    """A chunk of the old index that a label stands for: its id, the label's part, its text."""
+    """A chunk that a label stands for: its id, the label's part, and what the chunk says."""
 
     identity: str | None
     part: str
@@ -363,11 +486,12 @@ class _Anchor(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """What became of a label, and how it is written: as a whole, and in pieces if there are any."""
+    """What became of a label: of each part the ids it is written with, and those of the whole."""
 
+    label: _Label
     row: Anchored
-    documents: Sequence[DocumentLike]
-    pieces: Sequence[DocumentLike]
+    parts: list[tuple[str, list[str | None]]]
+    whole: list[str | None]
 
 
 class _Case:
@@ -375,124 +499,82 @@ class _Case:
 
     Attributes:
         truths: The ground truths, each with its alternatives.
-        n_unknown, n_strays: As of :class:`Reanchored`.
+        n_strays: As of :class:`Reanchored`.
     """
 
-    def __init__(self, truths: list[list[_Label]], old: Chunks, new: Chunks) -> None:
-        self.truths, self.old, self.new = truths, old, new
-        labels = [one for several in truths for one in several]
-        texts, doubtful = defaultdict[int, list[str]](list), defaultdict[int, list[str]](list)
-        for one in labels:
-            texts[one.query].append(one.text)
-            known = [old.texts[old.by_id[name]] for name in one.ids if name in old.by_id]
-            if one.is_own and (len(one.ids) != 1 or [one.text] != known != []):
-                doubtful[one.query].append(one.text)
-        self.readers = readers_of(_MATCHER, texts, [*old.texts, *new.texts])
-        self.held = held_in(new.texts, texts, self.readers)
-        self.held_before = held_in(old.texts, doubtful, self.readers) if doubtful else {}
+    def __init__(self, data: Dataset, old: Chunks, new: Chunks, read_as: str) -> None:
+        self.queries, self.truths = data.queries, _labels(data, old, read_as)
+        labels = [*chain(*self.truths)]
+        texts, own = _by_query(labels), _by_query(one for one in labels if one.is_own)
+        readers = readers_of(MATCHER, texts, [*old.texts, *new.texts])
+        self.new = _Search(new, readers, held_in(new.texts, texts, readers))
+        self.old = _Search(old, readers, held_in(old.texts, own, readers))
+        self.n_strays = 0
         self.anchors = {id(one): self._anchored(one) for one in labels}
-        self.n_unknown = sum(bool(one.ids) and one.ids[0] not in old.by_id for one in labels)
-        self.n_strays = sum(not anchors for anchors in self.anchors.values())
-        self._check(len(labels))
-
-    def _check(self, n: int) -> None:
-        """Warn of labels that are not of the old index; refuse one that has none of them."""
-        if n and self.n_strays == n:
-            problem = f"holds none of the {n} texts of the ground truth"
-            raise InvalidInput("old", problem, "pass the index that the ground truth was made of")
-        unknown = _("{} ground-truth documents name ids that the old index lacks; their own texts "
-                    "were looked for.")  # fmt: skip
-        strays = _("{} ground-truth documents have texts that are not in the old chunks they name, "
-                   "or nowhere in the old index.")  # fmt: skip
-        warn_of(unknown, self.n_unknown)
-        warn_of(strays, self.n_strays)
 
     def _anchored(self, label: _Label) -> list[_Anchor]:
-        """Return the old chunks that a label stands for; none if they do not hold its text."""
-        old, named = self.old, list[_Anchor]()
-        for identity, one in zip(label.ids, filter(id_of, label.documents), strict=False):
-            text = old.texts[old.by_id[identity]] if identity in old.by_id else label.text
-            part = text_of(one) if len(label.ids) > 1 else label.text
-            named.append(_Anchor(identity, part, text))
-        held = self.held_before.get((label.query, label.text))
-        if held is None:
-            return named
-        whole, pieces, _share = self._standing(label, old, held, [label.text])
-        if len(named) == 1:
-            return named if old.by_id[label.ids[0]] in whole else []
-        if named:
-            return named if whole or pieces else []
-        found = pieces or [(at, label.text) for at in [*whole][:1]]
-        return [_Anchor(old.ids[at], part, old.texts[at]) for at, part in found]
+        """Return the old chunks that a label stands for; its own text where they are not known."""
+        old, text = self.old.chunks, label.text
+        as_named = [_Anchor(one, text, text) for one in label.ids[:1]]
+        if not label.is_own:
+            return as_named
+        found, _share = self.old.standing(label, [text])
+        parts, places = [part for part, _at in found], [next(iter(at)) for _part, at in found]
+        if label.ids:
+            named = [old.by_id.get(one, -1) for one in label.ids]
+            is_there = len(found) == 1 and named[0] in found[0][1]
+            if len(named) > 1:
+                parts, is_there = [*map(text_of, label.documents.values())], bool(found)
+            places = named if is_there and -1 not in named else []
+        self.n_strays += not places
+        return [_Anchor(old.ids[at], part, old.texts[at])
+                for part, at in zip(parts, places, strict=False)] or as_named  # fmt: skip
 
-    def _standing(
-        self, label: _Label, chunks: Chunks, held: Held, same: Sequence[str]
-    ) -> tuple[dict[int, float], list[tuple[int, str]], float]:
-        """Return where a text stands in an index.
-
-        Returns:
-            The chunks that hold it alone, the best first, with the share that each holds; if there
-            are none, those that hold it together, in order, each with its part; and how much of it
-            the first of them, or all chunks together, hold.
-        """
-        reader, whole = self.readers[label.query], dict.fromkeys(chunks.same_as(label.text), 1.0)
-        for text, share in held.by.items():
-            whole |= dict.fromkeys(chunks.same_as(text), share)
-
-        def place(at: int) -> tuple[bool, float, int, int]:
-            text = chunks.texts[at]
-            return not _in(reader, text, same), -whole[at], reader.size(text), at
-
-        if whole:
-            order = sorted(whole, key=place)
-            return {at: whole[at] for at in order}, [], whole[order[0]]
-        share, parts = held.tokens / max(reader.size(label.text), 1), list[tuple[str, str]]()
-        if share >= _MATCHER.threshold:
-            parts = _parts(label.text, held.pieces, reader)
-        return {}, [(chunks.same_as(chunk)[0], part) for chunk, part in parts], share
-
-    def outcome(self, label: _Label, query: str | int) -> _Outcome:
+    def outcome(self, label: _Label) -> _Outcome:
         """Find out what became of a label."""
-        reader, new, anchors = self.readers[label.query], self.new, self.anchors[id(label)]
-        held, against = self.held[label.query, label.text], ""
+        new, anchors = self.new.chunks, self.anchors[id(label)]
+        reader, against = self.new.readers[label.query], ""
         same = [label.text, *(one.text for one in anchors if len(anchors) == 1)]
-        whole, pieces, share = self._standing(label, new, held, same)
-        stays = [new.by_id[one.identity] for one in anchors if one.identity in new.by_id
-                 and _in(reader, new.texts[new.by_id[one.identity]], [one.text])]  # fmt: skip
+        parts, share = self.new.standing(label, same)
+        holding = parts[0][1] if len(parts) == 1 else {}
+        stays = [at for one in anchors if (at := new.by_id.get(one.identity or "", -1)) >= 0
+                 and _in(reader, new.texts[at], [one.text])]  # fmt: skip
         if anchors and len(stays) == len(anchors):
-            state, whole = "unchanged", {at: whole.get(at, 1.0) for at in [*stays, *whole]}
-            if len(stays) > 1:
-                pieces = [(at, one.part) for at, one in zip(stays, anchors, strict=True)]
-        elif whole:
-            state = "moved" if _in(reader, new.texts[next(iter(whole))], same) else "absorbed"
+            state = "unchanged"
+            parts = [(one.part, {at: 1.0}) for one, at in zip(anchors, stays, strict=True)]
+        elif holding:
+            state = "moved" if _in(reader, new.texts[next(iter(holding))], same) else "absorbed"
+        elif parts:
+            state = "split"
         else:
-            state = "split" if pieces else "changed" if held.uncounted else "gone"
-            against = max(held.uncounted, key=held.uncounted.__getitem__, default="")
-        ids = {at: new.ids[at] or "" for at in (*whole, *dict(pieces))}
-        chosen = [at for at, _part in pieces] or [*whole][:1]
+            uncounted = self.new.held[label.query, label.text].uncounted
+            against = max(uncounted, key=uncounted.__getitem__, default="")
+            state, share = ("changed", uncounted[against]) if against else ("gone", share)
+        chosen = [next(iter(chunks)) for _part, chunks in parts]
         row = Anchored(
-            query,
+            self.queries[label.query],
             label.query,
             label.item,
             state,
-            label.ids or tuple(one.identity for one in anchors if one.identity),
-            tuple(ids[at] for at in chosen),
-            tuple(ids[at] for at in whole if at not in chosen),
-            held.uncounted[against] if state == "changed" else share,
+            label.ids,
+            tuple(str(new.ids[at]) for at in chosen),
+            tuple(str(new.ids[at]) for at in holding if at not in chosen),
+            share,
             label.text,
             new.ids[new.same_as(against)[0]] if against else None,
             reader.matcher.said_otherwise(label.text, against) if against else None,
         )
-        names: list[str | None] = [ids[at] for at in whole if at in chosen or whole[at] == 1.0]
-        if pieces or not whole:
-            names = [self._freed(label, "split" if pieces else state)]
-        documents = [label.written(one) for one in names]
-        return _Outcome(row, documents, [label.written(ids[at], part) for at, part in pieces])
+        freed = self._freed(label, "split" if parts else state)
+        # Of others that hold it, those that hold all of it, unless that is next to nothing.
+        least = 2.0 if reader.is_short(label.text) else 1.0
+        written = [(part, [new.ids[at] for at in chunks if at in chosen or chunks[at] >= least])
+                   for part, chunks in parts] or [(label.text, [freed])]  # fmt: skip
+        return _Outcome(label, row, written, written[0][1] if len(written) == 1 else [freed])
 
     def _freed(self, label: _Label, state: str) -> str | None:
         """Return an id of what does not stand in one chunk, which is no new chunk's."""
         identity = next(iter(label.ids), None)
-        while identity in self.new.by_id:
+        while identity in self.new.chunks.by_id:
             identity = f"{identity} ({state})"
         return identity
 
@@ -506,55 +588,46 @@ def _in(reader: Reader, text: str, same: Sequence[str]) -> bool:
 def _parts(text: str, chunks: Mapping[str, float], reader: Reader) -> list[tuple[str, str]]:
     """Return the chunks that hold a text together, as few as it takes, each with its part.
 
-    The one that adds most comes next, until none adds as much as a run. Parts are in order, and
-    without markup.
+    From its beginning on, the stretch that reaches furthest comes next. Shorter ones than a run are
+    left out where the others hold enough. Parts are in order, and without markup.
     """
     text, by_letters = plain(text), reader.matcher.tokenizer is letter_tokens
-    units = [one.span() for one in (_LETTER if by_letters else _WORD).finditer(text)]
-    ends = [end for _start, end in units]
-    masks, left = dict[str, int](), (1 << len(units)) - 1
-    for chunk in chunks:
-        if spans := agreement(text, plain(chunk), by_letters=by_letters):
-            start, stop = _stretch(spans)
-            masks[chunk] = (2 << bisect_left(ends, stop)) - (1 << bisect_right(ends, start))
-    chosen = list[tuple[int, int, str]]()
-    while masks:
-        chunk = max(masks, key=lambda one: (masks[one] & left).bit_count())
-        mask = masks.pop(chunk)
-        if (mask & left).bit_count() < reader.matcher.min_run:
-            break
-        left &= ~mask
-        chosen.append(((mask & -mask).bit_length() - 1, mask.bit_length() - 1, chunk))
-    found = [(chunk, text[units[a][0] : units[b][1]]) for a, b, chunk in sorted(chosen)]
-    # Where only coverage sees through how they are written, the chunk that holds most.
-    return found or [(max(chunks, key=chunks.__getitem__), text)]
+    stretches = [(start, _end(_BEHIND, text, stop), chunk) for chunk in chunks for start, stop in
+                 agreement(text, plain(chunk), by_letters=by_letters)]  # fmt: skip
+    stretches.sort(key=itemgetter(0))
+    found, at = list[tuple[str, int, int]](), 0
+    while rest := [one for one in stretches if one[1] > at]:
+        word = _end(_BETWEEN, text, at)
+        begin = max(word, rest[0][0])
+        _start, stop, chunk = max((one for one in rest if one[0] <= begin), key=itemgetter(1))
+        found.append((chunk, at if begin == word else begin, stop))
+        at = stop
+    token = _LETTER if by_letters else _WORD
+    sizes = [len(token.findall(text, begin, stop)) for _chunk, begin, stop in found]
+    is_run = [size >= reader.matcher.min_run for size in sizes]
+    if sum(compress(sizes, is_run)) >= MATCHER.threshold * len(token.findall(text)):
+        found = [*compress(found, is_run)]
+    parts = dict[str, tuple[int, int]]()
+    for chunk, begin, stop in found:
+        parts[chunk] = parts.get(chunk, (begin,))[0], stop
+    # Where only coverage sees through how they are written, the chunks that hold most.
+    return [(chunk, text[begin:stop].strip()) for chunk, (begin, stop) in parts.items()] or [
+        (one, text) for one in sorted(chunks, key=chunks.__getitem__)[-2:]]  # fmt: skip
 
 
-def _stretch(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return from where to where a chunk has a text: its longest span, and what is near by.
-
-    A short span that is far off, such as a common phrase, is none of it.
-
-    >>> _stretch([(0, 40), (45, 99)]), _stretch([(0, 15), (22, 99)])
-    ((0, 99), (22, 99))
-    """
-    longest = max(range(len(spans)), key=lambda at: spans[at][1] - spans[at][0])
-    start, stop = spans[longest]
-    for begin, end in spans[longest + 1 :]:
-        stop = end if _NEAR * (begin - stop) <= end - begin else stop
-    for begin, end in reversed(spans[:longest]):
-        start = begin if _NEAR * (start - end) <= end - begin else start
-    return start, stop
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return where a pattern that may match nothing ends."""
+    found = pattern.match(text, at)
+    return at if found is None else found.end()
 
 
 # How it is written
 
 
-def _items(best: _Outcome, others: Sequence[_Outcome]) -> Iterator[Item]:
-    """Yield the items of a ground truth: one, or one for each of its pieces."""
-    beside = [document for one in others for document in one.documents]
-    heads: list[Sequence[DocumentLike]] = [[one] for one in best.pieces]
-    for several in heads or [best.documents]:
-        distinct = {content_key(one): one for one in (*several, *beside)}
-        documents = [*distinct.values()]
-        yield documents[0] if len(documents) == 1 else AnyOf(documents)
+def _items(best: _Outcome, *others: _Outcome) -> Iterator[Item]:
+    """Yield the items of a ground truth, one for each of its parts, beside its alternatives."""
+    beside = [one.label.written(name, one.label.text) for one in others for name in one.whole]
+    for part, ids in best.parts:
+        documents = [*(best.label.written(name, part) for name in ids), *beside]
+        distinct = [*{content_key(one): one for one in documents}.values()]
+        yield distinct[0] if len(distinct) == 1 else AnyOf(distinct)

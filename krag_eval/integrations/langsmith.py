@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._options import PLAN_OPTIONS
@@ -224,7 +225,7 @@ def _scores_at(
             raise InvalidInput("reference_outputs", ": the list of ground truth is empty", fix)
         comment = "no ground truth: left out of every average"
         return [_score(f"{name}@{spelled(k)}", math.nan, comment) for name in result.keys]
-    comment = failure + _comment(result, k)
+    comment = failure + found_and_missed(result, k)
     return [_score(f"{name}@{spelled(k)}", float(table[name][0]), comment) for name in result.keys]
 
 
@@ -241,12 +242,23 @@ def _failure(outputs: Any, run: Any) -> str:
     return f"the run failed or returned nothing{why}, which counts as nothing retrieved; "
 
 
-def _comment(result: EvaluationResult, k: Cutoff) -> str:
-    """Say what was found of the ground truth of the only query, and what was not."""
-    assert result.evidence is not None  # an evaluator always keeps it
-    _, items = outcomes(result.evidence, 0, k)
+def found_and_missed(
+    result: EvaluationResult, k: Cutoff, position: int = 0, *, texts: bool = True
+) -> str:
+    """Say what was found of the ground truth of a query, and what was not.
+
+    Args:
+        result: A result that keeps its evidence.
+        k: The cutoff.
+        position: The query.
+        texts: Whether to name what was missed by its text, or by its number alone.
+    """
+    assert result.evidence is not None
+    _, items = outcomes(result.evidence, position, k)
+    if not texts:
+        items = tuple(replace(item, alternatives=()) for item in items)
     found = [item for item in items if item.outcome.startswith("found")]
-    within = int(result.tables[k]["retrieved"][0])
+    within = int(result.tables[k]["retrieved"][position])
     ranks = ", ".join("+".join(map(str, item.pieces or (item.first_rank,))) for item in found)
     said = f"found {len(found)} of {len(items)} within {within}"
     if found:

@@ -31,6 +31,8 @@ class Page:
         sentences: What the numbers say.
         notes: What else deserves to be known.
         signature: What the numbers depend on.
+        verdict: What it comes to, where that is not the first sentence, or else the title.
+        advice: What to do about it, which sentences and notes may say, too.
     """
 
     title: str = ""
@@ -38,11 +40,19 @@ class Page:
     sentences: Sequence[str] = ()
     notes: Sequence[str] = ()
     signature: str = ""
+    verdict: str = ""
+    advice: Sequence[str] = ()
 
     @property
     def told(self) -> list[str]:
         """The sentences and the notes."""
         return [*self.sentences, *self.notes]
+
+    @property
+    def concluded(self) -> dict[str, Any]:
+        """The verdict and the advice, for those who read nothing else."""
+        first = next(iter(self.sentences), self.title.partition("\n")[0])
+        return {"verdict": self.verdict or first, "advice": [*self.advice]}
 
     def text(self, width: int | None = None) -> str:
         """Return it as lines, for a terminal of so many columns if that is known."""

@@ -26,7 +26,11 @@ def audit_page(shown: Audit) -> Page:
         nothing = [one.name for one in shown.findings.values() if not one.rows]
         if found and nothing:
             notes.insert(0, _("Nothing else: {}.").format(", ".join(nothing)))
-        return Page("", [*_tables(shown, found)], [*told, *_unchecked(shown)], notes)
+        return Page(
+            "", [*_tables(shown, found)], [*told, *_unchecked(shown)], notes,
+            verdict=" ".join(f"{one.name}: {sentence(one.said, '')}" for one in found) or told[1],
+            advice=[f"{one.name}: {sentence(one.fix, '')}" for one in found],
+        )  # fmt: skip
 
 
 def _tables(shown: Audit, found: list[Finding]) -> Iterator[Table]:

@@ -55,7 +55,7 @@ def _calibration(found: Calibration) -> Page:
     )
     n_relevant = int(found.relevant.sum())
     head = title.format(matcher=found.matcher, pairs=len(found.relevant), relevant=n_relevant)
-    return Page(sentences=[head, told])
+    return Page(sentences=[head, told], verdict=told)
 
 
 def borderline(found: Calibration, n: int) -> Table:

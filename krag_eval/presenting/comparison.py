@@ -31,6 +31,8 @@ def _page(comparison: Comparison) -> Page:
             if result.retrieval is not None
         ],
         signature=f"{comparison.signature} | {how}",
+        verdict=" ".join(lines),
+        advice=_told_clusters(comparison) if comparison.clusters is None else (),
     )
 
 

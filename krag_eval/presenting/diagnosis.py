@@ -56,7 +56,8 @@ def _page(diagnosis: Diagnosis) -> Page:
         Column(_("cumulative"), "cumulative"),
     ]
     notes = _looked_up(diagnosis.looked_up).notes if diagnosis.looked_up else ()
-    return Page(title, [Table(rows, columns, names=2)], [sentence(diagnosis)], notes)
+    table, said, advice = Table(rows, columns, names=2), sentence(diagnosis), sentences(diagnosis)
+    return Page(title, [table], [said], notes, verdict=said, advice=advice)
 
 
 @presents

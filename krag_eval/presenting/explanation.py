@@ -101,6 +101,7 @@ def _page(explanation: Explanation) -> Page:
         "\n".join([title, *map(visible, _lines(explanation))]),
         [Table.of_cells(header, rows, names=3, title=name) for name, header, rows in told if rows],
         notes=notes,
+        verdict=_outcome(explanation),
     )
 
 

@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 
 from krag_eval._language import _, ngettext, pgettext, speaking
+from krag_eval._text import fitted
 from krag_eval.errors import told_apart
-from krag_eval.presenting import Page, presents
+from krag_eval.presenting import Column, Page, Table, presents
+from krag_eval.presenting.comparison import difference_columns
 from krag_eval.presenting.numbers import p_said
-from krag_eval.statistics.comparison import Comparison
-from krag_eval.statistics.gates import Drop, Fate, Floor, Gate, GateReport, not_ruled_out
+from krag_eval.presenting.result import result_page
+from krag_eval.results.history import has_rows
+from krag_eval.results.result import EvaluationResult
+from krag_eval.statistics.comparison import Comparison, told_left_out
+from krag_eval.statistics.gates import Drop, Fate, Floor, Gate, GateReport, Outcome, not_ruled_out
 from krag_eval.statistics.paired import Difference
+
+# Questions that got worse, and columns of each.
+_WORSE, _QUESTION = 5, 120
 
 
 @presents
@@ -20,16 +28,86 @@ def _page(report: GateReport) -> Page:
         return Page(sentences=list(map(line_of, report.by_outcome)), notes=notes)
 
 
+def full_page(report: GateReport, result: EvaluationResult, *, redact: bool) -> Page:
+    """Show the verdict with the numbers and the questions that it rests on.
+
+    Args:
+        report: What became of the conditions.
+        result: The result that was held to them.
+        redact: Whether questions are named by their positions alone.
+    """
+    with speaking(report.language):
+        tables = [_metrics(report.comparisons)] if report.comparisons else []
+        tables += [one for found in report.comparisons[:1] for one in _worse(found, redact)]
+        if not tables:
+            named = {gate.metric.rpartition("@")[0] for gate in report.gates}
+            intervals = result.confidence_intervals() if has_rows(result) else None
+            tables = [*result_page(result, named, intervals).tables]
+        note = note_of(report, redact=redact)
+        return Page(
+            _("Retrieval gate: {}").format(verdict(report.noted)),
+            tables,
+            list(map(line_of, report.by_outcome)),
+            [note] if note else [],
+            result.signature,
+        )
+
+
+def _metrics(comparisons: tuple[Comparison, ...]) -> Table:
+    rows = [row for one in comparisons for row in one.differences]
+    columns = difference_columns(comparisons[0].level)
+    headings = (_("baseline"), _("new"), _("change"), None, None, _("better / same / worse"))
+    pairs = zip(columns, headings, strict=True)
+    renamed = [column._replace(heading=said or column.heading) for column, said in pairs]
+    return Table(rows, [Column(_("metric"), "metric"), *renamed])
+
+
+def _worse(comparison: Comparison, redact: bool) -> list[Table]:
+    """Return the queries that lost most on the first metric, if any did."""
+    first, (a, b) = comparison.differences[0], comparison.names
+    lower_is_better = first.average is not None and first.average.lower_is_better
+    changes = comparison.changed(first.metric, a, b, None)
+    rows = changes[(changes["difference"] > 0) == lower_is_better].reset_index().to_dict("records")
+    title = _("Got worse on {metric}: {n} of {total} questions").format(
+        metric=first.metric, n=len(rows), total=len(comparison.queries)
+    )
+    places = {label: place for place, label in enumerate(comparison.given[b].labels)}
+    columns = [
+        Column(
+            _("query"),
+            lambda row: places[row["query"]] if redact else fitted(str(row["query"]), _QUESTION),
+        ),
+        Column(_("baseline"), "value_a"),
+        Column(_("new"), "value_b"),
+    ]
+    return [Table(rows[:_WORSE], columns, title=title)] if rows else []
+
+
+def note_of(report: GateReport, *, redact: bool) -> str:
+    """Return the note of a report, which names queries by their positions if it is to redact."""
+    note = report.note
+    with speaking(report.language):
+        for one in report.comparisons if redact else ():
+            places: dict[str, list[str | int]] = {
+                name: [one.given[name].labels.index(label) for label in labels]
+                for name, labels in one.left_out.items()
+            }
+            told = told_left_out(len(one.queries), one.left_out)
+            redacted = told_left_out(len(one.queries), places)
+            note = note.replace("".join(told), "".join(redacted))
+    return note
+
+
 def line_of(gate: Gate) -> str:
     """Return in a line what became of a condition."""
-    return f"{verdict(gate)}: {gate.reason}"
+    return f"{verdict(gate.outcome)}: {gate.reason}"
 
 
-def verdict(gate: Gate) -> str:
+def verdict(outcome: Outcome) -> str:
     """Return in a word what became of a condition."""
-    if gate.outcome == "failed":
+    if outcome == "failed":
         return pgettext("of a gate", "failed")
-    return _("inconclusive") if gate.is_inconclusive else _("passed")
+    return _("inconclusive") if outcome == "inconclusive" else _("passed")
 
 
 @presents

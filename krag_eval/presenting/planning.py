@@ -42,4 +42,5 @@ def _page(plan: QuestionPlan) -> Page:
         "this: ask for clusters by {tag}."
     )
     effects = plan.dependent.items()
-    return Page(sentences=[*lines, *(told.format(tag=named_tag(t), effect=e) for t, e in effects)])
+    advice = [told.format(tag=named_tag(tag), effect=effect) for tag, effect in effects]
+    return Page(sentences=[*lines, *advice], advice=advice)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from krag_eval._language import N_, _
 from krag_eval._text import fitted, whole_percent
+from krag_eval.datasets.audit import counted
 from krag_eval.datasets.reanchor import STATES, Anchored, Reanchored
 from krag_eval.presenting import Column, Page, Table, presents
 from krag_eval.presenting.contradictions import otherwise_in_words
@@ -22,6 +23,13 @@ MEANINGS = {
     "changed": N_("a chunk says another number or the opposite; have a person decide."),
     "gone": N_("the new index does not hold it; index the text, or retire the label."),
 }
+# What a person has to look at.
+_TO_DO = ("changed", "gone")
+
+_READ_AS = {
+    "id": N_("Plain texts of the ground truth were read as ids of chunks."),
+    "text": N_("Plain texts of the ground truth were read as passages, not as ids."),
+}
 
 
 @presents
@@ -32,37 +40,38 @@ def reanchored_page(shown: Reanchored) -> Page:
 
 def page_of_all(shown: Reanchored, most: int | None = None) -> Page:
     """Show counts, and so many ground truths that are not unchanged, or all of them."""
-    stale = sorted((one for one in shown.rows if one.state != STATES[0]),
-                   key=lambda one: -STATES.index(one.state))  # fmt: skip
-    tables = [_counts(shown), *([_places(stale[:most])] if stale else [])]
-    more = [] if most is None or len(stale) <= most else [
-        _("and {} more").format(len(stale) - most)]  # fmt: skip
-    return Page("", tables, [*_told(shown)], more)
+    others = [one for one in shown.rows if one.state != STATES[0]]
+    others.sort(key=lambda one: STATES.index(one.state), reverse=True)
+    tables = [_counts(shown), *([_places(others[:most])] if others else [])]
+    more = [] if most is None or len(others) <= most else [
+        _("and {} more").format(len(others) - most)]  # fmt: skip
+    to_do = [state for state in _TO_DO if shown.counts[state]]
+    advice = [f"{state}: {_(MEANINGS[state])}" for state in to_do]
+    return Page("", tables, [*_told(shown)], more, advice=advice)
 
 
 def _counts(shown: Reanchored) -> Table:
-    n = len(shown.rows)
-    columns = [
-        Column(_("state"), lambda row: row[0]),
-        Column(_("ground truths"), lambda row: row[1]),
-        Column(_("share"), lambda row: percent(row[1] / n, 1) if n else None),
-    ]
-    return Table([*shown.counts.items()], columns)
+    total = len(shown.rows)
+    header = _("state"), _("ground truths"), _("share")
+    cells = [(state, n, percent(n / total, 1) if total else None)
+             for state, n in shown.counts.items()]  # fmt: skip
+    return Table.of_cells(header, cells)
 
 
 def _places(rows: Sequence[Anchored]) -> Table:
-    also = Column(_("also in"), lambda row: _ids(row.alternatives))
     columns = [
         Column(_("query"), lambda row: f"{row.position}: {fitted(str(row.query), _NAME)}"),
         Column(_("item"), "item"),
         Column(_("state"), "state"),
         Column(_("old id"), lambda row: _ids(row.old)),
         Column(_("new id"), lambda row: _ids(row.new)),
-        *([also] if any(row.alternatives for row in rows) else []),
+        Column(_("also in"), lambda row: _ids(row.alternatives)),
         Column(_("held"), lambda row: f"{whole_percent(row.share)} %"),
         Column(_("remark"), _remark),
     ]
-    title = _("Where those stand that are not unchanged, the worst first.")
+    if not any(row.alternatives for row in rows):
+        del columns[-3]
+    title = _("Labels that are not unchanged, the worst first.")
     return Table(rows, columns, title=title)
 
 
@@ -78,16 +87,19 @@ def _remark(row: Anchored) -> str:
 
 
 def _told(shown: Reanchored) -> Iterator[str]:
-    if shown.rows:
+    n, total = shown.n_stale, len(shown.rows)
+    if n:
         told = _("{share} of the labels no longer point at what a person read ({n} of {total}).")
-        n, total = len(shown.rows) - shown.counts[STATES[0]], len(shown.rows)
         yield told.format(share=f"{whole_percent(shown.stale)} %", n=n, total=total)
+    elif total:
+        yield _("Every label still points at what a person read ({total}).").format(total=total)
     for state, told in MEANINGS.items():
         if shown.counts[state]:
             yield f"{state}: {_(told)}"
-    if shown.read_as == "id":
-        yield _("Plain texts of the ground truth were read as ids of chunks.")
-    elif shown.read_as:
-        yield _("Plain texts of the ground truth were read as passages, not as ids.")
-    if shown.n_retrieved:
-        yield _("What was retrieved is of the old index, and not in the new data set.")
+    if shown.read_as:
+        yield _(_READ_AS[shown.read_as])
+    if shown.left_out:
+        told = _("Of the old index, and not in the new data set: {}.")
+        yield told.format(", ".join(shown.left_out))
+    old, new = (counted(n, "chunks") for n in shown.n_chunks)
+    yield _("The old index has {old}, the new one {new}.").format(old=old, new=new)

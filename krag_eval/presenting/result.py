@@ -68,6 +68,8 @@ def result_page(
         [Table.of_cells(header, table)],
         notes=[*asked, *result.summary.told_failed(), *told_contradicted(result)],
         signature=result.signature,
+        verdict=result.summary(),
+        advice=told_contradicted(result),
     )
 
 
@@ -110,7 +112,7 @@ def contradicted_page(found: pd.DataFrame, *, is_looked_for: bool) -> Page:
     if not is_looked_for:
         notes.append(_("This matcher does not look for contradictions; coverage does."))
     tables = [Table(rows, columns, names=len(columns))] if rows else []
-    return Page(title.format(len(rows)), tables, notes=notes)
+    return Page(title.format(len(rows)), tables, notes=notes, advice=notes)
 
 
 def misses_page(

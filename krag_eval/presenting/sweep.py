@@ -31,14 +31,17 @@ def _page(sweep: Sweep) -> Page:
     counts = {"cells": len(sweep.cells), "queries": n_queries, "runs": len(sweep.run)}
     sentences = [told.format(**counts), *reused(sweep)]
     if sweep.comparison is None:
-        sentences += sweep.cells[0].result.summary.told_failed()
+        said = sweep.cells[0].result.summary.told_failed()
     else:
-        sentences.append(sweep.comparison.summary())
-    sentences += chosen(sweep)
+        said = [sweep.comparison.summary()]
+    choice = chosen(sweep)
+    sentences += [*said, *choice]
     if front := ", ".join(sweep.front("context")):
         sentences.append(_("Best for their context: {names}.").format(names=front))
     star = _("* no other cell is as good for as little context, and better or shorter")
-    return Page(tables=[_table(sweep)], sentences=sentences, notes=[star, *shared(sweep)])
+    verdict = " ".join(choice or said)
+    notes = [star, *shared(sweep)]
+    return Page(tables=[_table(sweep)], sentences=sentences, notes=notes, verdict=verdict)
 
 
 def _table(sweep: Sweep) -> Table:

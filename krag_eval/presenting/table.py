@@ -206,14 +206,27 @@ def _record(row: Any) -> dict[str, Any]:
     return dict(row._asdict() if hasattr(row, "_asdict") else row)
 
 
+# What GitHub makes a mention, a reference, an emoji or a link of, without any markup, and where a
+# space that is not seen keeps it from doing so; and what begins a heading or a list.
+_ALIVE = re.compile(
+    r"(?<=(?<!\w)@)(?=\w)|(?<=@)(?=[\w-]+\.\w)|(?<=#)(?=\d)|(?<=\bGH)(?=-\d)"
+    r"|(?<=:)(?=[\w+-]+:|//)|(?<=\bwww)(?=\.)|(?<=\bmailto)(?=:)|(?<=\bxmpp)(?=:)",
+    re.ASCII | re.IGNORECASE,
+)
+_OPENS_A_BLOCK = re.compile(r"^(\d*)([.)]|[#+=-]+)(?=\s|$)")
+
+
 def for_markdown(text: str) -> str:
-    r"""Escape what Markdown would read as markup; underscores within a word are not markup.
+    r"""Escape what GitHub's Markdown would not show as it is; underscores within a word are.
 
     >>> print(for_markdown("a_b | _c_"))
     a_b \| \_c\_
+    >>> print(for_markdown("1. Ask @ann of ndcg@10, see #7"))
+    1\. Ask @&#8203;ann of ndcg@10, see #&#8203;7
     """
     escaped = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
     escaped = escaped.translate({ord(OPEN): "**", ord(CLOSE): "**"} | _DIFFERENT)
+    escaped = _OPENS_A_BLOCK.sub(r"\1\\\2", _ALIVE.sub("&#8203;", escaped))
     return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)
 
 

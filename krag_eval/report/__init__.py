@@ -104,13 +104,13 @@ def write_report(
 
 def _labels_page(shown: Reanchored) -> dict[str, Any]:
     """Gather what the template of re-anchored labels reads."""
+    from krag_eval.datasets.reanchor import MATCHER
     from krag_eval.presenting.reanchor import page_of_all
 
-    n_old, n_new = shown.n_chunks
     return {
         "template": "reanchored.html",
         "page": page_of_all(shown),
         "subtitle": shown.dataset.source,
-        "settings": [(_("chunks of the old index"), n_old), (_("chunks of the new index"), n_new)],
-        "signature": shown.matcher,
+        "settings": [(_("matcher"), MATCHER.name)],
+        "signature": MATCHER.signature,
     }

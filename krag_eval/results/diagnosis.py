@@ -157,8 +157,8 @@ class LookedUp(NamedTuple):
             f"has {found} of the {self.n} different documents that were retrieved, so it is not "
             "the one that was searched, and cannot tell what that one lacks"
         )
-        fix = "pass the chunks that were searched, or {} to diagnose against these"
-        raise InvalidInput("index", problem, Advice(fix, foreign_index="allow"))
+        remedy = "pass the chunks that were searched, or {} to diagnose against these"
+        raise InvalidInput("index", problem, Advice(remedy, foreign_index="allow"))
 
 
 @dataclass(frozen=True, repr=False)

@@ -389,12 +389,14 @@ class History(Drawn):
             failed |= {run.name: n for run, _, _ in several if (n := run.result.n_failed)}
         found = [*gates.floor_gates(result, floors), *gates.drop_gates(compared, by)]
         notes = [note for one in compared for note in told_left_out(len(one.queries), one.left_out)]
+        against_it: tuple[comparison.Comparison, ...] = ()
         if baseline is not None:
             as_they_are = terms._replace(strict=False)
             with_it = gates.check(result, None, baseline, list(metrics), as_they_are)
             said = _("{} (against the baseline)")
             found += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
             failed |= with_it.failed
+            against_it = with_it.comparisons
             notes += told_left_out(with_it.n_compared or 0, with_it.left_out)
         told = [*self._told(groups), *_told_apart(apart), *dict.fromkeys(notes)]
         return HistoryReport(
@@ -404,6 +406,7 @@ class History(Drawn):
             language=language,
             failed=failed,
             ground_truth=truth_digest(result.rows),
+            comparisons=(*compared, *against_it),
             held_against={
                 name: tuple(run for run, _, _ in several)
                 for names, several in groups

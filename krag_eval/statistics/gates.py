@@ -83,6 +83,8 @@ class GateReport(Shown):
         ground_truth: What tells the ground truth that the verdict rests on from another: the same
             questions with the same documents have the same digest. ``""`` if that is not known, as
             of a run in parts that keeps no rows.
+        comparisons: What the new result was compared with: a baseline, or means of a history; empty
+            if all conditions are floors.
     """
 
     gates: tuple[Gate, ...]
@@ -91,6 +93,7 @@ class GateReport(Shown):
     language: Language = "en"
     failed: Mapping[str, int] = field(default_factory=dict, hash=False)
     ground_truth: str = ""
+    comparisons: tuple[Comparison, ...] = field(default=(), compare=False)
 
     @property
     def passed(self) -> bool:
@@ -196,8 +199,8 @@ def check(
         failed = allowed_failures({"baseline": baseline}, terms) | failed
         found = against(result, baseline, metric, terms)
         every = settled(gates + drop_gates([found], terms.by), terms)
-        n = len(found.queries)
-        return GateReport(every, found.left_out, n, language(), failed, truth_digest(result.rows))
+        n, digest = len(found.queries), truth_digest(result.rows)
+        return GateReport(every, found.left_out, n, language(), failed, digest, (found,))
     unasked = Terms(terms.sampling, allow_failures=terms.allow_failures)
     about_baseline = {"metric": metric, **terms._asdict()}
     for argument, value in about_baseline.items():

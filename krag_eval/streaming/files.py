@@ -194,6 +194,9 @@ def evaluate_file(
     if run is not None:
         found.append(QueryFiles.found(run, most, **encodings[1]))
     paths = [one for some in found for one in some.paths]
+    if output is not None:
+        read: list[str | Path] = [*paths, *(one.name for one in found)]
+        check_apart({"per_query": output}, read, folders={"per_query": folder_of_progress(output)})
     seen = [*map(fingerprint, paths)]
     with ExitStack() as stack:
         stack.enter_context(bars(progress))
@@ -211,31 +214,17 @@ def evaluate_file(
         plan = PartitionPlan.of(
             k, budget=budget, length=length, metrics=metrics, lists=files.lists(first), **settings
         )
-        made_for = {
-            "files": seen,
-            "fields": list(fields[:3]),
-            "settings": plan.nothing().settings,
-            "metrics": {name: metric.key for name, metric in plan.metrics.items()},
-        }
         said = {"tags": choice, "encoding": encoding, "missing": missing}
-        usual = {"tags": True, "encoding": "utf-8", "missing": None}
-        made_for |= {name: one for name, one in said.items() if one != usual[name]}
+        made_for = {"files": seen, "fields": list(fields[:3]), **_settings_of(plan, said)}
         state = None
         if output is not None:
-            check_apart(
-                {"per_query": output},
-                [*paths, *(one.name for one in found)],
-                folders={"per_query": folder_of_progress(output)},
-            )
             state = stack.enter_context(RunState(output, made_for, resume=resume))
         stack.enter_context(processes(n_jobs, plan.plan.matcher.signature))
-        is_whole = output is None and chunk_size is None and resume and files.is_small
+        is_whole = output is None and chunk_size is None and resume
+        is_whole = is_whole and all(one.is_small for one in found)
         at_once = _at_once(plan, files, first, choice, settings) if is_whole else None
         done, result = at_once or (_all_chunks(plan, files, first, state, choice, size), None)
-        for one, before in zip(paths, seen, strict=True):
-            if fingerprint(one) != before:
-                anew = Advice("evaluate it anew, with {}", resume=False)
-                raise Place(str(one)).error("changed while it was read", anew)
+        _check_unchanged(paths, seen)
         rows: Rows | None = None
         if state is not None and output is not None:
             state.finish(done.n_parts)
@@ -247,6 +236,25 @@ def evaluate_file(
         warn(f"{files.name}: {note}.", Advice(_("pass {} to keep none"), tags=False))
     result = plan.result([done.partial], rows) if result is None else result
     return replace(result, notes=files.notes)
+
+
+_USUAL: Mapping[str, Any] = {"tags": True, "encoding": "utf-8", "missing": None}
+
+
+def _settings_of(plan: PartitionPlan, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the rows of queries depend on, beside these."""
+    return {
+        "settings": plan.nothing().settings,
+        "metrics": {name: metric.key for name, metric in plan.metrics.items()},
+        **{name: one for name, one in said.items() if one != _USUAL[name]},
+    }
+
+
+def _check_unchanged(paths: Sequence[Path], seen: Sequence[list[Any]]) -> None:
+    for path, before in zip(paths, seen, strict=True):
+        if fingerprint(path) != before:
+            anew = Advice("evaluate it anew, with {}", resume=False)
+            raise Place(str(path)).error("changed while it was read", anew)
 
 
 _CUTOFF = re.compile("all|[0-9]+[wct]")

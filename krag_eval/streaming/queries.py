@@ -26,7 +26,6 @@ from krag_eval._reading import MAX_BYTES, cannot_read
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.formats import FORMATS, File, Format, Row, TagChoice, format_of, is_wanted
 from krag_eval.datasets.joining import (
-    Joined,
     Lacking,
     Side,
     joined,
@@ -104,6 +103,7 @@ class QueryFiles:
         max_bytes: Four times what a line may hold; a file may be of any length.
         encoding: Of text.
         fields: What the fields of their rows are called, or mean.
+        notes: What is said of the files beside their numbers.
     """
 
     name: str
@@ -112,6 +112,7 @@ class QueryFiles:
     max_bytes: int | None = MAX_BYTES
     encoding: str = "utf-8"
     fields: Fields = _USUAL
+    notes: Sequence[str] = ()
 
     @classmethod
     def found(
@@ -169,11 +170,6 @@ class QueryFiles:
     def unit(self) -> str:
         """What :attr:`size` counts: rows where files say how many, or bytes."""
         return "B" if self.format.count is None else "query"
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What is said of the files beside their numbers."""
-        return ()
 
     def recognised(self, fields: Fields) -> QueryFiles:
         """Return files whose fields are as the first row names them, if not as in ``fields``.
@@ -323,12 +319,19 @@ def _only_kind(folder: str, paths: Sequence[Path]) -> Format:
 
 
 def fingerprint(path: Path) -> list[Any]:
-    """Return what changes when a file does: name, size, time, and its beginning and end."""
-    with open(path, "rb") as file:
-        seen = os.fstat(file.fileno())
-        digest = hashlib.sha256(file.read(_LOOKED_AT))
-        file.seek(max(0, seen.st_size - _LOOKED_AT))
-        digest.update(file.read(_LOOKED_AT))
+    """Return what changes when a file does: name, size, time, and its beginning and end.
+
+    Raises:
+        DatasetError: If it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            seen = os.fstat(file.fileno())
+            digest = hashlib.sha256(file.read(_LOOKED_AT))
+            file.seek(max(0, seen.st_size - _LOOKED_AT))
+            digest.update(file.read(_LOOKED_AT))
+    except OSError as error:
+        raise cannot_read(error, Place(str(path))) from error
     return [path.name, seen.st_size, seen.st_mtime_ns, digest.hexdigest()]
 
 
@@ -355,10 +358,6 @@ class Kept:
         self._file.seek(self._begins[at])
         found: tuple[Any, ...] = pickle.load(self._file)
         return found
-
-    def is_same(self, one: int, other: int) -> bool:
-        """Tell whether the same was retrieved for two queries."""
-        return bool(self[one][0] == self[other][0])
 
 
 class _Looked(Side):
@@ -438,13 +437,13 @@ class JoinedFiles(QueryFiles):
     Attributes:
         sides: The ground truth and the run.
         kept: What the run retrieved.
-        joined: Which query is which.
+        in_run: For each query of the ground truth its place in the run, -1 if it has none.
         places: The positions of the queries of the ground truth that are not left out.
     """
 
     sides: tuple[_Looked, _Looked]
     kept: Kept
-    joined: Joined
+    in_run: NDArray[np.int64]
     places: NDArray[np.int64]
 
     @classmethod
@@ -469,23 +468,15 @@ class JoinedFiles(QueryFiles):
                 kept.add(query)
             first = {name: theirs.query(at[0]).place for name, at in theirs.lists.items()}
             refuse_truth(first, golden.name)
-            found = joined(ours, theirs, missing, kept.is_same)
+            told, found = joined(
+                ours, theirs, missing, lambda *at: kept[at[0]][0] == kept[at[1]][0]
+            )
         for one in (ours, theirs):
             one.keys.clear()  # they are large
-        places = np.flatnonzero(found.found >= (0 if missing == "skip" else -1))
         own = {one.name: getattr(ours.files, one.name) for one in fields_of(QueryFiles)}
-        return cls(**own, sides=(ours, theirs), kept=kept, joined=found, places=places)
-
-    @property
-    def is_small(self) -> bool:
-        """Whether these are two files, neither larger than the texts of a chunk."""
-        return super().is_small and self.sides[1].files.is_small
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """How both files were understood, and what joined."""
-        golden, run = self.sides
-        return joined_notes(golden.described(), run.described(), self.joined.told)
+        own["notes"] = joined_notes(ours.described(), theirs.described(), told)
+        places = np.flatnonzero(found >= (0 if missing == "skip" else -1))
+        return cls(**own, sides=(ours, theirs), kept=kept, in_run=found, places=places)
 
     def queries(
         self, start: Cursor = BEGINNING, tags: TagReader | None = None
@@ -493,9 +484,9 @@ class JoinedFiles(QueryFiles):
         """Yield each query with what was retrieved for it; see :meth:`QueryFiles.queries`."""
         golden, run = (one.tags.names for one in self.sides)
         own = None if tags is None else self.sides[0].reader([*golden])
-        skips = len(self.places) < len(self.joined.found)
+        skips = len(self.places) < len(self.in_run)
         for query, after, reached in super().queries(start, own):
-            at = int(self.joined.found[after.queries - 1])
+            at = int(self.in_run[after.queries - 1])
             if at >= 0:
                 predicted, cited, of_run, place = self.kept[at]
                 theirs = {name: of_run[name] for name in of_run.keys() & run if name not in golden}
@@ -514,7 +505,7 @@ class JoinedFiles(QueryFiles):
         """Return the other lists that any query has: what was cited is the run's."""
         golden, run = (one.lists.items() for one in self.sides)
         ours = [name for name, at in golden if name != "cited" and np.isin(at, self.places).any()]
-        return ours + [name for name, at in run if np.isin(at, self.joined.found).any()]
+        return ours + [name for name, at in run if np.isin(at, self.in_run).any()]
 
     def reader(self, choice: TagChoice, names: Sequence[str] | None = None) -> TagReader:
         """Return a reader of tags; of these alone, or of those that either file has."""

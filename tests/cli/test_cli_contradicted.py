@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from cli_runs import refusal, run, written
+from cli_runs import run, written
 
 YEAR = "In 2024 revenue from lending rose to a record high"
 LAST_YEAR = "In 2023 revenue from lending rose to a record high, too."
@@ -86,6 +86,17 @@ def test_a_miss_names_the_chunk_that_contradicts():
     assert (row["rank"], row["contradicted_by"]) == (None, 2)
 
 
-def test_a_format_is_that_of_the_list():
-    """What became of one query is shown as text alone."""
-    assert "--format is about --contradicted alone" in refusal("explain rows.jsonl 0 --format csv")
+def test_one_query_is_shown_in_every_format():
+    """As JSON with all documents and items, as CSV a row per document, as Markdown two tables."""
+    command = "explain rows.jsonl 0 -m coverage -k 2"
+    content = json.loads(run(f"{command} --format json").stdout)
+    assert (content["query"], content["position"], content["status"]) == ("Revenue?", 0, "missed")
+    assert [one["text"] for one in content["documents"]] == ROWS[0]["predicted"]
+    (item,) = content["items"]
+    assert (item["outcome"], item["contradicted_by"]) == ("nothing in common", [2])
+    assert content["metrics"]["rank"] is None
+    rows = csv.DictReader(io.StringIO(run(f"{command} --format csv").stdout))
+    assert [row["contradicts"] for row in rows] == ["", "1"]
+    markdown = run(f"{command} --format markdown").stdout
+    assert "| rank | similarity | credit |" in markdown
+    assert "| item | grade | outcome |" in markdown

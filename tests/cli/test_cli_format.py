@@ -12,7 +12,9 @@ CALL = "evaluate sample.jsonl -k 2"
 def test_numbers_are_those_of_python_to_the_last_digit():
     """docs/metrics.md works out MRR@2 of the sample, 0.75, and macro recall@1, 1/6."""
     result = read_jsonl("sample.jsonl").evaluator().evaluate(2)
+    verdict = result.summary()
     assert content(CALL) == {
+        "verdict": verdict, "advice": [],
         "n_queries": 2, "n_counted": 2, "n_contradicted": 0, "metrics": result.to_dict(),
         "signature": result.signature,
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """``--lang`` and KRAG_EVAL_LANG: every command in Korean, with the numbers it has in English."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -94,8 +95,11 @@ def test_pages_and_data():
     ):
         run(f"--lang ko {line}")
         assert f'<html lang="{language}"' in Path("page.html").read_text("utf-8")
-    for data in ("--format json", "--csv -"):
-        assert len({*in_both(f"{call} {data}")}) == 1
+    assert len({*in_both(f"{call} --csv -")}) == 1
+    english, korean = map(json.loads, in_both(f"{call} --format json"))
+    assert "질문 2개" in korean.pop("verdict")
+    assert english.pop("verdict").startswith("Over 2 queries")
+    assert english == korean
 
 
 @pytest.mark.parametrize("command", ["", *main.commands])

@@ -12,7 +12,7 @@ import pytest
 from cli_runs import run
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["docs/quickstart.md", "docs/ko/quickstart.md"]
+PAGES = ["README.md", "README.ko.md", "docs/quickstart.md", "docs/ko/quickstart.md"]
 
 
 def steps(page):

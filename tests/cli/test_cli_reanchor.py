@@ -38,7 +38,8 @@ def test_what_is_printed():
     assert printed(output)["absorbed"][:2] == ["1", "50.0"]
     assert "100 % of the labels" in output
     assert "read as ids" in output
-    assert "What was retrieved" in output
+    assert "Of the old index, and not in the new data set: predicted." in output
+    assert "The old index has 2 chunks, the new one 2 chunks." in output
     assert "chunk 0 says otherwise" in " ".join(output.split())
 
 

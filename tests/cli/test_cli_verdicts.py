@@ -6,11 +6,12 @@ Of the sample, macro_recall@2 is (2/3 + 1/2) / 2 = 7/12, mrr (1 + 1/2) / 2 and m
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from cli_runs import finding, printed, refusal, run, written
 
-from krag_eval import OfflineRetrievalEvaluator
+from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
 
 CALL = "evaluate sample.jsonl -k 2"
 GATE = "gate new.json --baseline old.json"
@@ -157,6 +158,133 @@ def test_what_github_and_gitlab_show():
     ]
     assert [one["location"] for one in found] == [{"path": "new.json", "lines": {"begin": 1}}] * 2
     assert len({one["fingerprint"] for one in found}) == 2
+
+
+#: Of the schema that Jenkins publishes for JUnit's XML: element -> its children, the attributes it
+#: must have, and those it may have.
+JUNIT = {
+    "testsuites": ({"testsuite"}, set(), {"name", "time", "tests", "failures", "errors"}),
+    "testsuite": ({"testcase", "properties"}, {"name", "tests", "failures", "errors"},
+                  {"skipped", "time", "timestamp", "hostname", "id", "package"}),
+    "testcase": ({"skipped", "failure", "system-out"}, {"name"}, {"classname", "time"}),
+    "failure": (set(), set(), {"type", "message"}),
+    "skipped": (set(), set(), {"type", "message"}),
+    "system-out": (set(), set(), set()),
+}  # fmt: skip
+
+
+def junit_of(call):
+    """Return the cases of a command's JUnit XML: name -> what became of it, if it keeps to it."""
+    done = run(f"{call} --format junit")
+    root = ElementTree.fromstring(done.stdout.encode())
+    for element in root.iter():
+        children, needed, allowed = JUNIT[element.tag]
+        assert {one.tag for one in element} <= children
+        assert needed <= set(element.attrib) <= needed | allowed
+    (suite,) = root
+    cases = {one.get("name"): [each.tag for each in one] for one in suite}
+    told = [*cases.values()]
+    assert len(cases) == int(suite.get("tests"))  # a name is told once, or readers drop it
+    assert told.count(["failure"]) == int(suite.get("failures"))
+    assert told.count(["skipped"]) == int(suite.get("skipped"))
+    assert done.exit_code == (["failure"] in told)
+    return {name: tag for name, (tag,) in cases.items()}
+
+
+def test_what_readers_of_junit_show():
+    """A failure, a skip where the gate cannot tell, and strict makes a failure of that."""
+    saved("old", 80)
+    saved("new", 79)
+    call = f"{GATE} --metric ndcg@10 {fail_under('ndcg@10=0.9', 'mrr@10=0.5')}"
+    found = {"ndcg@10": "failure", "mrr@10": "system-out", "ndcg@10 (2)": "skipped"}
+    assert junit_of(call) == found
+    assert junit_of(f"{call} --strict") == found | {"ndcg@10 (2)": "failure"}
+
+
+def test_the_name_of_a_slice_is_text_in_xml():
+    """No markup, and nothing that XML forbids, such as a control character."""
+    for name, finds in (("old", 40), ("new", 20)):
+        rows = [{**one, "tag": 'a<b>&"\x1b\x00\ufffe'} for one in finding(finds, 40)]
+        written(f"{name}.jsonl", rows)
+        run(f"evaluate {name}.jsonl --json {name}.json")
+    found = junit_of(f"{GATE} --metric mrr@5 --by tag")
+    assert found == {"mrr@5": "failure", 'mrr@5 a<b>&"\\x1b\\x00\\ufffe': "failure"}
+
+
+def test_other_verdicts_have_the_same_formats():
+    """Of floors and of ground truth; without a condition there is no verdict to format."""
+    written("golden.jsonl", [{"question": "a?", "actual": ["x", "y"]}])
+    assert junit_of("audit golden.jsonl -k 1 --fail-on more_items_than_k") == {
+        "more_items_than_k": "failure"
+    }
+    written("chunks.jsonl", [{"id": "1", "text": "x"}, {"id": "2", "text": "y"}])
+    call = "reanchor golden.jsonl --old chunks.jsonl --new chunks.jsonl --fail-on gone"
+    assert junit_of(call) == {"gone": "system-out"}
+    assert junit_of(f"{CALL} {fail_under('mrr@2=0.9')}") == {"mrr@2": "failure"}
+    assert "--fail-on" in refusal("audit golden.jsonl --format github")
+
+
+def test_a_verdict_with_its_numbers_and_questions():
+    """The five that lost most, of the new result, the worst first; a gain is not among them."""
+    lists = {"old": [*[["a"]] * 11, ["b"]], "new": [["b"], *[["b", "a"]] * 10, ["a"]]}
+    for name, predicted in lists.items():
+        queries = [f"Number {i}?" for i in range(12)]
+        evaluator = OfflineRetrievalEvaluator([["a"]] * 12, predicted, queries=queries)
+        evaluator.evaluate(k=2).to_json(f"{name}.json")
+    call = f"{GATE} --metric mrr@2 --max-drop 0.1"
+    run(f"{call} --markdown out.md")
+    printed = run(f"{call} --format markdown").stdout
+    assert Path("out.md").read_text("utf-8") == printed
+    title, _, line, _, header, _, numbers, _, worse, _, *table = printed.splitlines()
+    assert title == "### Retrieval gate: failed"
+    assert line.startswith("- failed: mrr@2 went from 0.9167 to 0.5000")
+    assert header.startswith("| metric | baseline | new | change | 95 % interval |")
+    # 11/12, and (0 + 10 × 1/2 + 1)/12.
+    assert numbers.startswith("| mrr@2 | 0.9167 | 0.5000 | -0.4167 |")
+    assert numbers.endswith("| 1 / 0 / 11 |")
+    assert worse == "Got worse on mrr@2: 11 of 12 questions"
+    assert table[2:7] == [
+        "| Number 0? | 1.0000 | 0.0000 |",
+        *(f"| Number {i}? | 1.0000 | 0.5000 |" for i in range(1, 5)),
+    ]
+    assert table[7] == ""
+
+
+def test_questions_are_named_by_their_positions():
+    """Also those that were left out, which have theirs in the result that has them."""
+    for name, n, finds in (("old", 50, 50), ("new", 45, 30)):
+        written(f"{name}.jsonl", finding(finds, n))
+        run(f"evaluate {name}.jsonl --json {name}.json")
+    Path("runs").mkdir()
+    Path("old.json").rename("runs/old.json")
+    for held in ("--baseline runs/old.json", "--history runs"):
+        call = f"gate new.json {held} --metric mrr@5 --on common"
+        for form in ("table", "json", "markdown", "github"):
+            assert "Question" in run(f"{call} --format {form}").output
+            told = run(f"{call} --redact --format {form}")
+            assert "Question" not in told.output
+            assert "left out: 5 of baseline (45, 46, 47 and 2 more)" in told.output
+    assert "--redact" in refusal(f"{call} --redact --report page.html")
+
+
+def test_what_a_gate_keeps():
+    """The result with its verdict, so that it can be held to a history; and the page of both."""
+    Path("runs").mkdir()
+    for name, finds in (("old", 40), ("new", 20)):
+        written(f"{name}.jsonl", finding(finds, 40))
+    run("evaluate old.jsonl --json runs/old.json")
+    call = "gate new.jsonl --history runs --metric mrr@5"
+    assert "--json" in refusal(call)
+    assert run(f"{call} --json new.json --report page.html").exit_code == 1
+    assert EvaluationResult.from_json("new.json").gate == "failed"
+    assert "baseline" in Path("page.html").read_text("utf-8")
+
+
+def test_a_file_of_gitlab_is_named_as_the_repository_names_it():
+    """Without a ./ before it, which GitLab does not find."""
+    saved("new", 50)
+    (found,) = json.loads(run(f"gate ./new.json {fail_under('mrr@5=0.9')} --format gitlab").stdout)
+    assert found["location"]["path"] == "new.json"
 
 
 def test_a_set_of_questions_that_grew():

@@ -1,6 +1,7 @@
 """Ground truth and a run in two files, as people keep them."""
 
 import json
+import unicodedata
 import warnings
 from dataclasses import replace
 
@@ -251,3 +252,20 @@ def test_whole_numbers_name_queries_of_a_dict():
     """As the ids of the ground truth do."""
     golden = [{"id": 1, "question": "When?", "actual": ["nine"]}]
     assert load_dataset(golden, retrieved={1: ["nine"]}).predicted == [["nine"]]
+
+
+def test_plain_texts_of_a_run_are_the_ids_that_ground_truth_names():
+    """A golden set with texts beside its ids, as re-anchoring writes it, and a run of bare ids."""
+    rows = [{"id": "q", "actual": [{"id": "c1", "page_content": "At nine."}]}]
+    golden = replace(load_dataset(rows), defaults={"matcher": "id"})
+    dataset = load_dataset(golden, retrieved=[{"id": "q", "predicted": ["c2", "c1"]}])
+    assert dataset.evaluator().calculate_mrr() == {"mrr": 1 / 2}
+    texts = load_dataset(golden, retrieved=[{"id": "q", "predicted": ["At ten.", "At nine."]}])
+    assert texts.defaults.get("matcher") is None
+
+
+def test_ids_join_however_their_letters_are_composed():
+    """File systems of macOS write names in NFD."""
+    golden = [{"id": unicodedata.normalize("NFD", "안내-1"), "actual": ["At nine."]}]
+    run = [{"id": unicodedata.normalize("NFC", "안내-1"), "predicted": ["At nine."]}]
+    assert load_dataset(golden, retrieved=run).predicted == [["At nine."]]

@@ -108,6 +108,8 @@ def write(folder: Path) -> None:
     texts = dict.fromkeys(t for row in rows() for t in [*row["actual"], *row["predicted"]])
     cut = [part for text in texts for part in (text[:90], text[90:]) if part.strip()]
     _write_lines(folder / "chunks.jsonl", [{"page_content": one} for one in cut])
+    again = [{"id": str(at), "text": "\n".join(cut[at : at + 2])} for at in range(1, len(cut), 3)]
+    _write_lines(folder / "cut_anew.jsonl", again)
     asked = [{"question": q, "actual": [a], "predicted": CORPUS[:2]} for q, a in ASKED]
     _write_lines(folder / "asked.jsonl", asked)
     (folder / "corpus.txt").write_text("\n".join(CORPUS), "utf-8")

@@ -7,6 +7,7 @@ _FORMATTED = (
     "evaluate run.jsonl -m coverage --budget 60 -k 3",
     "trec graded.qrels spread.run tied.run",
     "misses run.jsonl -m coverage -k 3 -n 5",
+    "explain run.jsonl 4 -m coverage -k 3",
     "diagnose run.jsonl --index chunks.jsonl -m coverage -k 3",
     "history runs",
     "compare old.json new.json --metric recall@5,ndcg@5",
@@ -38,7 +39,7 @@ _ONCE = (
     "compare run.jsonl worse.jsonl -m coverage -k 3 --metric recall@3 --report page.html",
     "diagnose run.jsonl --index chunks.jsonl -m coverage -k 3 --report page.html --json found.json",
     "audit run.jsonl --index chunks.jsonl --fail-on twins,quoted --json found.json",
-    "reanchor run.jsonl --old chunks.jsonl --new chunks.jsonl --json found.json --fail-on gone",
+    "reanchor run.jsonl --old chunks.jsonl --new cut_anew.jsonl --json found.json --fail-on gone",
     "evaluate result_0.1.0.json",
 )
 _HELP = (

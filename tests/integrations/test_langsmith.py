@@ -33,7 +33,7 @@ from krag_eval.integrations.langsmith import retrieval_evaluators
 pytestmark = [
     # LangSmith's own, when it first looks at an evaluator on Python 3.12 and later.
     pytest.mark.filterwarnings("ignore:ast.Str is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:'upload_results' parameter is in beta"),
+    pytest.mark.filterwarnings("ignore:'upload_(results|runs)' parameter is in beta"),
 ]
 
 GUIDE = Path(__file__).parents[2] / "docs" / "integrations.md"
