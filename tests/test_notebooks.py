@@ -123,14 +123,14 @@ def test_bm25_scores_as_its_formula_says():
 
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_the_mistakes_of_the_example_are_all_that_is_planted(language):
-    """A price is another, the last chapter is gone, a question is there twice; all else is equal."""
+    """A price is another, the last chapter is gone, a question is there twice, and no more."""
     small_rag = module("small_rag")
     right, wrong = (small_rag.example(language, mistakes=mistakes) for mistakes in (False, True))
     old, new = small_rag.MISTAKES[language]["price"]
     *labels, again = (row["actual"] for row in wrong["golden.jsonl"])
     changed = [
         pair
-        for pair in zip((row["actual"] for row in right["golden.jsonl"]), labels)
+        for pair in zip((row["actual"] for row in right["golden.jsonl"]), labels, strict=True)
         if pair[0] != pair[1]
     ]
     assert [[one.replace(old, new) for one in label] for label, _ in changed] == [changed[0][1]]

@@ -1,4 +1,4 @@
-"""Pages that show what commands print, as ``$ krag-eval …``: run from top to bottom, they print it."""
+"""Pages with console blocks, ``$ krag-eval …``: run in order, they print what is shown."""
 
 import os
 import re
@@ -16,11 +16,7 @@ PAGES = ["README.md", "README.ko.md", "docs/quickstart.md", "docs/ko/quickstart.
 
 
 def steps(page):
-    """Return each command of a page's console blocks and the lines below it, up to the next.
-
-    >>> steps("```console\\n$ krag-eval demo\\n…\\n```\\n")
-    [('krag-eval demo', '…\\n')]
-    """
+    """Return each command of a page's console blocks, and the lines below it up to the next."""
     blocks = re.findall(r"^```console\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     return [
         (command, shown)
