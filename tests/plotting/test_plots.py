@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import pickle
 from dataclasses import replace
 from itertools import pairwise
 
@@ -23,7 +24,9 @@ from golden.plot_samples import (
     timed,
 )
 from golden.refused.plots import CALLS
+from IPython.core.formatters import DisplayFormatter
 from matplotlib import pyplot
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator, calibrate, plotting
@@ -281,3 +284,14 @@ def test_thresholds_have_no_more_lines_than_can_be_told_apart():
     for ax in (cutoff_curves(evaluated([1, 2, 3])), plots.CASES["budgets of seven"](ax=None)):
         looks = {(line.get_marker(), line.get_linestyle()) for line in ax.lines}
         assert len(looks) == len(ax.lines)
+
+
+def test_a_notebook_cell_may_end_with_a_plot():
+    """IPython writes nothing beside the figure; the Axes are those of matplotlib, and stay so."""
+    formatter = DisplayFormatter()
+    ax = metric_bars(evaluated())
+    again = pickle.loads(pickle.dumps(ax.figure)).axes[0]
+    assert type(ax) is type(again) is Axes
+    assert formatter.format(ax) == formatter.format(again) == ({}, {})
+    given = pyplot.subplots()[1]
+    assert "text/plain" in formatter.format(metric_bars(evaluated(), ax=given))[0]
