@@ -11,14 +11,16 @@ from krag_eval._text import fitted
 from krag_eval.errors import one_of
 from krag_eval.plotting import fonts, styling
 from krag_eval.presenting.numbers import p_said, percent
+from krag_eval.presenting.slices import is_contrary, loss_share
 from krag_eval.scoring.cutoffs import parse_metric
 from krag_eval.statistics.paired import Difference
+from krag_eval.statistics.slices import Slice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.statistics.comparison import Comparison
-    from krag_eval.statistics.slices import Slice, SlicedComparison, Slices
+    from krag_eval.statistics.slices import SlicedComparison, Slices
 
 # Inches.
 _WIDTH, _ROW, _AROUND = 9.0, 0.34, 1.5
@@ -242,7 +244,8 @@ def slice_forest(
     Of a result, rows are the slices' averages, beside a dashed line at the average of all queries;
     of a comparison, the differences between the systems. A filled marker is a slice that is shown
     to differ (from the rest, or between the systems), blue for the better and red for the worse;
-    a hollow grey one is not. To the right are the number of queries and Holm's corrected p.
+    a hollow grey one is not. To the right are the number of queries and, of a result, their share
+    of all losses, of a comparison Holm's corrected p; an interval that p contradicts is not drawn.
 
     Args:
         slices: What ``result.by`` or ``comparison.by`` returned.
@@ -261,7 +264,7 @@ def slice_forest(
     ax = styling.axes(ax, _WIDTH, _AROUND + _ROW * len(rows))
     lower = metric in slices.lower_is_better
     pairs = {_pair_name(row) for row in rows if isinstance(row, Difference)}
-    lines = [_slice_line(row, several=len(pairs) > 1, lower=lower) for row in rows]
+    lines = [_slice_line(row, slices.level, several=len(pairs) > 1, lower=lower) for row in rows]
     rows_chart(ax, lines, slices.level)
     name = styling.average_name(metric)
     name = _("{} (lower is better)").format(name) if lower else name
@@ -296,17 +299,21 @@ def _scale_values(
     return _("{name} and its {} interval; dashed: all queries")
 
 
-def _slice_line(row: Slice | Difference, *, several: bool, lower: bool) -> _Line:
-    """Return the row of a slice, with its number of queries and p beside it."""
+def _slice_line(row: Slice | Difference, level: float, *, several: bool, lower: bool) -> _Line:
+    """Return the row of a slice, with its number of queries and its share of losses, or p."""
     label, told = fitted(row.slice or "", 32), styling.number_of_queries(row.n)
     if isinstance(row, Difference):
         label = f"{label}: {_pair_name(row)}" if several else label
-        difference, ends = row, (row.difference, row.ci_low, row.ci_high)
+        hides = is_contrary(row, level)
+        interval = (math.nan, math.nan) if hides else (row.ci_low, row.ci_high)
+        difference, ends = row, (row.difference, *interval)
     else:
         difference = row.as_difference(lower_is_better=lower)
         ends = row.value, row.low, row.high
     if math.isnan(ends[0]):
         told = _("{}: too few").format(told)
-    elif not math.isnan(row.p_holm):
+    elif isinstance(row, Slice) and not math.isnan(row.loss_share):
+        told = _("{}, {} of losses").format(told, loss_share(row))
+    elif isinstance(row, Difference) and not math.isnan(row.p_holm):
         told = f"{told}, {_p_value(row.p_holm)}"
     return _Line(label, difference, ends, told)

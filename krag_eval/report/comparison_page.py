@@ -20,6 +20,7 @@ from krag_eval.plotting import styling
 from krag_eval.presenting import Column, Table
 from krag_eval.presenting.comparison import interval_of, sentence, told_beside
 from krag_eval.presenting.numbers import p_value, rounded, short, span
+from krag_eval.presenting.slices import interval_beside_p
 from krag_eval.report import rendering
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
 from krag_eval.report.rendering import NAME, picture
@@ -252,7 +253,8 @@ def _slices(sliced: SlicedComparison, pair: tuple[str, str], comparison: Compari
     columns = [
         Column(_("Slice"), name),
         Column(_("Queries"), "n"),
-        *_values(a, b, sliced.level),
+        *_values(a, b, sliced.level)[:-1],
+        Column(interval_of(sliced.level), partial(interval_beside_p, level=sliced.level)),
         Column("p (Holm)", lambda row: p_value(row.p_holm)),
         _outcomes(b),
     ]
