@@ -698,7 +698,7 @@ def test_what_is_shown_of_slices():
     lines = repr(result.by("corpus", metrics="recall")).split("\n")
     assert [line.split()[:5] for line in lines[3:6]] == [
         ["chat", "macro_recall@5", "20", "94", "%"],
-        ["wiki", "macro_recall@5", "40", "5", "%"],
+        ["wiki", "macro_recall@5", "40", "6", "%"],
         ["news", "macro_recall@5", "5", "0", "%"],
     ]
     assert lines[6].startswith("the rest is better than chat on macro_recall@5")

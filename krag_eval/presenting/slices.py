@@ -6,7 +6,6 @@ import math
 from functools import partial
 
 from krag_eval._language import _, ngettext, pgettext
-from krag_eval._text import whole_percent
 from krag_eval.presenting import Column, Page, Table, numbers, presents
 from krag_eval.presenting.comparison import difference_columns, interval_of, sentence
 from krag_eval.statistics.intervals import FEW_QUERIES
@@ -76,8 +75,7 @@ def _page(slices: Slices | SlicedComparison, table: Table, lines: list[str]) -> 
 
 def loss_share(row: Slice) -> str:
     """Return the share of all losses that a slice has, for a table."""
-    known = not math.isnan(row.loss_share)
-    return _("{} %").format(whole_percent(row.loss_share)) if known else numbers.UNDEFINED
+    return numbers.percent(row.loss_share, 1 if 0 < row.loss_share < 0.005 else 0)
 
 
 def interval_beside_p(row: Slice | Difference, level: float) -> str:
