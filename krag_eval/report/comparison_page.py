@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 # Columns of a query's text.
 _QUERY_WIDTH = 300
-_SIZE = (5.6, 3.9)
+_SIZE = (4.9, 3.9)
 # Columns of a document's text: at most, at least, and of all documents of a page together.
 _WIDEST, _NARROWEST, _ROOM = 500, 100, 600_000
-# Inches of a picture of slices.
-_WIDE = 9.0
+# Inches of a picture of slices: of two systems, and of several, whose names stand in it.
+_NARROW, _WIDE = 5.4, 9.0
 # What a page tells of every cell at the cutoff, where there is such a metric.
 _OF_A_CELL = ("macro_recall", "macro_token_precision", "redundancy", "ndcg")
 _short_name = partial(fitted, width=NAME)
@@ -67,6 +67,7 @@ def comparison_page(
     drawn = {"n_resamples": comparison.n_resamples, "seed": comparison.seed} | chosen
     systems = ", ".join(map(_short_name, comparison.names))
     name_of = partial(_label, comparison=comparison)
+    width = _NARROW if len(comparison.names) == 2 else _WIDE
     return {
         "template": "comparison.html",
         "comparison": comparison,
@@ -93,7 +94,7 @@ def comparison_page(
         "pairs": [(*pair, _differences(comparison, pair)) for pair in comparison.pairs],
         "sliced": [
             (styling.tag_name(one, NAME), rendering.named(one, name_of),
-             rendering.slice_picture(one, place, _WIDE),
+             rendering.slice_picture(one, place, width),
              [(*pair, _slices(one, pair, comparison)) for pair in comparison.pairs])
             for place, one in enumerate(sliced)
         ],

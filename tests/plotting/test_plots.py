@@ -263,6 +263,20 @@ def test_scales_below_each_other_do_not_touch():
     assert below.get_tightbbox().y1 <= above.get_tightbbox().y0 + 1
 
 
+@pytest.mark.parametrize("name", ["b", "bm25 with reranker"])
+def test_a_forest_is_as_narrow_as_its_names_allow(name):
+    """The names above the axis do not touch; short ones leave no more than a phone shows."""
+    comparison = compared(difference())
+    rows = tuple(replace(one, a=name, b=name) for one in comparison.differences)
+    comparison = replace(comparison, differences=rows)
+    ax = comparison_forest(comparison)
+    ax.figure.canvas.draw()
+    left, right = (one for one in ax.texts if one.get_text().startswith("←")
+                   or one.get_text().endswith("→"))  # fmt: skip
+    assert left.get_window_extent().x1 < right.get_window_extent().x0
+    assert (plotting.forest_size(comparison)[0] < 5.5) == (name == "b")
+
+
 def test_shared_axes_cut_no_interval_off():
     """The second picture makes the axis no shorter than the first one needs."""
     first, second = pyplot.subplots(2, sharex=True)[1]
