@@ -102,7 +102,7 @@ def test_no_interval_stands_beside_a_p_that_contradicts_it():
     assert wiki.p_holm == 2 * 2 / 2**6
     told = next(line for line in repr(sliced).split("\n") if line.startswith("wiki"))
     assert told.split()[7:10] == ["0.1000", "–", "0.0625"]
-    assert "1 interval that p contradicts after Holm is left out" in sliced.notes[0]
+    assert "intervals that p contradicts after Holm: 1;" in sliced.notes[0]
     (dot,) = [one for one in sliced.plot().lines if one.get_marker() == "o" and one.get_xdata()[0]]
     reach = [
         one for one in dot.axes.lines if len(one.get_xdata()) == 2 and one.get_linewidth() == 2

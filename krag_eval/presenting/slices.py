@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from krag_eval._language import _, ngettext, pgettext
+from krag_eval._language import _, pgettext
 from krag_eval.presenting import Column, Page, Table, numbers, presents
 from krag_eval.presenting.comparison import difference_columns, interval_of, sentence
 from krag_eval.statistics.intervals import FEW_QUERIES
@@ -28,7 +28,7 @@ def _slices(slices: Slices) -> Page:
         Column(_("slice"), "slice"),
         Column(_("metric"), "metric"),
         Column("n", "n"),
-        Column(_("share of\nlosses"), loss_share),
+        Column(_("of all\nlosses"), loss_share),
         Column(_("value"), "value"),
         Column(within, lambda row: numbers.span(row.low, row.high)),
         Column(_("rest"), "rest", detail=True),
@@ -106,11 +106,7 @@ def notes_on(slices: Slices | SlicedComparison) -> list[str]:
     n_asked = sum(row.n >= FEWEST_QUERIES for row in slices.rows)
     notes = too_many(slices.tag, list(sizes.values()), n_asked)
     if n_contrary:
-        told = ngettext(
-            "{n} interval that p contradicts after Holm is left out; .table has it.",
-            "{n} intervals that p contradicts after Holm are left out; .table has them.",
-            n_contrary,
-        )
+        told = _("Left out are intervals that p contradicts after Holm: {n}; .table has them.")
         notes.append(told.format(n=n_contrary))
     has_least = any(row.p_permutation == least_p for row in slices.rows)
     if has_least and least_p * n_tests >= 1 - slices.level:
