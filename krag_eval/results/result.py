@@ -419,6 +419,7 @@ class EvaluationResult(Shown):
             ``similarity`` to the document at ``rank``, which covers it beyond the cutoff or comes
             nearest, and ``contradicted_by``, the rank of the document that says something else and
             holds most of it. One that would be called like a metric is ``missed:`` and its name.
+            Printed and in a notebook five columns are shown, of any selection (``[:]``) all.
 
         Raises:
             ValueError: If that cutoff was not evaluated, or ``n`` is not a whole number of at
@@ -445,7 +446,9 @@ class EvaluationResult(Shown):
                 rows.insert(place, column, np.array(values, object) if name == "missed" else values)
                 if name in ("rank", "contradicted_by"):
                     rows[column] = rows[column].astype("Int64")
-        return rows
+        from krag_eval.results.misses import Misses
+
+        return Misses(rows)
 
     @spoken
     def explain(
