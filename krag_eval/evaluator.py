@@ -585,6 +585,9 @@ def _tried_by_coverage(
         cutoffs: Those asked for, of which the deepest counts; all ranks without any.
     """
     matcher = plan.matcher
+    if matcher._document_reading is documents.read_text and _are_ids(queries):
+        told = _("What was retrieved looks like ids of chunks: give them their texts with {}")
+        return Advice(told, corpus=...)
     is_ours = type(matcher).__module__.startswith(__name__.partition(".")[0] + ".")
     if matcher.counts_words or not is_ours or matcher._document_reading is not documents.read_text:
         return ""
@@ -608,6 +611,15 @@ def _tried_by_coverage(
         told = _("With {coverage}: recall@{k} {value:.2f}")
     told = told.format(coverage="{}", k=cut.spelled(k), value=recall, n=len(tried))
     return Advice(told, matcher="coverage")
+
+
+def _are_ids(queries: QuerySet) -> bool:
+    """Tell whether each retrieved document is one word, and all ground truth is of several."""
+    found = chain.from_iterable(queries.predicted)
+    wanted = chain.from_iterable(chain.from_iterable(queries.alternatives()))
+    return all(len(documents.text_of(one).split()) == 1 for one in found) and all(
+        len(documents.text_of(one).split()) > 1 for one in wanted
+    )
 
 
 class _Matching:

@@ -905,7 +905,7 @@ def test_the_table_and_the_waterfall_add_up(one):
         ([PETS], ["x"], {"index": CHUNKS}, "longer lists", "더 긴 목록을 검색하면"),
         ([PETS], ["x"], {"index": CHUNKS, "deeper": [["x", "y", "z"]]}, "first 3", ""),
         ([PETS], ["x", "y", PETS], {}, "rerank the first 3",
-         "구절의 100%가 순위에서 밀렸고, 그중 절반은 3위"),
+         "구절의 100%, 곧 하나가 3위로"),
         ([NOWHERE], ["x"], {"index": CHUNKS}, "ingested", ""),
         ([PARSED], ["x"], {"index": CHUNKS}, "parsing",
          "1개 중 1개는 같은 글자가 색인에 있으니"),

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
@@ -251,13 +252,15 @@ def test_a_data_set_keeps_its_lists(tmp_path, ending, unwanted):
 
 @pytest.mark.parametrize("name", ["unwanted", "원치않는문서", "제외문서"])
 def test_columns_of_several_names_are_read_and_joined_by_question(name):
-    """Plain text under such a name is a tag; the lists of a question's rows are one."""
+    """Text is one document, in a table's cell a tag; the lists of a question's rows are one."""
     row = {"question": "p", "actual": ["a"], "predicted": ["a"]}
     rows = [{**row, name: ["x"]}, {**row, name: ["x", "y"]}]
     assert load_dataset(rows[:1]).unwanted == [["x"]]
     as_text = [{**one, "actual": "a", "predicted": "a"} for one in rows]
     assert load_dataset(as_text, cells="text").unwanted == [["x", "y"]]
-    tagged = load_dataset([{**row, name: "by me"}])
+    assert load_dataset([{**row, name: "x"}]).unwanted == [["x"]]
+    cells = {"question": ["p"], "actual": ["['a']"], "predicted": ["['a']"], name: ["by me"]}
+    tagged = load_dataset(pd.DataFrame(cells))
     assert (tagged.unwanted, tagged.tags) == (None, {name: ["by me"]})
 
 

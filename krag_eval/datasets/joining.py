@@ -21,7 +21,7 @@ from krag_eval._language import N_, _
 from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
 from krag_eval.datasets.table import LISTED, Mark, Query, listed
 from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, single
-from krag_eval.errors import Advice, Place, clipped
+from krag_eval.errors import Advice, Place, clipped, warn
 
 #: What happens to questions of the ground truth that a run lacks.
 Lacking: TypeAlias = Literal["error", "zero", "skip"]
@@ -47,7 +47,7 @@ class Side(ABC):
         self.name, self.defaults, self.n_queries = name, defaults, 0
         self.keys = {kind: bytearray() for kind in (*ID_TAGS, _LABEL, _QUESTION)}
         self._is_renamed = False
-        self._nameless = 0
+        self._lacking = dict[str, int]()  # kind of key -> the first query without one
 
     @abstractmethod
     def query(self, at: int) -> Query:
@@ -66,8 +66,7 @@ class Side(ABC):
                 self.keys[kind] += digests[text]
                 continue
             del self.keys[kind]
-            if kind == _QUESTION:
-                self._nameless = self.n_queries
+            self._lacking[kind] = self.n_queries
         self._is_renamed |= one.question is not None and one.label != one.question
         self.n_queries += 1
 
@@ -106,11 +105,13 @@ class Side(ABC):
                 )
         return first
 
-    def check_questions(self) -> None:
-        """Refuse queries that have neither ids nor questions, if some have not."""
+    def check_questions(self, other: Side) -> None:
+        """Refuse queries without questions, where these or the others lack ids as well."""
         if _QUESTION not in self.keys:
-            raise self.query(self._nameless).place.error(
-                "the query has neither an id nor a question, which joins a run to its ground truth",
+            side = self if self.ids is None else other
+            nameless = side.query(max(side._lacking.get(kind, 0) for kind in ID_TAGS)).place
+            raise Place(self.name).error(
+                f"not all queries have a question, and {nameless} has no id, so that neither joins",
                 Advice("give each row an \"id\", or name the column with the question by {}",
                        question=...),
             )  # fmt: skip
@@ -226,26 +227,45 @@ def _kinds(golden: Side, run: Side) -> tuple[str, str, str]:
         as_questions = np.intersect1d(golden.of_kind(_QUESTION), run.of_kind(_QUESTION))
         if len(as_ids) > len(as_questions):
             return _BY_ID, ids, _LABEL
-    golden.check_questions()
-    run.check_questions()
+    golden.check_questions(run)
+    run.check_questions(golden)
     return _BY_QUESTION, _QUESTION, _QUESTION
 
 
 def _check_questions(golden: Side, run: Side, ours: str, theirs: str) -> None:
-    """Refuse ids that name other questions here and there, as numbers of rows do."""
+    """Refuse ids that name other questions here and there, as numbers of rows do.
+
+    A few questions may be worded anew, with a warning; most of them make another run.
+    """
     if not golden.keys.keys() & run.keys.keys() >= {_QUESTION}:
         return
-    asked, also = golden.of_kind(_QUESTION), run.of_kind(_QUESTION)
+    asked, also, named = golden.of_kind(_QUESTION), run.of_kind(_QUESTION), run.of_kind(theirs)
     ids, places = np.unique(golden.of_kind(ours), return_index=True)
-    near = np.searchsorted(ids, run.of_kind(theirs))
+    near = np.searchsorted(ids, named)
     of_golden = np.append(places, -1)[near]
-    differs = (np.append(ids, b"")[near] == run.of_kind(theirs)) & (asked[of_golden] != also)
+    joins = np.append(ids, b"")[near] == named
+    differs = joins & (asked[of_golden] != also)
     for at in np.flatnonzero(differs & np.isin(also, asked))[:1].tolist():
         raise run.query(at).place.error(
             f"the id {clipped(run.text(theirs, at))} is that of another question in {golden.name}, "
             f"{clipped(golden.text(_QUESTION, int(of_golden[at])))}",
             "give a question the same id in both files, or leave the ids of one out",
         )
+    # What is called by its id alone asks nothing.
+    joins &= (also != named) & (asked[of_golden] != named)
+    for at in np.flatnonzero(differs & joins)[:1].tolist():
+        n, of, first = int((differs & joins).sum()), int(joins.sum()), run.text(theirs, at)
+        if 2 * n > of:
+            raise run.query(at).place.error(
+                f"{n} of the {of} queries joined by their ids ask something else than in "
+                f"{golden.name}: {clipped(first)} is {clipped(run.text(_QUESTION, at))} here, and "
+                f"{clipped(golden.text(_QUESTION, int(of_golden[at])))} there",
+                "pass the run of these questions; if all were only worded anew, leave the "
+                "questions out of the run, so that the ids alone join",
+            )
+        told = _("{n} of the {queries} queries joined by their ids have another question in {run} "
+                 "(the first is {first!r}).")  # fmt: skip
+        warn(told.format(n=n, queries=of, run=run.name, first=first))
 
 
 def refuse_truth(lists: Mapping[str, Place], golden: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -602,7 +602,7 @@ def _table_of_run(source: Any, given: Given) -> Records:
     try:
         table = _table(source, given._replace(tags=True), kind, "retrieved", **in_file)
     except InvalidType as error:
-        raise InvalidType("retrieved", error.problem, error.fix) from error
+        raise InvalidType("retrieved", error.problem, error.fix, query=error.query) from error
     if is_file and len(table.rows) == 1 and KNOWN.isdisjoint(table.names):
         (place, row), *_others = table.rows
         if all(isinstance(one, list) for one in row.values()):
@@ -661,15 +661,23 @@ def _texts_by_id(corpus: Any) -> tuple[dict[str, dict[str, Any]], str]:
         InvalidInput: If two chunks have one id.
     """
     found: dict[str, dict[str, Any]] = {}
-    for one in chunks_in(corpus, "corpus"):
+    is_file = isinstance(corpus, str | os.PathLike)
+    for at, one in enumerate(chunks_in(corpus, "corpus")):
         if (identity := None if isinstance(one, str) else id_of(one)) is None:
             continue
         if identity in found:
-            problem = f"has the id {clipped(identity)} more than once"
-            raise InvalidInput("corpus", problem, "an id must name one chunk")
+            error = InvalidInput(
+                "corpus",
+                f"has the id {clipped(identity)} more than once",
+                "an id must name one chunk",
+            )
+            if not is_file:
+                raise error
+            number, _text = next(islice(File.of(corpus).lines(), at, None))
+            raise error.at(Place(os.fspath(corpus), number))
         metadata = {"metadata": metadata_of(one)} if metadata_of(one) else {}
         found[identity] = {"page_content": text_of(one), "id": identity, **metadata}
-    return found, os.path.basename(corpus) if isinstance(corpus, str | os.PathLike) else "corpus"
+    return found, os.path.basename(corpus) if is_file else "corpus"
 
 
 def _run(given: Given) -> Dataset | Records:

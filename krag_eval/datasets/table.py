@@ -384,11 +384,11 @@ def doubts(names: Collection[str]) -> str:
 
 #: The field, or column, with what krag_eval adds.
 OWN = "krag_eval"
-#: What the field is called with the documents that somebody looked at; it holds a list.
+#: What the field is called with the documents that somebody looked at.
 JUDGED = ("judged", "판정문서", "판정 문서")
-#: What the field is called with the documents that must not come back, if it holds a list.
+#: What the field is called with the documents that must not come back.
 UNWANTED = ("unwanted", "원치않는문서", "원치 않는 문서", "제외문서", "제외 문서")
-#: What the field is called with the documents that the answer cited, if it holds a list.
+#: What the field is called with the documents that the answer cited.
 CITED = ("cited", "인용문서", "인용 문서", "cited_document_ids")
 _FIELDS = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
 #: What other fields with documents are called -> what they hold.
@@ -712,12 +712,16 @@ def query_in(
 def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the documents of a row that are neither ground truth nor retrieved, by what they are.
 
-    >>> lists_in({"question": "When?", "unwanted": ["At eight."], "judged": "by me"})
-    {'unwanted': ['At eight.']}
+    A text is one document, but in the cell of a table, where it is a tag.
+
+    >>> lists_in({"question": "When?", "unwanted": ["At eight."], "cited": "At nine."})
+    {'unwanted': ['At eight.'], 'cited': ['At nine.']}
     """
     found: dict[str, Any] = {}
     for name in _listed_in(row):
         value, at = row[name], Location(name)
+        if not (isinstance(value, str) and value.startswith("{")):
+            value = _one_as_list(value, row)
         if LISTED[name] == "judged":
             found["judged"] = _looked_at(value, at)
         else:
@@ -731,15 +735,16 @@ def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _listed_in(row: Mapping[str, Any]) -> list[str]:
-    """Return which of those fields hold a list, or an object of what was judged, even as text."""
+    """Return which of those fields hold documents, or an object of what was judged."""
     if LISTED.keys().isdisjoint(row):
         return []
-    return [name for name in LISTED if name in row and _is_listed(row[name])]
+    is_table = isinstance(row, Cells)
+    return [name for name in LISTED if name in row and _is_listed(row[name], in_cell=is_table)]
 
 
-def _is_listed(value: Any) -> bool:
+def _is_listed(value: Any, *, in_cell: bool) -> bool:
     if isinstance(value, str):
-        return value[:1] + value[-1:] in ("[]", "{}")
+        return value[:1] + value[-1:] in ("[]", "{}") if in_cell else not is_blank(value)
     return isinstance(plain(value), list | tuple | Mapping)
 
 

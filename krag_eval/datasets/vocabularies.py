@@ -341,6 +341,8 @@ def _split(cell: Any) -> Any:
 
 def nothing_retrieved(table: Records, option: str) -> DatasetError:
     """Return the refusal of what should hold retrieved documents and does not."""
+    if not table.rows:
+        return Place(table.name).error("holds no rows; expected one for each query")
     return Place(table.name).error(
         f"no field holds retrieved documents; {table.described()}",
         Advice("name the one that does by {}", (option, ...)),

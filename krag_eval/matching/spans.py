@@ -146,10 +146,10 @@ class SpanMatcher(Matcher):
     def match(self, queries: QuerySet) -> Matches:
         """Measure what spans of each query have in common; the evaluator calls it once."""
         numbers: dict[Span, int] = {}
-        first: dict[str, str] = {}
+        units: dict[str, None] = {}
         found = ([(one,) for one in several] for several in queries.predicted)
         alternatives, predicted = (
-            np.fromiter(self._numbered(lists, name, numbers, first), np.int64)
+            np.fromiter(self._numbered(lists, name, numbers, units), np.int64)
             for name, lists in (("actual_docs", queries.alternatives()), ("predicted_docs", found))
         )
         items = alternatives, queries.n_alternatives, alternatives
@@ -162,7 +162,7 @@ class SpanMatcher(Matcher):
         lists: Iterable[Iterable[Sequence[DocumentLike]]],
         name: str,
         numbers: dict[Span, int],
-        first: dict[str, str],
+        units: dict[str, None],
     ) -> Iterator[int]:
         """Yield the number of the span of each document.
 
@@ -170,17 +170,17 @@ class SpanMatcher(Matcher):
             lists: Per query, the alternatives of each item, or each document by itself.
             name: The argument that they came in.
             numbers: The number of each span; new ones are added.
-            first: Of each unit, the place of the first document that counts in it, likewise.
+            units: The units that documents count in, likewise.
         """
         for query, items in enumerate(lists):
             for position, alternatives in enumerate(items):
                 where = f"{name}[{query}][{position}]"
                 for document in alternatives:
                     span = span_of(document, self.source_key, where)
-                    first.setdefault(span.unit, where)
-                    if len(first) > 1:
-                        (unit, other), *_rest = first.items()
-                        problem = f"is a span of {span.unit}, and {other} is one of {unit}"
+                    units[span.unit] = None
+                    if len(units) > 1:
+                        problem = f"is a span of {span.unit}, and all before it, ground truth "
+                        problem += f"first, are of {next(iter(units))}"
                         raise refused(where, problem, "count all documents in the same unit")
                     if name == "actual_docs" and span.start == span.stop:
                         raise refused(where, "is an empty span: it ends where it starts")

@@ -169,6 +169,9 @@ def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> str:
             "{n} are in it: where chunks are cut elsewhere, only the matcher coverage can tell why"
         )
     told = _(_LOST[cause])
+    if cause == "ranked_too_low" and facts["n"] == 1:
+        told = _("{share} % of passages are ranked too low, a single one, at rank {rank}: rerank "
+                 "the first {depth}, or pass on more documents")  # fmt: skip
     if cause == "ranked_too_low" and facts["repeats"]:
         told += ngettext(
             "; {repeats} of them stands below near-repeats, drop those first",
@@ -187,9 +190,9 @@ def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> str:
 def _percent(share: float) -> str:
     """Round to whole percents, but a part is neither nothing nor all, nor made larger to show.
 
-    >>> _percent(0.087), _percent(0.999), _percent(0.005), _percent(0.0013)
-    ('9', '99', '0.5', '0.1')
+    >>> _percent(0.125), _percent(0.999), _percent(0.005), _percent(0.0013)
+    ('13', '99', '0.5', '0.1')
     """
     if 0 < share <= 0.005:
         return f"{100 * share:.1g}"
-    return "100" if share == 1.0 else f"{min(round(100 * share), 99)}"
+    return "100" if share == 1.0 else f"{min(int(100 * share + 0.5), 99)}"

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from krag_eval import compare, load_dataset
+from krag_eval import compare, evaluate_file, load_dataset
 from krag_eval.datasets import Dataset
-from krag_eval.errors import DatasetError, InvalidInput, KragEvalWarning
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType, KragEvalWarning, muted
 
 GOLDEN = [
     {"id": "q1", "question": "When?", "actual": ["nine"], "topic": "hours"},
@@ -123,6 +123,32 @@ def test_what_does_not_join_is_refused(golden, run):
         load_dataset(golden, retrieved=run)
 
 
+@pytest.mark.parametrize(
+    ("golden", "run", "nameless"),
+    [
+        (rows(GOLDEN, id=None), RUN, "golden.jsonl:1"),
+        (GOLDEN, [{"question": "Who?", "predicted": []}, *RUN[1:]], "run.jsonl:1"),
+        (GOLDEN, [RUN[0], {"question": "When?", "predicted": []}, RUN[2]], "run.jsonl:2"),
+    ],
+)
+def test_the_side_that_lacks_ids_is_named(tmp_path, golden, run, nameless):
+    """Where a run has no questions to join by instead."""
+    paths = written(tmp_path / "golden.jsonl", golden), written(tmp_path / "run.jsonl", run)
+    for read in (lambda: load_dataset(paths[0], retrieved=paths[1]), lambda: evaluate_file(*paths)):
+        with pytest.raises(DatasetError) as refused, muted():
+            read()
+        assert refused.value.file == str(paths[1])
+        assert str(tmp_path / nameless) in refused.value.problem
+
+
+def test_an_empty_run_is_one_without_rows(files):
+    """And not one whose columns have other names."""
+    files[1].write_text("\n", "utf-8")
+    with pytest.raises(DatasetError) as refused:
+        load_dataset(files[0], retrieved=files[1])
+    assert (refused.value.place.name, refused.value.fix) == (str(files[1]), "")
+
+
 def test_missing_is_about_a_run():
     for options in ({"missing": "zero"}, {"missing": "all", "retrieved": RUN}):
         with pytest.raises(InvalidInput) as refused:
@@ -176,6 +202,25 @@ def test_numbers_of_rows_are_no_ids_of_questions():
         compare(results, "recall@1", n_resamples=100)
 
 
+def test_a_run_of_other_questions_with_the_same_ids_is_refused(tmp_path):
+    """Most questions differ: the ids were given anew, and no verdict may rest on that run."""
+    asked = [
+        {**row, "question": other} for row, other in zip(RUN, ("Who?", "Why?", "How?"), strict=True)
+    ]
+    with pytest.raises(DatasetError) as refused:
+        load_dataset(GOLDEN, retrieved=written(tmp_path / "run.jsonl", asked))
+    assert (refused.value.place.name.endswith("run.jsonl"), refused.value.place.line) == (True, 2)
+
+
+def test_a_few_other_questions_are_told():
+    """They may be worded anew; white space is no other wording."""
+    asked = [{**row, "question": other} for row, other in
+             zip(RUN, (" Who?", "At what time?", "Where?"), strict=True)]  # fmt: skip
+    with pytest.warns(KragEvalWarning, match="^1 of the 3 .*'q1'") as told:
+        assert load_dataset(GOLDEN, retrieved=asked).predicted == FOUND
+    assert len(told) == 1
+
+
 def test_questions_that_look_like_ids_join_by_question():
     golden = [{"id": 0, "question": "2024", "actual": ["a"]},
               {"id": 2024, "question": "B?", "actual": ["b"]}]  # fmt: skip
@@ -223,6 +268,36 @@ def test_ids_stay_ids_beside_their_texts():
                            corpus=CHUNKS)  # fmt: skip
     assert dataset.defaults["matcher"] == "id"
     assert dataset.predicted == [[{"page_content": "At nine.", "id": "c1"}]]
+
+
+def test_ids_beside_passages_ask_for_an_index():
+    """No matcher of texts can compare them; where both sides are words, nobody knows."""
+    run = [{"question": "When?", "predicted": ["c1", "c2"]}]
+    for truth, is_named in (("at nine", True), ("nine", False)):
+        dataset = load_dataset([{"question": "When?", "actual": [truth]}], retrieved=run)
+        with pytest.warns(KragEvalWarning) as told:
+            dataset.evaluator().evaluate(1)
+        assert [one for one, _ in getattr(told[0].message.fix, "settings", ())].count("corpus") == (
+            is_named
+        )
+
+
+def test_an_id_that_two_chunks_have_is_refused_on_its_line(tmp_path):
+    """Blank lines count; in memory there is no line."""
+    path = tmp_path / "chunks.jsonl"
+    path.write_text('{"id": "a", "text": "x"}\n\n{"id": "a", "text": "y"}\n', "utf-8")
+    with pytest.raises(InvalidInput) as refused:
+        load_dataset(GOLDEN, retrieved=RUN, corpus=path)
+    assert (refused.value.file, refused.value.line) == (str(path), 3)
+    with pytest.raises(InvalidInput) as refused:
+        load_dataset(GOLDEN, retrieved=RUN, corpus=[{"id": "a", "page_content": "x"}] * 2)
+    assert (refused.value.argument, refused.value.place) == ("corpus", None)
+
+
+def test_a_row_of_a_run_that_is_none_is_named():
+    with pytest.raises(InvalidType) as refused:
+        load_dataset(GOLDEN, retrieved=[RUN[0], ["c1"]])
+    assert (refused.value.argument, refused.value.query) == ("retrieved", 1)
 
 
 def test_an_index_of_other_ids_is_refused():

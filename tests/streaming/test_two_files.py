@@ -56,9 +56,9 @@ def outcome(evaluate):
         try:
             result, notes = evaluate()
         except Refusal as error:
-            is_nameless = "neither an id nor a question" in error.problem
-            place = error.file if is_nameless else error.place  # in memory, all have lost theirs
-            return type(error), error.argument, error.problem, place
+            # In memory, a column with one list among its ids is none; the line may be another.
+            problem = re.sub(r"\S+ has no id,", "", error.problem)
+            return type(error), error.argument, problem, error.place
     # The place of a query without a question is worded in two ways.
     told = sorted(re.sub(r"\(the first is (on line|row|/).*?\)", "", str(one.message))
                   for one in caught)  # fmt: skip
