@@ -349,10 +349,9 @@ def _in_memory(
 ) -> _Made:
     """Evaluate files at once, by the scores of documents and with a diagnosis if that was asked."""
     index = settings.get("corpus")
-    otherwise = {} if index is None else {"matcher": "coverage"}
     if index == "-":  # it can be read only once
         asked = asked.with_settings(corpus=reading.chunks_of(index))
-    dataset, result = reading.evaluated_file(file, asked, otherwise, run)
+    dataset, result = reading.evaluated_file(file, asked, run=run)
     beside: list[Page] = []
     facts: dict[str, Any] = {}
     if "score_cutoff" in settings:

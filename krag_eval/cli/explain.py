@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -58,8 +57,9 @@ def diagnose(
 
     if k:
         checked_depth(depth, k[0])
-    result, at = _result_of(file, k, typed, {"matcher": "coverage"}, texts=True, run=run)
-    found = _diagnosis(result, file, index, typed, k=at, depth=depth, foreign_index=foreign_index)
+    chunks = reading.chunks_of(index)
+    result, at = _result_of(file, k, typed, chunks, run=run)
+    found = _diagnosis(result, file, chunks, typed, k=at, depth=depth, foreign_index=foreign_index)
     # A saved result may have been evaluated at other cutoffs; the page says so.
     shown_at = found.k if found.k in result.k else None
     page = replace(page_of(found), signature=output.signed(result.signature))
@@ -79,9 +79,8 @@ def _result_of(
     file: str,
     k: tuple[Cutoff, ...],
     typed: Mapping[str, Any],
-    otherwise: Mapping[str, Any] = MappingProxyType({}),
+    chunks: Any = None,
     *,
-    texts: bool = False,
     run: str | None = None,
 ) -> tuple[EvaluationResult, Cutoff | str]:
     """Read a saved result, or evaluate a file, and return it with the cutoff to look at.
@@ -90,8 +89,7 @@ def _result_of(
         file: Its name.
         k: The cutoff that was typed, if any.
         typed: The options of an evaluation.
-        otherwise: Options for what was neither typed nor told by the file.
-        texts: Whether texts are looked for among chunks.
+        chunks: Where the texts that are missed are looked for, if that was asked.
         run: The file that was named behind it.
 
     Raises:
@@ -99,7 +97,7 @@ def _result_of(
             without texts.
     """
     if reading.is_saved(file):
-        known = (*reading.TWO_FILES, *(("matcher",) if texts else ()))
+        known = (*reading.TWO_FILES, *(() if chunks is None else ("matcher",)))
         given = options.given(typed)
         if useless := [one for one in given if one not in known]:
             problem = f"says how to evaluate, and {file} is a saved result"
@@ -109,8 +107,9 @@ def _result_of(
     else:
         asked = options.Evaluation.of(typed, k or (deepest(DEFAULT_CUTOFFS),))
         asked.plan()
-        _dataset, result = reading.evaluated_file(file, asked, otherwise, run)
-    if texts and result.evidence is not None and result.evidence.texts is None:
+        asked = asked if chunks is None else asked.with_settings(corpus=chunks)
+        _dataset, result = reading.evaluated_file(file, asked, run=run)
+    if chunks is not None and result.evidence is not None and result.evidence.texts is None:
         problem = f": {file} was saved without its texts, which are looked for among the chunks"
         fix = "name what was evaluated by --golden GOLDEN --run RUN, or save it with --texts"
         raise InvalidInput("file", problem, fix)
@@ -119,11 +118,11 @@ def _result_of(
 
 
 def _diagnosis(
-    result: EvaluationResult, file: str, index: str, typed: Mapping[str, Any], **how: Any
+    result: EvaluationResult, file: str, chunks: Any, typed: Mapping[str, Any], **how: Any
 ) -> Diagnosis:
     """Diagnose a result; a saved one by another matcher than its own, if one is named."""
     matcher = options.given(typed).get("matcher") if reading.is_saved(file) else None
-    return result.diagnose(reading.chunks_of(index), matcher=matcher, **how)
+    return result.diagnose(chunks, matcher=matcher, **how)
 
 
 METADATA: Any = option(
@@ -325,12 +324,11 @@ def report(
     """
     sources = [("file", file), *([("index", index)] if index else [])]
     outputs = output.checked_outputs({"page": page}, sources)
-    # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
-    otherwise = {} if index is None else {"matcher": "coverage"}
-    result, at = _result_of(file, k, typed, otherwise, texts=index is not None, run=run)
+    chunks = None if index is None else reading.chunks_of(index)
+    result, at = _result_of(file, k, typed, chunks, run=run)
     diagnosis = None
     if index is not None:
-        diagnosis = _diagnosis(result, file, index, typed, k=at, foreign_index=foreign_index)
+        diagnosis = _diagnosis(result, file, chunks, typed, k=at, foreign_index=foreign_index)
     how: dict[str, Any] = {"by": by, "metadata": metadata or None, "title": title}
     write = partial(result.report, k=at, language=language, diagnosis=diagnosis, **how)
     output.write_files(outputs, {"page": (write, _("an HTML report"))})

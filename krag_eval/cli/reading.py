@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,7 +31,6 @@ _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", "cor
 def evaluated_file(
     file: str,
     asked: Evaluation,
-    otherwise: Mapping[str, Any] = MappingProxyType({}),
     run: str | None = None,
 ) -> tuple[Dataset, EvaluationResult]:
     """Read a file of queries, ``-`` for JSON lines from standard input, and evaluate it.
@@ -40,7 +38,6 @@ def evaluated_file(
     Args:
         file: Its name.
         asked: How.
-        otherwise: Options for what was neither typed nor told by the file.
         run: The file that was named behind it.
 
     Raises:
@@ -56,8 +53,9 @@ def evaluated_file(
     else:
         with _advised_to_join():
             dataset = _alone(file, fields)
-    if otherwise:
-        options = {**otherwise, **dataset.defaults, **options}
+    if "corpus" in fields:
+        # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
+        options = {"matcher": "coverage", **dataset.defaults, **options}
     with placed(dataset):
         result = dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
     return dataset, result

@@ -187,3 +187,22 @@ def test_another_index_is_refused_unless_it_is_allowed():
     run("evaluate results.jsonl -m coverage --json saved.json --texts")
     assert "--foreign-index allow" in refusal("diagnose saved.json --index other.jsonl")
     assert run(f"{SAVED} -k 2").stderr == ""
+
+
+def test_a_run_of_ids_gets_its_texts_from_the_index():
+    """The counts of every command are those of the same run with its texts, by coverage."""
+    written("chunks.jsonl", [{"id": f"c{n}", "text": text} for n, text in enumerate(CHUNKS)])
+    ids = {text: f"c{n}" for n, text in enumerate(CHUNKS)}
+    rows = [row | {"predicted": [*map(ids.get, row["predicted"])]} for row in rows_of(PREDICTED)]
+    expected = counts(f"{CALL} -k 2")
+    lost = run("misses results.jsonl -m coverage -k 2").stdout
+    written("results.jsonl", rows)
+    assert counts(f"{CALL} -k 2") == expected
+    assert counts(f"{CALL.replace('chunks.jsonl', '-')} -k 2", stdin=Path("chunks.jsonl").read_text(
+        "utf-8")) == expected  # fmt: skip
+    assert run("report results.jsonl --index chunks.jsonl -o page.html").exit_code == 0
+    index = "--index chunks.jsonl -k 2"
+    assert run(f"misses results.jsonl {index}").stdout == lost
+    assert content(f"explain results.jsonl 0 {index}")["status"] == "perfect"
+    # The first of four passages is found; by their texts alone none would be.
+    assert run(f"gate results.jsonl {index} --fail-under recall@2=0.25").exit_code == 0
