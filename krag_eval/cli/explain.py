@@ -149,7 +149,8 @@ def misses(
     """List the queries in FILE whose ground truth is not all found, those that lost most first.
 
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
-    saved, whose name ends in .json. 'krag-eval explain FILE POSITION' shows what became of one.
+    saved, whose name ends in .json. 'krag-eval explain FILE QUERY' shows what became of one, by its
+    id or position in the list.
     """
     from krag_eval.presenting.result import misses_page
 
@@ -226,6 +227,7 @@ def explain(
         lambda: page_of(told),
         lambda: {
             "query": told.query,
+            **({} if told.id is None else {"id": told.id}),
             "position": told.position,
             "k": spelled(told.k),
             "status": told.status,

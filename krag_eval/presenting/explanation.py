@@ -93,8 +93,9 @@ def _page(explanation: Explanation) -> Page:
         (_("Predicted documents"), (_("rank"), _("similarity"), _("credit")), by_rank),
         (_("Ground truth"), (_("item"), _("grade"), _("outcome")), by_number),
     ]
-    title = _("Query {}").format(explanation.position)
-    if explanation.query != explanation.position:
+    name = explanation.position if explanation.id is None else explanation.id
+    title = _("Query {}").format(name)
+    if explanation.query not in (explanation.position, name):
         title += f": {explanation.query}"
     title = fitted(title, explanation.columns if columns else _LABEL)
     return Page(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -123,13 +122,12 @@ def misses_page(
     Args:
         missed: All of them, as ``result.misses`` returns them.
         n: How many to show.
-        labels: The labels of all queries; one that several share tells no position.
+        labels: The labels of all queries.
         k: The cutoff.
         width: Columns of the terminal, which the texts are clipped to.
     """
     title = _("{n} of {queries} queries lost something @{k}")
     title = title.format(n=len(missed), queries=len(labels), k=k)
-    positions, times = {one: place for place, one in enumerate(labels)}, Counter(labels)
     told = "missed" in missed
     room = max((width - _BESIDE_TEXTS) // 2, _NARROWEST) if told else _QUERY
 
@@ -145,8 +143,7 @@ def misses_page(
         return (*([rank] if rank else []), *told) or None
 
     columns = [
-        Column(_("position"),
-               lambda one: positions[one["query"]] if times[one["query"]] == 1 else None),
+        Column("id", at("id")) if "id" in missed else Column(_("position"), at("position")),
         Column(_("query"), lambda one: clipped(one["query"])),
         Column(_("status"), lambda one: _(one["status"])),
         Column(pgettext("heading", "found"),
