@@ -5,6 +5,7 @@ And ``history``: how results moved from run to run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -181,8 +182,9 @@ def misses(
 )
 def explain(
     file: str,
+    run: str | None,
     query: str | None,
-    asked: str | None = option("The query, if not behind FILE.", "QUERY", flags=("--query",)),
+    asked: str | None = option("The query, if not behind FILE or RUN.", "QUERY", flags=("--query",)),
     k: tuple[Cutoff, ...] = ONE_CUTOFF,
     metadata: tuple[str, ...] = METADATA,
     full: bool = option("Show all documents and items, with their whole texts."),
@@ -198,11 +200,14 @@ def explain(
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
     saved, whose name ends in .json. QUERY is its question, its id, or its position, from 0.
     """
+    is_named = asked is not None or contradicted
+    if run and query is None and not (is_named and (run == "-" or os.path.exists(run))):
+        run, query = None, run
     if (query is not None) + (asked is not None) + contradicted != 1:
         got = "none" if query is None and asked is None else "two" if query and asked else "both"
         problem = f"must be one question, or its position, or --contradicted for all, got {got}"
         raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
-    result, at = _result_of(file, k, typed)
+    result, at = _result_of(file, k, typed, run=run)
     if contradicted:
         _list_contradicted(result, outputs)
         return

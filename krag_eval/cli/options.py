@@ -114,7 +114,7 @@ _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "runs": {"metavar": "RUN...", "nargs": -1, "required": True},
     "query": {"metavar": "QUERY", "required": False},
     "kind": {"metavar": "KIND", "type": click.Choice(SCHEMAS)},
-    "run": {"metavar": "RUN", "required": False},
+    "run": {"metavar": "[RUN]", "required": False},
 }
 
 
@@ -212,8 +212,9 @@ ON: Any = option(
 )
 CLUSTERS: Any = declared(Sampling)["clusters"]
 FLOORS: Any = option(
-    "Exit with 1 if an average is below X, as in macro_recall@5=0.8 or ndcg@1000w=0.5; for "
-    "mean_rank and redundancy, if it is above. Repeat it for several.",
+    "Exit with 1 if an average is below X, as in macro_recall@5=0.8 or ndcg@1000w=0.5; for metrics "
+    "where lower is better (mean_rank, redundancy, unwanted), if it is above. Repeat it for "
+    "several.",
     "METRIC@K=X",
     flags=("--fail-under",),
 )

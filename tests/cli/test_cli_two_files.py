@@ -46,6 +46,11 @@ def test_every_command_takes_two_files():
     """Misses, explanations, diagnoses, reports and comparisons."""
     assert "0?" in run("misses golden.jsonl run.jsonl").stdout
     assert "missed" in run("explain run.jsonl q0 --golden golden.jsonl").stdout
+    for query in ("q0", "--query q0"):
+        assert run(f"explain golden.jsonl run.jsonl {query}").stdout.startswith("Query q0: 0?")
+    listed = run("explain golden.jsonl run.jsonl --contradicted -m coverage").stdout
+    assert listed.startswith("Retrieved chunks")
+    assert "no file" in refusal("explain golden.jsonl other.jsonl q0")
     diagnosed = "diagnose golden.jsonl run.jsonl --index chunks.jsonl --foreign-index allow"
     assert run(diagnosed).exit_code == 0
     assert run("report golden.jsonl run.jsonl -o page.html").exit_code == 0
