@@ -184,7 +184,9 @@ def explain(
     file: str,
     run: str | None,
     query: str | None,
-    asked: str | None = option("The query, if not behind FILE or RUN.", "QUERY", flags=("--query",)),
+    asked: str | None = option(
+        "The query, if not behind FILE or RUN.", "QUERY", flags=("--query",)
+    ),
     k: tuple[Cutoff, ...] = ONE_CUTOFF,
     metadata: tuple[str, ...] = METADATA,
     full: bool = option("Show all documents and items, with their whole texts."),

@@ -415,7 +415,8 @@ class EvaluationResult(Shown):
         Returns:
             The rows of :meth:`per_query`, with ``status`` in front (see :meth:`statuses`), and
             behind it the query's own ``id``, where each has one, and its ``position``, from 0.
-            Where the result holds evidence, four more tell of the missing item that is least similar to any document: ``missed`` (how it begins, if texts are known), its
+            Where the result holds evidence, four more tell of the missing item that is least
+            similar to any document: ``missed`` (how it begins, if texts are known), its
             ``similarity`` to the document at ``rank``, which covers it beyond the cutoff or comes
             nearest, and ``contradicted_by``, the rank of the document that says something else and
             holds most of it. One that would be called like a metric is ``missed:`` and its name.
