@@ -16,7 +16,7 @@ import click
 from krag_eval._language import LANGUAGES, Language, _
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading
-from krag_eval.errors import Advice, InvalidInput, whole
+from krag_eval.errors import Advice, DatasetError, InvalidInput, Place, whole
 from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
@@ -111,9 +111,9 @@ def _result_of(
         asked = asked if chunks is None else asked.with_settings(corpus=chunks)
         _dataset, result = reading.evaluated_file(file, asked, run=run)
     if chunks is not None and result.evidence is not None and result.evidence.texts is None:
-        problem = f": {file} was saved without its texts, which are looked for among the chunks"
+        problem = "was saved without its texts, which are looked for among the chunks"
         fix = "name what was evaluated by --golden GOLDEN --run RUN, or save it with --texts"
-        raise InvalidInput("file", problem, fix)
+        raise DatasetError("", problem, fix, place=Place(file))
     at = k[0] if k else deepest(result.k)
     return result, "all" if at is None else at  # None would be one that was left out
 

@@ -87,6 +87,9 @@ def _advised_to_join(run: str | None = None) -> Iterator[None]:
             side = _OF_SIDE.get(fix.settings[0][0].removesuffix("_field"))
             if side is not None and run is not None and side[0] == "golden":
                 error.fix = "name the ground truth first, and the run behind it"
+            elif side is not None and run is not None:
+                told = f"{fix.text}; the second file is to hold what was retrieved"
+                error.fix = Advice(told, *fix.settings)
             elif side is not None:
                 told = f"{fix.text}; {side[1]} in a file of its own is named by {{}}"
                 error.fix = Advice(told, *fix.settings, (side[0], ...))
@@ -145,7 +148,8 @@ def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[st
     if "golden" not in two and truth.predicted is not None:
         raise _two_runs(file, behind)
     options = {"missing": two["missing"]} if "missing" in two else {}
-    return load_dataset(truth, retrieved=source_of(behind), **of_other, **options)
+    with _advised_to_join(behind):
+        return load_dataset(truth, retrieved=source_of(behind), **of_other, **options)
 
 
 def files_of(file: str, run: str | None, two: Mapping[str, Any]) -> tuple[str, str]:
@@ -293,7 +297,13 @@ def with_texts(
     if dataset.predicted is None:
         problem = f"must name what was retrieved, which {golden} does not hold"
         raise InvalidInput("retrieved", problem, Advice("add {}", retrieved=...))
-    return evaluated_again(result, dataset, given.get("matcher"))
+    try:
+        return evaluated_again(result, dataset, given.get("matcher"))
+    except InvalidInput as error:
+        if error.argument != "dataset":
+            raise
+        place = Place(f"{golden} with {behind}" if behind else golden)
+        raise DatasetError("", error.problem, error.fix, place=place) from error
 
 
 def is_saved(file: str) -> bool:

@@ -21,7 +21,7 @@ from krag_eval._text import (
 )
 from krag_eval.errors import told_apart
 from krag_eval.presenting import Page, Table, numbers, presents
-from krag_eval.presenting.contradictions import otherwise_in_words
+from krag_eval.presenting.contradictions import NO_TEXTS, otherwise_in_words
 from krag_eval.results.evidence import (
     About,
     Contradicting,
@@ -164,7 +164,7 @@ def _lines(explanation: Explanation) -> list[str]:
     if explanation.conventions.credit == "every":
         lines.append(_("By the convention credit=every, repeats are rewarded too."))
     if any(document.text is None for document in explanation.documents):
-        lines.append(_("Texts were not kept; to_json(path, texts=True) keeps them."))
+        lines.append(_(NO_TEXTS))
     if explanation.condensed:
         lines.append(
             _(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._language import N_, _, ngettext, pgettext
 from krag_eval._text import fitted, visible, whole_percent
 from krag_eval.presenting import Column, Page, Table, numbers, presents
+from krag_eval.presenting.contradictions import NO_TEXTS
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
@@ -107,7 +108,7 @@ def contradicted_page(found: pd.DataFrame, *, is_looked_for: bool) -> Page:
     title = _("Retrieved chunks that contradict a passage that they nearly hold: {}")
     rows = [*found.reset_index().itertuples(index=False)]
     kept = found["kind"].notna().any() or not rows
-    notes = [] if kept else [_("Texts were not kept; to_json(path, texts=True) keeps them.")]
+    notes = [] if kept else [_(NO_TEXTS)]
     if not is_looked_for:
         notes.append(_("This matcher does not look for contradictions; coverage does."))
     tables = [Table(rows, columns, names=len(columns))] if rows else []

@@ -329,3 +329,15 @@ def test_all_metrics_are_printed_where_they_are_asked_for():
     assert not {"f1", "map", "mean_rank"} & printed(few).keys()
     assert {"macro_f1", "map", "mean_rank", "found_rate"} <= printed(every).keys()
     assert "--metric all" in few
+
+
+def test_refusals_name_the_file_that_is_not_what_it_is_taken_for():
+    """A second golden set, another run than the one that was saved, and a file too many."""
+    assert "second file" in refusal("evaluate golden.jsonl golden.jsonl")
+    run("evaluate golden.jsonl run.jsonl -k 1 --json saved.json")
+    refused = refusal("explain saved.json q0 --golden golden.jsonl --run better.jsonl")
+    assert "golden.jsonl with better.jsonl: " in refused
+    refused = refusal("diagnose saved.json --index chunks.jsonl")
+    assert refused.startswith("saved.json: ")
+    assert "(better.jsonl). To" in refusal("evaluate golden.jsonl run.jsonl better.jsonl")
+    assert "--golden" in " ".join(run("explain saved.json q0").stdout.split())
