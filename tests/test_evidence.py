@@ -496,7 +496,7 @@ def test_misses_need_no_ndcg():
     misses = evaluator.evaluate(2, metrics=["recall"]).misses()
     assert misses.index.tolist() == [1, 0]
     assert misses.columns.tolist() == [
-        "status", "missed", "similarity", "rank", "contradicted_by",
+        "status", "position", "missed", "similarity", "rank", "contradicted_by",
         "ground_truth", "retrieved", "relevant", "covered", "recall",
     ]  # fmt: skip
 
@@ -505,7 +505,7 @@ def test_misses_tell_what_is_missing_and_where_it_stands():
     """At 3 t3 (nearest at 4), t4 (found at 5) and t5 are missing; t5 is like nothing."""
     told = ["missed", "similarity", "rank"]
     table = one_query().misses(3)
-    assert table.columns[1:4].tolist() == told
+    assert table.columns[2:5].tolist() == told
     assert table[told].astype(object).to_numpy().tolist() == [["t5", 0.0, pd.NA]]
     less = one_query(actual=["t1", "t4", "t3"]).misses(3)
     assert less[told].astype(object).to_numpy().tolist() == [["t3", 0.375, 4]]
