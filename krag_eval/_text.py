@@ -233,7 +233,7 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 
 # Shorter runs agree by chance: "of the", "in a".
 _SHORTEST_RUN, _SHORTEST_RUN_OF_LETTERS = 3, 7
-_LETTER = re.compile(r"[^\W_]")
+_LETTER = re.compile(r"\d+|[^\W\d_]")  # of a number no part is marked alone
 #: Scripts written without spaces, where a word has no visible end: each character is a token.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"

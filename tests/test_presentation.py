@@ -363,3 +363,16 @@ def test_what_would_act_is_spelled_out(text, shown):
 )  # fmt: skip
 def test_where_two_texts_agree(text, other, marked):
     assert [text[start:stop] for start, stop in agreement(text, other)] == marked
+
+
+def test_where_texts_agree_by_letters_no_number_is_cut():
+    """Of 35만 and 32만 the 3 is not shared."""
+    text, other = (
+        "도서관 이용자는 모두 35만 명으로 늘었습니다",
+        "도서관 이용자는 모두 32만 명으로 늘었습니다",
+    )
+    spans = agreement(text, other, by_letters=True)
+    assert [text[start:stop] for start, stop in spans] == [
+        "도서관 이용자는 모두",
+        "만 명으로 늘었습니다",
+    ]
