@@ -491,7 +491,7 @@ def _marked(
             yield from max(found, key=lambda some: sum(b - a for a, b in some), default=())
 
     def marked(one: Excerpt) -> Excerpt:
-        found = united(spans(one.text))
+        found = () if one.text == _("(blank)") else united(spans(one.text))
         places = (said_at(one.text, said, found, by_letters=by_letters) for said in otherwise)
         return replace(one, spans=found, different=united(chain.from_iterable(places)))
 
