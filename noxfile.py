@@ -104,7 +104,7 @@ def package(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Fuzz, briefly; fuzz/README.md says how to go on for hours."""
     session.install("-e", ".[dev]")
-    for target in ("names", "readers", "saved", "shell"):
+    for target in ("names", "readers", "saved", "shapes", "shell"):
         told = session.run("python", "fuzz/run.py", target, "-max_total_time=10", silent=True)
         print(str(told).rstrip().rpartition("\n")[2])
 

@@ -233,7 +233,7 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 
 # Shorter runs agree by chance: "of the", "in a".
 _SHORTEST_RUN, _SHORTEST_RUN_OF_LETTERS = 3, 7
-_LETTER = re.compile(r"[^\W_]")
+_LETTER = re.compile(r"\d+|[^\W\d_]")  # of a number no part is marked alone
 #: Scripts written without spaces, where a word has no visible end: each character is a token.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -324,8 +324,8 @@ def _within(place: int, spans: Spans) -> bool:
 def said_at(text: str, said: str, spans: Spans, *, by_letters: bool = False) -> Spans:
     """Return where a text says something, whatever stands between its letters and digits.
 
-    Of several places, that is the first that does not lie in a stretch that another text shares. If
-    all together are nowhere, each of the words is looked for.
+    Of several places, that is the first that does not lie in a stretch that another text shares, if
+    possible at the end of one. If all together are nowhere, each of the words is looked for.
 
     Args:
         text: The text.
@@ -339,18 +339,48 @@ def said_at(text: str, said: str, spans: Spans, *, by_letters: bool = False) -> 
     >>> said_at(text, "2024", ((0, 8),))
     ((9, 13),)
     """
-    edge = r"\d" if by_letters else r"\w"
     for several in ([said], said.split()):
         found = []
         for one in several:
-            letters = r"[\W_]*".join(map(re.escape, filter(str.isalnum, one)))
-            places = re.finditer(rf"(?<!{edge}){letters}(?!{edge})", text, re.IGNORECASE)
-            some = [place.span() for place in places if letters]
-            some.sort(key=lambda at: _within(at[0], spans) and _within(at[1] - 1, spans))
+            some = _says(text, one, r"\d" if by_letters else r"\w")
+            shared = [at for at in some if any(a <= at[0] and at[1] <= b for a, b in spans)]
+            some.sort(key=lambda at: (at in shared, not _within(at[0], spans)))
             found += some[:1]
         if found:
             return united(found)
     return ()
+
+
+def _says(text: str, said: str, edge: str) -> list[tuple[int, int]]:
+    letters = r"[\W_]*".join(map(re.escape, filter(str.isalnum, said)))
+    # Not between two digits, or letters: 일 may follow 3, but 3 not 1.
+    alone = rf"(?<!{edge}(?={edge})){letters}(?!(?<={edge}){edge})"
+    places = re.finditer(alone, text, re.IGNORECASE)
+    return [place.span() for place in places if letters]
+
+
+def whole_words(text: str, said: str, read: str, at: int) -> str:
+    """Return the words of a text in which something is said, with the spaces between them.
+
+    Args:
+        text: The text.
+        said: Letters that follow one another in it, whatever stands between them.
+        read: All letters of the text, as they are compared.
+        at: Where these letters begin among them.
+
+    Returns:
+        The words, or ``said`` where the text does not say it as often as its letters do.
+
+    >>> whole_words("마실 수 없고, 드실 수 없습니다.", "실수없습", "마실수없고드실수없습니다", 6)
+    '드실 수 없습니다'
+    """
+    text = unicodedata.normalize("NFC", text)
+    places, begins = _says(text, said, r"\d"), [start for start, _stop in _says(read, said, r"\d")]
+    if len(places) != len(begins) or at not in begins:
+        return said
+    start, stop = places[begins.index(at)]
+    words = [one for one in _TOKEN.finditer(text) if one.end() > start and one.start() < stop]
+    return " ".join(text[words[0].start() : words[-1].end()].split())
 
 
 def whole_percent(share: float) -> str:

@@ -206,7 +206,8 @@ class OfflineRetrievalEvaluator:
 
     def __init__(
         self,
-        actual_docs: Sequence[Sequence[DocumentLike | AnyOf]],
+        # A list that mixes texts and ``AnyOf`` is one of objects to a type checker.
+        actual_docs: Sequence[Sequence[DocumentLike | AnyOf]] | Sequence[object],
         predicted_docs: Sequence[Sequence[DocumentLike]],
         matcher: str | Matcher = "text",
         *,

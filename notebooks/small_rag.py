@@ -3,8 +3,14 @@
 Everything is real, runs without network or key, and gives the same digits on every run. The texts
 in ``data/`` were written for krag_eval: the handbook of a library, in English, and the guide to a
 bicycle hire, in Korean, with 84 questions and the passages that answer them.
+
+As a command it writes the files of the quick start: questions of a ferry company's handbook (with
+``--lang ko`` of a clinic's) and their passages, what BM25 retrieves, and the chunks of its index:
+
+    python notebooks/small_rag.py FOLDER [--words N] [--overlap N] [--lang ko] [--mistakes]
 """
 
+import argparse
 import json
 import re
 import unicodedata
@@ -22,6 +28,20 @@ from pydantic import PrivateAttr
 
 DATA = Path(__file__).with_name("data")
 HANDBOOKS = {"en": "library.txt", "ko": "bicycles.ko.txt"}
+# What --mistakes does to a golden set and its index: a label that still has last year's price, a
+# chapter that was never ingested, and a question that was labelled twice.
+MISTAKES = {
+    "en": {
+        "price": ("a penalty of 40 crowns", "a penalty of 35 crowns"),
+        "chapter": "Cameras and personal data",
+        "twice": "How early must I be there with a car?",
+    },
+    "ko": {
+        "price": ("한 장에 5천 원", "한 장에 4천 원"),
+        "chapter": "장례식장",
+        "twice": "예약 시간에 늦으면 어떻게 되나요?",
+    },
+}
 STOP_WORDS = set(
     "a an and are as at be but by can do does for from has have how i if in is it its may me my "
     "not of on or our so that the their them then there they this to up us was we what when where "
@@ -127,3 +147,54 @@ class LetterEmbeddings(Embeddings):
             letters = f"<{unicodedata.normalize('NFD', word)}>"
             for n in self.runs:
                 yield from (letters[i : i + n] for i in range(max(len(letters) - n + 1, 1)))
+
+
+def example(language="en", n_words=80, overlap=0, mistakes=False):
+    """Return the rows of the files of the quick start: file name -> dicts.
+
+    Each question has an ``id``; BM25 retrieves its first ten chunks, so that a diagnosis at k = 5
+    sees what was ranked just below. ``mistakes`` plants three, of which ``MISTAKES`` tells.
+    """
+    ending = {"en": "", "ko": ".ko"}[language]
+    text = (DATA / f"handbook{ending}.txt").read_text(encoding="utf-8")
+    lines = (DATA / f"handbook_questions{ending}.jsonl").read_text(encoding="utf-8").splitlines()
+    labels = [(row["question"], row["excerpts"]) for row in map(json.loads, lines)]
+    if mistakes:
+        planted = MISTAKES[language]
+        text = re.sub(rf"^# {planted['chapter']}\n.*?(?=^# |\Z)", "", text, flags=re.M | re.S)
+        labels = [(q, [one.replace(*planted["price"]) for one in found]) for q, found in labels]
+        labels += [label for label in labels if label[0] == planted["twice"]]
+    documents = chunks(text, n_words, overlap)
+    index = [{"id": f"c{n:03}", "text": d.page_content} for n, d in enumerate(documents, start=1)]
+    rows = {document.page_content: row for document, row in zip(documents, index, strict=True)}
+    retriever = BM25(documents=documents, k=10)
+    files = {"golden.jsonl": [], "run.jsonl": [], "chunks.jsonl": index}
+    for n, (question, excerpts) in enumerate(labels, start=1):
+        asked = {"id": f"q{n:02}", "question": question}
+        predicted = [rows[document.page_content] for document in retriever.invoke(question)]
+        files["golden.jsonl"].append(asked | {"actual": excerpts})
+        files["run.jsonl"].append(asked | {"predicted": predicted})
+    return files
+
+
+def main():
+    """Write the files of the quick start into a folder."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--words", type=int, default=80, help="words in a chunk (80)")
+    parser.add_argument("--overlap", type=int, default=0, help="words that chunks share (0)")
+    parser.add_argument("--lang", choices=["en", "ko"], default="en", help="of the handbook (en)")
+    parser.add_argument("--mistakes", action="store_true", help="plant three mistakes")
+    asked = parser.parse_args()
+    if not 0 <= asked.overlap < asked.words:
+        parser.error("--overlap: at least 0 and fewer than --words")
+    files = example(asked.lang, asked.words, asked.overlap, asked.mistakes)
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in files.items():
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        (asked.folder / name).write_text("".join(lines), encoding="utf-8")
+    print(", ".join(f"{asked.folder / name}: {len(rows)}" for name, rows in files.items()))
+
+
+if __name__ == "__main__":
+    main()

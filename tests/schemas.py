@@ -45,6 +45,7 @@ COMMANDS = {
         "run.jsonl 4 -m coverage -k 3",
         "run.jsonl 2 -k 3",
         "none.jsonl 0 -k 1",
+        "named.jsonl q1 -k 1",
         "otherwise.jsonl --contradicted -m coverage",
         "run.jsonl --contradicted -m text",
     ],
@@ -60,6 +61,7 @@ COMMANDS = {
         "old.json -k 3",
         "failed.json",
         "otherwise.jsonl -m coverage -k 1",
+        "named.jsonl -k 1",
     ],
     "plan": [
         "old.json new.json --detect 0.1 --metric recall@5",
@@ -77,6 +79,8 @@ TOLD = {
     "k": 'The cutoff: a number of documents, "all", or a budget such as "1000w".',
     "query": "The question, or what else names the query.",
     "position": "The position of the query, from 0.",
+    "misses.misses.id": "The query's own id, where each has one.",
+    "explain.id": "The query's own id, where each has one.",
     "item": "The place of the item in the ground truth of its query, from 1.",
     "rank": "A rank, from 1; null where there is none.",
     "metric": "An average with its cutoff.",
@@ -230,6 +234,7 @@ def write_inputs() -> None:
         rows = [{**one, "source": at // 2} for at, one in enumerate(finding(n))]
         written(f"{name}.jsonl", rows)
     written("none.jsonl", [{"question": "When?", "actual": ["a"], "predicted": ["b"]}])
+    written("named.jsonl", [{"id": "q1", "actual": ["a"], "predicted": ["b"]}])
     written("twice.jsonl", [{"question": "When?", "actual": ["It opens at nine o'clock."]}] * 2)
     rows = [{"question": f"{at}?", "actual": ["a"] if at % 2 else [],
              "predicted": [["a", 0.9 if at % 2 else 0.2]]} for at in range(20)]  # fmt: skip

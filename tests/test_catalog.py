@@ -1,5 +1,6 @@
 """Translations: the catalogs fit the code, and another language is one file."""
 
+import ast
 import io
 import subprocess
 import sys
@@ -37,6 +38,20 @@ def test_the_catalogs_fit_the_code() -> None:
         [sys.executable, ROOT / "tests" / "catalog.py", "check"], capture_output=True, text=True
     )
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def test_no_text_is_marked_within_an_f_string() -> None:
+    """Where no extractor of texts looks, so that it would stay English."""
+    strings = [
+        string
+        for file in Path(krag_eval.__file__).parent.rglob("*.py")
+        for string in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(string, ast.JoinedStr)
+    ]
+    calls = [one for string in strings for one in ast.walk(string) if isinstance(one, ast.Call)]
+    marked = [one for one in calls if ast.unparse(one.func) in ("_", "N_", "ngettext", "pgettext")]
+    assert strings
+    assert [one for one in marked if isinstance(one.args[0], ast.Constant)] == []
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """Evidence: what is kept of a query, its status, and which queries did worst."""
 
 import gc
+import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -494,7 +496,7 @@ def test_misses_need_no_ndcg():
     misses = evaluator.evaluate(2, metrics=["recall"]).misses()
     assert misses.index.tolist() == [1, 0]
     assert misses.columns.tolist() == [
-        "status", "missed", "similarity", "rank", "contradicted_by",
+        "status", "position", "missed", "similarity", "rank", "contradicted_by",
         "ground_truth", "retrieved", "relevant", "covered", "recall",
     ]  # fmt: skip
 
@@ -503,12 +505,24 @@ def test_misses_tell_what_is_missing_and_where_it_stands():
     """At 3 t3 (nearest at 4), t4 (found at 5) and t5 are missing; t5 is like nothing."""
     told = ["missed", "similarity", "rank"]
     table = one_query().misses(3)
-    assert table.columns[1:4].tolist() == told
+    assert table.columns[2:5].tolist() == told
     assert table[told].astype(object).to_numpy().tolist() == [["t5", 0.0, pd.NA]]
     less = one_query(actual=["t1", "t4", "t3"]).misses(3)
     assert less[told].astype(object).to_numpy().tolist() == [["t3", 0.375, 4]]
     late = one_query(actual=["t1", "t4"]).misses(3)
     assert late[told].astype(object).to_numpy().tolist() == [["t4", 0.8, 5]]
+
+
+def test_misses_are_shown_by_five_columns_and_hold_them_all():
+    """Whatever is selected of them is a plain data frame; a pickle keeps both."""
+    misses = one_query().misses(3)
+    shown = ["status", "missed", "similarity", "rank", "recall"]
+    assert repr(misses).split("\n")[0].split() == shown
+    assert re.findall(r"<th>(\w+)</th>", misses._repr_html_())[:5] == shown
+    assert "retrieved" in repr(misses).splitlines()[-1]
+    assert {"retrieved", "ndcg", "contradicted_by"} < set(misses.columns)
+    assert type(misses[:]) is type(misses.head()) is pd.DataFrame
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(misses)), misses)
 
 
 def test_misses_begin_a_long_text_and_nothing_acts_in_it():

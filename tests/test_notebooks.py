@@ -121,6 +121,54 @@ def test_bm25_scores_as_its_formula_says():
     assert retriever.invoke("blue") == []
 
 
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_the_mistakes_of_the_example_are_all_that_is_planted(language):
+    """A price is another, the last chapter is gone, a question is there twice, and no more."""
+    small_rag = module("small_rag")
+    right, wrong = (small_rag.example(language, mistakes=mistakes) for mistakes in (False, True))
+    old, new = small_rag.MISTAKES[language]["price"]
+    *labels, again = (row["actual"] for row in wrong["golden.jsonl"])
+    changed = [
+        pair
+        for pair in zip((row["actual"] for row in right["golden.jsonl"]), labels, strict=True)
+        if pair[0] != pair[1]
+    ]
+    assert [[one.replace(old, new) for one in label] for label, _ in changed] == [changed[0][1]]
+    assert again in labels
+    assert wrong["golden.jsonl"][-1]["question"] == small_rag.MISTAKES[language]["twice"]
+    chapter = f"# {small_rag.MISTAKES[language]['chapter']}"
+    texts = [" ".join(row["text"] for row in files["chunks.jsonl"]) for files in (wrong, right)]
+    assert texts[1].startswith(texts[0])
+    assert texts[1].removeprefix(texts[0]).lstrip().startswith(chapter)
+
+
+def test_the_files_of_the_example_are_one_row_per_question_and_chunk(tmp_path, monkeypatch, capsys):
+    """Ids join them; what came back is ten chunks of the index at most, as the index has them."""
+    typed = ["small_rag.py", str(tmp_path / "a"), "--words", "50", "--overlap", "10"]
+    monkeypatch.setattr("sys.argv", typed)
+    module("small_rag").main()
+    assert capsys.readouterr().out.count("golden.jsonl: 80") == 1
+    golden, run, index = (
+        [json.loads(line) for line in (tmp_path / "a" / name).read_text("utf-8").splitlines()]
+        for name in ("golden.jsonl", "run.jsonl", "chunks.jsonl")
+    )
+    assert [row["id"] for row in run] == [row["id"] for row in golden]
+    assert len({row["id"] for row in golden}) == 80
+    assert {len(chunk["text"].split()) for chunk in index[:-1]} == {50}
+    first, second = (chunk["text"].split() for chunk in index[:2])
+    assert first[-10:] == second[:10]
+    assert all(chunk in index for row in run for chunk in row["predicted"])
+    assert max(len(row["predicted"]) for row in run) == 10
+
+
+def test_an_overlap_of_whole_chunks_is_refused(tmp_path, monkeypatch, capsys):
+    """It would never come to the end of the text."""
+    monkeypatch.setattr("sys.argv", ["small_rag.py", str(tmp_path), "--overlap", "80"])
+    with pytest.raises(SystemExit):
+        module("small_rag").main()
+    assert "--overlap" in capsys.readouterr().err
+
+
 def test_letter_embeddings_are_of_length_1_and_see_past_particles():
     """A word with another particle is nearer than another word; equal texts are equal."""
     embeddings = module("small_rag").LetterEmbeddings()

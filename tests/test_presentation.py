@@ -363,3 +363,26 @@ def test_what_would_act_is_spelled_out(text, shown):
 )  # fmt: skip
 def test_where_two_texts_agree(text, other, marked):
     assert [text[start:stop] for start, stop in agreement(text, other)] == marked
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+def test_what_stands_for_a_blank_text_is_not_highlighted():
+    """Spans have no text, and no two of them agree on the word that says so."""
+    places = [{"source": "a", "start": start, "end": 100} for start in (0, 60)]
+    result = OfflineRetrievalEvaluator([places[:1]], [places[1:]], matcher="spans").evaluate(k=1)
+    shown = str(result.explain(position=0, k=1))
+    assert "(blank)" in shown
+    assert "«" not in shown
+
+
+def test_where_texts_agree_by_letters_no_number_is_cut():
+    """Of 35만 and 32만 the 3 is not shared."""
+    text, other = (
+        "도서관 이용자는 모두 35만 명으로 늘었습니다",
+        "도서관 이용자는 모두 32만 명으로 늘었습니다",
+    )
+    spans = agreement(text, other, by_letters=True)
+    assert [text[start:stop] for start, stop in spans] == [
+        "도서관 이용자는 모두",
+        "만 명으로 늘었습니다",
+    ]

@@ -52,13 +52,62 @@ def row(slices, name, metric="macro_recall@5"):
 def test_values_of_a_slice_and_of_all_others():
     """Wiki 18 of 20, chat 5 of 10, news 9 of 10: the rest of chat is 27 of 30."""
     slices = found({"wiki": (20, 18), "chat": (10, 5), "news": (10, 9)}).by("corpus", metrics="mrr")
-    assert slices.names == ["wiki", "chat", "news"]
+    assert slices.names == ["chat", "wiki", "news"]
     assert slices.metrics == ["mrr@5"]
     chat = row(slices, "chat", "mrr@5")
     assert (chat.n, chat.value, chat.rest) == (10, 0.5, 0.9)
     assert chat.difference == pytest.approx(-0.4)
     assert slices.overall == {"mrr@5": 32 / 40}
     assert slices.n_queries == 40
+
+
+def test_what_costs_most_comes_first():
+    """By the share of what is lost on the first metric; a small slice has one too."""
+    slices = found({"wiki": (20, 18), "chat": (10, 5), "news": (5, 2)}).by("corpus", metrics="mrr")
+    assert [(one.slice, one.loss_share) for one in slices.rows] == [
+        ("chat", 5 / 10), ("news", 3 / 10), ("wiki", 2 / 10),
+    ]  # fmt: skip
+    perfect = found({"wiki": (20, 20), "chat": (10, 10)}).by("corpus", metrics="mrr")
+    assert perfect.names == ["wiki", "chat"]
+    assert all(math.isnan(one.loss_share) for one in perfect.rows)
+
+
+def test_losses_are_counted_as_the_average_counts():
+    """Micro in items, macro in queries; where lower is better, all above the lowest value.
+
+    a: one of 4 items found, b: one of 2. Items lost 3 and 1; of queries 3/4 and 1/2. Both repeat
+    what they found in the second of two documents, whose words are not new: redundancy 1/2 each.
+    """
+    items = ["red apples", "green pears", "blue plums", "ripe melons"]
+    result = OfflineRetrievalEvaluator(
+        [items, items[:2]] * 10,
+        [items[:1] * 2] * 20,
+        matcher="coverage",
+        tags={"of": ["a", "b"] * 10},
+    ).evaluate(k=2)
+    metrics = ["micro_recall", "macro_recall", "redundancy", "mean_rank"]
+    slices = result.by("of", metrics=metrics, **FEW)
+    shares = {one.metric: one.loss_share for one in slices.rows if one.slice == "a"}
+    assert math.isnan(shares.pop("mean_rank@2"))  # found first everywhere: nothing is lost
+    assert shares == {"micro_recall@2": 0.75, "macro_recall@2": 0.6, "redundancy@2": 0.5}
+
+
+def test_no_interval_stands_beside_a_p_that_contradicts_it():
+    """Six of 60 queries are won, none lost: the interval is above 0, p is 2 / 2^6 before Holm."""
+    old = found({"wiki": (60, 54), "chat": (40, 22)})
+    new = found({"wiki": (60, 60), "chat": (40, 22)})
+    sliced = compare({"old": old, "new": new}, "recall@5").by("corpus")
+    wiki = next(one for one in sliced.rows if one.slice == "wiki")
+    assert wiki.ci_low > 0
+    assert wiki.p_holm == 2 * 2 / 2**6
+    told = next(line for line in repr(sliced).split("\n") if line.startswith("wiki"))
+    assert told.split()[7:10] == ["0.1000", "–", "0.0625"]
+    assert "intervals that p contradicts after Holm: 1;" in sliced.notes[0]
+    (dot,) = [one for one in sliced.plot().lines if one.get_marker() == "o" and one.get_xdata()[0]]
+    reach = [
+        one for one in dot.axes.lines if len(one.get_xdata()) == 2 and one.get_linewidth() == 2
+    ]
+    assert np.isnan(reach[0].get_xdata()).all()
 
 
 def test_shares_have_wilson_s_interval():
@@ -633,13 +682,13 @@ def test_the_table_has_a_row_per_slice_and_metric():
     slices = found({"wiki": (20, 10), "chat": (20, 15)}).by("corpus", metrics=["mrr", "map"], **FEW)
     assert slices.table.columns.tolist() == [
         "slice", "metric", "n", "value", "low", "high", "rest", "difference", "ci_low", "ci_high",
-        "p_permutation", "p_holm",
+        "p_permutation", "p_holm", "loss_share",
     ]  # fmt: skip
     assert slices.table[["slice", "metric", "n", "value"]].to_numpy().tolist() == [
-        ["chat", "mrr@5", 20, 0.75],
-        ["chat", "map@5", 20, 0.75],
         ["wiki", "mrr@5", 20, 0.5],
         ["wiki", "map@5", 20, 0.5],
+        ["chat", "mrr@5", 20, 0.75],
+        ["chat", "map@5", 20, 0.75],
     ]
 
 
@@ -647,9 +696,13 @@ def test_what_is_shown_of_slices():
     """Which differ from the rest, and which are small."""
     result = found({"wiki": (40, 39), "chat": (20, 4), "news": (5, 5)})
     lines = repr(result.by("corpus", metrics="recall")).split("\n")
-    assert lines[5].split()[:4] == ["news", "macro_recall@5", "5", "–"]
-    assert lines[6].startswith("wiki is better than the rest on macro_recall@5 by 0.615")
-    assert lines[7].startswith("the rest is better than chat on macro_recall@5")
+    assert [line.split()[:5] for line in lines[3:6]] == [
+        ["chat", "macro_recall@5", "20", "94", "%"],
+        ["wiki", "macro_recall@5", "40", "6", "%"],
+        ["news", "macro_recall@5", "5", "0", "%"],
+    ]
+    assert lines[6].startswith("the rest is better than chat on macro_recall@5")
+    assert lines[7].startswith("wiki is better than the rest on macro_recall@5 by 0.615")
     assert "news (5)" in lines[8]
     assert "chat (20)" in lines[9]
 

@@ -257,15 +257,16 @@ def evaluate(
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
     verdict = result.check(floors) if floors else None
     sliced = [result.by(one, metrics=asked.averages) for one in dict.fromkeys(tag)]
-    bounds = result.confidence_intervals() if intervals or found else None
-    if bounds is not None and not intervals:
-        bounds = bounds[bounds.index.str.endswith(f"@{spelled(last)}")]
     values = {
         name: value
         for name, value in result.to_dict().items()
         if asked.averages is None or name.rpartition("@")[0] in asked.averages
     }
     shown = [*result.row_names()] if metric == _EVERYTHING else asked.averages
+    bounds = result.confidence_intervals() if intervals else None
+    if found and not intervals:  # of what is shown, at the last cutoff
+        named = [f"{one}@{spelled(last)}" for one in shown or _macro_averages(result)]
+        bounds = result.confidence_intervals(metrics=named)
     beside = [*map(page_of, sliced), *made.beside, *([] if found is None else [page_of(found)])]
     output.emit(
         outputs,
@@ -349,10 +350,9 @@ def _in_memory(
 ) -> _Made:
     """Evaluate files at once, by the scores of documents and with a diagnosis if that was asked."""
     index = settings.get("corpus")
-    otherwise = {} if index is None else {"matcher": "coverage"}
     if index == "-":  # it can be read only once
         asked = asked.with_settings(corpus=reading.chunks_of(index))
-    dataset, result = reading.evaluated_file(file, asked, otherwise, run)
+    dataset, result = reading.evaluated_file(file, asked, run=run)
     beside: list[Page] = []
     facts: dict[str, Any] = {}
     if "score_cutoff" in settings:
@@ -404,8 +404,7 @@ def _page(
             told = _("Also computed: {names}; --metric all prints them.")
             beside = [told.format(names=", ".join(left_out))]
         if intervals is not None and len(intervals) < len(result.to_dict()):
-            # Of each row the macro average, with its interval.
-            averages = [pair[0] for pair in in_pairs(averages).values()]
+            averages = _macro_averages(result)
     counted = result.summary.n_counted
     title = ngettext("{n} query from {source}", "{n} queries from {source}", counted)
     title = title.format(n=counted, source=printable(source))
@@ -425,6 +424,14 @@ def _page(
         title, tables, notes=notes, signature=output.signed(signature),
         verdict=" ".join(said), advice=advice,
     )  # fmt: skip
+
+
+def _macro_averages(result: EvaluationResult) -> list[str]:
+    """Return the first average of each row that is shown without being asked for."""
+    from krag_eval.scoring.averages import in_pairs
+
+    rows = in_pairs(result.shown).items()
+    return [averages[0] for name, averages in rows if name not in _ON_REQUEST]
 
 
 def _in_short(signature: str) -> str:

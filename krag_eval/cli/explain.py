@@ -5,10 +5,10 @@ And ``history``: how results moved from run to run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +16,7 @@ import click
 from krag_eval._language import LANGUAGES, Language, _
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading
-from krag_eval.errors import Advice, InvalidInput, whole
+from krag_eval.errors import Advice, DatasetError, InvalidInput, Place, whole
 from krag_eval.presenting import page_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
@@ -58,8 +58,9 @@ def diagnose(
 
     if k:
         checked_depth(depth, k[0])
-    result, at = _result_of(file, k, typed, {"matcher": "coverage"}, texts=True, run=run)
-    found = _diagnosis(result, file, index, typed, k=at, depth=depth, foreign_index=foreign_index)
+    chunks = reading.chunks_of(index)
+    result, at = _result_of(file, k, typed, chunks, run=run)
+    found = _diagnosis(result, file, chunks, typed, k=at, depth=depth, foreign_index=foreign_index)
     # A saved result may have been evaluated at other cutoffs; the page says so.
     shown_at = found.k if found.k in result.k else None
     page = replace(page_of(found), signature=output.signed(result.signature))
@@ -79,9 +80,8 @@ def _result_of(
     file: str,
     k: tuple[Cutoff, ...],
     typed: Mapping[str, Any],
-    otherwise: Mapping[str, Any] = MappingProxyType({}),
+    chunks: Any = None,
     *,
-    texts: bool = False,
     run: str | None = None,
 ) -> tuple[EvaluationResult, Cutoff | str]:
     """Read a saved result, or evaluate a file, and return it with the cutoff to look at.
@@ -90,8 +90,7 @@ def _result_of(
         file: Its name.
         k: The cutoff that was typed, if any.
         typed: The options of an evaluation.
-        otherwise: Options for what was neither typed nor told by the file.
-        texts: Whether texts are looked for among chunks.
+        chunks: Where the texts that are missed are looked for, if that was asked.
         run: The file that was named behind it.
 
     Raises:
@@ -99,7 +98,7 @@ def _result_of(
             without texts.
     """
     if reading.is_saved(file):
-        known = (*reading.TWO_FILES, *(("matcher",) if texts else ()))
+        known = (*reading.TWO_FILES, *(() if chunks is None else ("matcher",)))
         given = options.given(typed)
         if useless := [one for one in given if one not in known]:
             problem = f"says how to evaluate, and {file} is a saved result"
@@ -109,21 +108,22 @@ def _result_of(
     else:
         asked = options.Evaluation.of(typed, k or (deepest(DEFAULT_CUTOFFS),))
         asked.plan()
-        _dataset, result = reading.evaluated_file(file, asked, otherwise, run)
-    if texts and result.evidence is not None and result.evidence.texts is None:
-        problem = f": {file} was saved without its texts, which are looked for among the chunks"
+        asked = asked if chunks is None else asked.with_settings(corpus=chunks)
+        _dataset, result = reading.evaluated_file(file, asked, run=run)
+    if chunks is not None and result.evidence is not None and result.evidence.texts is None:
+        problem = "was saved without its texts, which are looked for among the chunks"
         fix = "name what was evaluated by --golden GOLDEN --run RUN, or save it with --texts"
-        raise InvalidInput("file", problem, fix)
+        raise DatasetError("", problem, fix, place=Place(file))
     at = k[0] if k else deepest(result.k)
     return result, "all" if at is None else at  # None would be one that was left out
 
 
 def _diagnosis(
-    result: EvaluationResult, file: str, index: str, typed: Mapping[str, Any], **how: Any
+    result: EvaluationResult, file: str, chunks: Any, typed: Mapping[str, Any], **how: Any
 ) -> Diagnosis:
     """Diagnose a result; a saved one by another matcher than its own, if one is named."""
     matcher = options.given(typed).get("matcher") if reading.is_saved(file) else None
-    return result.diagnose(reading.chunks_of(index), matcher=matcher, **how)
+    return result.diagnose(chunks, matcher=matcher, **how)
 
 
 METADATA: Any = option(
@@ -150,7 +150,8 @@ def misses(
     """List the queries in FILE whose ground truth is not all found, those that lost most first.
 
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
-    saved, whose name ends in .json. 'krag-eval explain FILE POSITION' shows what became of one.
+    saved, whose name ends in .json. 'krag-eval explain FILE QUERY' shows what became of one, by its
+    id or position in the list.
     """
     from krag_eval.presenting.result import misses_page
 
@@ -181,8 +182,11 @@ def misses(
 )
 def explain(
     file: str,
+    run: str | None,
     query: str | None,
-    asked: str | None = option("The query, if not behind FILE.", "QUERY", flags=("--query",)),
+    asked: str | None = option(
+        "The query, if not behind FILE or RUN.", "QUERY", flags=("--query",)
+    ),
     k: tuple[Cutoff, ...] = ONE_CUTOFF,
     metadata: tuple[str, ...] = METADATA,
     full: bool = option("Show all documents and items, with their whole texts."),
@@ -198,11 +202,14 @@ def explain(
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
     saved, whose name ends in .json. QUERY is its question, its id, or its position, from 0.
     """
+    is_named = asked is not None or contradicted
+    if run and query is None and not (is_named and (run == "-" or os.path.exists(run))):
+        run, query = None, run
     if (query is not None) + (asked is not None) + contradicted != 1:
         got = "none" if query is None and asked is None else "two" if query and asked else "both"
         problem = f"must be one question, or its position, or --contradicted for all, got {got}"
         raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
-    result, at = _result_of(file, k, typed)
+    result, at = _result_of(file, k, typed, run=run)
     if contradicted:
         _list_contradicted(result, outputs)
         return
@@ -227,6 +234,7 @@ def explain(
         lambda: page_of(told),
         lambda: {
             "query": told.query,
+            **({} if told.id is None else {"id": told.id}),
             "position": told.position,
             "k": spelled(told.k),
             "status": told.status,
@@ -325,12 +333,11 @@ def report(
     """
     sources = [("file", file), *([("index", index)] if index else [])]
     outputs = output.checked_outputs({"page": page}, sources)
-    # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
-    otherwise = {} if index is None else {"matcher": "coverage"}
-    result, at = _result_of(file, k, typed, otherwise, texts=index is not None, run=run)
+    chunks = None if index is None else reading.chunks_of(index)
+    result, at = _result_of(file, k, typed, chunks, run=run)
     diagnosis = None
     if index is not None:
-        diagnosis = _diagnosis(result, file, index, typed, k=at, foreign_index=foreign_index)
+        diagnosis = _diagnosis(result, file, chunks, typed, k=at, foreign_index=foreign_index)
     how: dict[str, Any] = {"by": by, "metadata": metadata or None, "title": title}
     write = partial(result.report, k=at, language=language, diagnosis=diagnosis, **how)
     output.write_files(outputs, {"page": (write, _("an HTML report"))})

@@ -114,7 +114,7 @@ _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "runs": {"metavar": "RUN...", "nargs": -1, "required": True},
     "query": {"metavar": "QUERY", "required": False},
     "kind": {"metavar": "KIND", "type": click.Choice(SCHEMAS)},
-    "run": {"metavar": "RUN", "required": False},
+    "run": {"metavar": "[RUN]", "required": False},
 }
 
 
@@ -212,8 +212,9 @@ ON: Any = option(
 )
 CLUSTERS: Any = declared(Sampling)["clusters"]
 FLOORS: Any = option(
-    "Exit with 1 if an average is below X, as in macro_recall@5=0.8 or ndcg@1000w=0.5; for "
-    "mean_rank and redundancy, if it is above. Repeat it for several.",
+    "Exit with 1 if an average is below X, as in macro_recall@5=0.8 or ndcg@1000w=0.5; for metrics "
+    "where lower is better (mean_rank, redundancy, unwanted), if it is above. Repeat it for "
+    "several.",
     "METRIC@K=X",
     flags=("--fail-under",),
 )
@@ -393,7 +394,7 @@ class Evaluation:
             return PartitionPlan.of(self.k, metrics=self.metrics, **typed)
 
     def computing(self, argument: str, averages: Iterable[str]) -> Evaluation:
-        """Compute what averages that were named need, such as ``"rbp@10"``, too.
+        """Compute what averages that were named need, such as ``"rbp@10"``, at their cutoffs too.
 
         Args:
             argument: The argument they came in.
@@ -401,21 +402,23 @@ class Evaluation:
 
         >>> Evaluation((5,), {}).computing("floors", ["ndcg@10", "recall@5"]).metrics
         >>> named = ["rbp@5", "rbp(p=0.8)@10", "mrr@5"]
-        >>> Evaluation((5,), {}).computing("floors", named).metrics[-2:]
-        ('rank', 'rbp(p=0.8)')
+        >>> (made := Evaluation((5,), {}).computing("floors", named)).metrics[-2:], made.k
+        (('rank', 'rbp(p=0.8)'), (5, 10))
         """
         from krag_eval.scoring.metrics import METRICS
 
-        known = (*self.plan().metrics,)
-        found = (_metric_of(cut.parse_metric(one, argument)[0], argument) for one in averages)
+        known, at = (*self.plan().metrics,), [cut.parse_metric(one, argument) for one in averages]
+        found = (_metric_of(name, argument) for name, _ in at)
         named = {one.name: one.needs_list for one in found if one}
         # Whoever names one metric of another list keeps the others of that list.
         lists = {*named.values()} - {""}
         beside = [one.name for one in METRICS.values() if one.needs_list in lists]
         metrics = (*dict.fromkeys([*known, *beside, *named]),)
-        if metrics == known:
+        made = self if metrics == known else replace(self, metrics=metrics)
+        if more := {cutoff for _, cutoff in at} - {*self.k}:
+            made = replace(made, k=(*cut.in_order([*self.k, *more]),))
+        if made is self:
             return self
-        made = replace(self, metrics=metrics)
         made.plan(argument)
         return made
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,7 +31,6 @@ _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", "cor
 def evaluated_file(
     file: str,
     asked: Evaluation,
-    otherwise: Mapping[str, Any] = MappingProxyType({}),
     run: str | None = None,
 ) -> tuple[Dataset, EvaluationResult]:
     """Read a file of queries, ``-`` for JSON lines from standard input, and evaluate it.
@@ -40,7 +38,6 @@ def evaluated_file(
     Args:
         file: Its name.
         asked: How.
-        otherwise: Options for what was neither typed nor told by the file.
         run: The file that was named behind it.
 
     Raises:
@@ -56,8 +53,9 @@ def evaluated_file(
     else:
         with _advised_to_join():
             dataset = _alone(file, fields)
-    if otherwise:
-        options = {**otherwise, **dataset.defaults, **options}
+    if "corpus" in fields:
+        # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
+        options = {"matcher": "coverage", **dataset.defaults, **options}
     with placed(dataset):
         result = dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
     return dataset, result
@@ -89,6 +87,9 @@ def _advised_to_join(run: str | None = None) -> Iterator[None]:
             side = _OF_SIDE.get(fix.settings[0][0].removesuffix("_field"))
             if side is not None and run is not None and side[0] == "golden":
                 error.fix = "name the ground truth first, and the run behind it"
+            elif side is not None and run is not None:
+                told = f"{fix.text}; the second file is to hold what was retrieved"
+                error.fix = Advice(told, *fix.settings)
             elif side is not None:
                 told = f"{fix.text}; {side[1]} in a file of its own is named by {{}}"
                 error.fix = Advice(told, *fix.settings, (side[0], ...))
@@ -147,7 +148,8 @@ def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[st
     if "golden" not in two and truth.predicted is not None:
         raise _two_runs(file, behind)
     options = {"missing": two["missing"]} if "missing" in two else {}
-    return load_dataset(truth, retrieved=source_of(behind), **of_other, **options)
+    with _advised_to_join(behind):
+        return load_dataset(truth, retrieved=source_of(behind), **of_other, **options)
 
 
 def files_of(file: str, run: str | None, two: Mapping[str, Any]) -> tuple[str, str]:
@@ -295,7 +297,13 @@ def with_texts(
     if dataset.predicted is None:
         problem = f"must name what was retrieved, which {golden} does not hold"
         raise InvalidInput("retrieved", problem, Advice("add {}", retrieved=...))
-    return evaluated_again(result, dataset, given.get("matcher"))
+    try:
+        return evaluated_again(result, dataset, given.get("matcher"))
+    except InvalidInput as error:
+        if error.argument != "dataset":
+            raise
+        place = Place(f"{golden} with {behind}" if behind else golden)
+        raise DatasetError("", error.problem, error.fix, place=place) from error
 
 
 def is_saved(file: str) -> bool:

@@ -195,8 +195,10 @@ def _advised(error: click.UsageError, typed: Sequence[str]) -> click.UsageError:
         cutoffs = [*takewhile(_CUTOFF.fullmatch, after)]
         files = [one for one in typed if os.path.isfile(one)]
         if len(cutoffs) > 1:
+            problem += "."
             advice = f"Write -k {','.join(cutoffs)}."
         elif command.name == "evaluate" and len(files) > 1:
+            problem += "."
             advice = f"To compare files, type 'krag-eval compare {shlex.join(files)}'."
     return click.UsageError(f"{problem} {advice}", error.ctx) if advice else error
 

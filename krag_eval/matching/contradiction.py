@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from krag_eval._text import whole_words
 from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.numbering import TokenNumbers
 from krag_eval.matching.spelling import MAGNITUDES, MYRIADS, YEAR
@@ -200,21 +201,31 @@ class Beside(NamedTuple):
         """Return how much of the passage stands in the document in however short stretches."""
         return max((both.share for _, both in self._aligned()), default=0.0)
 
-    def in_words(self, said: Contradiction) -> SaidOtherwise:
-        """Return a contradiction in words: of numbers, those that differ; else, what is around."""
-        sides = []
+    def in_words(self, said: Contradiction, texts: Sequence[str] = ("", "")) -> SaidOtherwise:
+        """Return a contradiction in words: of numbers, those that differ; else, what is around.
+
+        Args:
+            said: The contradiction.
+            texts: The two as they are written, the passage first. Where tokens are letters, what is
+                around is told in whole words of these.
+        """
+        sides, written = [], []
         around = 0 if said.kind == "number" else _AROUND
-        for (start, stop), tokens in zip(said[1:], (self.passage, self.document), strict=True):
-            shown = tokens[max(0, start - around) : stop + around].tolist()
-            sides.append([*_once([self.names[one] for one in shown], self.by_letters)])
+        texts = [*reversed(texts)] if self.turned else texts
+        both_sides = zip(said[1:], (self.passage, self.document), texts, strict=True)
+        for (start, stop), tokens, text in both_sides:
+            names, first = [self.names[one] for one in tokens.tolist()], max(0, start - around)
+            sides.append([*_once(names[first : stop + around], self.by_letters)])
+            before, read = ("".join(_once(one, True)) for one in (names[:first], names))
+            written.append(whole_words(text, "".join(sides[-1]), read, len(before)))
         if said.kind == "number":
             numbers = [[*filter(_is_number, side)] for side in sides]
             ours, theirs = ({*one} for one in numbers)
             both, pairs = ours & theirs, zip(numbers, sides, strict=True)
             sides = [[one for one in side if one not in both] or rest for side, rest in pairs]
         spaced = not self.by_letters or said.kind == "number"
-        texts = [(" " if spaced else "").join(side) for side in sides]
-        return SaidOtherwise(said.kind, *(reversed(texts) if self.turned else texts))
+        shown = [" ".join(side) for side in sides] if spaced else written
+        return SaidOtherwise(said.kind, *(reversed(shown) if self.turned else shown))
 
 
 def verbatim(tokens: TokenNumbers, passages: IntArray, documents: IntArray) -> BoolArray:

@@ -417,13 +417,14 @@ class CoverageMatcher(TextMatcher):
         ...     "In 2023 revenue from lending rose to a record high, too.")
         SaidOtherwise(kind='number', passage='2024', document='2023')
         """
-        units = self.prepared(Units.of_pair([text_of(actual), text_of(predicted)]))
+        texts = [text_of(actual), text_of(predicted)]
+        units = self.prepared(Units.of_pair(texts))
         runs = self._shared(units)
         _, without = self.shares(runs, units.values)
         pairs = runs.truth[:0] if without is None else without.pairs
         for both in self._beside(runs, units.values, pairs):
             said = both.contradiction(numbers=self.numbers == "aligned", polarity=self.polarity)
-            return said and both.in_words(said)
+            return said and both.in_words(said, texts)
         return None
 
 

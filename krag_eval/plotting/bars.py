@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Metric -> its bars: the average ("micro" or "macro") and the key of its value.
 Bars: TypeAlias = dict[str, dict[str, str]]
 
-# Average -> how much of its metric's colour fills a bar, which has an edge in full colour.
+# Average -> how much of the colour fills a bar, which has an edge in full colour.
 _FILLED = {"micro": 0.3, "macro": 1.0}
 _AVERAGES = {"micro": N_("Micro (pooled)"), "macro": N_("Macro (mean)")}
 _FIRST_FOUND = METRICS["rank"]
@@ -45,9 +45,9 @@ def metric_bars(
 ) -> Axes:
     """Draw every metric at one cutoff as a labelled bar, micro and macro averages side by side.
 
-    Bars have the colour of their metric, those of micro averages a lighter one. Of several results
-    each metric has a bar per result, of its macro average where it has both, in the colour of the
-    result; metrics that not all of them have are left out.
+    All bars have one colour, for the axis names the metric; those of micro averages are light. Of
+    several results each metric has a bar per result, of its macro average where it has both, in the
+    colour of the result; metrics that not all of them have are left out.
 
     The axis runs from 0 to 1, further only if a value does. Every bar carries its value, zeros
     too; a value that rounds to 0 or 1 without being it says so, and an undefined one reads "n/a".
@@ -132,9 +132,8 @@ def _of_averages(groups: Bars) -> Iterator[_Series]:
             for row, group in enumerate(groups.values())
             if average in group
         }
-        colours = [look.colour for look in styling.looks_of(keys.values())]
-        look = {"edgecolor": colours, "linewidth": 0.8, "label": _(_AVERAGES[average])}
-        look["color"] = [(colour, _FILLED[average]) for colour in colours]
+        look = {"edgecolor": styling.BAR, "linewidth": 0.8, "label": _(_AVERAGES[average])}
+        look["color"] = (styling.BAR, _FILLED[average])
         if keys:
             yield _Series("", keys, thickness, look)
 
@@ -263,13 +262,12 @@ def _bars_of(averages: Iterable[str]) -> Bars:
 
 
 def _legend_of(bars: Bars) -> list[Patch]:
-    """Tell the averages apart, whatever the colours of the metrics."""
+    """Tell the averages apart."""
     from matplotlib.patches import Patch
 
     there = {average for group in bars.values() for average in group}
     return [
-        Patch(facecolor=(styling.INK, 0.6 * filled), edgecolor=styling.INK,
-              label=_(_AVERAGES[average]))
+        Patch(facecolor=(styling.BAR, filled), edgecolor=styling.BAR, label=_(_AVERAGES[average]))
         for average, filled in _FILLED.items()
         if average in there
     ]  # fmt: skip

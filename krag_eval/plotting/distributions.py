@@ -58,7 +58,7 @@ def metric_distribution(
     defined = [value for value in values if not math.isnan(value)]
     ax = styling.axes(ax)
     key = result.keys[column]
-    _draw_histogram(ax, defined, styling.looks_of([key])[0].colour)
+    _draw_histogram(ax, defined, styling.BAR)
     name = styling.column_label(column, result)
     _mark_average(ax, result, column, k)
     queries = styling.queries_of(result)

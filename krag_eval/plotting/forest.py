@@ -7,21 +7,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from krag_eval._language import Language, _, language_of, spoken
-from krag_eval._text import fitted
+from krag_eval._text import fitted, width_of
 from krag_eval.errors import one_of
 from krag_eval.plotting import fonts, styling
 from krag_eval.presenting.numbers import p_said, percent
+from krag_eval.presenting.slices import is_contrary, loss_share
 from krag_eval.scoring.cutoffs import parse_metric
 from krag_eval.statistics.paired import Difference
+from krag_eval.statistics.slices import Slice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.statistics.comparison import Comparison
-    from krag_eval.statistics.slices import Slice, SlicedComparison, Slices
+    from krag_eval.statistics.slices import SlicedComparison, Slices
 
 # Inches.
 _WIDTH, _ROW, _AROUND = 9.0, 0.34, 1.5
+# Those of what stands beside and above the axis but names, and of a letter of a name.
+_BESIDE, _LETTER = 2.8, 0.08
 #: Of more slices a picture would be too tall to look at.
 MOST_ROWS = 60
 
@@ -102,8 +106,15 @@ def comparison_forest(
 
 
 def forest_size(comparison: Comparison) -> tuple[float, float]:
-    """Return the width and height in inches that the rows of a comparison need."""
-    return _WIDTH, sum(_AROUND + _ROW * len(lines) for lines in _groups(comparison))
+    """Return the width and height in inches that the rows of a comparison need.
+
+    Short names leave it as narrow as a phone shows legibly.
+    """
+    groups = _groups(comparison)
+    longest = max(width_of(line.label) for lines in groups for line in lines)
+    above = sum(width_of(name) for _colour, name in _sides(comparison))
+    width = min(_WIDTH, _BESIDE + _LETTER * (longest + above))
+    return width, sum(_AROUND + _ROW * len(lines) for lines in groups)
 
 
 def _groups(comparison: Comparison) -> list[list[_Line]]:
@@ -153,8 +164,8 @@ def _line(label: str, row: Difference) -> _Line:
     """Return the row of a difference, with its numbers and p beside it."""
     ends = row.difference, row.ci_low, row.ci_high
     value, low, high = map(_signed, ends)
-    told = "n/a" if math.isnan(ends[0]) else f"{value}  [{low}, {high}]  {_p_value(row.p_holm)}"
-    return _Line(label, row, ends, told)
+    told = f"{value}  {_p_value(row.p_holm)}\n[{low}, {high}]"
+    return _Line(label, row, ends, "n/a" if math.isnan(ends[0]) else told)
 
 
 def _metric_of(row: Difference) -> str:
@@ -214,15 +225,21 @@ def _scale(ax: Axes, rows: Sequence[Difference]) -> None:
     for other in ax.get_shared_x_axes().get_siblings(ax):
         limits += other.get_xlim() if other is not ax and other.has_data() else ()
     ax.set_xlim(min(limits), max(limits))
-    ax.locator_params(axis="x", nbins=7 if max(limits) - min(limits) > 0.02 else 5)  # long numbers
+    ax.locator_params(axis="x", nbins=5 if max(limits) - min(limits) > 0.02 else 3)  # long numbers
+
+
+def _sides(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return the colours and names of the systems that are better on the left and the right."""
+    a, b = _("second-named"), _("first-named")
+    if len(comparison.names) == 2:
+        first = comparison.differences[0]
+        a, b = fitted(first.a, 16), fitted(first.b, 16)
+    return [(styling.WORSE, a), (styling.BETTER, b)]
 
 
 def _name_sides(ax: Axes, comparison: Comparison, *, lower: bool) -> None:
     """Say above the corners on which side which system is better."""
-    sides = [(styling.WORSE, _("second-named")), (styling.BETTER, _("first-named"))]
-    if len(comparison.names) == 2:
-        first = comparison.differences[0]
-        sides = [(styling.WORSE, fitted(first.a, 16)), (styling.BETTER, fitted(first.b, 16))]
+    sides = _sides(comparison)
     left, right = reversed(sides) if lower else sides
     for (colour, name), place, arrow, side in (
         (left, 0.0, "← {}", "left"),
@@ -242,7 +259,8 @@ def slice_forest(
     Of a result, rows are the slices' averages, beside a dashed line at the average of all queries;
     of a comparison, the differences between the systems. A filled marker is a slice that is shown
     to differ (from the rest, or between the systems), blue for the better and red for the worse;
-    a hollow grey one is not. To the right are the number of queries and Holm's corrected p.
+    a hollow grey one is not. To the right are the number of queries and, of a result, their share
+    of all losses, of a comparison Holm's corrected p; an interval that p contradicts is not drawn.
 
     Args:
         slices: What ``result.by`` or ``comparison.by`` returned.
@@ -261,7 +279,7 @@ def slice_forest(
     ax = styling.axes(ax, _WIDTH, _AROUND + _ROW * len(rows))
     lower = metric in slices.lower_is_better
     pairs = {_pair_name(row) for row in rows if isinstance(row, Difference)}
-    lines = [_slice_line(row, several=len(pairs) > 1, lower=lower) for row in rows]
+    lines = [_slice_line(row, slices.level, several=len(pairs) > 1, lower=lower) for row in rows]
     rows_chart(ax, lines, slices.level)
     name = styling.average_name(metric)
     name = _("{} (lower is better)").format(name) if lower else name
@@ -296,17 +314,21 @@ def _scale_values(
     return _("{name} and its {} interval; dashed: all queries")
 
 
-def _slice_line(row: Slice | Difference, *, several: bool, lower: bool) -> _Line:
-    """Return the row of a slice, with its number of queries and p beside it."""
+def _slice_line(row: Slice | Difference, level: float, *, several: bool, lower: bool) -> _Line:
+    """Return the row of a slice, with its number of queries and its share of losses, or p."""
     label, told = fitted(row.slice or "", 32), styling.number_of_queries(row.n)
     if isinstance(row, Difference):
         label = f"{label}: {_pair_name(row)}" if several else label
-        difference, ends = row, (row.difference, row.ci_low, row.ci_high)
+        hides = is_contrary(row, level)
+        interval = (math.nan, math.nan) if hides else (row.ci_low, row.ci_high)
+        difference, ends = row, (row.difference, *interval)
     else:
         difference = row.as_difference(lower_is_better=lower)
         ends = row.value, row.low, row.high
     if math.isnan(ends[0]):
         told = _("{}: too few").format(told)
-    elif not math.isnan(row.p_holm):
+    elif isinstance(row, Slice) and not math.isnan(row.loss_share):
+        told = _("{}, {} of losses").format(told, loss_share(row))
+    elif isinstance(row, Difference) and not math.isnan(row.p_holm):
         told = f"{told}, {_p_value(row.p_holm)}"
     return _Line(label, difference, ends, told)

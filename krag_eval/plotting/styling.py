@@ -42,7 +42,7 @@ INK, PAPER = "#000000", "#ffffff"
 #: What is not certain, or not about any system or metric.
 FAINT = "#767676"
 #: How a query or an item came out. No metric and no system has these colours.
-FOUND, PARTIAL, MISSED = "#009e73", "#b97a00", "#d55e00"
+FOUND, PARTIAL, MISSED = "#009e73", "#c88200", "#a81020"
 #: The sides of a comparison, dark enough for text.
 BETTER, WORSE = "#0072b2", "#b3320f"
 
@@ -86,7 +86,7 @@ _METRICS: Mapping[str, tuple[str, str, str, str]] = {
     "rbp_residual": ("#045f8a", "#52b0dd", "v", "-."),
     "aspect_recall": ("#f213f0", "#f924f5", "<", "--"),
     "alpha_ndcg": ("#7b4b94", "#c49be0", ">", "-"),
-    "unwanted": ("#8c2d04", "#e07b4f", "X", ":"),
+    "unwanted": ("#6b4a1e", "#e07b4f", "X", ":"),
     "clean": ("#1b5e3f", "#5fb48a", "P", "-"),
     "citation_precision": ("#5c3a8a", "#b597e0", "p", "--"),
     "citation_recall": ("#24477a", "#7fc3de", "h", "-."),
@@ -105,7 +105,10 @@ _OTHERS = {
     "worse": (WORSE, "#ff8f4d"),
     "unsure": (FAINT, "#8d939c"),
     "grid": ("#b0b0b0", "#8d939c"),
+    "bar": ("#2f5d8c", "#86b1dd"),
 }
+#: Of bars that the axis names.
+BAR = _OTHERS["bar"][0]
 #: How one system after the other is drawn.
 LINES = tuple(Look(light, marker, dashes) for light, _, marker, dashes in _SYSTEMS.values())
 #: Lines that can be told apart in one picture.
@@ -162,12 +165,22 @@ def _look_of(average: str, others: Sequence[Look]) -> Look:
 
 
 def axes(ax: Axes | None, width: float = SIZE[0], height: float = SIZE[1]) -> Axes:
-    """Return the axes given, or those of a new pyplot figure, of so many inches."""
+    """Return the axes given, or those of a new pyplot figure, of so many inches.
+
+    A notebook displays such a figure by itself, so a cell that ends with new axes shows no line
+    ``<Axes: …>`` beside it.
+    """
     if ax is not None:
         return ax
     from matplotlib import pyplot
 
-    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    made = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    made._ipython_display_ = _show_nothing  # type: ignore[attr-defined]
+    return made
+
+
+def _show_nothing() -> None:
+    """Stand in for what IPython would write of an object; a pickle can name a function."""
 
 
 def value_label(value: float) -> str:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from krag_eval._language import N_, _
 from krag_eval.matching.contradiction import SaidOtherwise
 
+#: Where a result was read back without the texts of its documents.
+NO_TEXTS = N_(
+    "Texts were not kept: to_json(path, texts=True), in the shell --texts, keeps them; --golden "
+    "and --run name the files that have them."
+)
 _SAID = {
     "number": N_("the passage has {passage}, the chunk {document} there"),
     "unit": N_("the passage says “{passage}”, the chunk “{document}”: another unit"),

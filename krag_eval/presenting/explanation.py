@@ -21,7 +21,7 @@ from krag_eval._text import (
 )
 from krag_eval.errors import told_apart
 from krag_eval.presenting import Page, Table, numbers, presents
-from krag_eval.presenting.contradictions import otherwise_in_words
+from krag_eval.presenting.contradictions import NO_TEXTS, otherwise_in_words
 from krag_eval.results.evidence import (
     About,
     Contradicting,
@@ -93,8 +93,9 @@ def _page(explanation: Explanation) -> Page:
         (_("Predicted documents"), (_("rank"), _("similarity"), _("credit")), by_rank),
         (_("Ground truth"), (_("item"), _("grade"), _("outcome")), by_number),
     ]
-    title = _("Query {}").format(explanation.position)
-    if explanation.query != explanation.position:
+    name = explanation.position if explanation.id is None else explanation.id
+    title = _("Query {}").format(name)
+    if explanation.query not in (explanation.position, name):
         title += f": {explanation.query}"
     title = fitted(title, explanation.columns if columns else _LABEL)
     return Page(
@@ -163,7 +164,7 @@ def _lines(explanation: Explanation) -> list[str]:
     if explanation.conventions.credit == "every":
         lines.append(_("By the convention credit=every, repeats are rewarded too."))
     if any(document.text is None for document in explanation.documents):
-        lines.append(_("Texts were not kept; to_json(path, texts=True) keeps them."))
+        lines.append(_(NO_TEXTS))
     if explanation.condensed:
         lines.append(
             _(
@@ -490,7 +491,7 @@ def _marked(
             yield from max(found, key=lambda some: sum(b - a for a, b in some), default=())
 
     def marked(one: Excerpt) -> Excerpt:
-        found = united(spans(one.text))
+        found = () if one.text == _("(blank)") else united(spans(one.text))
         places = (said_at(one.text, said, found, by_letters=by_letters) for said in otherwise)
         return replace(one, spans=found, different=united(chain.from_iterable(places)))
 

@@ -66,7 +66,7 @@ def _places(rows: Sequence[Anchored]) -> Table:
         Column(_("old id"), lambda row: _ids(row.old)),
         Column(_("new id"), lambda row: _ids(row.new)),
         Column(_("also in"), lambda row: _ids(row.alternatives)),
-        Column(_("held"), lambda row: f"{whole_percent(row.share)} %"),
+        Column(_("held"), lambda row: _("{} %").format(whole_percent(row.share))),
         Column(_("remark"), _remark),
     ]
     if not any(row.alternatives for row in rows):
@@ -90,7 +90,8 @@ def _told(shown: Reanchored) -> Iterator[str]:
     n, total = shown.n_stale, len(shown.rows)
     if n:
         told = _("{share} of the labels no longer point at what a person read ({n} of {total}).")
-        yield told.format(share=f"{whole_percent(shown.stale)} %", n=n, total=total)
+        share = _("{} %").format(whole_percent(shown.stale))
+        yield told.format(share=share, n=n, total=total)
     elif total:
         yield _("Every label still points at what a person read ({total}).").format(total=total)
     for state, told in MEANINGS.items():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._language import N_, _, ngettext, pgettext
 from krag_eval._text import fitted, visible, whole_percent
 from krag_eval.presenting import Column, Page, Table, numbers, presents
+from krag_eval.presenting.contradictions import NO_TEXTS
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
@@ -108,7 +108,7 @@ def contradicted_page(found: pd.DataFrame, *, is_looked_for: bool) -> Page:
     title = _("Retrieved chunks that contradict a passage that they nearly hold: {}")
     rows = [*found.reset_index().itertuples(index=False)]
     kept = found["kind"].notna().any() or not rows
-    notes = [] if kept else [_("Texts were not kept; to_json(path, texts=True) keeps them.")]
+    notes = [] if kept else [_(NO_TEXTS)]
     if not is_looked_for:
         notes.append(_("This matcher does not look for contradictions; coverage does."))
     tables = [Table(rows, columns, names=len(columns))] if rows else []
@@ -123,13 +123,12 @@ def misses_page(
     Args:
         missed: All of them, as ``result.misses`` returns them.
         n: How many to show.
-        labels: The labels of all queries; one that several share tells no position.
+        labels: The labels of all queries.
         k: The cutoff.
         width: Columns of the terminal, which the texts are clipped to.
     """
     title = _("{n} of {queries} queries lost something @{k}")
     title = title.format(n=len(missed), queries=len(labels), k=k)
-    positions, times = {one: place for place, one in enumerate(labels)}, Counter(labels)
     told = "missed" in missed
     room = max((width - _BESIDE_TEXTS) // 2, _NARROWEST) if told else _QUERY
 
@@ -145,8 +144,7 @@ def misses_page(
         return (*([rank] if rank else []), *told) or None
 
     columns = [
-        Column(_("position"),
-               lambda one: positions[one["query"]] if times[one["query"]] == 1 else None),
+        Column("id", at("id")) if "id" in missed else Column(_("position"), at("position")),
         Column(_("query"), lambda one: clipped(one["query"])),
         Column(_("status"), lambda one: _(one["status"])),
         Column(pgettext("heading", "found"),

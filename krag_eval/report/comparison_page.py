@@ -20,6 +20,7 @@ from krag_eval.plotting import styling
 from krag_eval.presenting import Column, Table
 from krag_eval.presenting.comparison import interval_of, sentence, told_beside
 from krag_eval.presenting.numbers import p_value, rounded, short, span
+from krag_eval.presenting.slices import interval_beside_p
 from krag_eval.report import rendering
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
 from krag_eval.report.rendering import NAME, picture
@@ -37,11 +38,11 @@ if TYPE_CHECKING:
 
 # Columns of a query's text.
 _QUERY_WIDTH = 300
-_SIZE = (5.6, 3.9)
+_SIZE = (4.9, 3.9)
 # Columns of a document's text: at most, at least, and of all documents of a page together.
 _WIDEST, _NARROWEST, _ROOM = 500, 100, 600_000
-# Inches of a picture of slices.
-_WIDE = 9.0
+# Inches of a picture of slices: of two systems, and of several, whose names stand in it.
+_NARROW, _WIDE = 5.4, 9.0
 # What a page tells of every cell at the cutoff, where there is such a metric.
 _OF_A_CELL = ("macro_recall", "macro_token_precision", "redundancy", "ndcg")
 _short_name = partial(fitted, width=NAME)
@@ -66,6 +67,7 @@ def comparison_page(
     drawn = {"n_resamples": comparison.n_resamples, "seed": comparison.seed} | chosen
     systems = ", ".join(map(_short_name, comparison.names))
     name_of = partial(_label, comparison=comparison)
+    width = _NARROW if len(comparison.names) == 2 else _WIDE
     return {
         "template": "comparison.html",
         "comparison": comparison,
@@ -92,7 +94,7 @@ def comparison_page(
         "pairs": [(*pair, _differences(comparison, pair)) for pair in comparison.pairs],
         "sliced": [
             (styling.tag_name(one, NAME), rendering.named(one, name_of),
-             rendering.slice_picture(one, place, _WIDE),
+             rendering.slice_picture(one, place, width),
              [(*pair, _slices(one, pair, comparison)) for pair in comparison.pairs])
             for place, one in enumerate(sliced)
         ],
@@ -252,7 +254,8 @@ def _slices(sliced: SlicedComparison, pair: tuple[str, str], comparison: Compari
     columns = [
         Column(_("Slice"), name),
         Column(_("Queries"), "n"),
-        *_values(a, b, sliced.level),
+        *_values(a, b, sliced.level)[:-1],
+        Column(interval_of(sliced.level), partial(interval_beside_p, level=sliced.level)),
         Column("p (Holm)", lambda row: p_value(row.p_holm)),
         _outcomes(b),
     ]

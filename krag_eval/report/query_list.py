@@ -391,8 +391,9 @@ def _document(document: PredictedDocument, explanation: Explanation) -> str:
     credit = telling.credit(document)
     if not document.similarity:
         return credit
-    similarity = telling.similarity(document.similarity, explanation.threshold)
-    return f"{credit} · {_('similarity {}').format(similarity)}"
+    similarity = _("similarity {}")
+    told = similarity.format(telling.similarity(document.similarity, explanation.threshold))
+    return f"{credit} · {told}"
 
 
 def _item(item: GroundTruthItem, explanation: Explanation) -> str:

@@ -19,6 +19,7 @@ from krag_eval.presenting.comparison import interval_of
 from krag_eval.presenting.diagnosis import sentence, sentences
 from krag_eval.presenting.numbers import p_value, percent, span
 from krag_eval.presenting.result import told_contradicted
+from krag_eval.presenting.slices import interval_beside_p, loss_share
 from krag_eval.report import rendering
 from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import NAME, picture
@@ -201,11 +202,12 @@ def _slice_tables(slices: Slices) -> dict[str, Table]:
     columns = [
         Column(_("Slice"), lambda row: fitted(row.slice, NAME)),
         Column(_("Queries"), "n"),
+        Column(_("Share of losses"), loss_share),
         Column(_("Value"), "value"),
         Column(interval_of(slices.level), lambda row: span(row.low, row.high)),
         Column(_("Difference to the rest"), "difference"),
         Column(_("{} interval of the difference").format(level),
-               lambda row: span(row.ci_low, row.ci_high)),
+               partial(interval_beside_p, level=slices.level)),
         Column("p (Holm)", lambda row: p_value(row.p_holm)),
     ]  # fmt: skip
     return {

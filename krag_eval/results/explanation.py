@@ -80,6 +80,7 @@ class Explanation(Shown):
         condensed: Whether the metrics are those of the list without its unjudged documents; ranks
             are those of the whole list.
         columns: How much of a text is shown, in columns of a terminal.
+        id: The query's own id, where each has one.
     """
 
     query: str | int
@@ -100,6 +101,7 @@ class Explanation(Shown):
     language: Language | None = None
     condensed: bool = False
     columns: int = 400
+    id: str | None = None
 
     @property
     def predicted(self) -> pd.DataFrame:

@@ -413,12 +413,14 @@ class EvaluationResult(Shown):
             n: At most so many rows; all if not given.
 
         Returns:
-            The rows of :meth:`per_query`, with ``status`` in front (see :meth:`statuses`). Where
-            the result holds evidence, four columns behind it tell of the missing item that is
-            least similar to any document: ``missed`` (how it begins, if texts are known), its
+            The rows of :meth:`per_query`, with ``status`` in front (see :meth:`statuses`), and
+            behind it the query's own ``id``, where each has one, and its ``position``, from 0.
+            Where the result holds evidence, four more tell of the missing item that is least
+            similar to any document: ``missed`` (how it begins, if texts are known), its
             ``similarity`` to the document at ``rank``, which covers it beyond the cutoff or comes
             nearest, and ``contradicted_by``, the rank of the document that says something else and
             holds most of it. One that would be called like a metric is ``missed:`` and its name.
+            Printed and in a notebook five columns are shown, of any selection (``[:]``) all.
 
         Raises:
             ValueError: If that cutoff was not evaluated, or ``n`` is not a whole number of at
@@ -429,6 +431,8 @@ class EvaluationResult(Shown):
         >>> OfflineRetrievalEvaluator(actual, predicted).evaluate(5).misses()["status"].to_dict()
         {1: 'missed', 2: 'partial'}
         """
+        from krag_eval.documents import ids_among
+
         if n is not None:
             n = whole("n", n, 1)
         cutoff = self.evaluated_cutoff(k)
@@ -436,16 +440,22 @@ class EvaluationResult(Shown):
         chosen = order[:n_lost][:n]
         rows: pd.DataFrame = self.per_query(cutoff).iloc[chosen]
         rows.insert(0, "status", self._statuses(cutoff)[chosen])
+        ids = ids_among(self.tags)
+        told: dict[str, Any] = {} if ids is None else {"id": [ids[place] for place in chosen]}
+        told["position"] = chosen
         if self.evidence is not None and self.evidence.relevance.n_queries == self.n_queries:
             from krag_eval.results.evidence import worst_missed
 
-            told = worst_missed(self.evidence, chosen, cutoff)
-            for place, (name, values) in enumerate(told.items(), start=1):
-                column = f"missed:{name}" if name in rows else name
-                rows.insert(place, column, np.array(values, object) if name == "missed" else values)
-                if name in ("rank", "contradicted_by"):
-                    rows[column] = rows[column].astype("Int64")
-        return rows
+            told |= worst_missed(self.evidence, chosen, cutoff)
+        for place, (name, values) in enumerate(told.items(), start=1):
+            column = f"missed:{name}" if name in rows else name
+            is_text = name in ("id", "missed")
+            rows.insert(place, column, np.array(values, object) if is_text else values)
+            if name in ("rank", "contradicted_by"):
+                rows[column] = rows[column].astype("Int64")
+        from krag_eval.results.misses import Misses
+
+        return Misses(rows)
 
     @spoken
     def explain(
@@ -495,6 +505,7 @@ class EvaluationResult(Shown):
             evidence,
             place,
             query=self.labels[place],
+            id=None if ids is None else ids[place],
             k=cutoff,
             status=self._statuses(cutoff, slice(place, place + 1))[0],
             metrics=metrics,

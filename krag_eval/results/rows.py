@@ -666,6 +666,9 @@ def csv_lines(columns: Mapping[str, Any], *, shielding_shown: bool = False) -> I
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, tuple):  # a list as JSON writes it, in which no text can part a cell
+        fields = value._asdict() if hasattr(value, "_asdict") else value
+        value = json.dumps(fields, ensure_ascii=False).replace(";", r"\u003b")
     if isinstance(value, str):
         return _quoted(shielded(value))
     return "" if value is None or value != value else str(value)

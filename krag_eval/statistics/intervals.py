@@ -8,7 +8,7 @@ which is no average. scipy and pandas load when an interval is asked for.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -58,6 +58,7 @@ def confidence_intervals(
     *,
     n_resamples: int = 10_000,
     seed: int = 0,
+    metrics: Iterable[str] | None = None,
     method: IntervalMethod = "BCa",
     clusters: str | None = None,
 ) -> pd.DataFrame:
@@ -90,6 +91,7 @@ def confidence_intervals(
         level: How often such an interval should cover the true average, between 0 and 1.
         n_resamples: Number of resamples.
         seed: The same seed gives the same digits.
+        metrics: Averages with their cutoffs, such as ``["macro_recall@5"]``; all if not given.
         method: ``"BCa"`` or ``"percentile"``, for averages that are no shares of the queries.
         clusters: A tag of the queries, such as ``"source"``: those that share its value belong
             together. A query without a value is a cluster of its own.
@@ -129,18 +131,22 @@ def confidence_intervals(
     sampling = check_sampling(level, n_resamples, seed)
     errors.one_of("method", method, ("BCa", "percentile"))
     check_counted(result)
-    metrics = every_average(result)
+    every = every_average(result)
+    chosen = (
+        every if metrics is None else [errors.one_of("metrics", one, [*every]) for one in metrics]
+    )
+    averages = {name: every[name] for name in chosen}
     grouped = None if clusters is None else Clusters.of([result], clusters)
-    found = standings({"": result}, metrics, sampling, grouped, method)
+    found = standings({"": result}, averages, sampling, grouped, method)
     rows = [
         (key, k if isinstance(k, int) else spelled(k), *found[name][""])
-        for name, (key, k) in metrics.items()
+        for name, (key, k) in averages.items()
     ]
-    index = pd.Index(list(metrics), name="average")
+    index = pd.Index(list(averages), name="average")
     table = pd.DataFrame(rows, index, ["metric", "k", "value", "low", "high"])
-    (sums,) = sums_of({"": result}, metrics)
+    (sums,) = sums_of({"": result}, averages)
     if grouped is not None:
-        spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(metrics))]
+        spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(averages))]
         table["standard_error"] = [one.standard_error for one in spreads]
         table["design_effect"] = [one.design_effect for one in spreads]
     for told in result.summary.told_failed():

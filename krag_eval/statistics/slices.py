@@ -31,7 +31,7 @@ from krag_eval.matching.tokenizers import ByScript
 from krag_eval.results.diagnosis import Diagnosis, told_apart_by, within
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
-from krag_eval.scoring.averages import DEFINED, Average
+from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
 from krag_eval.scoring.digits import exact_parts
 from krag_eval.statistics import intervals, paired
@@ -80,6 +80,10 @@ class Slice:
         p_permutation: Two-sided p of the permutation test, never 0.
         p_holm: The same, corrected for all slices and metrics; two slices that are each other's
             rest are one test.
+        loss_share: The part of all that the counted queries lack to the best value, from 0 to 1,
+            that those of the slice lack: of a micro average in items or documents, else in values
+            of queries. It is counted, not estimated, so a slice of any size has one; NaN where
+            nothing is lost or the metric has no best value.
     """
 
     slice: str
@@ -94,6 +98,7 @@ class Slice:
     ci_high: float = math.nan
     p_permutation: float = math.nan
     p_holm: float = math.nan
+    loss_share: float = math.nan
 
     def is_shown(self, level: float = 0.95) -> bool:
         """Tell whether the slice is shown to differ from the rest.
@@ -248,7 +253,8 @@ class Slices(_Sliced):
     Attributes:
         tag: The tag.
         about: What a built-in tag is; empty for a tag of the queries' own.
-        rows: One :class:`Slice` per slice and metric.
+        rows: One :class:`Slice` per slice and metric; the slices with the greatest share of the
+            losses on the first metric come first.
         n_queries: Number of queries that count.
         lower_is_better: Those of the metrics where a lower value is the better one.
         level: Level of the intervals.
@@ -757,7 +763,7 @@ def _measured(
     division: _Division,
     sampling: Sampling,
 ) -> list[Slice]:
-    """Return the rows: slice by slice, metric by metric."""
+    """Return the rows: slice by slice, metric by metric; what costs most on the first one first."""
     rows = _with_values(result, averages, division)
     if division.n_large * len(averages) <= _MOST_TESTS:
         for sample in _samples(result, averages, division):
@@ -766,7 +772,9 @@ def _measured(
                 continue
             for key in product(sample.large, sample.names):
                 rows[key] = _as_share(rows[key], sample, sampling.level)
-    return [rows[key] for key in product(range(len(division.names)), averages)]
+    first = next(iter(averages))
+    cost = np.nan_to_num([rows[i, first].loss_share for i in range(len(division.names))])
+    return [rows[key] for key in product(np.argsort(-cost, kind="stable").tolist(), averages)]
 
 
 def _with_values(
@@ -777,6 +785,7 @@ def _with_values(
     """Return the rows with the averages of each slice and of all other queries."""
     rows = {}
     defined = {name: _defined(result, *one) for name, one in averages.items()}
+    lost = {name: _lost(result, *one) for name, one in averages.items()}
     cutoffs = [k for _, k in averages.values()]
     for number, slice_name in enumerate(division.names):
         inside = division.place == number
@@ -785,6 +794,8 @@ def _with_values(
         there = _only(result, ~inside, cutoffs) if enough and not inside.all() else None
         for name, (average, k) in averages.items():
             row = Slice(slice_name, name, int(np.count_nonzero(inside & defined[name])))
+            if lost[name].any():
+                row = replace(row, loss_share=float(lost[name][inside].sum() / lost[name].sum()))
             if row.n >= FEWEST_QUERIES:
                 value = here.averages(k)[average.key]
                 rest = math.nan if there is None else there.averages(k)[average.key]
@@ -800,6 +811,15 @@ def _defined(result: EvaluationResult, average: Average, k: Cutoff) -> BoolArray
         if bottom.startswith(DEFINED):
             defined &= intervals.per_query(result, bottom, k) > 0
     return defined
+
+
+def _lost(result: EvaluationResult, average: Average, k: Cutoff) -> FloatArray:
+    """Return what each counted query lacks to the best value; 0 where none is known."""
+    best = (average.range or (math.nan, math.nan))[not average.lower_is_better]
+    top, bottom = average.ratios[0] if len(average.ratios) == 1 else (average.column, QUERIES)
+    lacks = best * intervals.per_query(result, bottom, k) - intervals.per_query(result, top, k)
+    lacks = np.nan_to_num(-lacks if average.lower_is_better else lacks, posinf=0.0)
+    return np.maximum(lacks, 0.0)
 
 
 class _Sample(NamedTuple):

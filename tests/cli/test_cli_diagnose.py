@@ -187,3 +187,38 @@ def test_another_index_is_refused_unless_it_is_allowed():
     run("evaluate results.jsonl -m coverage --json saved.json --texts")
     assert "--foreign-index allow" in refusal("diagnose saved.json --index other.jsonl")
     assert run(f"{SAVED} -k 2").stderr == ""
+
+
+def test_a_run_of_ids_gets_its_texts_from_the_index():
+    """The counts of every command are those of the same run with its texts, by coverage."""
+    written("chunks.jsonl", [{"id": f"c{n}", "text": text} for n, text in enumerate(CHUNKS)])
+    ids = {text: f"c{n}" for n, text in enumerate(CHUNKS)}
+    rows = [row | {"predicted": [*map(ids.get, row["predicted"])]} for row in rows_of(PREDICTED)]
+    expected = counts(f"{CALL} -k 2")
+    lost = run("misses results.jsonl -m coverage -k 2").stdout
+    written("results.jsonl", rows)
+    assert counts(f"{CALL} -k 2") == expected
+    assert counts(f"{CALL.replace('chunks.jsonl', '-')} -k 2", stdin=Path("chunks.jsonl").read_text(
+        "utf-8")) == expected  # fmt: skip
+    assert run("report results.jsonl --index chunks.jsonl -o page.html").exit_code == 0
+    index = "--index chunks.jsonl -k 2"
+    assert run(f"misses results.jsonl {index}").stdout == lost
+    assert content(f"explain results.jsonl 0 {index}")["status"] == "perfect"
+    # The first of four passages is found; by their texts alone none would be.
+    assert run(f"gate results.jsonl {index} --fail-under recall@2=0.25").exit_code == 0
+
+
+def test_a_warning_names_intervals_that_are_shown():
+    """Beside a diagnosis: at the last cutoff, of macro averages, with the digits of all."""
+    written("results.jsonl", rows_of([CHUNKS[:1]] * 4))
+    flat = "mean_rank@3"  # the first query alone has a rank
+    assert flat in run("evaluate results.jsonl -m coverage -k 1,3 --intervals").stderr
+    assert flat not in run("evaluate results.jsonl --index chunks.jsonl -k 1,3").stderr
+    with pytest.warns(Warning, match="rest on 4"):
+        expected = result_of([1, 3]).confidence_intervals()
+    written("results.jsonl", rows_of(PREDICTED))
+    found = content("evaluate results.jsonl --index chunks.jsonl -k 1,3")["intervals"]
+    assert [*found] == ["hit_rate@3", "macro_precision@3", "macro_recall@3", "mrr@3", "ndcg@3",
+                        "macro_token_recall@3"]  # fmt: skip
+    for name, bounds in found.items():
+        assert bounds == expected.loc[name, ["low", "high"]].tolist()

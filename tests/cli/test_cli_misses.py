@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from cli_runs import refusal, run, written
+from cli_runs import content, refusal, run, written
 from test_cli_diagnose import PAGE, PREDICTED, result_of, rows_of
 
 K = [1, 2, 3]
@@ -70,13 +70,26 @@ def test_misses_tell_what_is_missing_and_where_it_stands(texts, shown):
     assert max(map(len, lines)) <= 100
 
 
-def test_a_shared_question_tells_no_position():
-    """In the list; explaining it says at which positions it stands."""
+def test_a_query_with_a_shared_question_has_its_position():
+    """In the list, and where explaining the question is refused."""
     result_of(K, ["Same?", "Same?", "Other?", "Same?"]).to_json("saved.json")
     lines = run("misses saved.json -k 2").stdout.splitlines()
-    assert [line.split()[0] for line in lines if "0 of 1" in line] == ["–", "2", "–"]
+    assert [line.split()[0] for line in lines if "0 of 1" in line] == ["1", "2", "3"]
     assert "0, 1, 3" in refusal("explain saved.json Same?")
     assert "Query 3: Same?" in run("explain saved.json 3").stdout
+
+
+def test_a_query_is_listed_by_what_explains_it():
+    """Ids, where there are some: "1" is the first query, and at position 1 is another."""
+    rows = [row | {"id": str(n)} for n, row in enumerate(rows_of(PREDICTED), start=1)]
+    written("ids.jsonl", rows)
+    lines = run("misses ids.jsonl -m coverage -k 2").stdout.splitlines()
+    shown = [line.split()[0] for line in lines if "0 of 1" in line]
+    assert shown == ["2", "3", "4"]
+    listed = content("misses ids.jsonl -m coverage -k 2")["misses"]
+    assert [(one["id"], one["position"]) for one in listed] == [("2", 1), ("3", 2), ("4", 3)]
+    assert run("explain ids.jsonl 3 -m coverage").stdout.startswith("Query 3: I lost my card.")
+    assert content("explain ids.jsonl 3 -m coverage")["id"] == "3"
 
 
 def test_nothing_lost():

@@ -81,3 +81,18 @@ def test_the_page(folder):
     verdict = result.stderr.splitlines()
     assert shown.splitlines() == [*printed_lines[:-1], *verdict, printed_lines[-1]]
     assert piece.strip() in Path("golden.new.jsonl").read_text("utf-8").splitlines()
+
+
+def test_the_lists_in_a_csv_file_are_json():
+    """Several ids, none, and what a chunk says otherwise, each in one cell that JSON reads."""
+    written("golden.jsonl", [{"question": "q", "actual": ["1"]}])
+    run(f"{TYPED} --csv rows.csv")
+    [row] = rows_in(Path("rows.csv").read_text("utf-8"))
+    assert [json.loads(row[one]) for one in ("old", "new", "alternatives")] == [["1"], [], []]
+    assert json.loads(row["said"]) == {"kind": "number", "passage": "21", "document": "28"}
+    written(
+        "new.jsonl", [{"id": "7", "text": f"Hello. {LOANS}."}, {"id": "8", "text": f"{LOANS}!"}]
+    )
+    run(f"{TYPED} --csv rows.csv")
+    [row] = rows_in(Path("rows.csv").read_text("utf-8"))
+    assert json.loads(row["new"]) + json.loads(row["alternatives"]) == ["8", "7"]

@@ -46,6 +46,11 @@ def test_every_command_takes_two_files():
     """Misses, explanations, diagnoses, reports and comparisons."""
     assert "0?" in run("misses golden.jsonl run.jsonl").stdout
     assert "missed" in run("explain run.jsonl q0 --golden golden.jsonl").stdout
+    for query in ("q0", "--query q0"):
+        assert run(f"explain golden.jsonl run.jsonl {query}").stdout.startswith("Query q0: 0?")
+    listed = run("explain golden.jsonl run.jsonl --contradicted -m coverage").stdout
+    assert listed.startswith("Retrieved chunks")
+    assert "no file" in refusal("explain golden.jsonl other.jsonl q0")
     diagnosed = "diagnose golden.jsonl run.jsonl --index chunks.jsonl --foreign-index allow"
     assert run(diagnosed).exit_code == 0
     assert run("report golden.jsonl run.jsonl -o page.html").exit_code == 0
@@ -324,3 +329,15 @@ def test_all_metrics_are_printed_where_they_are_asked_for():
     assert not {"f1", "map", "mean_rank"} & printed(few).keys()
     assert {"macro_f1", "map", "mean_rank", "found_rate"} <= printed(every).keys()
     assert "--metric all" in few
+
+
+def test_refusals_name_the_file_that_is_not_what_it_is_taken_for():
+    """A second golden set, another run than the one that was saved, and a file too many."""
+    assert "second file" in refusal("evaluate golden.jsonl golden.jsonl")
+    run("evaluate golden.jsonl run.jsonl -k 1 --json saved.json")
+    refused = refusal("explain saved.json q0 --golden golden.jsonl --run better.jsonl")
+    assert "golden.jsonl with better.jsonl: " in refused
+    refused = refusal("diagnose saved.json --index chunks.jsonl")
+    assert refused.startswith("saved.json: ")
+    assert "(better.jsonl). To" in refusal("evaluate golden.jsonl run.jsonl better.jsonl")
+    assert "--golden" in " ".join(run("explain saved.json q0").stdout.split())

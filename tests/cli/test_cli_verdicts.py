@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from cli_runs import finding, printed, refusal, run, written
+from cli_runs import content, finding, printed, refusal, run, written
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
 
@@ -338,3 +338,14 @@ def test_a_result_without_rows_is_refused_by_name():
             "evaluate with --per-query OUT to write them to a file."
         )
     assert run("gate bare.json --fail-under mrr@2=0.75").exit_code == 0
+
+
+def test_a_floor_brings_its_cutoff():
+    """A file is evaluated at it, too, by every command; a saved result cannot be."""
+    assert "macro_recall@3" in content(f"{CALL} --fail-under recall@3=0")["metrics"]
+    assert run("gate sample.jsonl -k 2 --fail-under recall@3=0").exit_code == 0
+    Path("other.jsonl").write_bytes(Path("sample.jsonl").read_bytes())
+    compared = content("compare sample.jsonl other.jsonl --metric recall@3 -k 2")
+    assert compared["differences"][0]["metric"] == "macro_recall@3"
+    run(f"{CALL} --json saved.json")
+    assert "-k" in refusal("gate saved.json --fail-under recall@3=0")

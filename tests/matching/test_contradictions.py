@@ -640,3 +640,26 @@ def test_every_name_of_a_table_has_a_korean_one():
         one for language in contradictions.LANGUAGES for one in contradictions.damage(language)
     ]
     assert {*kinds, *contradictions.contradictions("ko")} <= contradictions.KOREAN.keys()
+
+
+@pytest.mark.parametrize(
+    ("passage", "document", "said"),
+    [
+        (
+            "음료를 드실 수 없습니다.",
+            "음료를 드실 수 있습니다.",
+            ("드실 수 없습니다", "드실 수 있습니다"),
+        ),
+        (
+            "비용을 3일 이내에 받습니다.",
+            "비용을 3일 이후에 받습니다.",
+            ("3일 이내에 받습니다", "3일 이후에 받습니다"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "뜰에서는 드실 수 없습니다. 값은 3일 이내에 냅니다. "])
+def test_what_is_said_in_korean_is_told_in_whole_words(passage, document, said, before):
+    """With the spaces of the texts, and of the place that differs if there is another like it."""
+    around = f"{before}열람실 안에서는 누구나 {{}} 뚜껑이 있는 컵에 담긴 물은 괜찮습니다."
+    told = CoverageMatcher().said_otherwise(around.format(passage), around.format(document))
+    assert told[1:] == said

@@ -3,6 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from functools import cache
+from importlib.resources import files
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +13,7 @@ from golden.plot_samples import evaluated, in_chunks
 from matplotlib.colors import to_hex, to_rgb
 
 from krag_eval import OfflineRetrievalEvaluator, plotting
+from krag_eval.plotting import styling
 from krag_eval.plotting.styling import DARK, LINES, looks_of
 from krag_eval.scoring.metrics import METRICS, averages_of
 
@@ -19,7 +21,24 @@ KEYS = list(averages_of(METRICS.values()))
 # Of the page: what the colours of outcomes, ink and paper are taken from.
 OF_THE_PAGE = {"--ink", "--paper", "--good", "--warn", "--bad"}
 WHITE, NEARLY_BLACK = "#ffffff", "#16181d"
-FOUND, PARTIAL, MISSED = "#009e73", "#b97a00", "#d55e00"
+FOUND, PARTIAL, MISSED = "#009e73", "#c88200", "#a81020"
+# Machado, Oliveira, Fernandes 2009, severity 1: what linear RGB becomes without one kind of cone.
+SEEN_WITHOUT = {
+    "nothing": np.eye(3),
+    "L": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+          [-0.003882, -0.048116, 1.051998]],
+    "M": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+          [-0.011820, 0.042940, 0.968881]],
+    "S": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+          [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
+# Those that one picture may show: light, dark.
+TOGETHER = {
+    "metrics": [*styling._METRICS.values()][:7],
+    "systems": [*styling._SYSTEMS.values()],
+    "sides": [styling._OTHERS[name] for name in ("better", "worse", "unsure")],
+    "outcomes": None,
+}
 
 
 # One picture of every kind.
@@ -47,6 +66,40 @@ def contrast(one: str, other: str) -> float:
     """Return the contrast ratio of WCAG 2.2, from 1 to 21."""
     lighter, darker = sorted((lightness(one), lightness(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
+
+
+def linear(colour: str) -> np.ndarray:
+    """Return the linear RGB of a colour."""
+    parts = np.array(to_rgb(colour))
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def cielab(rgb: np.ndarray) -> np.ndarray:
+    """Return CIE L*a*b* (D65) of linear RGB."""
+    to_xyz = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750],
+              [0.0193339, 0.1191920, 0.9503041]]  # fmt: skip
+    xyz = to_xyz @ np.clip(rgb, 0, 1) / np.array([0.95047, 1, 1.08883])
+    x, y, z = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def apart(one: str, other: str, lacking: str) -> float:
+    """Return the difference ΔE*ab of two colours as seen without a kind of cone."""
+    return float(np.linalg.norm(np.subtract(*(
+        cielab(SEEN_WITHOUT[lacking] @ linear(colour)) for colour in (one, other)
+    ))))  # fmt: skip
+
+
+def outcomes_on_dark() -> list[str]:
+    """Return the colours that a report gives to found, partly found and missed on dark paper."""
+    light, dark = re.findall(r"--good: (\S+); --warn: (\S+); --bad: (\S+);", style_of_reports())
+    assert light == (FOUND, PARTIAL, MISSED)
+    return [*dark]
+
+
+def style_of_reports() -> str:
+    """Return the CSS of all reports."""
+    return (files("krag_eval.report") / "templates/style.css").read_text("utf-8")
 
 
 def on_dark() -> dict[str, str]:
@@ -110,16 +163,29 @@ class TestLooks:
         assert [to_hex(bar.get_facecolor()) for bar in steps][::2][:1] == [FOUND]
         assert to_hex(steps[-1].get_facecolor()) == MISSED
 
-    def test_a_metric_is_the_same_in_all_pictures(self) -> None:
-        """Of nDCG: a bar, a line, a distribution."""
-        (ndcg,) = looks_of(["ndcg"])
-        result = evaluated([1, 2])
-        line = next(one for one in plotting.cutoff_curves(result).lines if
-                    one.get_label() == "nDCG")  # fmt: skip
-        spread = plotting.metric_distribution(result, "ndcg@2").patches
-        bar = plotting.metric_bars(result, 2).containers[-1][-1]
-        assert line.get_color() == ndcg.colour == to_hex(bar.get_facecolor())
-        assert {to_hex(one.get_facecolor()) for one in spread} == {ndcg.colour}
+    def test_bars_that_the_axis_names_have_one_colour(self) -> None:
+        """Macro averages are dark, micro ones light; so is a distribution, whose title names it."""
+        ax = plotting.metric_bars(evaluated([1, 2]), 2)
+        micro, macro = ({bar.get_facecolor() for bar in bars} for bars in ax.containers)
+        ((*hue, light),), ((*same, full),) = micro, macro
+        assert (hue, full, light < 0.5) == (same, 1.0, True)
+        assert [one.get_facecolor() for one in ax.get_legend().get_patches()] == [*micro, *macro]
+        spread = plotting.metric_distribution(evaluated([1, 2]), "ndcg@2").patches
+        assert {one.get_facecolor() for one in spread} == macro
+
+    @pytest.mark.parametrize("lacking", SEEN_WITHOUT)
+    @pytest.mark.parametrize("side", [0, 1], ids=["light", "dark"])
+    @pytest.mark.parametrize("group", TOGETHER)
+    def test_colours_drawn_together_differ_to_any_eye(self, group, side, lacking) -> None:
+        """By a ΔE*ab of 18, eight times what an eye can just tell, with all cones or without one.
+
+        About 2.3 can just be told: Mahy, Van Eycken, Oosterlinck 1994.
+        """
+        palette = TOGETHER[group] or [
+            *zip((FOUND, PARTIAL, MISSED), outcomes_on_dark(), strict=True)
+        ]
+        colours = [one[side] for one in palette]
+        assert min(apart(*two, lacking) for two in combinations(colours, 2)) >= 18
 
 
 class TestPaper:

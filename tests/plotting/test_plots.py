@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import pickle
 from dataclasses import replace
 from itertools import pairwise
 
@@ -23,7 +24,9 @@ from golden.plot_samples import (
     timed,
 )
 from golden.refused.plots import CALLS
+from IPython.core.formatters import DisplayFormatter
 from matplotlib import pyplot
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator, calibrate, plotting
@@ -260,6 +263,20 @@ def test_scales_below_each_other_do_not_touch():
     assert below.get_tightbbox().y1 <= above.get_tightbbox().y0 + 1
 
 
+@pytest.mark.parametrize("name", ["b", "bm25 with reranker"])
+def test_a_forest_is_as_narrow_as_its_names_allow(name):
+    """The names above the axis do not touch; short ones leave no more than a phone shows."""
+    comparison = compared(difference())
+    rows = tuple(replace(one, a=name, b=name) for one in comparison.differences)
+    comparison = replace(comparison, differences=rows)
+    ax = comparison_forest(comparison)
+    ax.figure.canvas.draw()
+    left, right = (one for one in ax.texts if one.get_text().startswith("←")
+                   or one.get_text().endswith("→"))  # fmt: skip
+    assert left.get_window_extent().x1 < right.get_window_extent().x0
+    assert (plotting.forest_size(comparison)[0] < 5.5) == (name == "b")
+
+
 def test_shared_axes_cut_no_interval_off():
     """The second picture makes the axis no shorter than the first one needs."""
     first, second = pyplot.subplots(2, sharex=True)[1]
@@ -281,3 +298,14 @@ def test_thresholds_have_no_more_lines_than_can_be_told_apart():
     for ax in (cutoff_curves(evaluated([1, 2, 3])), plots.CASES["budgets of seven"](ax=None)):
         looks = {(line.get_marker(), line.get_linestyle()) for line in ax.lines}
         assert len(looks) == len(ax.lines)
+
+
+def test_a_notebook_cell_may_end_with_a_plot():
+    """IPython writes nothing beside the figure; the Axes are those of matplotlib, and stay so."""
+    formatter = DisplayFormatter()
+    ax = metric_bars(evaluated())
+    again = pickle.loads(pickle.dumps(ax.figure)).axes[0]
+    assert type(ax) is type(again) is Axes
+    assert formatter.format(ax) == formatter.format(again) == ({}, {})
+    given = pyplot.subplots()[1]
+    assert "text/plain" in formatter.format(metric_bars(evaluated(), ax=given))[0]

@@ -10,7 +10,8 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
-from krag_eval import EvaluationResult, RetrievalRecorder, evaluate_retriever, evaluate_retrievers
+from krag_eval import AnyOf, EvaluationResult, OfflineRetrievalEvaluator, RetrievalRecorder
+from krag_eval import evaluate_retriever, evaluate_retrievers
 
 rows = [{"question": "When?", "actual": ["At nine."]}]
 
@@ -47,6 +48,8 @@ def fits(r: BaseRetriever, runnable: Runnable[str, list[Document]], one: Evaluat
     evaluate_retriever(partial(both, k=3), rows)
     evaluate_retrievers({"a": r, "b": lambda question: both(question, k=3)}, rows)
     RetrievalRecorder().wrap(both)
+    mixed = [["a", AnyOf(["b", "c"])], ["d"]]
+    OfflineRetrievalEvaluator(mixed, [["a"], ["d"]])
     one.diagnose(["a"], deeper=r)
     one.diagnose(["a"], deeper=lambda question: both(question, k=3))
 
