@@ -6,9 +6,9 @@ And ``history``: how results moved from run to run.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -58,9 +58,11 @@ def diagnose(
 
     if k:
         checked_depth(depth, k[0])
-    chunks = reading.chunks_of(index)
+    chunks = cache(partial(reading.chunks_of, index))
     result, at = _result_of(file, k, typed, chunks, run=run)
-    found = _diagnosis(result, file, chunks, typed, k=at, depth=depth, foreign_index=foreign_index)
+    found = _diagnosis(
+        result, file, chunks(), typed, k=at, depth=depth, foreign_index=foreign_index
+    )
     # A saved result may have been evaluated at other cutoffs; the page says so.
     shown_at = found.k if found.k in result.k else None
     page = replace(page_of(found), signature=output.signed(result.signature))
@@ -80,7 +82,7 @@ def _result_of(
     file: str,
     k: tuple[Cutoff, ...],
     typed: Mapping[str, Any],
-    chunks: Any = None,
+    chunks: Callable[[], Any] | None = None,
     *,
     run: str | None = None,
 ) -> tuple[EvaluationResult, Cutoff | str]:
@@ -90,7 +92,7 @@ def _result_of(
         file: Its name.
         k: The cutoff that was typed, if any.
         typed: The options of an evaluation.
-        chunks: Where the texts that are missed are looked for, if that was asked.
+        chunks: Reads where the texts that are missed are looked for, if that was asked.
         run: The file that was named behind it.
 
     Raises:
@@ -108,7 +110,7 @@ def _result_of(
     else:
         asked = options.Evaluation.of(typed, k or (deepest(DEFAULT_CUTOFFS),))
         asked.plan()
-        asked = asked if chunks is None else asked.with_settings(corpus=chunks)
+        asked = asked if chunks is None else asked.with_settings(corpus=chunks())
         _dataset, result = reading.evaluated_file(file, asked, run=run)
     if chunks is not None and result.evidence is not None and result.evidence.texts is None:
         problem = "was saved without its texts, which are looked for among the chunks"
@@ -333,11 +335,11 @@ def report(
     """
     sources = [("file", file), *([("index", index)] if index else [])]
     outputs = output.checked_outputs({"page": page}, sources)
-    chunks = None if index is None else reading.chunks_of(index)
+    chunks = None if index is None else cache(partial(reading.chunks_of, index))
     result, at = _result_of(file, k, typed, chunks, run=run)
     diagnosis = None
-    if index is not None:
-        diagnosis = _diagnosis(result, file, chunks, typed, k=at, foreign_index=foreign_index)
+    if chunks is not None:
+        diagnosis = _diagnosis(result, file, chunks(), typed, k=at, foreign_index=foreign_index)
     how: dict[str, Any] = {"by": by, "metadata": metadata or None, "title": title}
     write = partial(result.report, k=at, language=language, diagnosis=diagnosis, **how)
     output.write_files(outputs, {"page": (write, _("an HTML report"))})
