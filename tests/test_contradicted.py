@@ -44,9 +44,11 @@ CASES = [
     (DUE, DUE.replace("before", "after"), 13 / 14, "bound",
      "is due before the last", "is due after the last"),
     (RENT, RENT.replace("3", "4"), 25 / 28, "number", "3", "4"),
-    (YEARS, YEARS.replace("3년", "3개월"), 26 / 28, "unit", "게3년동안", "게3개월동안"),
-    (CARD, CARD.replace("있", "없"), 38 / 39, "negation", "할수있다고", "할수없다고"),
-    (PAID, PAID.replace("이내", "이후"), 31 / 32, "bound", "달이내에신", "달이후에신"),
+    (YEARS, YEARS.replace("3년", "3개월"), 26 / 28, "unit",
+     "청년에게 3년 동안", "청년에게 3개월 동안"),
+    (CARD, CARD.replace("있", "없"), 38 / 39, "negation", "사용할 수 있다고", "사용할 수 없다고"),
+    (PAID, PAID.replace("이내", "이후"), 31 / 32, "bound",
+     "달 이내에 신청인의", "달 이후에 신청인의"),
 ]  # fmt: skip
 
 

@@ -336,7 +336,7 @@ NOTHING = (
     "매처 text 기준으로는 질문 1개에서 정답과 일치하는 문서가 하나도 없습니다(매처의 조건을 "
     "만족하는 "
     '문서가 없음). 정답은 구절이고 검색기가 돌려주는 것은 청크라면 matcher="contains"나 '
-    'matcher="coverage"로, 양쪽에 id가 있으면 matcher="id"로 평가해 보세요.'
+    'matcher="coverage"로, 양쪽에 ID가 있으면 matcher="id"로 평가해 보세요.'
 )
 
 
