@@ -640,8 +640,8 @@ def _completed(dataset: Dataset, given: Given) -> Dataset:
         joined, found = with_index(joined, texts, name)
     documents = (one for lists in (joined.actual, joined.predicted or ()) for some in lists
                  for one in single(some))  # fmt: skip
-    # What is one word may be an id of another index; a passage is none.
-    if not found and all(is_bare(one) and len(text_of(one).split()) < 2 for one in documents):
+    # What is one word may be an id of another index, if chunks have ids; a passage is none.
+    if texts and not found and all(is_bare(x) and len(text_of(x).split()) < 2 for x in documents):
         problem = f"has the ids of {len(texts)} chunks, and no document is one of them"
         raise InvalidInput("corpus", problem, "pass the index that the ids are of, or leave it out")
     return joined

@@ -35,12 +35,14 @@ def _new(sample):
 
 
 def test_the_guide_shows_what_evaluate_prints():
-    """The shares are 54 of 60 and 22 of 40; the rest of wiki are 28 of 46."""
+    """The shares are 54 of 60 and 22 of 40, the rest of wiki 28 of 46; chat lost 18 of 24."""
     line, lines = shown("evaluate")
     output = run(line).stdout
     assert "\n".join(lines) in output
-    assert ["wiki", "macro_recall@5", "60", f"{54 / 60:.4f}"] == lines[3].split()[:4]
-    assert lines[3].split()[7:9] == [f"{28 / 46:.4f}", f"{54 / 60 - 28 / 46:.4f}"]
+    chat, wiki = (line.split() for line in lines[3:5])
+    assert chat[:6] == ["chat", "macro_recall@5", "40", "75", "%", f"{22 / 40:.4f}"]
+    assert wiki[:6] == ["wiki", "macro_recall@5", "60", "25", "%", f"{54 / 60:.4f}"]
+    assert wiki[9] == f"{54 / 60 - 28 / 46:.4f}"
     plain, _, slices = output.partition("3 slices of 106 queries by corpus")
     assert "Too few queries for more than a count: news (6)." in slices
     # The averages above are printed as without slices.

@@ -249,7 +249,7 @@ def test_two_large_files_are_joined_in_chunks(monkeypatch):
 
     monkeypatch.setattr(streaming, "evaluate_file", noted)
     monkeypatch.setattr(evaluating, "_LARGE", 400)  # more than either file has
-    rows = [{"query": {"qid": row["id"], "text": "?"},
+    rows = [{"query": {"qid": row["id"], "text": f"{row['id'][1]}?"},
              "candidates": [{"docid": "d", "doc": {"contents": text}} for text in row["predicted"]]}
             for row in RUN]  # fmt: skip
     written("rank_llm.jsonl", rows)

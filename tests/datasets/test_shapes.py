@@ -20,7 +20,7 @@ from krag_eval.datasets.vocabularies import SHAPES, shape_of
 from krag_eval.errors import DatasetError, Refusal
 
 DOCS = Path(__file__).parents[2] / "docs"
-KOREAN = {"plain words": "흔히 쓰는 이름", "eGovFrame": "전자정부", "ids of chunks": "청크 id",
+KOREAN = {"plain words": "흔히 쓰는 이름", "eGovFrame": "전자정부", "ids of chunks": "청크 ID",
           "JavaScript": "자바스크립트", "RAGAS up to 0.1": "RAGAS 0.1 이전"}  # fmt: skip
 every_fixture = pytest.mark.parametrize("name", FIXTURES)
 # What stands beside a file that holds one side.
