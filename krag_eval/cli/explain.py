@@ -225,7 +225,7 @@ def explain(
             raise
         # In words for one who typed QUERY, be it a position or not.
         fix = "" if isinstance(error.fix, Advice) else error.fix
-        fix = fix or "name it by its position, as 'krag-eval misses FILE' lists it"
+        fix = fix or "name it by its id or position, as 'krag-eval misses FILE' lists it"
         raise InvalidInput("query", error.problem, fix) from None
     if outputs.format == "table":
         click.echo(told.to_text(output.terminal_width()))
