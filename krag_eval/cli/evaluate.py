@@ -223,6 +223,7 @@ def evaluate(
         raise InvalidInput("format", problem, "choose json or markdown, or leave out --by")
     if texts and "json" not in outputs:
         raise InvalidInput("texts", "is about --json, and none was asked for", "add --json OUT")
+    _check_alone(metric, foreign_index, typed)
     asked = options.Evaluation.of(typed)
     settings = asked.settings
     if settings.get("score_cutoff") == "auto":
@@ -265,8 +266,8 @@ def evaluate(
     shown = [*result.row_names()] if metric == _EVERYTHING else asked.averages
     bounds = result.confidence_intervals() if intervals else None
     if found and not intervals:  # of what is shown, at the last cutoff
-        named = [f"{one}@{spelled(last)}" for one in shown or _macro_averages(result)]
-        bounds = result.confidence_intervals(metrics=named)
+        first = shown or [averages[0] for averages in _at_a_glance(result).values()]
+        bounds = result.confidence_intervals(metrics=[f"{one}@{spelled(last)}" for one in first])
     beside = [*map(page_of, sliced), *made.beside, *([] if found is None else [page_of(found)])]
     output.emit(
         outputs,
@@ -296,6 +297,16 @@ def evaluate(
         report=partial(result.report, by=tag, diagnosis=found),
     )
     return None if verdict is None else verdicts.pronounce(verdict)
+
+
+def _check_alone(
+    metric: Sequence[str], foreign_index: ForeignIndex, typed: Mapping[str, Any]
+) -> None:
+    """Refuse options that would have no effect, or another than was meant."""
+    if "all" in metric and tuple(metric) != _EVERYTHING:
+        raise InvalidInput("metric", ": 'all' prints all that are computed", "name it alone")
+    if foreign_index == "allow" and typed.get("corpus") is None:
+        raise InvalidInput("foreign_index", "is about --index, and none was given", "add it")
 
 
 class _Made(NamedTuple):
@@ -397,14 +408,13 @@ def _page(
 
     beside: list[str] = []
     if averages is None:
-        rows = in_pairs(result.shown)
-        left_out = [name for name in rows if name in _ON_REQUEST]
-        averages = [key for name in rows if name not in left_out for key in rows[name]]
-        if left_out:
+        rows = _at_a_glance(result)
+        # With the intervals of some, the first average of each row alone.
+        few = intervals is not None and len(intervals) < len(result.to_dict())
+        averages = [key for keys in rows.values() for key in keys[: 1 if few else None]]
+        if left_out := [name for name in in_pairs(result.shown) if name not in rows]:
             told = _("Also computed: {names}; --metric all prints them.")
             beside = [told.format(names=", ".join(left_out))]
-        if intervals is not None and len(intervals) < len(result.to_dict()):
-            averages = _macro_averages(result)
     counted = result.summary.n_counted
     title = ngettext("{n} query from {source}", "{n} queries from {source}", counted)
     title = title.format(n=counted, source=printable(source))
@@ -426,12 +436,11 @@ def _page(
     )  # fmt: skip
 
 
-def _macro_averages(result: EvaluationResult) -> list[str]:
-    """Return the first average of each row that is shown without being asked for."""
+def _at_a_glance(result: EvaluationResult) -> dict[str, tuple[str, ...]]:
+    """Return the rows that are shown without being asked for, and the averages of each."""
     from krag_eval.scoring.averages import in_pairs
 
-    rows = in_pairs(result.shown).items()
-    return [averages[0] for name, averages in rows if name not in _ON_REQUEST]
+    return {name: one for name, one in in_pairs(result.shown).items() if name not in _ON_REQUEST}
 
 
 def _in_short(signature: str) -> str:

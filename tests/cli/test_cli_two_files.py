@@ -341,3 +341,12 @@ def test_refusals_name_the_file_that_is_not_what_it_is_taken_for():
     assert refused.startswith("saved.json: ")
     assert "(better.jsonl). To" in refusal("evaluate golden.jsonl run.jsonl better.jsonl")
     assert "--golden" in " ".join(run("explain saved.json q0").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "blamed"),
+    [("--metric all,recall@5", "--metric"), ("--foreign-index allow", "--foreign-index")],
+)
+def test_options_that_would_have_no_effect_are_refused(typed, blamed):
+    """'all' beside a metric, and what is about an index without one."""
+    assert blamed in refusal(f"evaluate golden.jsonl run.jsonl {typed}")
