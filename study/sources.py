@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,9 +117,10 @@ class Question:
 
 
 class Claim(NamedTuple):
-    """A claim, the sentences of a page, and which sets of them support it."""
+    """A claim of an article, the sentences of a page, and which sets of them support it."""
 
     id: str
+    document: str
     claim: str
     label: str
     sentences: tuple[str, ...]
@@ -154,20 +154,25 @@ class Folder:
         missing = FILES.keys() - self._found.keys() - _MAY_BE_ABSENT
         missing -= _EITHER if _EITHER - missing else {max(_EITHER)}
         if missing:
-            lines = [f"  {FILES[name].source}\n    SHA-256 {FILES[name].sum}" for name in FILES]
-            wanted = [line for name, line in zip(FILES, lines) if name in missing]
+            wanted = [
+                f"\n  {file.source}\n    SHA-256 {file.sum}"
+                for name, file in FILES.items()
+                if name in missing
+            ]
             raise SystemExit(
-                f"{folder} lacks {len(missing)} files of the study, or has them in another version. "
-                "Get them, under any name:\n" + "\n".join(wanted)
+                f"{folder} lacks files of the study, or has them in another version. Get, under any "
+                f"name, unpacked or packed by gzip:{''.join(wanted)}"
             )
 
     def __contains__(self, name: str) -> bool:
         return name in self._found
 
     def text(self, name: str) -> str:
+        """Return what a file holds."""
         return self._found[name].decode("utf-8")
 
     def rows(self, name: str) -> list[dict[str, Any]]:
+        """Return the JSON objects of a file, one per line."""
         return [json.loads(line) for line in self._found[name].splitlines() if line.strip()]
 
 
@@ -193,8 +198,8 @@ def clapnq(folder: Folder) -> tuple[list[Question], list[tuple[str, str]]]:
 def runs(text: str, sentences: Sequence[str], selected: Sequence[str]) -> tuple[Span, ...]:
     """Return where selected sentences stand, neighbouring ones as one.
 
-    >>> runs("One. Two. Three. Four.", ["One.", "Two.", "Three.", "Four."], ["Four.", "One.", "Two."])
-    ((0, 9), (17, 22))
+    >>> runs("One. Two. Three. No.", ["One.", "Two.", "Three.", "No."], ["No.", "One.", "Two."])
+    ((0, 9), (17, 20))
     """
     chosen, found, at = {one.strip() for one in selected}, [], 0
     for sentence in map(str.strip, sentences):
@@ -211,7 +216,7 @@ def runs(text: str, sentences: Sequence[str], selected: Sequence[str]) -> tuple[
 
 
 def korquad(folder: Folder) -> tuple[list[Question], list[tuple[str, str]]]:
-    """Return one question per sentence that holds an answer, and all paragraphs as (title, text)."""
+    """Return one question per sentence with an answer, and all paragraphs as (title, text)."""
     questions, passages = [], []
     for article in json.loads(folder.text("korquad"))["data"]:
         for paragraph in article["paragraphs"]:
@@ -225,16 +230,8 @@ def korquad(folder: Folder) -> tuple[list[Question], list[tuple[str, str]]]:
                 sentence = around(text, start, stop)
                 if text[start:stop] == answer["text"] and sentence not in seen:
                     seen.add(sentence)
-                    questions.append(
-                        Question(
-                            asked["id"],
-                            asked["question"],
-                            article["title"],
-                            text,
-                            (sentence,),
-                            answer=(start, stop),
-                        )  # fmt: skip
-                    )
+                    place = article["title"], text, (sentence,), None, (start, stop)
+                    questions.append(Question(asked["id"], asked["question"], *place))
     return questions, passages
 
 
@@ -245,11 +242,8 @@ def around(text: str, start: int, stop: int) -> Span:
     >>> text[slice(*around(text, 9, 11))]
     '둘은 3.5이다.'
     """
-    ends = [
-        0,
-        *(found.end() for found in re.finditer(r"[.?!…][\"'”’)\]]*(?=\s)|\n", text)),
-        len(text),
-    ]
+    ends = [found.end() for found in re.finditer(r"[.?!…][\"'”’)\]]*(?=\s)|\n", text)]
+    ends = [0, *ends, len(text)]
     begin = max(end for end in ends if end <= start)
     end = min(end for end in ends if end >= stop)
     return begin + len(text[begin:end]) - len(text[begin:end].lstrip()), len(text[:end].rstrip())
@@ -257,18 +251,20 @@ def around(text: str, start: int, stop: int) -> Span:
 
 def wice(folder: Folder, name: str = "wice") -> list[Claim]:
     """Return the claims of WiCE."""
-    return [
-        Claim(
-            row["meta"]["id"],
-            row["claim"],
-            row["label"],
-            tuple(row["evidence"]),
-            tuple(
-                dict.fromkeys(tuple(sorted(set(one))) for one in row["supporting_sentences"] if one)
-            ),
+    claims = []
+    for row in folder.rows(name):
+        meta, sets = row["meta"], [sorted(set(one)) for one in row["supporting_sentences"] if one]
+        claims.append(
+            Claim(
+                meta["id"],
+                meta["claim_title"],
+                row["claim"],
+                row["label"],
+                tuple(row["evidence"]),
+                tuple(dict.fromkeys(map(tuple, sets))),
+            )
         )
-        for row in folder.rows(name)
-    ]
+    return claims
 
 
 def expertqa(folder: Folder) -> list[Attributed]:
@@ -354,11 +350,6 @@ def windows(text: str, n: int, step: int) -> list[Span]:
     words = [found.span() for found in re.finditer(r"\S+", text)]
     firsts = [*range(0, max(len(words) - n, 0), step), max(len(words) - n, 0)]
     return [(words[at][0], words[min(at + n, len(words)) - 1][1]) for at in dict.fromkeys(firsts)]
-
-
-def is_in_order(spans: Sequence[Span]) -> bool:
-    """Tell whether spans stand one behind the other."""
-    return all(one[1] <= other[0] for one, other in pairwise(spans))
 
 
 def holds(window: Span, span: Span) -> bool:
