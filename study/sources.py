@@ -160,7 +160,7 @@ class Folder:
                 if name in missing
             ]
             raise SystemExit(
-                f"{folder} lacks files of the study, or has them in another version. Get, under any "
+                f"{folder} lacks files of the study, or has others. Get, under any "
                 f"name, unpacked or packed by gzip:{''.join(wanted)}"
             )
 
