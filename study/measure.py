@@ -202,7 +202,7 @@ class Measured:
                     }
 
     def _two_people(self) -> Iterator[dict[str, Any]]:
-        """Yield κ with a second person, of the first one and of rules that know the first's runs."""
+        """Yield κ with a second person, also of rules that know the first one's runs."""
 
         def choose(pair: Pair) -> bool:
             return pair.kind == "verbatim" and pair.second is not None
