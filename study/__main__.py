@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = Folder(given.folder)
     files = made(folder, given.kept)
     if given.check:
-        other = [name for name, content in files.items() if _read(RESULTS / name) != content]
+        other = [name for name, content in files.items() if not is_same(RESULTS / name, content)]
         print(f"{len(files)} files, other than in study/results: {', '.join(other) or 'none'}")
         return int(bool(other))
     for name, content in files.items():
@@ -83,7 +83,7 @@ def made(folder: Folder, kept: Path | None = None) -> dict[str, bytes]:
     for kind, lines in by_kind.items():
         name = kind.replace(", ", "_").replace(" ", "_")
         files[f"decided/{name}.csv.gz"] = packed(lines)
-    return files | pictures.pictures(found, of_consequence)
+    return files | pictures.pictures(found)
 
 
 def made_with() -> str:
@@ -113,8 +113,10 @@ def packed(lines: Iterable[str]) -> bytes:
     return file.getvalue()
 
 
-def _read(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None
+def is_same(path: Path, content: bytes) -> bool:
+    """Tell whether a file holds this, unpacked."""
+    unpack = gzip.decompress if path.suffix == ".gz" else bytes
+    return path.exists() and unpack(path.read_bytes()) == unpack(content)
 
 
 if __name__ == "__main__":

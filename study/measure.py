@@ -60,14 +60,14 @@ class Measured:
         cls,
         pairs: Sequence[Pair],
         systems: Mapping[str, System],
-        ask: Callable[[System, Sequence[tuple[str, str]]], Floats],
+        ask: Callable[[System, Sequence[tuple[str, ...]]], Floats],
     ) -> Measured:
         """Ask every system about the pairs in its languages."""
         similarity, accepted = {}, {}
         for name, system in systems.items():
             places = [at for at, pair in enumerate(pairs) if is_asked(system, pair)]
             found = np.full(len(pairs), np.nan)
-            found[places] = ask(system, [(pairs[at].wanted, pairs[at].chunk) for at in places])
+            found[places] = ask(system, [texts_for(system, pairs[at]) for at in places])
             similarity[name] = found
             accepted[name] = np.zeros(len(pairs), np.bool_)
             accepted[name][places] = decide(system, found[places])
@@ -239,6 +239,12 @@ class Measured:
                 for name in self.systems
             )
             yield pair.kind, f"{pair.id},{pair.part},{int(pair.right)},{said}"
+
+
+def texts_for(system: System, pair: Pair) -> tuple[str, ...]:
+    """Return what a system is given of a pair."""
+    texts = pair.wanted, pair.chunk
+    return (*texts, pair.question) if system.with_questions else texts
 
 
 def is_asked(system: System, pair: Pair) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 
 from study.systems import System
 
-#: (wanted, chunk) -> the number of the pair of texts.
-Texts = dict[tuple[str, str], int]
+#: (wanted, chunk), and the question if the system sees it -> the number of these texts.
+Texts = dict[tuple[str, ...], int]
 
 
-def distinct(pairs: Sequence[tuple[str, str]]) -> tuple[Texts, NDArray[np.intp]]:
+def distinct(pairs: Sequence[tuple[str, ...]]) -> tuple[Texts, NDArray[np.intp]]:
     """Return the distinct pairs of texts, and which of them each pair is.
 
     >>> distinct([("a", "b"), ("c", "d"), ("a", "b")])
@@ -27,19 +28,19 @@ def distinct(pairs: Sequence[tuple[str, str]]) -> tuple[Texts, NDArray[np.intp]]
 
 
 def similarities(
-    system: System, pairs: Sequence[tuple[str, str]], kept: Path | None = None
+    system: System, pairs: Sequence[tuple[str, ...]], kept: Path | None = None
 ) -> NDArray[np.float64]:
     """Return the similarity of each pair; read it from a file of the same system and texts.
 
     Args:
         system: Who decides.
-        pairs: (wanted, chunk).
+        pairs: (wanted, chunk), and the question if the system sees it.
         kept: A folder that similarities are kept in, so that a run that was stopped goes on.
     """
     texts, place = distinct(pairs)
     digest = hashlib.sha256(f"{system.name}\n{system.definition}".encode())
-    for wanted, chunk in texts:
-        digest.update(f"{len(wanted)}:{wanted}{len(chunk)}:{chunk}".encode(errors="surrogatepass"))
+    for one in texts:
+        digest.update(json.dumps(one).encode())
     file = kept and kept / f"{digest.hexdigest()[:24]}.npy"
     if file and file.exists():
         return np.load(file)[place]
