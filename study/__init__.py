@@ -1,0 +1,1 @@
+"""What a matcher's yes is worth: matchers against people's judgement and constructed truth."""
