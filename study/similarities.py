@@ -6,11 +6,14 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval import matching
+from study import systems
 from study.systems import System
 
 #: (wanted, chunk), and the question if the system sees it -> the number of these texts.
@@ -27,6 +30,15 @@ def distinct(pairs: Sequence[tuple[str, ...]]) -> tuple[Texts, NDArray[np.intp]]
     return texts, np.array([texts.setdefault(one, len(texts)) for one in pairs], np.intp)
 
 
+@cache
+def _code() -> str:
+    """Return the sum of the code that decides, so that nothing older is taken for it."""
+    digest = hashlib.sha256()
+    for path in (*sorted(Path(matching.__file__).parent.glob("*.py")), Path(systems.__file__)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 def similarities(
     system: System, pairs: Sequence[tuple[str, ...]], kept: Path | None = None
 ) -> NDArray[np.float64]:
@@ -38,7 +50,7 @@ def similarities(
         kept: A folder that similarities are kept in, so that a run that was stopped goes on.
     """
     texts, place = distinct(pairs)
-    digest = hashlib.sha256(f"{system.name}\n{system.definition}".encode())
+    digest = hashlib.sha256(f"{system.name}\n{system.definition}\n{_code()}".encode())
     for one in texts:
         digest.update(json.dumps(one).encode())
     file = kept and kept / f"{digest.hexdigest()[:24]}.npy"
