@@ -22,7 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from study import consequence, pictures, tables
+from study import consequence, page, pictures, tables
 from study.measure import Measured, described
 from study.pairs import all_pairs
 from study.similarities import similarities
@@ -30,6 +30,23 @@ from study.sources import Folder
 from study.systems import not_run, systems
 
 RESULTS = Path(__file__).parent / "results"
+#: The systems that the page and its picture show, from top to bottom.
+SHOWN = (
+    "text",
+    "contains",
+    "fuzzy partial",
+    "ROUGE-L",
+    "ROUGE-L recall",
+    "ragas",
+    "continuous-eval ROUGE",
+    "Chroma",
+    "krag ROUGE-L",
+    "MiniLM",
+    "multilingual E5",
+    "no guard",
+    "coverage",
+    "tolerant",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -81,9 +98,8 @@ def made(folder: Folder, kept: Path | None = None) -> dict[str, bytes]:
     for kind, line in measured.accepted_lines():
         by_kind.setdefault(kind, [head]).append(line)
     for kind, lines in by_kind.items():
-        name = kind.replace(", ", "_").replace(" ", "_")
-        files[f"decided/{name}.csv.gz"] = packed(lines)
-    return files | pictures.pictures(found)
+        files[f"decided/{kind.replace(', ', '_')}.csv.gz"] = packed(lines)
+    return files | page.tables(found, SHOWN) | pictures.pictures(found, SHOWN)
 
 
 def made_with() -> str:

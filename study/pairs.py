@@ -321,7 +321,7 @@ def of_claim(claim: sources.Claim, belongs: str) -> Iterator[Pair]:
     def pair(kind: str, place: Sequence[int], *, right: bool) -> Pair:
         at = f"{place[0]}-{place[-1]}" if is_run(place) else "+".join(map(str, place))
         return Pair(
-            f"{kind}/wice/{claim.id}@{at}",
+            f"{kind.replace(', ', '-')}/wice/{claim.id}@{at}",
             kind,
             "en",
             "wice",
@@ -387,7 +387,7 @@ def of_expertqa(folder: Folder, left_out: Counter[str]) -> Iterator[Pair]:
             partly = one.support == "Partial"
             left_out["ExpertQA claims with support Partial (shown apart)"] += partly
             yield Pair(
-                f"claim, experts/expertqa/{one.id}",
+                f"claim-experts/expertqa/{one.id}",
                 "claim, experts",
                 "en",
                 "expertqa",

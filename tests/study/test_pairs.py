@@ -159,7 +159,7 @@ def test_claims_meet_their_sets_and_as_many_other_sentences(made):
 def test_chunks_of_a_page_are_right_if_they_hold_a_whole_set(made):
     # Sentences of 60 words each stand alone in chunks of 100.
     right = {one.id: one.right for one in of(made, "claim, cut", "wice") if pairs.is_main(one)}
-    assert right == {f"claim, cut/wice/w1@{at}-{at}": at == 4 for at in range(6)}
+    assert right == {f"claim-cut/wice/w1@{at}-{at}": at == 4 for at in range(6)}
 
 
 def test_experts_judge_one_piece_of_evidence(made):

@@ -1,0 +1,89 @@
+"""What is committed of the study holds together: decisions, numbers, tables and pages."""
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from study import page, tables
+from study.__main__ import RESULTS, SHOWN
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    "en": ROOT / "docs" / "what-a-yes-is-worth.md",
+    "ko": ROOT / "docs" / "ko" / "what-a-yes-is-worth.md",
+}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return json.loads((RESULTS / "decisions.json").read_bytes())
+
+
+def decided(kind):
+    """Return the rows of a file of decisions, and the systems by their place."""
+    text = gzip.decompress((RESULTS / "decided" / f"{kind}.csv.gz").read_bytes()).decode()
+    header, *rows = csv.reader(io.StringIO(text), quoting=csv.QUOTE_NONE)
+    return rows, header[-1].split("|")
+
+
+@pytest.mark.parametrize("kind", ["verbatim", "apart", "damaged", "contradicted"])
+def test_the_numbers_are_those_of_the_decisions(kind, found):
+    rows, names = decided(kind)
+    counts = Counter()
+    for pair, part, right, said in rows:
+        source = pair.split("/")[1]
+        for name, answer in zip(names, said, strict=True):
+            if source != "texts" and answer != "-":
+                counts[source, part, name, right, answer] += 1
+    records = [
+        one
+        for one in found["decisions"]
+        if one["how"] == "main" and one["kind"] == kind and one["source"] != "texts"
+    ]
+    assert records
+    for one in records:
+        key = one["source"], one["part"], one["system"]
+        cells = ("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")
+        expected = [counts[(*key, *cell)] for cell in cells]
+        assert [one[name] for name in ("tp", "fp", "fn", "tn")] == expected
+
+
+def test_tables_are_those_of_the_numbers(found):
+    assert (RESULTS / "decisions.md").read_text("utf-8") == tables.tables(found)
+    for name, content in page.tables(found, SHOWN).items():
+        assert (RESULTS / name).read_bytes() == content
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_the_page_has_the_tables_of_the_study(language):
+    text = PAGES[language].read_text("utf-8")
+    for table in (RESULTS / f"page_{language}.md").read_text("utf-8").strip().split("\n\n"):
+        assert table in text
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_every_number_of_the_page_is_one_of_the_study(language):
+    known = "\n".join(path.read_text("utf-8") for path in sorted(RESULTS.glob("*.md")))
+    prose = re.sub(
+        r"```.*?```|^\|.*?$|\(.*?\.(?:md|svg|ipynb).*?\)",
+        "",
+        PAGES[language].read_text("utf-8"),
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    numbers = {one.lstrip("0") for one in re.findall(r"(?<![\d.])0?\.\d{2,}", prose)}
+    assert numbers
+    there = {one.lstrip("0") for one in re.findall(r"(?<![\d.])0?\.\d{2,}", known)}
+    assert numbers <= there
+
+
+def test_nothing_kept_is_a_text():
+    for path in (RESULTS / "decided").glob("*.gz"):
+        rows, _ = decided(path.name.removesuffix(".csv.gz"))
+        # An identifier names source, document and places; none is as long as a sentence.
+        assert max(len(row[0]) for row in rows) < 200
