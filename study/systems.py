@@ -242,7 +242,9 @@ def _others() -> list[System]:
             (_SENTENCES[0], 1.0, equal, _each(_sentences, _sentences, _share_equal)),
             (_SENTENCES[1], 1.0, rouge, _each(_rouge_parts, _rouge_parts, _share_by_rouge)),
         ]
-    found = [System(name, "other tools", told, ("en", "ko"), at, by) for name, at, told, by in rules]
+    found = [
+        System(name, "other tools", told, ("en", "ko"), at, by) for name, at, told, by in rules
+    ]
     if _is_here("kiwipiepy"):
         told = "F-measure of the {} of stemmed morphemes, from 0.5: krag 0.0.32 (evaluators.py, "
         told += "RougeOfflineRetrievalEvaluators, KIWI), by the Kiwi that is installed"
@@ -529,7 +531,9 @@ def _embeddings() -> list[System]:
 
 def _cosines(load: Callable[[], Encode], pairs: Pairs) -> FloatArray:
     """Return cosines in [0, 1] to six digits, as the last ones depend on what is in a batch."""
-    texts = sorted({text for pair in pairs for text in pair[:2]}, key=lambda text: (len(text), text))
+    texts = sorted(
+        {text for pair in pairs for text in pair[:2]}, key=lambda text: (len(text), text)
+    )
     rows = {text: row for row, text in enumerate(texts)}
     encode = load()
     batches = [np.asarray(encode(texts[at : at + _BATCH])) for at in range(0, len(texts), _BATCH)]
