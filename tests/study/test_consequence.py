@@ -197,6 +197,18 @@ def test_a_system_that_says_one_value_for_all_mends_nothing_and_the_labels_do():
     assert found["warned"] == 1.0  # fewer than 30 labels
 
 
+def test_the_others_are_those_without_a_label():
+    """Five ones and five zeros are labelled, ten ones are not, and the system is right.
+
+    Its weight is the variance 1/4 over twice that of all twenty, 15/4 / 19: 19/30. So the value is
+    1/2 + 19/30 · (1 - 1/2), 1/15 above the 3/4 of all.
+    """
+    truth = np.array([1.0] * 5 + [0.0] * 5 + [1.0] * 10)
+    found = repaired(truth, truth, [np.arange(10)])
+    assert found["after"] == pytest.approx(1 / 15)
+    assert found["alone"] == pytest.approx(1 / 4)
+
+
 def test_a_system_that_is_right_makes_intervals_narrower():
     """Values of the truth's own need no mending, and tell more than the labels alone."""
     truth = np.arange(200) % 5 / 4
@@ -238,11 +250,17 @@ def nothing(texts):
     return np.zeros(len(texts), np.bool_)
 
 
+def the_first_forty(texts):
+    return np.array([int(window[-2:]) < 40 for _, window, _ in texts])
+
+
+SYSTEMS = {"everything": everything, "nothing": nothing, "forty": the_first_forty}
+
+
 def measured_with_few_draws(collection):
-    systems = {"everything": everything, "nothing": nothing}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(consequence, "DRAWS", 20)
-        return measured(collection, {"own": own, "half": half}, systems)
+        return measured(collection, {"own": own, "half": half}, SYSTEMS)
 
 
 @pytest.fixture(scope="module")
@@ -276,6 +294,17 @@ def test_accepting_everything_favours_the_worse_retriever(found):
     assert system["orders"]["own - half"]["recall@5"] == order
 
 
+def test_an_order_that_hangs_on_one_question_is_lost_without_it(found):
+    """By the rule of the first forty texts only question 39 tells the retrievers apart.
+
+    It is in none of 50 draws with a chance of (59/60)**50 = 0.432, and each such resample counts a
+    half.
+    """
+    order = found[0]["systems"]["forty"]["orders"]["own - half"]["recall@5"]
+    assert order["flip"] == 0.0
+    assert order["flips"] == pytest.approx(0.216, abs=0.02)
+
+
 def test_repair_is_told_by_retriever_and_metric(found):
     """A rule that accepts nothing is off by the whole value, which 50 labels of one value mend."""
     numbers, _ = found
@@ -290,9 +319,9 @@ def test_decisions_are_kept_by_place(found):
     """A line is question, wanted, window, truth, and what each system said."""
     _, lines = found
     assert lines[:3] == [
-        "question,wanted,window,right,everything|nothing",
-        "q0,t0:0-10,t0:0-13,1,10",
-        "q0,t0:0-10,t1:0-13,0,10",
+        "question,wanted,window,right,everything|nothing|forty",
+        "q0,t0:0-10,t0:0-13,1,101",
+        "q0,t0:0-10,t1:0-13,0,101",
     ]
     assert len(lines) == 1 + 2 * N
 
