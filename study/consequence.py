@@ -34,12 +34,12 @@ TITLES = {"chroma": "Chroma's three corpora", "clapnq": "ClapNQ's passages"}
 #: What is known of a repair, and how tables call it.
 REPAIR = {
     "before": "error before",
-    "after": "after",
-    "alone": "labels alone",
-    "held": "interval holds",
-    "held alone": "labels alone",
+    "after": "error after",
+    "alone": "error, labels alone",
+    "held": "holds",
+    "held alone": "holds, labels alone",
     "width": "width",
-    "width alone": "labels alone",
+    "width alone": "width, labels alone",
     "warned": "warned",
 }
 RESAMPLES, DRAWS, LABELS = 2000, 200, 50
