@@ -31,10 +31,11 @@ def distinct(pairs: Sequence[tuple[str, ...]]) -> tuple[Texts, NDArray[np.intp]]
 
 
 @cache
-def _code() -> str:
+def _code(family: str) -> str:
     """Return the sum of the code that decides, so that nothing older is taken for it."""
     digest = hashlib.sha256()
-    for path in (*sorted(Path(matching.__file__).parent.glob("*.py")), Path(systems.__file__)):
+    own = [] if family == "embeddings" else sorted(Path(matching.__file__).parent.glob("*.py"))
+    for path in (*own, Path(systems.__file__)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -50,7 +51,7 @@ def similarities(
         kept: A folder that similarities are kept in, so that a run that was stopped goes on.
     """
     texts, place = distinct(pairs)
-    digest = hashlib.sha256(f"{system.name}\n{system.definition}\n{_code()}".encode())
+    digest = hashlib.sha256(f"{system.name}\n{system.definition}\n{_code(system.family)}".encode())
     for one in texts:
         digest.update(json.dumps(one).encode())
     file = kept and kept / f"{digest.hexdigest()[:24]}.npy"
