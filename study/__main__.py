@@ -42,7 +42,7 @@ SHOWN = (
     "Chroma",
     "krag ROUGE-L",
     "MiniLM",
-    "multilingual E5",
+    "multilingual USE",
     "no guard",
     "coverage",
     "tolerant",

