@@ -86,13 +86,16 @@ def made(folder: Folder, kept: Path | None = None) -> dict[str, bytes]:
         "parts_of_sentences": described(made_of.pairs),
         **measured.numbers(),
     }
-    of_consequence = consequence.consequence(folder, who)
+    of_consequence = consequence.consequence(folder, who, kept)
+    asked = of_consequence.pop("decisions")
     files = {
         "decisions.json": as_json(found),
         "consequence.json": as_json(of_consequence),
         "decisions.md": tables.tables(found).encode(),
         "consequence.md": consequence.tables(of_consequence).encode(),
     }
+    for name, lines in asked.items():
+        files[f"decided/consequence_{name}.csv.gz"] = packed(lines)
     by_kind: dict[str, list[str]] = {}
     head = f"pair,part,right,{'|'.join(who)}"
     for kind, line in measured.accepted_lines():
