@@ -3,7 +3,8 @@
 A chunk of last year's notice holds nearly all words of this year's passage, and contradicts it. So
 the two are aligned, and what stands between the stretches that they share is compared: a number
 that another one replaces, another unit behind the same number, a negation on one side only, a bound
-in the place of another.
+in the place of another. Korean says no in the last verb; so where a passage begins or ends, its
+first or last word is looked for nearby.
 
 What was cut off or left out contradicts nothing, nor does what was misread. Where a document has
 the passage more than once, it contradicts if it does each time.
@@ -29,8 +30,8 @@ _AROUND = 2  # tokens of the shared stretches in which a negation is looked for 
 
 _NEGATION = re.compile(
     r"(?=[가-힣nwct])"  # first letters, as most words have another one
-    r"(?:않|아니|못|없|마세|마십|마시오|마라|안[되돼]|불가"
-    r"|\b(?:안|not|no|never|without|cannot|none|nor|neither|nobody|nothing|t)\b)"
+    r"(?:않|아니|못|없|마세|마십|마시오|마라|안[되된됩돼됐]|불가"
+    r"|\b(?:안|not|no|never|without|cannot|none|nor|neither|nobody|nothing|(?<=n )t)\b)"
 )
 _BOUND = re.compile(
     r"이상|이하|초과|미만|이내|이전|이후|포함|제외|무상|유상|전액|일부"
@@ -59,6 +60,7 @@ class _Reading(NamedTuple):
         at_an_end: The same where the passage begins or ends.
         anchor: Tokens of the longest one, without which two texts are not alike.
         longer: By how much the other side may be longer where one counts negations.
+        nearby: The same where the passage begins or ends.
         joined_by: What stands between tokens.
     """
 
@@ -66,10 +68,11 @@ class _Reading(NamedTuple):
     at_an_end: float
     anchor: float
     longer: int
+    nearby: int
     joined_by: str
 
 
-_LETTERS, _WORDS = _Reading(4.0, 2.0, 8.0, 12, ""), _Reading(2.0, 1.0, 3.0, 6, " ")
+_LETTERS, _WORDS = _Reading(4.0, 2.0, 8.0, 12, 5, ""), _Reading(2.0, 1.0, 3.0, 6, 2, " ")
 
 
 class Contradiction(NamedTuple):
@@ -84,6 +87,11 @@ class Contradiction(NamedTuple):
     kind: str
     passage: tuple[int, int]
     document: tuple[int, int]
+
+    @classmethod
+    def between(cls, kind: str, ours: slice, theirs: slice) -> Contradiction:
+        """Return what stands in a place of each side."""
+        return cls(kind, (ours.start, ours.stop), (theirs.start, theirs.stop))
 
 
 class SaidOtherwise(NamedTuple):
@@ -215,6 +223,10 @@ class Beside(NamedTuple):
         both_sides = zip(said[1:], (self.passage, self.document), texts, strict=True)
         for (start, stop), tokens, text in both_sides:
             names, first = [self.names[one] for one in tokens.tolist()], max(0, start - around)
+            while (
+                around and first and _is_number(names[first]) and names[first - 1] == names[first]
+            ):
+                first -= 1  # among letters a number stands for each of its digits
             sides.append([*_once(names[first : stop + around], self.by_letters)])
             before, read = ("".join(_once(one, True)) for one in (names[:first], names))
             written.append(whole_words(text, "".join(sides[-1]), read, len(before)))
@@ -277,6 +289,9 @@ def _windows(size: int, room: int, spans: Sequence[tuple[int, int]]) -> list[tup
             places.append((stop - start, start, stop))
     most = max(places, default=(0,))[0]
     likely = sorted(place for place in places if 2 * place[0] > most)
+    # Sentences that others stand between: none holds enough, and none has what another has.
+    if len(places) > 1 and most < 0.8 * size and sum(held for held, *_ in places) <= 1.25 * size:
+        likely = [(size, places[0][1], places[-1][2])]
     return [(max(0, start - margin), min(room, stop + margin)) for _, start, stop in likely]
 
 
@@ -319,15 +334,43 @@ class _Aligned:
             if polarity and inside and not kind:
                 kind = self._turned(ours, theirs)
             if kind:
-                there = theirs.start, theirs.stop
-                return Contradiction(kind, (ours.start, ours.stop), there)
+                return Contradiction.between(kind, ours, theirs)
+        for ours, theirs in self._edges(shared) if polarity and not piece else ():
+            around = (_AROUND, 0) if ours.start else (0, _AROUND)
+            if kind := self._turned(ours, theirs, around):
+                return Contradiction.between(kind, ours, theirs)
         return None
+
+    def _edges(self, shared: Sequence[_Shared]) -> Iterator[tuple[slice, slice]]:
+        """Yield what both have before and behind all that is shared, up to the same word."""
+        firm = [one for one in shared if self._size(one.start, one.stop) >= self.reading.block]
+        if not firm:
+            return
+        start, there, stop, end = firm[0].start, firm[0].there, firm[-1].stop, firm[-1].end
+        if n := self._reach(self.passage[:start][::-1], self.window[:there][::-1]):
+            yield slice(0, start), slice(there - n, there)
+        if n := self._reach(self.passage[stop:], self.window[end:]):
+            yield slice(stop, len(self.passage)), slice(end, end + n)
+
+    def _reach(self, rest: Sequence[str], beyond: Sequence[str]) -> int:
+        """Return after how many tokens the other side has the last one, too; 0 if not nearby."""
+        nearby = beyond[: len(rest) + self.reading.nearby]
+        if not 0 < len(rest) <= self.reading.anchor or rest[-1] not in nearby:
+            return 0
+        # A Latin letter is no word; one of Hangul may be a particle, but not in 지 않다 and 아니다.
+        if self.by_letters and (rest[-1].isascii() or (len(rest) == 1 and nearby[0] not in "지아")):
+            return 0
+        return nearby.index(rest[-1]) + 1
 
     @property
     def share(self) -> float:
         """How much of the passage both have, if one stretch is long enough to tell."""
-        held = sum(self.weight[one.stop] - self.weight[one.start] for one in self._shared())
+        held = sum(self._size(one.start, one.stop) for one in self._shared())
         return held / self.weight[-1]
+
+    def _size(self, start: int, stop: int) -> float:
+        """Return the weight of tokens of the passage."""
+        return self.weight[stop] - self.weight[start]
 
     def _shared(self) -> list[_Shared]:
         """Return the stretches that both have, if one of them is long enough to tell."""
@@ -338,7 +381,7 @@ class _Aligned:
         blocks = Indel.opcodes(self.passage, self.window).as_matching_blocks()
         for block in blocks[:-1]:  # the last one is empty
             start, stop = block.a, block.a + block.size
-            size = self.weight[stop] - self.weight[start]
+            size = self._size(start, stop)
             at_an_end = start == 0 or stop == n
             if size >= min(least, self.reading.at_an_end if at_an_end else least):
                 kept.append(_Shared(start, stop, block.b, block.b + block.size))
@@ -405,8 +448,8 @@ class _Aligned:
 
     def _is_close(self, shared: Sequence[_Shared]) -> bool:
         """Return whether of the passage, from the first stretch to the last, most is shared."""
-        held = sum(self.weight[one.stop] - self.weight[one.start] for one in shared)
-        extent = self.weight[shared[-1].stop] - self.weight[shared[0].start]
+        held = sum(self._size(one.start, one.stop) for one in shared)
+        extent = self._size(shared[0].start, shared[-1].stop)
         return bool(2 * held >= extent)
 
     def _unit(self, tokens: Sequence[str], at: int) -> str:
@@ -418,7 +461,9 @@ class _Aligned:
         unit = found[0].removesuffix("s") if len(found[0]) > 3 else found[0]
         return _SAME_UNIT.get(unit, unit)
 
-    def _turned(self, ours: slice, theirs: slice) -> str:
+    def _turned(
+        self, ours: slice, theirs: slice, around: tuple[int, int] = (_AROUND, _AROUND)
+    ) -> str:
         """Return whether one side says no, or names another bound."""
         gap, their_gap = self.passage[ours], self.window[theirs]
         if not (gap or their_gap) or (self.by_letters and _misread(gap, their_gap)):
@@ -426,7 +471,7 @@ class _Aligned:
         if len(their_gap) > len(gap) + self.reading.longer:
             return ""
         texts = [
-            self.reading.joined_by.join(tokens[max(0, at.start - _AROUND) : at.stop + _AROUND])
+            self.reading.joined_by.join(tokens[max(0, at.start - around[0]) : at.stop + around[1]])
             for tokens, at in ((self.passage, ours), (self.window, theirs))
         ]
         # Among letters an English word has no ends of its own, but those of what is in between.
@@ -458,8 +503,11 @@ def _cut(number: str, there: set[str], is_first: bool) -> bool:
 def _misread(gap: Sequence[str], there: Sequence[str]) -> bool:
     """Return whether letters of Hangul are the same but for their final consonants."""
     return len(gap) == len(there) and all(
-        min(pair) >= "가"
-        and max(pair) <= "힣"
-        and len({(ord(x) - 0xAC00) // 28 for x in pair}) == 1
+        pair[0] == pair[1]
+        or (
+            min(pair) >= "가"
+            and max(pair) <= "힣"
+            and len({(ord(x) - 0xAC00) // 28 for x in pair}) == 1
+        )
         for pair in zip(gap, there, strict=True)
     )

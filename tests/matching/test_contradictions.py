@@ -218,6 +218,110 @@ def test_what_was_cut_off_or_misread_does_not(language, chunk):
     assert accepts(PASSAGE[language], chunk, threshold=0.7)
 
 
+# Sentences that end, or begin, in what may be negated; where both go on, the text goes on alike.
+AT_AN_END = {
+    "ko": "그는 산속에 머물며 십 년 동안 무예를 익혀 세상을 바꾸겠다는 {}. 그리하여 길을 떠났다.",
+    "en": "The church stood apart. {} concerned that the children might lose the language of home.",
+}
+
+
+def at_an_end(language, said):
+    """Return the one sentence that says it, and the text around it."""
+    text = AT_AN_END[language].format(said)
+    return text.split(". ")[language == "en"].strip("."), text
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "other"),
+    [
+        ("ko", "뜻을 품게 된다", "뜻을 품게 되지 않는다"),
+        ("ko", "뜻을 품게 됩니다", "뜻을 품게 되지 않습니다"),
+        ("ko", "일이 무관하다", "일이 무관하지 않다"),
+        ("ko", "뜻을 밝힌 것이다", "뜻을 밝힌 것이 아니다"),
+        ("ko", "뜻을 품을 수 있다", "뜻을 품을 수 없다"),
+        ("ko", "뜻을 품을 수 있었다", "뜻을 품을 수 없었다"),
+        ("ko", "뜻을 품어야 한다", "뜻을 품어서는 안 된다"),
+        ("ko", "뜻을 이루었다", "뜻을 이루지 못하였다"),
+        ("ko", "값을 20만 원 이상 낸다", "값을 20만 원 이하 낸다"),
+        ("en", "They were also", "They were not also"),
+        ("en", "They did seem", "They didn't seem"),
+        ("en", "They have been", "They have never been"),
+        ("en", "Those above are", "Those below are"),
+    ],
+)
+def test_a_negation_in_the_last_or_first_words_contradicts(language, said, other):
+    """Where the document goes on, and where it ends with the sentence; also turned round."""
+    for ours, theirs in ((said, other), (other, said)):
+        passage, _ = at_an_end(language, ours)
+        sentence, text = at_an_end(language, theirs)
+        for chunk in (text, sentence, text.replace(" ", "") if language == "ko" else text):
+            assert not accepts(passage, chunk, threshold=0.5)
+            assert CoverageMatcher(0.5, **UNGUARDED).similarity(passage, chunk) >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "other"),
+    [
+        # Other endings, a letter that was misread, what follows or precedes, and what was cut off.
+        ("ko", "뜻을 품게 된다", "뜻을 품게 됩니다"),
+        ("ko", "뜻을 품게 된다", "뜻을 품게 된다. 없는"),
+        ("ko", "뜻을 품을 수 있다", "뜻을 품을 수 있으나 없는 일로 한다"),
+        ("ko", "뜻을 품을 수 있으며", "뜻을 품을 수 있고, 없으면"),
+        ("ko", "뜻을 품을 수 없다", "뜻을 품을 수 업다"),
+        ("ko", "뜻을 품게 되지 않는다", "뜻을 품게 되지 아니한다"),
+        ("ko", "뜻을 품을 수 없다", "뜻을 품을"),
+        ("ko", "뜻이 꺼지지는", "뜻이 꺼지지가 않는다"),
+        ("en", "They were also", "So not a few. They were also"),
+        ("en", "They were also", "t hey were also"),
+        ("en", "They did not", "did not"),
+        ("en", "They were", "We do not say so: thy were"),
+    ],
+)
+def test_what_stands_beside_the_last_or_first_words_does_not(language, said, other):
+    passage, _ = at_an_end(language, said)
+    _, text = at_an_end(language, other)
+    assert accepts(passage, text, threshold=0.5)
+
+
+def test_the_best_end_of_several_counts():
+    passage, text = at_an_end("ko", "뜻을 품게 된다")
+    _, other = at_an_end("ko", "뜻을 품게 되지 않는다")
+    assert not accepts(passage, f"{other} {other}")
+    assert accepts(passage, f"{other} {'그때는 그랬다. ' * 20} {text}")
+    assert accepts(passage, f"{text} {'그때는 그랬다. ' * 20} {other}")
+
+
+def test_a_negation_at_the_end_of_the_shorter_text_contradicts():
+    chunk, _ = at_an_end("ko", "뜻을 품게 된다")
+    truth = "앞에 다른 말이 있었다. {} " + "뒤에도 다른 말이 이어졌다. " * 3
+    matcher = CoverageMatcher(direction="either")
+    assert matcher.similarity(truth.format(at_an_end("ko", "뜻을 품게 된다")[1]), chunk) == 1.0
+    assert matcher.similarity(truth.format(at_an_end("ko", "뜻을 품게 되지 않는다")[1]), chunk) == 0
+
+
+APART = [
+    "The first bridge over the river was built by the town of Arden in 1963.",
+    "A second one for carts and walkers was not opened to the public before 1981.",
+]
+BETWEEN = "No. 16 of the old ferries went on for 10 years, and in 1975 it was never full. " * 3
+
+
+def test_sentences_that_others_stand_between_are_no_contradiction():
+    """Both are there word for word; what is between them replaces neither."""
+    assert accepts(" ".join(APART), BETWEEN.join(["", *APART, ""]))
+
+
+@pytest.mark.parametrize(
+    ("said", "other"),
+    [("1963", "1964"), ("1981", "1982"), ("was not", "was"), ("before", "after"),
+     ("was built", "was not built")],
+)  # fmt: skip
+def test_each_sentence_of_those_may_contradict(said, other):
+    chunk = BETWEEN.join(["", *APART, ""]).replace(said, other)
+    assert not accepts(" ".join(APART), chunk, threshold=0.5)
+    assert CoverageMatcher(0.5, **UNGUARDED).similarity(" ".join(APART), chunk) >= 0.5
+
+
 MARKED = {
     "en": "The fee is waived for all members{} when a card is returned to the desk in good time",
     "ko": "위원회는 모든 회원의 연회비를 면제하기로 결정하였다{} 카드를 제때 반납한 경우에 그렇다",
@@ -654,6 +758,11 @@ def test_every_name_of_a_table_has_a_korean_one():
             "비용을 3일 이내에 받습니다.",
             "비용을 3일 이후에 받습니다.",
             ("3일 이내에 받습니다", "3일 이후에 받습니다"),
+        ),
+        (
+            "무게는 모두 480 이하만 됩니다.",
+            "무게는 모두 480 이상만 됩니다.",
+            ("480 이하만 됩니다", "480 이상만 됩니다"),
         ),
     ],
 )
