@@ -102,7 +102,7 @@ def made(folder: Folder, kept: Path | None = None) -> dict[str, bytes]:
         by_kind.setdefault(kind, [head]).append(line)
     for kind, lines in by_kind.items():
         files[f"decided/{kind.replace(', ', '_')}.csv.gz"] = packed(lines)
-    return files | page.tables(found, SHOWN) | pictures.pictures(found, SHOWN)
+    return files | page.tables(found, of_consequence, SHOWN) | pictures.pictures(found, SHOWN)
 
 
 def made_with() -> str:

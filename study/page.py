@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import mean
 from typing import Any
 
 from study.tables import chosen, group_of, markdown
@@ -31,18 +32,73 @@ CHANGES = {
 _RULE = ("rule", "규칙")
 
 
-def tables(found: Found, shown: Sequence[str]) -> dict[str, bytes]:
+#: Collection of the consequence -> its name in both languages.
+COLLECTIONS = {"chroma": ("Chroma", "Chroma"), "clapnq": ("ClapNQ", "ClapNQ")}
+_EFFECTS = {
+    "recall@5": ("recall@5 off by", "recall@5 오차"),
+    "ndcg@10": ("nDCG@10 off by", "nDCG@10 오차"),
+    "flips": ("order turned", "순서 뒤바뀜"),
+}
+_REPAIRS = {
+    "before": ("off by", "오차"),
+    "after": ("after 50 labels", "라벨 50개 뒤"),
+    "width": ("width of interval", "구간 너비"),
+}
+_ALONE = ("the 50 labels alone", "라벨 50개만")
+
+
+def tables(found: Found, consequence: Found, shown: Sequence[str]) -> dict[str, bytes]:
     """Return the page's tables by file name.
 
     Args:
         found: The numbers about decisions.
+        consequence: Those about metrics.
         shown: The systems of the page, from top to bottom.
     """
     files = {}
     for at, language in enumerate(("en", "ko")):
-        text = "\n\n".join((kinds(found, shown, at), changes(found, shown, at)))
-        files[f"page_{language}.md"] = f"{text}\n".encode()
+        parts = [table(found, shown, at) for table in (kinds, changes)]
+        parts += [table(consequence, shown, at) for table in (effects, repairs)]
+        files[f"page_{language}.md"] = "\n\n".join([*parts, ""]).encode()
     return files
+
+
+def effects(consequence: Found, shown: Sequence[str], at: int) -> str:
+    """Return how far off metrics are, and the mean share of orders turned by recall@5 of 50."""
+    rows = []
+    for name in shown:
+        cells = []
+        for effect in _EFFECTS:
+            for collection in COLLECTIONS:
+                one = consequence[collection]["systems"].get(name)
+                cells.append(short(_effect(one, effect)) if one else "")
+        rows.append([name, *cells])
+    head = [f"{what[at]}, {of[at]}" for what in _EFFECTS.values() for of in COLLECTIONS.values()]
+    return markdown([_RULE[at], *head], rows)
+
+
+def _effect(one: Mapping[str, Any], effect: str) -> float:
+    if effect != "flips":
+        return float(one["mean absolute error"][effect])
+    return mean(of["recall@5"]["flips"] for of in one["orders"].values())
+
+
+def repairs(consequence: Found, shown: Sequence[str], at: int) -> str:
+    """Return what 50 labels mend of recall@5: means over retrievers and draws."""
+
+    def cells(name: str, measures: Sequence[str]) -> list[str]:
+        found = []
+        for measure in measures:
+            for collection in COLLECTIONS:
+                one = consequence[collection]["systems"].get(name)
+                of = one["repair"].values() if one and measure else ()
+                found.append(short(mean(it["recall@5"][measure] for it in of)) if of else "")
+        return found
+
+    head = [f"{what[at]}, {of[at]}" for what in _REPAIRS.values() for of in COLLECTIONS.values()]
+    rows = [[name, *cells(name, [*_REPAIRS])] for name in shown]
+    alone = [_ALONE[at], *cells(shown[0], ["", "alone", "width alone"])]
+    return markdown([_RULE[at], *head], [*rows, alone])
 
 
 def kinds(found: Found, shown: Sequence[str], at: int) -> str:

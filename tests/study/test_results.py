@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from study import page, tables
+from study import consequence, page, tables
 from study.__main__ import RESULTS, SHOWN
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,9 @@ def test_the_numbers_are_those_of_the_decisions(kind, found):
 
 def test_tables_are_those_of_the_numbers(found):
     assert (RESULTS / "decisions.md").read_text("utf-8") == tables.tables(found)
-    for name, content in page.tables(found, SHOWN).items():
+    effects = json.loads((RESULTS / "consequence.json").read_bytes())
+    assert (RESULTS / "consequence.md").read_text("utf-8") == consequence.tables(effects)
+    for name, content in page.tables(found, effects, SHOWN).items():
         assert (RESULTS / name).read_bytes() == content
 
 
@@ -70,12 +72,8 @@ def test_the_page_has_the_tables_of_the_study(language):
 @pytest.mark.parametrize("language", PAGES)
 def test_every_number_of_the_page_is_one_of_the_study(language):
     known = "\n".join(path.read_text("utf-8") for path in sorted(RESULTS.glob("*.md")))
-    prose = re.sub(
-        r"```.*?```|^\|.*?$|\(.*?\.(?:md|svg|ipynb).*?\)",
-        "",
-        PAGES[language].read_text("utf-8"),
-        flags=re.DOTALL | re.MULTILINE,
-    )
+    text = PAGES[language].read_text("utf-8")
+    prose = re.sub(r"```.*?```|^\|.*?$|\]\(.*?\)", "", text, flags=re.DOTALL | re.MULTILINE)
     numbers = {one.lstrip("0") for one in re.findall(r"(?<![\d.])0?\.\d{2,}", prose)}
     assert numbers
     there = {one.lstrip("0") for one in re.findall(r"(?<![\d.])0?\.\d{2,}", known)}
