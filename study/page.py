@@ -40,7 +40,7 @@ _EFFECTS = {
     "flips": ("order turned", "순서 뒤바뀜"),
 }
 _REPAIRS = {
-    "before": ("off by", "오차"),
+    "before": ("recall@5 off by", "recall@5 오차"),
     "after": ("after 50 labels", "라벨 50개 뒤"),
     "width": ("width of interval", "구간 너비"),
 }
