@@ -21,6 +21,11 @@ from .datasets.audit import (
     Audit as Audit,
     audit as audit,
 )
+from .datasets.labels import (
+    Labels as Labels,
+    read_labels as read_labels,
+    to_label as to_label,
+)
 from .datasets.loading import load_dataset as load_dataset
 from .datasets.reanchor import (
     Reanchored as Reanchored,

@@ -5,6 +5,7 @@ No retrieval metric comes in here: a threshold chosen for a high retrieval score
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,17 +16,21 @@ from numpy.typing import NDArray
 
 from krag_eval._doors import Drawn, Shown
 from krag_eval._io import arrow_table
-from krag_eval.documents import DocumentLike, QuerySet, text_of
-from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
+from krag_eval._language import _
+from krag_eval.documents import AnyOf, DocumentLike, Item, QuerySet, single, text_of
+from krag_eval.errors import Advice, InvalidInput, clipped, must, number, warn, whole
 from krag_eval.matching.base import Matcher, check_by_pairs, resolve_matcher
 from krag_eval.statistics.intervals import interval
+from krag_eval.statistics.judged import labelled_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: ``(actual, predicted, is_relevant)``, and the question for a matcher that looks at it.
-LabelledPair: TypeAlias = (
-    "tuple[DocumentLike, DocumentLike, bool] | tuple[DocumentLike, DocumentLike, bool, str]"
+LabelledPair: TypeAlias = "tuple[Item, DocumentLike, bool] | tuple[Item, DocumentLike, bool, str]"
+#: Pairs, rows of them, or the file that a labelling page made.
+LabelledPairs: TypeAlias = (
+    "Iterable[LabelledPair | Mapping[str, Any]] | pd.DataFrame | str | os.PathLike[str]"
 )
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -38,7 +43,7 @@ _BLOCK = 4_000_000
 
 def agreement(
     matcher: str | Matcher,
-    labelled_pairs: Iterable[LabelledPair | Mapping[str, Any]] | pd.DataFrame,
+    labelled_pairs: LabelledPairs,
     *,
     threshold: float | None = None,
     level: float = 0.95,
@@ -78,15 +83,20 @@ def agreement(
     matched = (similarity >= at) & (similarity > 0)
     unknown = np.nan, np.nan
     found = Agreement(matcher.signature, *pairs[:3], matched, at, unknown, level)
+    return replace(found, interval=interval_of_kappa(found, n_resamples, seed))
+
+
+def interval_of_kappa(found: Agreement, n_resamples: int, seed: int) -> tuple[float, float]:
+    """Return the bootstrap percentile interval of κ."""
     generator, n_pairs = np.random.default_rng(seed), sum(found.counts)
     drawn = generator.multinomial(n_pairs, np.array(found.counts) / n_pairs, size=n_resamples)
     # Where one label was never drawn nor decided for, κ is undefined and left out.
-    return replace(found, interval=interval(_kappas(drawn), found.kappa, level))
+    return interval(_kappas(drawn), found.kappa, found.level)
 
 
 def calibrate(
     matcher: str | Matcher,
-    labelled_pairs: Iterable[LabelledPair | Mapping[str, Any]] | pd.DataFrame,
+    labelled_pairs: LabelledPairs,
     *,
     level: float = 0.95,
     n_resamples: int = 2_000,
@@ -104,6 +114,7 @@ def calibrate(
             rows or a data frame with the columns ``actual``, ``predicted`` and ``relevant``, as
             :meth:`Calibration.borderline` has them. For a matcher that looks at the question, such
             as a ``JudgeMatcher``, with the question as the fourth, or in the column ``question``.
+            Or the path of a file that a labelling page made (see :func:`to_label`).
         level: Confidence level of the interval of the best threshold, between 0 and 1.
         n_resamples: Bootstrap resamples of the pairs for that interval.
         seed: Seed of the resampling; the same seed gives the same interval.
@@ -183,8 +194,8 @@ class _OfPairs(Shown):
     """What was found about labelled pairs."""
 
     matcher: str
-    actual: list[DocumentLike]
-    predicted: list[DocumentLike]
+    actual: Sequence[Item]
+    predicted: Sequence[DocumentLike]
     relevant: BoolArray
 
     def _pairs(self, at: NDArray[np.int64], **columns: NDArray[Any]) -> pd.DataFrame:
@@ -192,7 +203,8 @@ class _OfPairs(Shown):
         import pandas as pd
 
         sides = {"actual": self.actual, "predicted": self.predicted}
-        texts = {name: [text_of(side[i]) for i in at] for name, side in sides.items()}
+        texts = {name: [" / ".join(map(text_of, single([side[i]]))) for i in at]
+                 for name, side in sides.items()}  # fmt: skip
         columns = {"relevant": self.relevant, **columns}
         shown = {name: column[at] for name, column in columns.items()}
         return pd.DataFrame({**texts, **shown}, index=pd.Index(at, name="pair"))
@@ -461,13 +473,42 @@ def _f1(found: NDArray[Any], false_alarms: NDArray[Any], n_relevant: Any) -> Flo
 class _Labelled(NamedTuple):
     """Labelled pairs, column by column; ``questions`` is ``None`` if none has one."""
 
-    actual: list[DocumentLike]
+    actual: list[Item]
     predicted: list[DocumentLike]
     relevant: BoolArray
     questions: list[str | int] | None
 
 
-def _unzipped(labelled_pairs: Iterable[Any]) -> _Labelled:
+def wanted_in(row: Mapping[str, Any]) -> Item:
+    """Return the passage that is wanted in a line of a labelling page; an empty text for none."""
+    wanted = row["actual"] or ""
+    return AnyOf(wanted["any_of"]) if isinstance(wanted, Mapping) else wanted
+
+
+def labelled_pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[LabelledPair]:
+    """Return the lines of a labelling page as pairs: those with a passage and a label.
+
+    Warns:
+        KragEvalWarning: If others were to be labelled, too.
+    """
+    pairs: list[LabelledPair] = [
+        (wanted_in(row), row["predicted"], row["relevant"], row["question"])
+        for row in rows
+        if row["actual"] is not None and row["relevant"] is not None
+    ]
+    n = sum(row["predicted"] is not None for row in rows)
+    if len(pairs) < n:
+        told = _("{left} of {n} pairs have no label, or no wanted passage, and are left out.")
+        warn(told.format(left=n - len(pairs), n=n))
+    return pairs
+
+
+def _unzipped(labelled_pairs: Any) -> _Labelled:
+    if isinstance(labelled_pairs, str | os.PathLike):
+        if not (lines := labelled_rows(labelled_pairs)):
+            problem = f": {os.fsdecode(labelled_pairs)} is no file that a labelling page made"
+            raise InvalidInput("labelled_pairs", problem, "pass pairs, or the rows of a table")
+        labelled_pairs = labelled_pairs_of(lines)
     if hasattr(labelled_pairs, "__arrow_c_stream__") and not hasattr(labelled_pairs, "iterrows"):
         labelled_pairs = arrow_table(labelled_pairs, "labelled_pairs").to_pylist()
     elif hasattr(labelled_pairs, "to_dict"):

@@ -34,7 +34,13 @@ main = shell.Shell(
             calibrate.calibrate,
             sweep.sweep,
         ),
-        N_("Data"): (evaluate.audit, evaluate.reanchor, evaluate.schema),
+        N_("Data"): (
+            evaluate.audit,
+            calibrate.label,
+            calibrate.agree,
+            evaluate.reanchor,
+            evaluate.schema,
+        ),
     },
 )
 click.version_option(

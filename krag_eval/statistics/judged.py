@@ -1,12 +1,14 @@
 """Documents that nobody looked at: which of them could change a comparison, and how far.
 
-For :meth:`krag_eval.Comparison.to_judge`, and for reading back what was judged. pandas loads for a
-table.
+For :meth:`krag_eval.Comparison.to_judge`, and for reading back what was judged, in a table or on a
+labelling page. pandas loads for a table.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -20,7 +22,7 @@ import numpy as np
 from krag_eval._doors import Shown
 from krag_eval._io import replacing, unshielded
 from krag_eval._language import _
-from krag_eval._reading import next_cells, numbered_lines
+from krag_eval._reading import next_cells, numbered_lines, object_of
 from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JudgedRows, write_csv
@@ -341,10 +343,11 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
     r"""Read back the table that ``ToJudge.to_csv`` wrote, once somebody has filled it in.
 
     The column ``relevant`` says 1, yes or 예 for a relevant document, 0, no or 아니오 for another;
-    an empty cell is a document that nobody has looked at yet.
+    an empty cell is a document that nobody has looked at yet. Or read the file of a labelling page,
+    as :func:`read_labels` does.
 
     Args:
-        path: The CSV file, in UTF-8.
+        path: The CSV file, in UTF-8, or the JSON lines that a labelling page made.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -360,6 +363,8 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
     ...     read_judgements(path)
     Judgements(relevant={'When?': ['d7']}, judged={'When?': ['d7', 'd9']})
     """
+    if labelled := labelled_rows(path):
+        return judgements_of(labelled)
     answers: dict[tuple[str, str], bool] = {}
     with closing(_rows(path)) as rows:
         for place, row in rows:
@@ -369,6 +374,10 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
                 continue
             if answers.setdefault(document, answer) != answer:
                 raise place.error(f"{clipped(document[1])} is relevant on another line, or not")
+    return _judgements(answers)
+
+
+def _judgements(answers: Mapping[tuple[str, str], bool]) -> Judgements:
     relevant: dict[str, list[str]] = {}
     judged: dict[str, list[str]] = {}
     for (query, key), answer in answers.items():
@@ -404,3 +413,70 @@ def _answer(cell: str, place: Place) -> bool | None:
             f"must be 1 or 0, yes or no, or empty, got {clipped(cell)}"
         )
     return said in _YES if said else None
+
+
+# What a labelling page made.
+
+#: What a pair is: whose question it is about, by its label and as it is asked; the passage that is
+#: wanted, if one is; and what was retrieved, by its key and its text.
+OF_A_PAIR = ("query", "key", "question", "actual", "predicted")
+_SAID = (True, False, None)
+_ON_A_LINE = ("page", "pair", "labeller", *OF_A_PAIR, "relevant")
+
+
+def pair_digest(pair: Mapping[str, Any]) -> str:
+    """Return what tells a pair from one with any other text."""
+    return _digest([pair.get(name) for name in OF_A_PAIR])
+
+
+def page_digest(pairs: Iterable[str]) -> str:
+    """Return what tells a page from one with other pairs, whatever their order."""
+    return _digest(sorted(pairs))
+
+
+def _digest(content: object) -> str:
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
+
+
+def labelled_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Return the lines that a labelling page made; none if the file is something else.
+
+    Raises:
+        DatasetError: If a line was edited, repeated, added or lost since.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    name, first = os.fsdecode(path), dict[str, Any]()
+    with open(path, "rb") as file, closing(numbered_lines(file, name)) as lines:
+        for number, text in lines:
+            if not first and not (text.startswith("{") and '"labeller"' in text):
+                return []
+            row = object_of(text, Place(name, number), "a labelled pair")
+            first = first or row
+            problems = {
+                "lacks what a labelling page writes": row.keys() >= {*_ON_A_LINE},
+                "is of another page or labeller than the first line":
+                    all(row.get(one) == first.get(one) for one in ("page", "labeller")),
+                "has other texts than were labelled": row.get("pair") == pair_digest(row),
+                "has a pair that another line has": row.get("pair") not in rows,
+                "has no label that is true, false or null": row.get("relevant") in _SAID,
+            }  # fmt: skip
+            for problem, holds in problems.items():
+                if not holds:
+                    raise Place(name, number).error(problem, "take the file as the page made it")
+            rows[row["pair"]] = row
+    if first and page_digest(rows) != first["page"]:
+        problem = f"holds {len(rows)} pairs, which are not all of its page: lines were lost"
+        raise Place(name).error(problem, "take the file as the page made it")
+    return list(rows.values())
+
+
+def judgements_of(rows: Iterable[Mapping[str, Any]]) -> Judgements:
+    """Return what labels say of documents, each relevant if it is for one passage at least.
+
+    Where it is not for any, it was looked at if it has a label for each.
+    """
+    said: dict[tuple[str, str], list[bool | None]] = {}
+    for row in rows:
+        if row["predicted"] is not None:
+            said.setdefault((row["query"], row["key"]), []).append(row["relevant"])
+    return _judgements({one: any(of) for one, of in said.items() if any(of) or None not in of})
