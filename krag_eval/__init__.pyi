@@ -23,6 +23,7 @@ from .datasets.audit import (
 )
 from .datasets.labels import (
     Labels as Labels,
+    read_judgements as read_judgements,
     read_labels as read_labels,
     to_label as to_label,
 )
@@ -91,7 +92,6 @@ from .statistics.gates import (
     GateReport as GateReport,
 )
 from .statistics.intervals import confidence_intervals as confidence_intervals
-from .statistics.judged import read_judgements as read_judgements
 from .statistics.paired import Difference as Difference
 from .statistics.planning import plan_questions as plan_questions
 from .statistics.slices import (

@@ -5,7 +5,6 @@ No retrieval metric comes in here: a threshold chosen for a high retrieval score
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,22 +15,16 @@ from numpy.typing import NDArray
 
 from krag_eval._doors import Drawn, Shown
 from krag_eval._io import arrow_table
-from krag_eval._language import _
-from krag_eval.documents import AnyOf, DocumentLike, Item, QuerySet, single, text_of
-from krag_eval.errors import Advice, InvalidInput, clipped, must, number, warn, whole
+from krag_eval.documents import DocumentLike, Item, QuerySet, single, text_of
+from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
 from krag_eval.matching.base import Matcher, check_by_pairs, resolve_matcher
 from krag_eval.statistics.intervals import interval
-from krag_eval.statistics.judged import labelled_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: ``(actual, predicted, is_relevant)``, and the question for a matcher that looks at it.
 LabelledPair: TypeAlias = "tuple[Item, DocumentLike, bool] | tuple[Item, DocumentLike, bool, str]"
-#: Pairs, rows of them, or the file that a labelling page made.
-LabelledPairs: TypeAlias = (
-    "Iterable[LabelledPair | Mapping[str, Any]] | pd.DataFrame | str | os.PathLike[str]"
-)
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -43,7 +36,7 @@ _BLOCK = 4_000_000
 
 def agreement(
     matcher: str | Matcher,
-    labelled_pairs: LabelledPairs,
+    labelled_pairs: Iterable[LabelledPair | Mapping[str, Any]] | pd.DataFrame,
     *,
     threshold: float | None = None,
     level: float = 0.95,
@@ -96,7 +89,7 @@ def interval_of_kappa(found: Agreement, n_resamples: int, seed: int) -> tuple[fl
 
 def calibrate(
     matcher: str | Matcher,
-    labelled_pairs: LabelledPairs,
+    labelled_pairs: Iterable[LabelledPair | Mapping[str, Any]] | pd.DataFrame,
     *,
     level: float = 0.95,
     n_resamples: int = 2_000,
@@ -114,7 +107,7 @@ def calibrate(
             rows or a data frame with the columns ``actual``, ``predicted`` and ``relevant``, as
             :meth:`Calibration.borderline` has them. For a matcher that looks at the question, such
             as a ``JudgeMatcher``, with the question as the fourth, or in the column ``question``.
-            Or the path of a file that a labelling page made (see :func:`to_label`).
+            Those of a labelling page are ``read_labels(path).pairs``.
         level: Confidence level of the interval of the best threshold, between 0 and 1.
         n_resamples: Bootstrap resamples of the pairs for that interval.
         seed: Seed of the resampling; the same seed gives the same interval.
@@ -479,36 +472,7 @@ class _Labelled(NamedTuple):
     questions: list[str | int] | None
 
 
-def wanted_in(row: Mapping[str, Any]) -> Item:
-    """Return the passage that is wanted in a line of a labelling page; an empty text for none."""
-    wanted = row["actual"] or ""
-    return AnyOf(wanted["any_of"]) if isinstance(wanted, Mapping) else wanted
-
-
-def labelled_pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[LabelledPair]:
-    """Return the lines of a labelling page as pairs: those with a passage and a label.
-
-    Warns:
-        KragEvalWarning: If others were to be labelled, too.
-    """
-    pairs: list[LabelledPair] = [
-        (wanted_in(row), row["predicted"], row["relevant"], row["question"])
-        for row in rows
-        if row["actual"] is not None and row["relevant"] is not None
-    ]
-    n = sum(row["predicted"] is not None for row in rows)
-    if len(pairs) < n:
-        told = _("{left} of {n} pairs have no label, or no wanted passage, and are left out.")
-        warn(told.format(left=n - len(pairs), n=n))
-    return pairs
-
-
-def _unzipped(labelled_pairs: Any) -> _Labelled:
-    if isinstance(labelled_pairs, str | os.PathLike):
-        if not (lines := labelled_rows(labelled_pairs)):
-            problem = f": {os.fsdecode(labelled_pairs)} is no file that a labelling page made"
-            raise InvalidInput("labelled_pairs", problem, "pass pairs, or the rows of a table")
-        labelled_pairs = labelled_pairs_of(lines)
+def _unzipped(labelled_pairs: Iterable[Any]) -> _Labelled:
     if hasattr(labelled_pairs, "__arrow_c_stream__") and not hasattr(labelled_pairs, "iterrows"):
         labelled_pairs = arrow_table(labelled_pairs, "labelled_pairs").to_pylist()
     elif hasattr(labelled_pairs, "to_dict"):

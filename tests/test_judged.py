@@ -361,7 +361,7 @@ def test_judgements_are_filled_in_and_read_back(tmp_path):
         (b"query,key,relevant\nq,a,1\nq,a,0\n", "", 3),  # two answers
         ("query,key,relevant\nq,a,예\n".encode("cp949"), "", 2),
         ("query,key,relevant\nq,a,1\n".encode("utf-16"), "", None),
-        (b"query;key;relevant\nq;a;1\n", "", None),
+        (b"query;key;relevant\nq;a;1\n", "", 1),
         (b"", "", None),
     ],
 )

@@ -6,23 +6,17 @@ And ``calibrate`` finds at which threshold a matcher agrees best with them.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from krag_eval._language import _
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading
-from krag_eval.errors import InvalidInput, Place, Refusal, called, whole
+from krag_eval.errors import Place, Refusal, called, whole
 from krag_eval.presenting import page_of
 
-if TYPE_CHECKING:
-    from krag_eval.datasets.table import Records
-
 _COLUMNS = ("actual", "predicted", "relevant")
-# How a label may be typed into a cell.
-_LABELS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 @options.command(
@@ -47,20 +41,20 @@ def calibrate(
     of 'krag-eval label' made will do.
     """
     from krag_eval.calibration import calibrate as calibrated
+    from krag_eval.datasets.labels import labelled_rows, read_labels
     from krag_eval.presenting.calibration import borderline
-    from krag_eval.statistics.judged import labelled_rows
 
     whole("n", n, 1)
-    labelled = [] if file == "-" else labelled_rows(file)
-    table = None if labelled else _table(file, encoding)
+    rows = labelled_rows(reading.source_of(file), _COLUMNS, encoding)
+    is_of_a_page = file != "-" and any("labeller" in row for _, row in rows)
     try:
-        found = calibrated(matcher, file if table is None else _rows(table))
+        pairs = read_labels(file).pairs if is_of_a_page else [row for _, row in rows]
+        found = calibrated(matcher, pairs)
     except Refusal as error:
         if error.argument != "labelled_pairs":
             raise
-        rows = [] if table is None else table.rows
-        where = Place(file) if error.query is None or not rows else rows[error.query][0]
-        raise error.at(where) from error
+        at = None if is_of_a_page else error.query
+        raise error.at(Place(file) if at is None else rows[at][0]) from error
     near, page = found.borderline(n).reset_index(), page_of(found)
     options = f"--matcher {shlex.quote(matcher)} --threshold {found.best_threshold:.4f}"
     typed = f"krag-eval evaluate results.jsonl {options}"
@@ -81,34 +75,6 @@ def calibrate(
         csv=(lambda: found.curve, _("the decision at every threshold")),
         plot=(found.plot, _("the decision by threshold")),
     )
-
-
-def _table(file: str, encoding: str) -> Records:
-    """Read the columns of labelled pairs."""
-    from krag_eval.datasets.formats import File, format_of, rows_in
-    from krag_eval.datasets.table import Records
-
-    kind = None if file == "-" else format_of(file)
-    read = File.of(reading.source_of(file), wanted=_COLUMNS, encoding=encoding)
-    table = Records.of(rows_in(read, "json" if kind is None else kind.name), read.name)
-    missing = [one for one in _COLUMNS if one not in table.names]
-    if missing:
-        problem = f"has no column {missing[0]!r}, got {', '.join(map(repr, table.names))}"
-        raise Place(table.name).error(problem, f"name the columns {', '.join(_COLUMNS)}")
-    return table
-
-
-def _rows(table: Records) -> list[Mapping[str, Any]]:
-    """Return the pairs with their labels; a field that a line lacks is missing."""
-    rows: list[Mapping[str, Any]] = []
-    for place, row in table.rows:
-        label = row.get("relevant")
-        known = _LABELS.get(label.strip().lower()) if isinstance(label, str) else label
-        if "relevant" in row and known is None:
-            problem = f"must be true or false, got {label!r}"
-            raise InvalidInput("relevant", problem, "label the pair").at(place)
-        rows.append({**row, "relevant": known} if "relevant" in row else row)
-    return rows
 
 
 @options.command(
@@ -146,12 +112,7 @@ def label(
     output.emit(
         outputs,
         lambda: page_of(found),
-        lambda: {
-            "n_pairs": found.n_asked,
-            "n_questions": found.n_questions,
-            "page": found.page,
-            "seed": found.seed,
-        },
+        lambda: {name: getattr(found, name) for name in ("n_pairs", "n_questions", "page", "seed")},
         lambda: pd.DataFrame(found.rows),
         html=(found.report, _("a page to label on")),
     )
@@ -183,7 +144,7 @@ def agree(
         lambda: {
             "labellers": [found.labeller, found.matcher],
             "n_pairs": len(found.relevant),
-            "n_open": dict(found.n_open),
+            "n_open": {one.labeller: one.n_open for one in (ours, theirs)},
             "kappa": found.kappa if is_known else None,
             "interval": list(found.interval) if is_known else None,
             "level": found.level,

@@ -6,6 +6,8 @@ What a page made holds a line per pair, so that whatever takes labels reads it: 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,21 +18,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from krag_eval import calibration
 from krag_eval._doors import Shown, write_report
 from krag_eval._io import unshielded
 from krag_eval._language import Language, _
+from krag_eval.calibration import Agreement, LabelledPair, interval_of_kappa
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.formats import Cells, Row
+from krag_eval.datasets.formats import Cells, File, Row, format_of, rows_in, with_fields
 from krag_eval.datasets.loading import load_dataset
-from krag_eval.datasets.table import is_frame, records_in
-from krag_eval.documents import QuerySet, id_of, is_blank, is_list_written, text_of
-from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn, whole
+from krag_eval.datasets.table import Records, is_frame, records_in
+from krag_eval.documents import AnyOf, QuerySet, id_of, is_blank, is_list_written, text_of
+from krag_eval.errors import Advice, DatasetError, InvalidInput, Place, clipped, warn, whole
 from krag_eval.matching.exact import ExactTextMatcher
 from krag_eval.matching.joins import Matches
 from krag_eval.scoring.cutoffs import check_cutoffs, deepest
-from krag_eval.statistics import judged
-from krag_eval.statistics.judged import OF_A_PAIR, pair_digest
+from krag_eval.statistics.judged import Judgements
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +40,13 @@ if TYPE_CHECKING:
 
 #: How many documents of each question are labelled, if nobody says.
 DEPTH = 5
+# What a pair is: whose question it is about, by its label and as it is asked; the passage that is
+# wanted, if one is; and what was retrieved, by its key and its text.
+_OF_A_PAIR = ("query", "key", "question", "actual", "predicted")
+_ON_A_PAGE = ("page", "pair", *_OF_A_PAIR, "relevant")
+# How a person says yes and no in a cell, in English and Korean.
+_YES = {"1", "1.0", "yes", "y", "true", "relevant", "예", "네", "관련"}
+_NO = {"0", "0.0", "no", "n", "false", "아니오", "아니요", "무관"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +68,7 @@ class ToLabel(Shown):
     settles: tuple[str, ...] = ()
 
     @property
-    def n_asked(self) -> int:
+    def n_pairs(self) -> int:
         """How many pairs somebody is asked about."""
         return sum(row["predicted"] is not None and row["relevant"] is None for row in self.rows)
 
@@ -107,7 +115,7 @@ def to_label(
             ``sample`` is given with pairs.
 
     >>> pairs = to_label([{"question": "When?", "actual": "At nine.", "predicted": "From nine."}])
-    >>> pairs.rows[0]["question"], pairs.rows[0]["predicted"], pairs.n_asked
+    >>> pairs.rows[0]["question"], pairs.rows[0]["predicted"], pairs.n_pairs
     ('When?', 'From nine.', 1)
     """
     drawn = random.Random(whole("seed", seed, 0))
@@ -122,12 +130,12 @@ def to_label(
     elif k is not None or sample is not None:
         problem = "is for questions with what was retrieved, and these are pairs"
         raise InvalidInput("sample" if k is None else "k", problem, "leave it out")
-    by_digest = {pair_digest(one): one for one in pairs}
-    page = judged.page_digest(by_digest)
+    by_digest = {_digest_of(one): one for one in pairs}
+    page = _digest(sorted(by_digest))
     rows = [{"page": page, "pair": digest, **one, "relevant": None}
             for digest, one in by_digest.items()]  # fmt: skip
     made = ToLabel(_shuffled(rows, drawn), page, seed)
-    if not made.n_asked:
+    if not made.n_pairs:
         raise InvalidInput("source", "must hold pairs to label, got none", "look at k and the run")
     return made
 
@@ -159,8 +167,8 @@ def _is_pair(row: Mapping[str, Any]) -> bool:
 
 
 def _pair_in(row: Mapping[str, Any], place: Place) -> dict[str, Any]:
-    if row.keys() >= {*OF_A_PAIR}:  # of a labelling page, perhaps with nothing retrieved
-        return {name: row[name] for name in OF_A_PAIR}
+    if row.keys() >= {*_OF_A_PAIR}:  # of a labelling page, perhaps with nothing retrieved
+        return {name: row[name] for name in _OF_A_PAIR}
     read = unshielded if isinstance(row, Cells) and "key" in row else str
     texts = {name: read(str(one)) for name, one in row.items() if isinstance(one, str | int)}
     predicted = texts.get("predicted") or texts.get("text") or texts.get("key", "")
@@ -218,7 +226,15 @@ def _text(document: Any, are_ids: bool) -> str:
 
 
 def _pair(*parts: Any) -> dict[str, Any]:
-    return dict(zip(OF_A_PAIR, parts, strict=True))
+    return dict(zip(_OF_A_PAIR, parts, strict=True))
+
+
+def _digest_of(pair: Mapping[str, Any]) -> str:
+    return _digest([pair.get(name) for name in _OF_A_PAIR])
+
+
+def _digest(content: object) -> str:
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,14 +262,20 @@ class Labels:
         return self.n_pairs - sum(row["relevant"] is not None for row in self.rows)
 
     @property
-    def pairs(self) -> list[calibration.LabelledPair]:
+    def pairs(self) -> list[LabelledPair]:
         """Those with a wanted passage and a label, for ``agreement`` and ``calibrate``."""
-        return calibration.labelled_pairs_of(self.rows)
+        return [(_wanted_in(row), row["predicted"], row["relevant"], row["question"])
+                for row in self.rows
+                if row["actual"] is not None and row["relevant"] is not None]  # fmt: skip
 
     @property
-    def judgements(self) -> judged.Judgements:
+    def judgements(self) -> Judgements:
         """Which documents were looked at, and which of them are relevant."""
-        return judged.judgements_of(self.rows)
+        said: dict[tuple[str, str], list[bool | None]] = {}
+        for row in self.rows:
+            if row["predicted"] is not None:
+                said.setdefault((row["query"], row["key"]), []).append(row["relevant"])
+        return _judgements(said)
 
     def evaluate(
         self, dataset: Dataset, k: Any = DEPTH, *, metrics: Any = None, **options: Any
@@ -272,32 +294,25 @@ class Labels:
         Warns:
             KragEvalWarning: If questions are left out, because pairs of theirs have no label.
         """
-        labels = {row["pair"]: row["relevant"] for row in self.rows}
+        said = {row["pair"]: row["relevant"] for row in self.rows}
         asked = {row["query"] for row in self.rows}
-        places = [at for at, label in enumerate(dataset.queries) if str(label) in asked]
-        if missing := asked - {str(dataset.queries[at]) for at in places}:
-            problem = f": there is no query {clipped(min(missing))}, which was labelled"
-            raise InvalidInput("dataset", problem, "pass the one that the page was made of")
-        depth = deepest(cutoffs := check_cutoffs(k))
-        found = []
-        for one in _pairs_of(dataset, depth if isinstance(depth, int) else None, places):
-            if (digest := pair_digest(one.pair)) not in labels:
-                problem = f": of query {clipped(one.pair['query'])} a pair was not on the page"
-                fix = "pass the questions and the run that the page was made of, and no deeper k"
-                raise InvalidInput("dataset", problem, fix)
-            found.append((one, labels[digest]))
-        left = {one.query for one, said in found if said is None and one.rank}
+        left = {row["query"] for row in self.rows
+                if row["predicted"] is not None and row["relevant"] is None}  # fmt: skip
         if left:
             told = _("{left} of {n} labelled questions have pairs without a label; left out.")
-            warn(told.format(left=len(left), n=len(places)), _("Label them"))
-        kept = [query for query in range(len(places)) if query not in left]
-        if not kept:
-            raise InvalidInput("dataset", ": no question has a label for each pair", "label more")
-        matched = [(kept.index(one.query), one.item, one.rank) for one, said in found
-                   if said and one.item >= 0 and one.query not in left]  # fmt: skip
-        evaluator = dataset.chosen([places[at] for at in kept]).evaluator(
-            matcher=_People(self, matched), **options
-        )
+            warn(told.format(left=len(left), n=len(asked)), _("Label them"))
+        by_label = {str(label): place for place, label in enumerate(dataset.queries)}
+        places = sorted(by_label[one] for one in asked - left if one in by_label)
+        depth = deepest(cutoffs := check_cutoffs(k))
+        pairs = [*_pairs_of(dataset, depth if isinstance(depth, int) else None, places)]
+        strange = {one.pair["query"] for one in pairs if _digest_of(one.pair) not in said}
+        if strange := strange | (asked - by_label.keys()):
+            problem = f": of query {clipped(min(strange))} there are other pairs than were labelled"
+            fix = "pass the questions and the run that the page was made of, and no deeper k"
+            raise InvalidInput("dataset", problem, fix)
+        matched = [one[:3] for one in pairs if one.item >= 0 and said[_digest_of(one.pair)]]
+        people = _People(self, matched)
+        evaluator = dataset.chosen(places).evaluator(matcher=people, **options)
         return evaluator.evaluate(cutoffs, metrics=metrics)
 
     def agreement(
@@ -321,20 +336,12 @@ class Labels:
             problem = f": no pair is labelled by both, {self.labeller} and {other.labeller}"
             raise InvalidInput("other", problem)
         rows, said = zip(*both, strict=True)
-        found = LabellerAgreement(
-            other.labeller,
-            [calibration.wanted_in(row) for row in rows],
-            [row["predicted"] for row in rows],
-            np.array([row["relevant"] for row in rows], np.bool_),
-            np.array(said, np.bool_),
-            np.nan,
-            (np.nan, np.nan),
-            level,
-            self.labeller,
-            [row["question"] for row in rows],
-            {self.labeller: self.n_open, other.labeller: other.n_open},
-        )
-        return replace(found, interval=calibration.interval_of_kappa(found, n_resamples, seed))
+        texts = [_wanted_in(row) for row in rows], [row["predicted"] for row in rows]
+        ours, theirs = np.array([[row["relevant"] for row in rows], said], np.bool_)
+        unknown, questions = (np.nan, np.nan), [row["question"] for row in rows]
+        found = LabellerAgreement(other.labeller, *texts, ours, theirs, np.nan, unknown, level,
+                                  self.labeller, questions)  # fmt: skip
+        return replace(found, interval=interval_of_kappa(found, n_resamples, seed))
 
     def to_settle(self, other: Labels, *, seed: int = 0) -> ToLabel:
         """Return the pairs on which two people do not agree, or which one did not label.
@@ -351,18 +358,18 @@ class Labels:
 
     def _beside(self, other: Labels) -> list[tuple[dict[str, Any], bool | None]]:
         """Return each of these rows, as a page holds it, and what the other one said."""
+        problem = ""
         if self.page != other.page:
-            problem = f": {other.labeller} labelled another page than {self.labeller}"
-            raise InvalidInput("other", problem, "name two files of one page")
-        if self.labeller.strip().casefold() == other.labeller.strip().casefold():
-            problem = f": both are of {clipped(self.labeller)}, and of two people something is told"
-            raise InvalidInput("other", problem, "name the files of two labellers")
-        if settled := [one for one in (self, other) if any(row.get("settles") for row in one.rows)]:
-            problem = f": {settled[0].labeller} settled what others labelled, and knew their labels"
-            raise InvalidInput("other", problem, "name the files of those two")
+            problem = "labelled another page"
+        elif self.labeller.strip().casefold() == other.labeller.strip().casefold():
+            problem = "is one and the same labeller"
+        elif any(row.get("settles") for row in (*self.rows, *other.rows)):
+            problem = "settled what others had labelled, or the first one did"
+        if problem:
+            fix = "name two people's files of one page"
+            raise InvalidInput("other", f": {clipped(other.labeller)} {problem}", fix)
         said = {row["pair"]: row["relevant"] for row in other.rows}
-        names = ("page", "pair", *OF_A_PAIR, "relevant")
-        return [({name: row[name] for name in names}, said[row["pair"]]) for row in self.rows]
+        return [({name: row[name] for name in _ON_A_PAGE}, said[row["pair"]]) for row in self.rows]
 
 
 class _People(ExactTextMatcher):
@@ -387,7 +394,7 @@ class _People(ExactTextMatcher):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabellerAgreement(calibration.Agreement):
+class LabellerAgreement(Agreement):
     """How far two people agree; made by :meth:`Labels.agreement`.
 
     It is an ``Agreement`` in which the second person stands in for the matcher: ``missed`` are the
@@ -397,12 +404,10 @@ class LabellerAgreement(calibration.Agreement):
     Attributes:
         labeller: The first person; ``matcher`` is the second.
         questions: The question of each pair.
-        n_open: Name -> how many pairs have no label of theirs.
     """
 
     labeller: str
     questions: Sequence[str]
-    n_open: Mapping[str, int]
 
     @property
     def disagreements(self) -> pd.DataFrame:
@@ -423,7 +428,103 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
         DatasetError: If it is something else, or a line was edited, repeated, added or lost since
             the page made it; the label of a pair may be edited.
     """
-    if not (rows := judged.labelled_rows(path)):
-        problem = "is no file that a labelling page made"
-        raise Place(os.fsdecode(path)).error(problem, "make a page by to_label, or krag-eval label")
-    return Labels(rows[0]["labeller"], rows[0]["page"], rows)
+    rows = labelled_rows(path, (*_ON_A_PAGE, "labeller"))
+    seen: set[str] = set()
+    fix = "take the file as the page made it"
+    for place, row in rows:
+        if any(row.get(one) != rows[0][1][one] for one in ("page", "labeller")):
+            raise place.error("is of another page or labeller than the first line", fix)
+        if row.get("pair") != _digest_of(row):
+            raise place.error("has other texts than were labelled", fix)
+        if row["pair"] in seen:
+            raise place.error("has the pair of another line", fix)
+        seen.add(row["pair"])
+    if not rows or _digest(sorted(seen)) != rows[0][1]["page"]:
+        problem = f"holds {len(rows)} pairs, which are not all of its page: lines were lost"
+        raise Place(os.fsdecode(path)).error(problem, fix)
+    read = Labels(rows[0][1]["labeller"], rows[0][1]["page"], [row for _place, row in rows])
+    if read.n_open:
+        told = _("{labeller}: {left} of {n} pairs have no label.")
+        warn(told.format(labeller=read.labeller, left=read.n_open, n=read.n_pairs))
+    return read
+
+
+def read_judgements(path: str | os.PathLike[str]) -> Judgements:
+    r"""Read back the table that ``ToJudge.to_csv`` wrote, once somebody has filled it in.
+
+    The column ``relevant`` says 1, yes or 예 for a relevant document, 0, no or 아니오 for another;
+    an empty cell is a document that nobody has looked at yet. A file that a labelling page made
+    will do; a document is then relevant if it is for one of the wanted passages.
+
+    Args:
+        path: The CSV file, in UTF-8, or that of a labelling page.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        InvalidInput: If it is not UTF-8 or no table, lacks the columns ``query``, ``key`` and
+            ``relevant``, a cell says something else, or one document has two answers; it names file
+            and line. Of a labelling page, as :func:`read_labels`.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "judged.csv")
+    ...     _ = path.write_text("query,key,relevant\nWhen?,d7,1\nWhen?,d9,0\nWho?,d1,\n")
+    ...     read_judgements(path)
+    Judgements(relevant={'When?': ['d7']}, judged={'When?': ['d7', 'd9']})
+    """
+    rows = labelled_rows(path, ("query", "key", "relevant"))
+    if rows and "labeller" in rows[0][1]:
+        return read_labels(path).judgements
+    said: dict[tuple[str, str], list[bool | None]] = {}
+    for place, row in rows:
+        document = unshielded(str(row["query"] or "")), unshielded(str(row["key"] or ""))
+        answer = [row["relevant"]]
+        if answer != [None] and said.setdefault(document, answer) != answer:
+            raise place.error(f"{clipped(document[1])} is relevant on another line, or not")
+    return _judgements(said)
+
+
+def labelled_rows(source: Any, needed: Sequence[str], encoding: str = "utf-8") -> Sequence[Row]:
+    """Return the rows of a file with labels, each label as true, false or ``None``."""
+    kind = format_of(source)
+    file = File.of(source, encoding=encoding)
+    try:
+        table = Records.of(rows_in(file, "json" if kind is None else kind.name), file.name)
+    except DatasetError as error:
+        if isinstance(error.fix, Advice):  # to name what separates the columns
+            error.fix = "separate the columns by commas"
+        raise
+    if missing := [one for one in needed if one not in table.names]:
+        problem = f"has no column {missing[0]!r}, got {', '.join(map(repr, table.names))}"
+        raise Place(table.name).error(problem, f"name the columns {', '.join(needed)}")
+    return [(place, with_fields(row, {"relevant": _answer(row.get("relevant"), place)}))
+            for place, row in table.rows]  # fmt: skip
+
+
+def _answer(label: Any, place: Place) -> bool | None:
+    said = "" if label is None or label != label else str(label).strip().casefold()
+    if said and said not in _YES | _NO:
+        problem = f"must be true or false, 1 or 0, yes or no, or empty, got {clipped(label)}"
+        raise place._replace(column="relevant").error(problem)
+    return said in _YES if said else None
+
+
+def _judgements(said: Mapping[tuple[str, str], Sequence[bool | None]]) -> Judgements:
+    """Return what was said of documents, of each perhaps beside several passages.
+
+    It is relevant if it is for one of them; if for none, it was looked at if each has a label.
+    """
+    known = {document: any(of) for document, of in said.items() if any(of) or None not in of}
+    relevant: dict[str, list[str]] = {}
+    looked_at: dict[str, list[str]] = {}
+    for (query, key), answer in known.items():
+        looked_at.setdefault(query, []).append(key)
+        if answer:
+            relevant.setdefault(query, []).append(key)
+    return Judgements(relevant, looked_at)
+
+
+def _wanted_in(row: Mapping[str, Any]) -> Any:
+    wanted = row["actual"] or ""
+    return AnyOf(wanted["any_of"]) if isinstance(wanted, Mapping) else wanted

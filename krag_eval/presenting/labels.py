@@ -14,7 +14,7 @@ from krag_eval.presenting.numbers import percent, rounded, span
 @presents
 def _to_label(found: ToLabel) -> Page:
     told = _("{pairs} pairs to label, of {questions} questions (page {page}, seed {seed}).")
-    known = {"pairs": found.n_asked, "questions": found.n_questions}
+    known = {"pairs": found.n_pairs, "questions": found.n_questions}
     sentences = [told.format(**known, page=found.page, seed=found.seed)]
     if n := sum(row["predicted"] is None for row in found.rows):
         told = _("Questions with nothing to label, which are in the file all the same: {}.")
@@ -34,15 +34,10 @@ def _agreement(found: LabellerAgreement) -> Page:
     if math.isnan(found.kappa):
         told = _("{first} and {second} give one label to all {n} pairs: kappa is undefined.")
     said = told.format(
-        first=found.labeller,
-        second=found.matcher,
-        n=len(found.relevant),
-        share=percent(found.share, 1),
-        kappa=rounded(found.kappa),
-        level=interval_of(found.level),
-        span=span(*found.interval),
-    )
-    left = ", ".join(f"{name} {n}" for name, n in found.n_open.items() if n)
+        first=found.labeller, second=found.matcher, n=len(found.relevant),
+        share=percent(found.share, 1), kappa=rounded(found.kappa),
+        level=interval_of(found.level), span=span(*found.interval),
+    )  # fmt: skip
     yes, no, counts = _("relevant"), _("not relevant"), found.counts
     cells = [[yes, counts.found, counts.missed], [no, counts.false_alarms, counts.rejected]]
     tables = [Table.of_cells([f"{found.labeller} \\ {found.matcher}", yes, no], cells)]
@@ -53,5 +48,4 @@ def _agreement(found: LabellerAgreement) -> Page:
         title = _("What they disagree on:")
         tables.append(Table.of_cells(header, shown, names=3, title=title))
         advice = [_("Settle on a page of its own what they disagree on (-o)")]
-    notes = [_("Pairs without a label: {}.").format(left)] if left else []
-    return Page(tables=tables, sentences=[said], notes=notes, advice=advice)
+    return Page(tables=tables, sentences=[said], advice=advice)
