@@ -99,13 +99,16 @@
   function answer(relevant) {
     if (place >= asked.length) return;
     const { pair } = asked[place].row;
-    done.push([place, said[pair]]);
+    const before = said[pair];
+    done.push([place, before]);
     said[pair] = [relevant, new Date().toISOString()];
     isDownloaded = false;
     keep();
-    place += 1;
+    // What was passed over comes again at the end; the end, where the last answer is given.
     const left = asked.findIndex(({ row }) => !said[row.pair]);
-    if (place >= asked.length && left >= 0) place = left;
+    place += 1;
+    if (left < 0 && !before) place = asked.length;
+    else if (left >= 0 && place === asked.length) place = left;
     show();
   }
 
