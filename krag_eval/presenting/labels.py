@@ -19,10 +19,11 @@ def _to_label(found: ToLabel) -> Page:
     if n := sum(row["predicted"] is None for row in found.rows):
         told = _("Questions with nothing to label, which are in the file all the same: {}.")
         sentences.append(told.format(n))
+    advice = []
     if n := sum(len((row["predicted"] or "").split()) == 1 for row in found.rows):
         told = _("Texts of one word, which nobody can judge if they are ids: {}.")
-        sentences.append(told.format(n))
-    return Page(sentences=sentences)
+        advice.append(told.format(n))
+    return Page(sentences=[*sentences, *advice], advice=advice)
 
 
 @presents
