@@ -79,7 +79,7 @@ def calibrate(
 
 @options.command(
     "Make a page on which people label pairs.",
-    "krag-eval label golden.jsonl run.jsonl -o page.html -k 5 --sample 50",
+    "krag-eval label results.jsonl -k 5 -o page.html",
     reads=("corpus",),
 )
 def label(

@@ -114,7 +114,6 @@ _REFUSED = (
     "calibrate run.csv",
     "calibrate pairs.csv -m nothing",
     "label run.jsonl --sample 1000",
-    "label asked.jsonl",
     "label pairs.csv -k 3",
     "agree run.jsonl worse.jsonl",
     "sweep missing.toml",
