@@ -375,6 +375,14 @@ def test_another_answer_or_file_is_refused_with_its_place(content, argument, lin
     assert (error.argument, error.file, error.line) == (argument, str(path), line)
 
 
+def test_a_table_of_excel_in_korean_is_read(tmp_path):
+    """Its encoding and what separates its cells can be named."""
+    path = tmp_path / "judge.csv"
+    path.write_bytes("query;key;relevant\n질문;문서;예\n".encode("cp949"))
+    found = read_judgements(path, encoding="cp949", delimiter=";")
+    assert found.relevant == {"질문": ["문서"]}
+
+
 def test_a_long_document_is_read_back(tmp_path):
     """Python's csv module takes cells of 131,072 characters by itself, and a key may be a text."""
     before = csv.field_size_limit()

@@ -45,7 +45,7 @@ def calibrate(
     from krag_eval.presenting.calibration import borderline
 
     whole("n", n, 1)
-    rows = labelled_rows(reading.source_of(file), _COLUMNS, encoding)
+    rows = labelled_rows(reading.source_of(file), _COLUMNS, encoding=encoding)
     is_of_a_page = file != "-" and any("labeller" in row for _, row in rows)
     try:
         pairs = read_labels(file).pairs if is_of_a_page else [row for _, row in rows]
@@ -102,11 +102,12 @@ def label(
     """
     import pandas as pd
 
-    from krag_eval.datasets.labels import pairs_given, to_label
+    from krag_eval.datasets.labels import OF_A_TABLE, pairs_given, to_label
 
     given = options.given(typed)
-    alone = run is None and not given and file != "-"
-    source = (pairs_given(file) if alone else None) or reading.dataset_of(file, given, run)
+    alone = run is None and file != "-" and given.keys() <= {*OF_A_TABLE}
+    pairs = pairs_given(file, **given) if alone else None
+    source = pairs or reading.dataset_of(file, given, run)
     with nullcontext() if isinstance(source, list) else reading.placed(source):
         found = to_label(source, k=k, sample=sample, seed=seed)
     output.emit(

@@ -27,7 +27,7 @@ from krag_eval.datasets.formats import Cells, File, Row, format_of, rows_in, wit
 from krag_eval.datasets.loading import load_dataset
 from krag_eval.datasets.table import Records, is_frame, records_in
 from krag_eval.documents import AnyOf, QuerySet, id_of, is_blank, is_list_written, text_of
-from krag_eval.errors import Advice, DatasetError, InvalidInput, Place, clipped, warn, whole
+from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn, whole
 from krag_eval.matching.exact import ExactTextMatcher
 from krag_eval.matching.joins import Matches
 from krag_eval.scoring.cutoffs import check_cutoffs, deepest
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 #: How many documents of each question are labelled, if nobody says.
 DEPTH = 5
+#: What may be said of a table in a file.
+OF_A_TABLE = ("encoding", "delimiter")
 # What a pair is: whose question it is about, by its label and as it is asked; the passage that is
 # wanted, if one is; and what was retrieved, by its key and its text.
 _OF_A_PAIR = ("query", "key", "question", "actual", "predicted")
@@ -119,7 +121,7 @@ def to_label(
     ('When?', 'From nine.', 1)
     """
     drawn = random.Random(whole("seed", seed, 0))
-    pairs = None if loading else pairs_given(source)
+    pairs = None if loading.keys() - {*OF_A_TABLE} else pairs_given(source, **loading)
     if pairs is None:
         dataset, places = load_dataset(source, **loading), None
         if sample is not None:
@@ -147,14 +149,16 @@ def _shuffled(rows: Sequence[dict[str, Any]], drawn: random.Random) -> list[dict
     return [row for some in drawn.sample(several, len(several)) for row in some]
 
 
-def pairs_given(source: Any) -> list[dict[str, Any]] | None:
+def pairs_given(source: Any, **how: Any) -> list[dict[str, Any]] | None:
     """Return the pairs of a table of them, or of its file; ``None`` of anything else."""
     source = getattr(source, "table", source)
     rows: Sequence[Row] = ()
     if isinstance(source, list) and all(isinstance(one, Mapping) for one in source):
         rows = [(Place("rows", row=place), one) for place, one in enumerate(source)]
-    elif is_frame(source) or (isinstance(source, str | os.PathLike) and not os.path.isdir(source)):
+    elif is_frame(source):
         rows = records_in(source, "source").rows
+    elif isinstance(source, str | os.PathLike) and not os.path.isdir(source):
+        rows = _table(source, **how).rows
     if not rows or not _is_pair(rows[0][1]):
         return None
     return [_pair_in(row, place) for place, row in rows]
@@ -203,17 +207,17 @@ def _pairs_of(dataset: Dataset, k: int | None, places: Sequence[int] | None) -> 
         asked = label if chosen.questions is None else chosen.questions[query]
         wanted: dict[int, Any] = {}
         for item, several in enumerate(alternatives):
-            texts = [text for one in several if (text := _text(one, are_ids))]
+            texts = [text for one in several if not is_blank(text := _text(one, are_ids))]
             if next(grades) != 0:
                 wanted[item] = texts[0] if len(texts) == 1 else {"any_of": texts} if texts else None
         n = 0
         for rank, document in enumerate(queries.predicted[query][:k], 1):
             text, name = _text(document, are_ids), id_of(document)
-            if name and not text:
+            if name and text == "":
                 problem = f"has an id without a text, {clipped(name)}"
                 fix = Advice("name the chunks of the index by {}", corpus=...)
                 raise InvalidInput("predicted_docs", problem, fix, query=places[query])
-            for item, actual in (wanted or {-1: None}).items() if text else ():
+            for item, actual in () if is_blank(text) else (wanted or {-1: None}).items():
                 n += 1
                 yield _Pair(query, item, rank, _pair(label, name or text, asked, actual, text))
         if not n:
@@ -221,8 +225,7 @@ def _pairs_of(dataset: Dataset, k: int | None, places: Sequence[int] | None) -> 
 
 
 def _text(document: Any, are_ids: bool) -> str:
-    text = "" if are_ids and isinstance(document, str) else text_of(document)
-    return "" if is_blank(text) else text
+    return "" if are_ids and isinstance(document, str) else text_of(document)
 
 
 def _pair(*parts: Any) -> dict[str, Any]:
@@ -305,14 +308,15 @@ class Labels:
         places = sorted(by_label[one] for one in asked - left if one in by_label)
         depth = deepest(cutoffs := check_cutoffs(k))
         pairs = [*_pairs_of(dataset, depth if isinstance(depth, int) else None, places)]
-        strange = {one.pair["query"] for one in pairs if _digest_of(one.pair) not in said}
+        lists = dataset.predicted or ()  # with nothing but blank texts so early, there is no pair
+        strange = {one.pair["query"] for one in pairs if _digest_of(one.pair) not in said
+                   and (one.rank or not lists[places[one.query]])}  # fmt: skip
         if strange := strange | (asked - by_label.keys()):
             problem = f": of query {clipped(min(strange))} there are other pairs than were labelled"
             fix = "pass the questions and the run that the page was made of, and no deeper k"
             raise InvalidInput("dataset", problem, fix)
         matched = [one[:3] for one in pairs if one.item >= 0 and said[_digest_of(one.pair)]]
-        people = _People(self, matched)
-        evaluator = dataset.chosen(places).evaluator(matcher=people, **options)
+        evaluator = dataset.chosen(places).evaluator(matcher=_People(self, matched), **options)
         return evaluator.evaluate(cutoffs, metrics=metrics)
 
     def agreement(
@@ -358,10 +362,8 @@ class Labels:
 
     def _beside(self, other: Labels) -> list[tuple[dict[str, Any], bool | None]]:
         """Return each of these rows, as a page holds it, and what the other one said."""
-        problem = ""
-        if self.page != other.page:
-            problem = "labelled another page"
-        elif self.labeller.strip().casefold() == other.labeller.strip().casefold():
+        problem = "labelled another page" if self.page != other.page else ""
+        if self.labeller.strip().casefold() == other.labeller.strip().casefold():
             problem = "is one and the same labeller"
         elif any(row.get("settles") for row in (*self.rows, *other.rows)):
             problem = "settled what others had labelled, or the first one did"
@@ -449,7 +451,7 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
     return read
 
 
-def read_judgements(path: str | os.PathLike[str]) -> Judgements:
+def read_judgements(path: str | os.PathLike[str], **how: Any) -> Judgements:
     r"""Read back the table that ``ToJudge.to_csv`` wrote, once somebody has filled it in.
 
     The column ``relevant`` says 1, yes or 예 for a relevant document, 0, no or 아니오 for another;
@@ -457,13 +459,15 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
     will do; a document is then relevant if it is for one of the wanted passages.
 
     Args:
-        path: The CSV file, in UTF-8, or that of a labelling page.
+        path: The CSV file, or that of a labelling page.
+        **how: ``encoding``, if it is not UTF-8, and ``delimiter``, if that is no comma: Excel in
+            Korean writes ``"cp949"``.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        InvalidInput: If it is not UTF-8 or no table, lacks the columns ``query``, ``key`` and
-            ``relevant``, a cell says something else, or one document has two answers; it names file
-            and line. Of a labelling page, as :func:`read_labels`.
+        InvalidInput: If it is of another encoding or no table, lacks the columns ``query``, ``key``
+            and ``relevant``, a cell says something else, or one document has two answers; it names
+            file and line. Of a labelling page, as :func:`read_labels`.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -473,7 +477,7 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
     ...     read_judgements(path)
     Judgements(relevant={'When?': ['d7']}, judged={'When?': ['d7', 'd9']})
     """
-    rows = labelled_rows(path, ("query", "key", "relevant"))
+    rows = labelled_rows(path, ("query", "key", "relevant"), **how)
     if rows and "labeller" in rows[0][1]:
         return read_labels(path).judgements
     said: dict[tuple[str, str], list[bool | None]] = {}
@@ -485,21 +489,19 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
     return _judgements(said)
 
 
-def labelled_rows(source: Any, needed: Sequence[str], encoding: str = "utf-8") -> Sequence[Row]:
+def labelled_rows(source: Any, needed: Sequence[str], **how: Any) -> Sequence[Row]:
     """Return the rows of a file with labels, each label as true, false or ``None``."""
-    kind = format_of(source)
-    file = File.of(source, encoding=encoding)
-    try:
-        table = Records.of(rows_in(file, "json" if kind is None else kind.name), file.name)
-    except DatasetError as error:
-        if isinstance(error.fix, Advice):  # to name what separates the columns
-            error.fix = "separate the columns by commas"
-        raise
+    table = _table(source, **how)
     if missing := [one for one in needed if one not in table.names]:
         problem = f"has no column {missing[0]!r}, got {', '.join(map(repr, table.names))}"
         raise Place(table.name).error(problem, f"name the columns {', '.join(needed)}")
     return [(place, with_fields(row, {"relevant": _answer(row.get("relevant"), place)}))
             for place, row in table.rows]  # fmt: skip
+
+
+def _table(source: Any, **how: Any) -> Records:
+    kind, file = format_of(source), File.of(source, **how)
+    return Records.of(rows_in(file, "json" if kind is None else kind.name), file.name)
 
 
 def _answer(label: Any, place: Place) -> bool | None:

@@ -14,8 +14,7 @@ from krag_eval.presenting.numbers import percent, rounded, span
 @presents
 def _to_label(found: ToLabel) -> Page:
     told = _("{pairs} pairs to label, of {questions} questions (page {page}, seed {seed}).")
-    known = {"pairs": found.n_pairs, "questions": found.n_questions}
-    sentences = [told.format(**known, page=found.page, seed=found.seed)]
+    sentences = [told.format(pairs=found.n_pairs, questions=found.n_questions, **vars(found))]
     if n := sum(row["predicted"] is None for row in found.rows):
         told = _("Questions with nothing to label, which are in the file all the same: {}.")
         sentences.append(told.format(n))

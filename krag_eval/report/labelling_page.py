@@ -7,20 +7,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from unicodedata import is_normalized, normalize
 
+from markupsafe import Markup
+
 from krag_eval._language import LANGUAGES, N_, _, speaking
 from krag_eval._text import ACTING, Spans, agreement, united
 from krag_eval.matching.tokenizers import ByScript
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from krag_eval.datasets.labels import ToLabel
 
 
 def labelling_page(shown: ToLabel) -> dict[str, Any]:
     """Gather what the template reads; its script reads the pairs, with no markup among them."""
-    from markupsafe import Markup
-
     data = {
         "page": shown.page,
         "settles": shown.settles,
@@ -56,8 +54,6 @@ def _shared(row: Mapping[str, Any]) -> list[Spans]:
 
 def _said(text: str) -> Markup:
     """Return a text in every language; the page shows one of them."""
-    from markupsafe import Markup
-
     parts = Markup()
     for language in LANGUAGES:
         with speaking(language):

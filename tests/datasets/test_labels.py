@@ -284,7 +284,15 @@ class TestLabels:
         assert lacking not in found.labels
         assert found.n_queries == 11
 
-    @pytest.mark.parametrize("change", ["question", "actual", "predicted", "deeper"])
+    def test_a_list_that_begins_blank(self, tmp_path):
+        """Within the first document there is no pair then, and nothing was found."""
+        dataset = Dataset(["Q"], [["a b"]], [[" ", "x y"]])
+        path = labelled(tmp_path / "anna.jsonl", to_label(dataset, k=2), lambda row: True)
+        found = read_labels(path).evaluate(dataset, [1, 2])
+        assert [found.to_dict()[f"macro_recall@{k}"] for k in (1, 2)] == [0, 1]
+        assert read_labels(path).evaluate(dataset, 1).to_dict()["macro_recall@1"] == 0
+
+    @pytest.mark.parametrize("change", ["emptied", "question", "actual", "predicted", "deeper"])
     def test_other_questions_or_another_run_are_refused(self, change, tmp_path):
         """Labels are of the texts that were shown."""
         dataset = library(4)
@@ -294,6 +302,8 @@ class TestLabels:
                  "predicted": [[*some] for some in dataset.predicted]}  # fmt: skip
         if change == "question":
             parts["questions"][0] = parts["queries"][0] = "Another question?"
+        elif change == "emptied":
+            parts["predicted"][0] = []
         elif change != "deeper":
             parts[change][0][0] += " (new version)"
         with pytest.raises(InvalidInput) as caught:
