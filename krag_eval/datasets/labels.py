@@ -378,6 +378,7 @@ class _People(ExactTextMatcher):
     """Decides as somebody did, of the queries that it was made for."""
 
     name = "people"
+    _advice = ""  # type: ignore[assignment]  # there is no other way in which they match
 
     def __init__(self, labels: Labels, matched: Sequence[tuple[int, ...]]) -> None:
         super().__init__()

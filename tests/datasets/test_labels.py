@@ -284,6 +284,7 @@ class TestLabels:
         assert lacking not in found.labels
         assert found.n_queries == 11
 
+    @pytest.mark.filterwarnings("ignore:.*(blank text|matched nothing)")
     def test_a_list_that_begins_blank(self, tmp_path):
         """Within the first document there is no pair then, and nothing was found."""
         dataset = Dataset(["Q"], [["a b"]], [[" ", "x y"]])
