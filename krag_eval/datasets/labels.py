@@ -53,7 +53,8 @@ _NO = {"0", "0.0", "no", "n", "false", "아니오", "아니요", "무관"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ToLabel(Shown):
-    """Pairs for people to label; made by :func:`to_label` and :meth:`Labels.to_settle`.
+    """Pairs for people to label; made by :func:`to_label` and
+    :meth:`krag_eval.Labels.to_settle`.
 
     Attributes:
         rows: The lines of the file that a page makes, in the order they are shown, without the
@@ -398,7 +399,7 @@ class _People(ExactTextMatcher):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabellerAgreement(Agreement):
-    """How far two people agree; made by :meth:`Labels.agreement`.
+    """How far two people agree; made by :meth:`krag_eval.Labels.agreement`.
 
     It is an ``Agreement`` in which the second person stands in for the matcher: ``missed`` are the
     pairs that the first one alone calls relevant, ``false_alarms`` those that the second alone

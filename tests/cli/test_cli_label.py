@@ -162,6 +162,13 @@ class TestCalibrate:
         assert json.loads(ran.stdout)["n_pairs"] == 38
         assert "2 of 40" in ran.stderr
 
+    def test_labels_in_korean(self):
+        """As ``read_judgements`` takes them."""
+        pairs = [{"actual": "a b", "predicted": text, "relevant": label}
+                 for text, label in (("a b", "예"), ("c d", "아니오"))]  # fmt: skip
+        written("pairs.jsonl", pairs)
+        assert content("calibrate pairs.jsonl -m rouge1")["n_pairs"] == 2
+
     def test_labels_that_are_alike_are_refused(self):
         """By the file."""
         labelled("anna", lambda row: True)
