@@ -53,8 +53,9 @@ _NO = {"0", "0.0", "no", "n", "false", "아니오", "아니요", "무관"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ToLabel(Shown):
-    """Pairs for people to label; made by :func:`to_label` and
-    :meth:`krag_eval.Labels.to_settle`.
+    """Pairs for people to label, as :func:`to_label` chooses them.
+
+    Those to settle are made by :meth:`krag_eval.Labels.to_settle`.
 
     Attributes:
         rows: The lines of the file that a page makes, in the order they are shown, without the
