@@ -21,6 +21,12 @@ from .datasets.audit import (
     Audit as Audit,
     audit as audit,
 )
+from .datasets.labels import (
+    Labels as Labels,
+    read_judgements as read_judgements,
+    read_labels as read_labels,
+    to_label as to_label,
+)
 from .datasets.loading import load_dataset as load_dataset
 from .datasets.reanchor import (
     Reanchored as Reanchored,
@@ -86,7 +92,6 @@ from .statistics.gates import (
     GateReport as GateReport,
 )
 from .statistics.intervals import confidence_intervals as confidence_intervals
-from .statistics.judged import read_judgements as read_judgements
 from .statistics.paired import Difference as Difference
 from .statistics.planning import plan_questions as plan_questions
 from .statistics.slices import (

@@ -23,9 +23,9 @@ SHARED, DIFFERENT = 1, 2
 EXAMINED = 20_000
 
 _ELLIPSIS = "…"
-# What would act instead of showing: control characters, the twelve bidi controls, lone surrogates,
+#: What would act instead of showing: control characters, the twelve bidi controls, lone surrogates,
 # byte order mark, deprecated and interlinear formatting, invisible tags, noncharacters.
-_ACTING = re.compile(
+ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u206a-\u206f\ud800-\udfff"
     "\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
@@ -78,7 +78,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable() and "  " not in text:  # nearly all are, and nothing in them acts
         return text
-    return _ACTING.sub(_escaped, _SPACE.sub(" ", text))
+    return ACTING.sub(_escaped, _SPACE.sub(" ", text))
 
 
 def _escaped(found: re.Match[str]) -> str:

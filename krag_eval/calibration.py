@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from krag_eval._doors import Drawn, Shown
 from krag_eval._io import arrow_table
-from krag_eval.documents import DocumentLike, QuerySet, text_of
+from krag_eval.documents import DocumentLike, Item, QuerySet, single, text_of
 from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
 from krag_eval.matching.base import Matcher, check_by_pairs, resolve_matcher
 from krag_eval.statistics.intervals import interval
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: ``(actual, predicted, is_relevant)``, and the question for a matcher that looks at it.
-LabelledPair: TypeAlias = (
-    "tuple[DocumentLike, DocumentLike, bool] | tuple[DocumentLike, DocumentLike, bool, str]"
-)
+LabelledPair: TypeAlias = "tuple[Item, DocumentLike, bool] | tuple[Item, DocumentLike, bool, str]"
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -78,10 +76,15 @@ def agreement(
     matched = (similarity >= at) & (similarity > 0)
     unknown = np.nan, np.nan
     found = Agreement(matcher.signature, *pairs[:3], matched, at, unknown, level)
+    return replace(found, interval=interval_of_kappa(found, n_resamples, seed))
+
+
+def interval_of_kappa(found: Agreement, n_resamples: int, seed: int) -> tuple[float, float]:
+    """Return the bootstrap percentile interval of κ."""
     generator, n_pairs = np.random.default_rng(seed), sum(found.counts)
     drawn = generator.multinomial(n_pairs, np.array(found.counts) / n_pairs, size=n_resamples)
     # Where one label was never drawn nor decided for, κ is undefined and left out.
-    return replace(found, interval=interval(_kappas(drawn), found.kappa, level))
+    return interval(_kappas(drawn), found.kappa, found.level)
 
 
 def calibrate(
@@ -104,6 +107,7 @@ def calibrate(
             rows or a data frame with the columns ``actual``, ``predicted`` and ``relevant``, as
             :meth:`Calibration.borderline` has them. For a matcher that looks at the question, such
             as a ``JudgeMatcher``, with the question as the fourth, or in the column ``question``.
+            Those of a labelling page are ``read_labels(path).pairs``.
         level: Confidence level of the interval of the best threshold, between 0 and 1.
         n_resamples: Bootstrap resamples of the pairs for that interval.
         seed: Seed of the resampling; the same seed gives the same interval.
@@ -183,8 +187,8 @@ class _OfPairs(Shown):
     """What was found about labelled pairs."""
 
     matcher: str
-    actual: list[DocumentLike]
-    predicted: list[DocumentLike]
+    actual: Sequence[Item]
+    predicted: Sequence[DocumentLike]
     relevant: BoolArray
 
     def _pairs(self, at: NDArray[np.int64], **columns: NDArray[Any]) -> pd.DataFrame:
@@ -192,7 +196,8 @@ class _OfPairs(Shown):
         import pandas as pd
 
         sides = {"actual": self.actual, "predicted": self.predicted}
-        texts = {name: [text_of(side[i]) for i in at] for name, side in sides.items()}
+        texts = {name: [" / ".join(map(text_of, single([side[i]]))) for i in at]
+                 for name, side in sides.items()}  # fmt: skip
         columns = {"relevant": self.relevant, **columns}
         shown = {name: column[at] for name, column in columns.items()}
         return pd.DataFrame({**texts, **shown}, index=pd.Index(at, name="pair"))
@@ -461,7 +466,7 @@ def _f1(found: NDArray[Any], false_alarms: NDArray[Any], n_relevant: Any) -> Flo
 class _Labelled(NamedTuple):
     """Labelled pairs, column by column; ``questions`` is ``None`` if none has one."""
 
-    actual: list[DocumentLike]
+    actual: list[Item]
     predicted: list[DocumentLike]
     relevant: BoolArray
     questions: list[str | int] | None

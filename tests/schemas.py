@@ -18,9 +18,12 @@ if __name__ == "__main__":  # before the import below, so that this tree is desc
 from cli.cli_runs import finding, invoked, written
 from golden.recorder import settled
 
+from krag_eval import to_label
+
 DATA = Path(__file__).parents[1] / "krag_eval" / "data"
 #: Command -> what is run of it, so that every field is there at least once.
 COMMANDS = {
+    "agree": ["anna.jsonl ben.jsonl", "eva.jsonl zoe.jsonl"],
     "audit": ["run.jsonl --index chunks.jsonl", "asked.jsonl", "twice.jsonl"],
     "calibrate": ["pairs.csv", "mixed.jsonl -m fuzzy"],
     "compare": [
@@ -56,6 +59,7 @@ COMMANDS = {
         "failed.json --fail-under recall@1=0.1 --allow-failures 1",
     ],
     "history": ["runs", "runs --last 2"],
+    "label": ["run.jsonl -k 3 --sample 5", "pairs.csv", "none.jsonl"],
     "misses": [
         "run.jsonl -m coverage -k 3",
         "old.json -k 3",
@@ -120,6 +124,25 @@ TOLD = {
     "choice.overrated": "By how much the first is better.",
     "looked_up.n": "How many different documents were retrieved.",
     "looked_up.there": "How many of them are in the index.",
+    "agree.labellers": "The two people.",
+    "agree.n_pairs": "How many pairs both labelled.",
+    "agree.n_open": "Labeller -> how many pairs have no label.",
+    "agree.kappa": "Cohen's kappa; null where both gave one label to all.",
+    "agree.interval": "Its interval.",
+    "agree.level": "How often such an interval covers the true kappa.",
+    "agree.share": "Of the pairs, how many have the same label from both.",
+    "agree.counts": "Pairs by what both say.",
+    "agree.counts.found": "Both say relevant.",
+    "agree.counts.false_alarms": "The second alone says relevant.",
+    "agree.counts.missed": "The first alone says relevant.",
+    "agree.counts.rejected": "Both say not relevant.",
+    "agree.disagreements": "The pairs on which they differ.",
+    "agree.disagreements.first": "Whether the first says relevant.",
+    "agree.disagreements.second": "Whether the second says relevant.",
+    "label.n_pairs": "How many pairs there are to label.",
+    "label.n_questions": "How many questions they are of.",
+    "label.page": "The digest of the pairs, by which files of one page are known.",
+    "label.seed": "What sample and order were drawn by.",
     "audit.looked_at": "What was looked at -> how many.",
     "audit.findings": "What was looked for -> how often it was found; null where it was not.",
     "audit.unchecked": "What was not looked for -> what it needs.",
@@ -215,7 +238,8 @@ TOLD = {
 }
 #: Objects whose fields are names of the user's, or of metrics.
 MAPS = {
-    "audit.findings", "audit.looked_at", "audit.tiers", "audit.tiers.*", "audit.unchecked",
+    "agree.n_open", "audit.findings", "audit.looked_at", "audit.tiers", "audit.tiers.*",
+    "audit.unchecked",
     "compare.dependent", "compare.failed", "diagnose.counts", "evaluate.intervals",
     "evaluate.diagnosis.counts",
     "evaluate.metrics", "evaluate.slices", "explain.metrics", "gate.failed", "history.left_out",
@@ -246,6 +270,13 @@ def write_inputs() -> None:
     pairs = labels.items()
     written("mixed.jsonl", [{"actual": "at nine", "predicted": text, "relevant": is_relevant}
                             for text, is_relevant in pairs])  # fmt: skip
+    anna = [{**row, "labeller": "anna", "time": None, "relevant": at % 2 == 0}
+            for at, row in enumerate(to_label("run.jsonl").rows)]  # fmt: skip
+    written("anna.jsonl", [{**anna[0], "relevant": None}, *anna[1:]])
+    written("ben.jsonl", [{**row, "labeller": "ben", "relevant": at % 3 > 0}
+                          for at, row in enumerate(anna)])  # fmt: skip
+    for name in ("eva", "zoe"):
+        written(f"{name}.jsonl", [{**row, "labeller": name, "relevant": False} for row in anna])
     passages = ["We open at nine on weekdays and at ten on Sundays", "Books are lent for 21 days"]
     written("labels.jsonl", [{"question": str(at), "actual": [str(at)]} for at in range(2)])
     written("old.jsonl", [{"id": str(at), "text": text} for at, text in enumerate(passages)])

@@ -361,7 +361,7 @@ def test_judgements_are_filled_in_and_read_back(tmp_path):
         (b"query,key,relevant\nq,a,1\nq,a,0\n", "", 3),  # two answers
         ("query,key,relevant\nq,a,예\n".encode("cp949"), "", 2),
         ("query,key,relevant\nq,a,1\n".encode("utf-16"), "", None),
-        (b"query;key;relevant\nq;a;1\n", "", None),
+        (b"query;key;relevant\nq;a;1\n", "", 1),
         (b"", "", None),
     ],
 )
@@ -373,6 +373,14 @@ def test_another_answer_or_file_is_refused_with_its_place(content, argument, lin
         read_judgements(path)
     error = caught.value
     assert (error.argument, error.file, error.line) == (argument, str(path), line)
+
+
+def test_a_table_of_excel_in_korean_is_read(tmp_path):
+    """Its encoding and what separates its cells can be named."""
+    path = tmp_path / "judge.csv"
+    path.write_bytes("query;key;relevant\n질문;문서;예\n".encode("cp949"))
+    found = read_judgements(path, encoding="cp949", delimiter=";")
+    assert found.relevant == {"질문": ["문서"]}
 
 
 def test_a_long_document_is_read_back(tmp_path):

@@ -61,6 +61,8 @@ HELD = (
     "statistics.few_labels.Debiased",
     "statistics.few_labels.DebiasedValue",
     "statistics.judged.Judgements",
+    "datasets.labels.LabellerAgreement",
+    "datasets.labels.ToLabel",
     "statistics.judged.ToJudge",
     "statistics.judged.UnjudgedDocument",
     "statistics.planning.QuestionPlan",

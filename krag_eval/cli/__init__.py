@@ -34,9 +34,10 @@ main = shell.Shell(
             calibrate.calibrate,
             sweep.sweep,
         ),
-        N_("Data"): (evaluate.audit, evaluate.reanchor, evaluate.schema),
+        N_("Data"): (evaluate.audit, calibrate.label, calibrate.agree, evaluate.reanchor,
+                     evaluate.schema),
     },
-)
+)  # fmt: skip
 click.version_option(
     __version__, prog_name="krag-eval", cls=Option, help=N_("Show the version and exit.")
 )(main)

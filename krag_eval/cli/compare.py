@@ -49,6 +49,8 @@ def compare(
     outputs: Any = options.saving(
         markdown="Save the table as Markdown.",
         latex="Save the table as LaTeX.",
+        to_judge="Save the unjudged documents that could change the difference, as CSV, for "
+        "'krag-eval label'.",
         plot="Draw the differences with their intervals, as .png, .svg or .pdf.",
         report=True,
     ),
@@ -107,6 +109,7 @@ def compare(
         lambda: found.table,
         markdown=(partial(output.write_text, page.markdown()), _("the table, in Markdown")),
         latex=(partial(output.write_text, page.latex()), _("the table, in LaTeX")),
+        to_judge=(lambda to: found.to_judge().to_csv(to), _("documents to judge")),
         plot=(draw, _("the differences with their intervals")),
         report=found.report,
     )

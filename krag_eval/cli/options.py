@@ -104,8 +104,8 @@ def _option(name: str, declaration: Any, annotation: str = "") -> click.Paramete
 _KINDS: Mapping[str, type] = {"bool": bool, "int": int, "float": float}
 #: What there is a JSON Schema of: files that commands read, and what they print as JSON.
 SCHEMAS = (
-    *("golden", "run", "audit", "calibrate", "compare", "diagnose", "evaluate", "explain", "gate"),
-    *("history", "misses", "plan", "reanchor", "sweep", "trec"),
+    *("golden", "run", "agree", "audit", "calibrate", "compare", "diagnose", "evaluate"),
+    *("explain", "gate", "history", "label", "misses", "plan", "reanchor", "sweep", "trec"),
 )
 # The arguments that are not one text, as click takes them.
 _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
@@ -193,7 +193,7 @@ def saving(formats: Sequence[str] = (), *, report: bool = False, **files: str) -
 
 
 # How outputs are typed that are not called by their names alone.
-_FLAGS: Mapping[str, tuple[str, ...]] = {"output": ("-o", "--output")}
+_FLAGS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("output", "html"), ("-o", "--output"))
 
 
 def _streamed(help: str) -> Callable[[], str]:
@@ -291,6 +291,8 @@ _FIELDS: Options = {
     f"{name}_field": Option(metavar="NAME", default=name)
     for name in ("question", "actual", "predicted")
 }
+#: How questions, and what was retrieved for them, are read.
+READING: Any = {**_TWO_FILES, **_FIELDS, **CELLS, **TEXTS}
 #: What decides about matches alone, where averages do not matter, and how a file is read.
 EXPLANATION: Any = {
     name: one

@@ -37,6 +37,8 @@ _ENDINGS = {
     "report": (".html", ".htm"),
     "page": (".html", ".htm"),
     "per_query": (".parquet", ".csv"),
+    "to_judge": (".csv",),
+    "html": (".html", ".htm"),
     "output": (".jsonl", ".csv", ".parquet", ".gz"),
 }
 

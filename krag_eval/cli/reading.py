@@ -43,22 +43,25 @@ def evaluated_file(
     Raises:
         DatasetError: If the file cannot be used; an error about a query names its line.
     """
-    fields = {name: one for name, one in asked.settings.items() if name in _FIELDS}
-    if "corpus" in fields:
-        fields["corpus"] = source_of(fields["corpus"])
-    options = _evaluating(asked)
-    two = {name: one for name, one in asked.settings.items() if name in TWO_FILES}
-    if run is not None or two:
-        dataset = joined(file, run, two, _named(fields))
-    else:
-        with _advised_to_join():
-            dataset = _alone(file, fields)
-    if "corpus" in fields:
+    dataset, options = dataset_of(file, asked.settings, run), _evaluating(asked)
+    if "corpus" in asked.settings:
         # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
         options = {"matcher": "coverage", **dataset.defaults, **options}
     with placed(dataset):
         result = dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
     return dataset, result
+
+
+def dataset_of(file: str, settings: Mapping[str, Any], run: str | None = None) -> Dataset:
+    """Read a file of queries, and a run that is named behind it or by an option."""
+    fields = {name: one for name, one in settings.items() if name in _FIELDS}
+    if "corpus" in fields:
+        fields["corpus"] = source_of(fields["corpus"])
+    two = {name: one for name, one in settings.items() if name in TWO_FILES}
+    if run is not None or two:
+        return joined(file, run, two, _named(fields))
+    with _advised_to_join():
+        return _alone(file, fields)
 
 
 def _alone(file: str, fields: Mapping[str, Any]) -> Dataset:

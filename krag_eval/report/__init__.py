@@ -15,6 +15,7 @@ from krag_eval._language import Language, _, language as chosen, speaking, spoke
 from krag_eval.errors import InvalidInput, InvalidType, clipped
 
 if TYPE_CHECKING:
+    from krag_eval.datasets.labels import ToLabel
     from krag_eval.datasets.reanchor import Reanchored
     from krag_eval.results.result import EvaluationResult
     from krag_eval.retrievers.sweep import Sweep
@@ -25,7 +26,7 @@ __all__ = ["write_report"]
 
 @spoken
 def write_report(
-    shown: EvaluationResult | Comparison | Sweep | Reanchored,
+    shown: EvaluationResult | Comparison | Sweep | Reanchored | ToLabel,
     path: str | os.PathLike[str],
     *,
     language: Language | None = None,
@@ -42,12 +43,13 @@ def write_report(
 
     Of a comparison: what is shown, how surely, and the queries that changed most. Of a sweep, above
     that, every cell, what quality costs, and the choice; of one cell alone, the page of its result.
-    Of re-anchored labels: how many still hold, and where each of the others stands.
+    Of re-anchored labels: how many still hold, and where each of the others stands. Of pairs to
+    label: the page on which to label them.
 
     The file appears complete or not at all.
 
     Args:
-        shown: What ``evaluate``, ``compare``, ``sweep`` or ``reanchor`` returned.
+        shown: What ``evaluate``, ``compare``, ``sweep``, ``reanchor`` or ``to_label`` returned.
         path: The file; one of that name is replaced.
         language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         title: The heading, if another is wanted.
@@ -72,8 +74,10 @@ def write_report(
             of this result's queries and ground truth.
         OSError: If the file cannot be written.
     """
+    from krag_eval.datasets.labels import ToLabel
     from krag_eval.datasets.reanchor import Reanchored
     from krag_eval.report.comparison_page import comparison_page
+    from krag_eval.report.labelling_page import labelling_page
     from krag_eval.report.rendering import rendered
     from krag_eval.report.result_page import result_page
     from krag_eval.results.result import EvaluationResult
@@ -85,9 +89,9 @@ def write_report(
         raise InvalidInput("path", problem, "a browser prints the page as a PDF")
     if isinstance(shown, Sweep) and shown.comparison is None:
         shown = shown.cells[0].result
-    if isinstance(shown, Reanchored) and page:
+    if isinstance(shown, Reanchored | ToLabel) and page:
         raise InvalidType("page", f"has no option for labels, got {', '.join(page)}")
-    if not isinstance(shown, EvaluationResult | Comparison | Sweep | Reanchored):
+    if not isinstance(shown, EvaluationResult | Comparison | Sweep | Reanchored | ToLabel):
         problem = f"must be a result, a comparison or a sweep, got {type(shown).__name__}"
         raise InvalidType("shown", problem)
     with speaking(chosen()):  # once, and not for each of its thousands of words
@@ -95,6 +99,8 @@ def write_report(
             known, heading = result_page(shown, **page), _("Retrieval evaluation")
         elif isinstance(shown, Reanchored):
             known, heading = _labels_page(shown), _("Labels after re-chunking")
+        elif isinstance(shown, ToLabel):
+            known, heading = labelling_page(shown), _("Pairs to label")
         else:
             known, heading = comparison_page(shown, **page), _("Comparison of retrievers")
         source = rendered({**known, "title": heading if title is None else title, "date": date})

@@ -43,10 +43,6 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    source = made.loader.get_source(made, "page.js")[0]  # type: ignore[union-attr]
-    # As a browser reads it: with newlines of one kind, whatever the checkout has.
-    script = "\n" + "\n".join(source.splitlines()) + "\n"
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     made.filters |= {
         "name": partial(fitted, width=NAME),
         "note": partial(fitted, width=NOTE),
@@ -58,15 +54,23 @@ def environment() -> Environment:
         "share": styling.share_label,
         "within": words_of,
     }
-    # The browser lets a script of this hash run, and no other. Plotting has escaped its pictures.
+    # Plotting has escaped its pictures.
     made.globals |= {"_": _, "version": __version__, "svg": Markup, "dark": styling.DARK}
-    made.globals |= {"script": Markup(script), "script_hash": f"sha256-{digest}"}
     return made
 
 
 def rendered(page: Mapping[str, Any]) -> str:
     """Fill the template that a page names."""
-    return environment().get_template(page["template"]).render({**page, "language": language()})
+    from markupsafe import Markup
+
+    made, name = environment(), page.get("script", "page.js")
+    source = made.loader.get_source(made, name)[0]  # type: ignore[union-attr]
+    # As a browser reads it: with newlines of one kind, whatever the checkout has.
+    script = "\n" + "\n".join(source.splitlines()) + "\n"
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    # The browser lets a script of this hash run, and no other.
+    known = {"script": Markup(script), "script_hash": f"sha256-{digest}", "language": language()}
+    return made.get_template(page["template"]).render({**page, **known})
 
 
 def picture(

@@ -1,27 +1,21 @@
 """Documents that nobody looked at: which of them could change a comparison, and how far.
 
-For :meth:`krag_eval.Comparison.to_judge`, and for reading back what was judged. pandas loads for a
-table.
+For :meth:`krag_eval.Comparison.to_judge`, and what was found by looking. pandas loads for a table.
 """
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
-from functools import partial
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from krag_eval._doors import Shown
-from krag_eval._io import replacing, unshielded
+from krag_eval._io import replacing
 from krag_eval._language import _
-from krag_eval._reading import next_cells, numbered_lines
-from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
+from krag_eval.errors import Advice, InvalidInput, clipped, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JudgedRows, write_csv
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
@@ -287,11 +281,6 @@ def _bounds(
     return difference, float(least.min()), float(most.max())
 
 
-# How a person says yes and no in a cell, in English and Korean.
-_YES = {"1", "1.0", "yes", "y", "true", "relevant", "예", "네", "관련"}
-_NO = {"0", "0.0", "no", "n", "false", "아니오", "아니요", "무관"}
-
-
 @dataclass(frozen=True)
 class Judgements:
     """What somebody found by looking at documents; made by :func:`read_judgements`.
@@ -335,72 +324,3 @@ class Judgements:
         truth = [[*one, *self.relevant.get(q, ())] for q, one in zip(labels, actual, strict=True)]
         seen = [[*one, *self.judged.get(q, ())] for q, one in zip(labels, judged, strict=True)]
         return truth, seen
-
-
-def read_judgements(path: str | os.PathLike[str]) -> Judgements:
-    r"""Read back the table that ``ToJudge.to_csv`` wrote, once somebody has filled it in.
-
-    The column ``relevant`` says 1, yes or 예 for a relevant document, 0, no or 아니오 for another;
-    an empty cell is a document that nobody has looked at yet.
-
-    Args:
-        path: The CSV file, in UTF-8.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        InvalidInput: If it is not UTF-8 or no table, lacks the columns ``query``, ``key`` and
-            ``relevant``, a cell says something else, or one document has two answers; it names file
-            and line.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "judged.csv")
-    ...     _ = path.write_text("query,key,relevant\nWhen?,d7,1\nWhen?,d9,0\nWho?,d1,\n")
-    ...     read_judgements(path)
-    Judgements(relevant={'When?': ['d7']}, judged={'When?': ['d7', 'd9']})
-    """
-    answers: dict[tuple[str, str], bool] = {}
-    with closing(_rows(path)) as rows:
-        for place, row in rows:
-            answer = _answer(row["relevant"] or "", place)
-            document = unshielded(row["query"] or ""), unshielded(row["key"] or "")
-            if answer is None:
-                continue
-            if answers.setdefault(document, answer) != answer:
-                raise place.error(f"{clipped(document[1])} is relevant on another line, or not")
-    relevant: dict[str, list[str]] = {}
-    judged: dict[str, list[str]] = {}
-    for (query, key), answer in answers.items():
-        judged.setdefault(query, []).append(key)
-        if answer:
-            relevant.setdefault(query, []).append(key)
-    return Judgements(relevant, judged)
-
-
-def _rows(path: str | os.PathLike[str]) -> Generator[tuple[Place, dict[str, str | None]]]:
-    """Yield where each row of a filled-in table ends, and its cells by column."""
-    name = os.fsdecode(path)
-    with open(path, "rb") as file, closing(numbered_lines(file, name, blank=True)) as lines:
-        reader = csv.reader(text for _, text in lines)
-        try:
-            header = next_cells(reader) or []
-            missing = {"query", "key", "relevant"} - {*header}
-            if missing:
-                fix = "separate the columns by commas, as to_csv does"
-                raise Place(name).error(f"no column {min(missing)!r}", fix)
-            for cells in iter(partial(next_cells, reader), None):
-                if cells:
-                    yield Place(name, reader.line_num), dict(zip_longest(header, cells))
-        except csv.Error as error:
-            raise Place(name, reader.line_num).error(f"not a row of a table: {error}") from error
-
-
-def _answer(cell: str, place: Place) -> bool | None:
-    """Return what a cell says; ``None`` for nothing."""
-    said = cell.strip().casefold()
-    if said and said not in _YES | _NO:
-        raise place._replace(column="relevant").error(
-            f"must be 1 or 0, yes or no, or empty, got {clipped(cell)}"
-        )
-    return said in _YES if said else None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cli_runs import ENVIRONMENT, run, shell, written
 
+from krag_eval import to_label
 from krag_eval.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -53,6 +54,11 @@ def _files(request):
     # Its first passage comes back as it stands, so that a plan has a difference to go by.
     first, *others = map(json.loads, results.splitlines())
     written("better.jsonl", [{**first, "predicted": first["actual"]}, *others])
+    for name in ("anna", "ben"):
+        lines = to_label("results.jsonl").rows
+        written(
+            f"{name}.jsonl", [{**one, "labeller": name, "relevant": name == "ben"} for one in lines]
+        )
     Path("runs").mkdir()
     for source, name in (("results", "old"), ("better", "new"), ("results", "runs/first")):
         run(f"evaluate {source}.jsonl --json {name}.json")

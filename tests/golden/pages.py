@@ -13,7 +13,7 @@ from unittest import mock
 from matplotlib.figure import Figure
 
 from golden.plot_samples import evaluated_lists
-from krag_eval import EvaluationResult, compare, evaluate_retrievers
+from krag_eval import EvaluationResult, compare, evaluate_retrievers, to_label
 from krag_eval.plotting import styling
 from krag_eval.report import write_report
 from krag_eval.results.diagnosis import DiagnosedItem
@@ -23,6 +23,7 @@ ACTUAL = [["nine", "ten"], ["no food"], ["everyone"]]
 PREDICTED = [["nine", "five"], ["no drinks"], ["everyone"]]
 WANTED = ["one two three four five", "six seven eight nine ten", "not to be found in any chunk"]
 STORE = [WANTED[0], WANTED[1], "something else in five words"]
+LABELLED = [{"question": "When?", "actual": ["nine"], "predicted": "</script> nine"}]
 # An item of ten words, cut in two; another document stands between the halves.
 HALVES = ["a b c d e", "x y z", "f g h i j"]
 
@@ -151,6 +152,7 @@ _RANKED = [["x", "y", "nine"], ["nine", "x", "z"]]
 
 #: Name -> what is shown, and the options of its page.
 CASES: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
+    "pairs to label": lambda: (to_label(LABELLED), {}),
     "result": lambda: (result(), {"title": "A <b> & B", "date": "2024-05-01"}),
     "of MRR": lambda: (result(metrics=["mrr"]), {"intervals": False}),
     "of what has no figure": lambda: (

@@ -19,6 +19,7 @@ _FORMATTED = (
     "plan old.json new.json --detect 0.1 --metric recall@5",
     "calibrate pairs.csv",
     "audit run.jsonl --index chunks.jsonl",
+    "label run.jsonl -k 1 --sample 3",
     "sweep sweep.toml",
 )
 _ONCE = (
@@ -44,7 +45,7 @@ _ONCE = (
 )
 _HELP = (
     "evaluate", "trec", "demo", "misses", "explain", "diagnose", "report", "history", "compare",
-    "gate", "plan", "calibrate", "sweep", "audit", "reanchor", "schema",
+    "gate", "plan", "calibrate", "sweep", "audit", "label", "agree", "reanchor", "schema",
 )  # fmt: skip
 _REFUSED = (
     "evaluate missing.jsonl",
@@ -112,6 +113,9 @@ _REFUSED = (
     "plan old.json --detect 0.1 --power 2",
     "calibrate run.csv",
     "calibrate pairs.csv -m nothing",
+    "label run.jsonl --sample 1000",
+    "label pairs.csv -k 3",
+    "agree run.jsonl worse.jsonl",
     "sweep missing.toml",
     "sweep run.jsonl",
     "audit run.jsonl --fail-on nothing",
