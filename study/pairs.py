@@ -15,6 +15,7 @@ from study import sources
 from study.bm25 import BM25, Read, letters, words
 from study.sources import Folder, Question, Span, holds, part, windows
 
+SOURCES = {"clapnq": "ClapNQ", "korquad": "KorQuAD"}
 N_OTHERS = 10  # windows of other texts per question
 N_KORQUAD = 400  # sentences of each part
 N_SETS = 3  # of a claim
@@ -178,7 +179,9 @@ def of_passage(
     for at, window in pool.around(question):
         chunk = pool.texts[at][slice(*window)]
         if at != own and joined(wanted) in joined(chunk):
-            left_out[f"{source}: windows of other texts in which the wanted text stands"] += 1
+            left_out[
+                f"{SOURCES[source]}: windows of other texts in which the wanted text stands"
+            ] += 1
             continue
         held = sum(n_letters(question.text[slice(*shared(window, span))]) for span in spans)
         window_id = f"{source}/{question.id}@{at}:{window[0]}-{window[1]}"
@@ -301,17 +304,13 @@ def of_texts() -> Iterator[Pair]:
 
 def of_wice(folder: Folder, left_out: Counter[str]) -> Iterator[Pair]:
     """Yield the claims of WiCE with sets of sentences, and with chunks of their page."""
-    for name in ("wice", "wice later"):
-        if name not in folder:
+    for claim in sources.wice(folder):
+        if not claim.sets:
+            left_out["WiCE claims that nothing supports"] += 1
             continue
-        for claim in sources.wice(folder, name):
-            if not claim.sets:
-                left_out[f"{name}: claims that nothing supports"] += 1
-                continue
-            if claim.label != "supported":
-                left_out[f"{name}: claims that are partially supported (shown apart)"] += 1
-            belongs = part("wice", claim.document) if name == "wice" else "later"
-            yield from of_claim(claim, belongs)
+        if claim.label != "supported":
+            left_out["WiCE claims that are partially supported (shown apart)"] += 1
+        yield from of_claim(claim, part("wice", claim.document))
 
 
 def of_claim(claim: sources.Claim, belongs: str) -> Iterator[Pair]:

@@ -47,10 +47,6 @@ FILES = {
         "67531ca79bde4c81d3752fb69d9cb0d3d6763de5c3028f548b83ef053a6f8042",
         "github.com/ryokamoi/wice, data/entailment_retrieval/claim/dev.jsonl",
     ),
-    "wice later": File(
-        "4c91b9e9590cfcd8f8a0f7288b5ff315af8ade946d7bf26f50fbd671bb86dbe8",
-        "github.com/ryokamoi/wice, data/entailment_retrieval/claim/test.jsonl",
-    ),
     "expertqa rand_val": File(
         "4da2b2e637104fb816716eaa4c60898c6892395d596c03b7d1f9a72c6327069c",
         "github.com/chaitanyamalaviya/ExpertQA, data/lfqa/rand_val.jsonl",
@@ -86,9 +82,8 @@ FILES = {
     ),
 }
 CORPORA = ("chatlogs", "state_of_the_union", "wikitexts")
-#: Which of two forms is enough, and what may be absent.
+#: Either of two forms is enough.
 _EITHER = {"chroma questions", "chroma questions, as lines"}
-_MAY_BE_ABSENT = {"wice later"}
 
 Span = tuple[int, int]
 
@@ -151,7 +146,7 @@ class Folder:
                 name = names.get(hashlib.sha256(content).hexdigest())
                 if name:
                     self._found[name] = content
-        missing = FILES.keys() - self._found.keys() - _MAY_BE_ABSENT
+        missing = FILES.keys() - self._found.keys()
         missing -= _EITHER if _EITHER - missing else {max(_EITHER)}
         if missing:
             wanted = [
@@ -249,10 +244,10 @@ def around(text: str, start: int, stop: int) -> Span:
     return begin + len(text[begin:end]) - len(text[begin:end].lstrip()), len(text[:end].rstrip())
 
 
-def wice(folder: Folder, name: str = "wice") -> list[Claim]:
+def wice(folder: Folder) -> list[Claim]:
     """Return the claims of WiCE."""
     claims = []
-    for row in folder.rows(name):
+    for row in folder.rows("wice"):
         meta, sets = row["meta"], [sorted(set(one)) for one in row["supporting_sentences"] if one]
         claims.append(
             Claim(

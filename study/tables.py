@@ -143,7 +143,8 @@ def tables(found: Found) -> str:
             if records:
                 section(f"{title}, {part}", _of_group(records))
     _disputed(found, section)
-    section("Windows with a part of the sentence: how many hold the marked answer", _parts(found))
+    title = "Windows with a part of the sentence, all parts: how many hold the answer"
+    section(title, _parts(found))
     section("Calibrated on open, tried on held: F1", *_calibrated(found))
     for part in ("held", "open"):
         section(

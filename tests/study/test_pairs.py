@@ -29,10 +29,10 @@ def test_a_file_that_was_edited_is_missing_by_its_source_and_sum(folder):
     assert sources.FILES[lost[0]].source in str(error.value)
 
 
-def test_what_may_be_absent_is(folder):
+def test_files_are_found_packed_or_not_whatever_their_name(folder):
     found = sources.Folder(folder)
-    assert "wice later" not in found
-    assert found.text("chatlogs") == TEXTS["chatlogs"]
+    assert {name: found.text(name) for name in TEXTS} == TEXTS
+    assert "chroma questions" not in found  # the other form is there
 
 
 def test_neighbouring_sentences_are_one_run(folder):
@@ -70,7 +70,7 @@ def test_a_window_is_right_if_it_holds_the_whole_run(made):
     # The passage "G" has the sentence of the second run, so that only the first meets it.
     assert Counter(place.partition("@")[2][0] for place in found) == {"0": 4, "1": 2, "2": 1}
     assert not any(one.right for place, one in found.items() if "@0:" not in place)
-    name = "clapnq: windows of other texts in which the wanted text stands"
+    name = "ClapNQ: windows of other texts in which the wanted text stands"
     assert made.left_out[name] == 1
 
 
@@ -95,7 +95,7 @@ def test_one_question_per_sentence_is_drawn_for_each_part(made):
     own = [one for one in found if one.right]
     assert all(one.answer for one in own)
     # The other article has the second sentence as well, letter for letter.
-    assert made.left_out["korquad: windows of other texts in which the wanted text stands"] == 2
+    assert made.left_out["KorQuAD: windows of other texts in which the wanted text stands"] == 2
 
 
 def test_damage_changes_the_chunk_and_not_the_truth(made):
