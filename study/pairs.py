@@ -16,6 +16,7 @@ from study.bm25 import BM25, Read, letters, words
 from study.sources import Folder, Question, Span, holds, part, windows
 
 SOURCES = {"clapnq": "ClapNQ", "korquad": "KorQuAD"}
+_ELSEWHERE = "windows of other texts in which the wanted text stands"
 N_OTHERS = 10  # windows of other texts per question
 N_KORQUAD = 400  # sentences of each part
 N_SETS = 3  # of a claim
