@@ -166,8 +166,8 @@ class TestCalibrate:
         """Cut, it is refused."""
         labelled("anna", is_priced)
         typed = Path("anna.jsonl").read_text("utf-8")
-        assert content("calibrate - -m rouge1", input=typed)["n_pairs"] == 40
-        assert refusal("calibrate - -m rouge1", input=typed.partition("\n")[2])
+        assert run("calibrate - -m rouge1", stdin=typed).exit_code == 0
+        assert run("calibrate - -m rouge1", stdin=typed.partition("\n")[2]).exit_code == 2
 
     def test_labels_in_korean(self):
         """As ``read_judgements`` takes them."""

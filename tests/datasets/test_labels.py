@@ -165,7 +165,7 @@ class TestPairs:
             ([{"actual": ["a"], "predicted": ["b"]}], {"seed": -1}, "seed"),
             ([{"actual": ["a"], "predicted": []}], {}, "source"),
             ([{"query": "Q", "key": ""}], {}, ""),
-            ([{"actual": "a", "predicted": "b"}, {"actual": ["a"], "predicted": "b"}], {}, ""),
+            ([{"actual": "a", "predicted": "b"}, {"actual": ["a"], "predicted": "b"}], {}, "actual"),
             ([{"question": "Q", "actual": ["a"]}], {}, ""),
         ],
     )  # fmt: skip
@@ -447,7 +447,7 @@ class TestTwoLabellers:
         """Another page, the same person, nothing in common."""
         anna, _ben, page = both
         other = read_labels(labelled(tmp_path / "o.jsonl", to_label(library(9)), is_priced, "ben"))
-        again = read_labels(labelled(tmp_path / "a.jsonl", page, is_priced, " Ａnna"))  # noqa: RUF001
+        again = read_labels(labelled(tmp_path / "a.jsonl", page, is_priced, " Ａnna"))
         with pytest.warns(KragEvalWarning, match="16 of 16"):
             nothing = read_labels(labelled(tmp_path / "n.jsonl", page, lambda row: None, "eva"))
         for one in (other, again, nothing):
