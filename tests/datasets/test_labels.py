@@ -165,7 +165,8 @@ class TestPairs:
             ([{"actual": ["a"], "predicted": ["b"]}], {"seed": -1}, "seed"),
             ([{"actual": ["a"], "predicted": []}], {}, "source"),
             ([{"query": "Q", "key": ""}], {}, ""),
-            ([{"actual": "a", "predicted": "b"}, {"actual": ["a"], "predicted": "b"}], {}, "actual"),
+            ([{"actual": "a", "predicted": "b"}, {"actual": ["a"], "predicted": "c"}], {},
+             "actual"),
             ([{"question": "Q", "actual": ["a"]}], {}, ""),
         ],
     )  # fmt: skip
