@@ -500,10 +500,10 @@ def read_judgements(path: str | os.PathLike[str], **how: Any) -> Judgements:
         return labels_in(rows, os.fsdecode(path)).judgements
     said: dict[tuple[str, str], list[bool | None]] = {}
     for place, row in rows:
-        document = (*(unshielded(str(row.get(one) or "")) for one in ("query", "key")),)
+        query, key = (unshielded(str(row.get(one) or "")) for one in ("query", "key"))
         answer = [row["relevant"]]
-        if answer != [None] and said.setdefault(document, answer) != answer:
-            raise place.error(f"{clipped(document[1])} is relevant on another line, or not")
+        if answer != [None] and said.setdefault((query, key), answer) != answer:
+            raise place.error(f"{clipped(key)} is relevant on another line, or not")
     return _judgements(said)
 
 
