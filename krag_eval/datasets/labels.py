@@ -502,6 +502,8 @@ def read_judgements(path: str | os.PathLike[str], **how: Any) -> Judgements:
     for place, row in rows:
         query, key = (unshielded(str(row.get(one) or "")) for one in ("query", "key"))
         answer = [row["relevant"]]
+        if answer != [None] and not key:
+            raise place.error("has a label without a key", "name the document in the column key")
         if answer != [None] and said.setdefault((query, key), answer) != answer:
             raise place.error(f"{clipped(key)} is relevant on another line, or not")
     return _judgements(said)
