@@ -41,19 +41,19 @@ def calibrate(
     of 'krag-eval label' made will do.
     """
     from krag_eval.calibration import calibrate as calibrated
-    from krag_eval.datasets.labels import labelled_rows, read_labels
+    from krag_eval.datasets.labels import is_of_a_page, labelled_rows, labels_in
     from krag_eval.presenting.calibration import borderline
 
     whole("n", n, 1)
     rows = labelled_rows(reading.source_of(file), _COLUMNS, encoding=encoding)
-    is_of_a_page = file != "-" and any("labeller" in row for _, row in rows)
+    of_page = is_of_a_page(rows)
     try:
-        pairs = read_labels(file).pairs if is_of_a_page else [row for _, row in rows]
+        pairs = labels_in(rows, file).pairs if of_page else [row for _, row in rows]
         found = calibrated(matcher, pairs)
     except Refusal as error:
         if error.argument != "labelled_pairs":
             raise
-        at = None if is_of_a_page else error.query
+        at = None if of_page else error.query
         raise error.at(Place(file) if at is None else rows[at][0]) from error
     near, page = found.borderline(n).reset_index(), page_of(found)
     options = f"--matcher {shlex.quote(matcher)} --threshold {found.best_threshold:.4f}"

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
+from unicodedata import normalize
 
 import numpy as np
 
@@ -23,9 +25,9 @@ from krag_eval._io import unshielded
 from krag_eval._language import Language, _
 from krag_eval.calibration import Agreement, LabelledPair, interval_of_kappa
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.formats import Cells, File, Row, format_of, rows_in, with_fields
+from krag_eval.datasets.formats import Cells, Row, with_fields
 from krag_eval.datasets.loading import load_dataset
-from krag_eval.datasets.table import Records, is_frame, records_in
+from krag_eval.datasets.table import is_frame, records_in
 from krag_eval.documents import AnyOf, QuerySet, id_of, is_blank, is_list_written, text_of
 from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn, whole
 from krag_eval.matching.exact import ExactTextMatcher
@@ -49,6 +51,10 @@ _ON_A_PAGE = ("page", "pair", *_OF_A_PAIR, "relevant")
 # How a person says yes and no in a cell, in English and Korean.
 _YES = {"1", "1.0", "yes", "y", "true", "relevant", "예", "네", "관련"}
 _NO = {"0", "0.0", "no", "n", "false", "아니오", "아니요", "무관"}
+
+
+#: A query and an item among those that are looked at, a rank, and their pair.
+_Pair: TypeAlias = tuple[int, int, int, dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,7 +136,7 @@ def to_label(
             n = dataset.n_queries
             places = drawn.sample(range(n), whole("sample", sample, 1, n))
         depth = DEPTH if k is None else whole("k", k, 1)
-        pairs = [one.pair for one in _pairs_of(dataset, depth, places)]
+        pairs = [pair for *_at, pair in _pairs_of(dataset, depth, places)]
     elif k is not None or sample is not None:
         problem = "is for questions with what was retrieved, and these are pairs"
         raise InvalidInput("sample" if k is None else "k", problem, "leave it out")
@@ -157,10 +163,8 @@ def pairs_given(source: Any, **how: Any) -> list[dict[str, Any]] | None:
     rows: Sequence[Row] = ()
     if isinstance(source, list) and all(isinstance(one, Mapping) for one in source):
         rows = [(Place("rows", row=place), one) for place, one in enumerate(source)]
-    elif is_frame(source):
-        rows = records_in(source, "source").rows
-    elif isinstance(source, str | os.PathLike) and not os.path.isdir(source):
-        rows = _table(source, **how).rows
+    elif is_frame(source) or (isinstance(source, str | os.PathLike) and not os.path.isdir(source)):
+        rows = records_in(source, "source", **how).rows
     if not rows or not _is_pair(rows[0][1]):
         return None
     return [_pair_in(row, place) for place, row in rows]
@@ -177,25 +181,21 @@ def _pair_in(row: Mapping[str, Any], place: Place) -> dict[str, Any]:
         return {name: row[name] for name in _OF_A_PAIR}
     read = unshielded if isinstance(row, Cells) and "key" in row else str
     texts = {name: read(str(one)) for name, one in row.items() if isinstance(one, str | int)}
+    if not isinstance(row.get("actual", ""), str | int | float | None):
+        raise place._replace(column="actual").error("must be one text", "write a line per passage")
     predicted = texts.get("predicted") or texts.get("text") or texts.get("key", "")
     question = texts.get("question", texts.get("query", ""))
     if is_blank(predicted):
         raise place.error("has no text to label", 'name the columns "actual" and "predicted"')
     key, query = texts.get("key", predicted), texts.get("query", question)
-    return _pair(query, key, question, texts.get("actual"), predicted)
-
-
-class _Pair(NamedTuple):
-    """A pair of a data set: its query and item among those that are looked at, and its rank."""
-
-    query: int
-    item: int
-    rank: int
-    pair: dict[str, Any]
+    return _pair(query, key, question, texts.get("actual") or None, predicted)
 
 
 def _pairs_of(dataset: Dataset, k: int | None, places: Sequence[int] | None) -> Iterator[_Pair]:
-    """Yield the pairs within the first k documents; a question without any once, without a text."""
+    """Yield the pairs within the first k documents: query and item among those looked at, and rank.
+
+    A question without any comes once, at rank 0, without a text.
+    """
     if dataset.predicted is None:
         fix = Advice("name what was retrieved by {}", retrieved=...)
         raise Place(dataset.source or "source").error("holds no retrieved documents", fix)
@@ -221,9 +221,9 @@ def _pairs_of(dataset: Dataset, k: int | None, places: Sequence[int] | None) -> 
                 raise InvalidInput("predicted_docs", problem, fix, query=places[query])
             for item, actual in () if is_blank(text) else (wanted or {-1: None}).items():
                 n += 1
-                yield _Pair(query, item, rank, _pair(label, name or text, asked, actual, text))
+                yield query, item, rank, _pair(label, name or text, asked, actual, text)
         if not n:
-            yield _Pair(query, -1, 0, _pair(label, "", asked, None, None))
+            yield query, -1, 0, _pair(label, "", asked, None, None)
 
 
 def _text(document: Any, are_ids: bool) -> str:
@@ -309,28 +309,28 @@ class Labels:
         by_label = {str(label): place for place, label in enumerate(dataset.queries)}
         places = sorted(by_label[one] for one in asked - left if one in by_label)
         depth = deepest(cutoffs := check_cutoffs(k))
-        pairs = [*_pairs_of(dataset, depth if isinstance(depth, int) else None, places)]
-        lists = dataset.predicted or ()  # with nothing but blank texts so early, there is no pair
-        strange = {one.pair["query"] for one in pairs if _digest_of(one.pair) not in said
-                   and (one.rank or not lists[places[one.query]])}  # fmt: skip
-        if strange := strange | (asked - by_label.keys()):
+        pairs = [*_pairs_of(dataset, None, places)]  # all, as what was labelled may have gone
+        known = {_digest_of(pair) for *_at, pair in pairs}
+        last = depth if isinstance(depth, int) else math.inf
+        within = [one for one in pairs if 0 < one[2] <= last]
+        strange = asked - by_label.keys()
+        strange |= {pair["query"] for *_at, pair in within if _digest_of(pair) not in said}
+        strange |= {row["query"] for row in self.rows if row["predicted"] is not None
+                    and row["query"] not in left and row["pair"] not in known}  # fmt: skip
+        if strange:
             problem = f": of query {clipped(min(strange))} there are other pairs than were labelled"
             fix = "pass the questions and the run that the page was made of, and no deeper k"
             raise InvalidInput("dataset", problem, fix)
-        matched = [one[:3] for one in pairs if one.item >= 0 and said[_digest_of(one.pair)]]
+        matched = [at for *at, pair in within if at[1] >= 0 and said[_digest_of(pair)]]
         evaluator = dataset.chosen(places).evaluator(matcher=_People(self, matched), **options)
         return evaluator.evaluate(cutoffs, metrics=metrics)
 
-    def agreement(
-        self, other: Labels, *, level: float = 0.95, n_resamples: int = 2_000, seed: int = 0
-    ) -> LabellerAgreement:
+    def agreement(self, other: Labels, *, level: float = 0.95) -> LabellerAgreement:
         """Measure how far two people agree, on the pairs that both labelled.
 
         Args:
             other: The labels of somebody else, on the same page.
-            level: Confidence level of the interval of κ, between 0 and 1.
-            n_resamples: Bootstrap resamples of the pairs for that interval.
-            seed: Seed of the resampling.
+            level: Confidence level of the bootstrap interval of κ, between 0 and 1.
 
         Raises:
             InvalidInput: If the other labels are of another page or by the same person, or there
@@ -347,9 +347,9 @@ class Labels:
         unknown, questions = (np.nan, np.nan), [row["question"] for row in rows]
         found = LabellerAgreement(other.labeller, *texts, ours, theirs, np.nan, unknown, level,
                                   self.labeller, questions)  # fmt: skip
-        return replace(found, interval=interval_of_kappa(found, n_resamples, seed))
+        return replace(found, interval=interval_of_kappa(found, 2_000, 0))
 
-    def to_settle(self, other: Labels, *, seed: int = 0) -> ToLabel:
+    def to_settle(self, other: Labels) -> ToLabel:
         """Return the pairs on which two people do not agree, or which one did not label.
 
         What they agree on is settled: the file of that page has a label for each pair.
@@ -359,13 +359,13 @@ class Labels:
         """
         rows = [{**ours, "relevant": ours["relevant"] if ours["relevant"] == theirs else None}
                 for ours, theirs in self._beside(other)]  # fmt: skip
-        drawn = random.Random(whole("seed", seed, 0))
-        return ToLabel(_shuffled(rows, drawn), self.page, seed, (self.labeller, other.labeller))
+        rows = _shuffled(rows, random.Random(0))
+        return ToLabel(rows, self.page, 0, (self.labeller, other.labeller))
 
     def _beside(self, other: Labels) -> list[tuple[dict[str, Any], bool | None]]:
         """Return each of these rows, as a page holds it, and what the other one said."""
         problem = "labelled another page" if self.page != other.page else ""
-        if self.labeller.strip().casefold() == other.labeller.strip().casefold():
+        if _alike(self.labeller) == _alike(other.labeller):
             problem = "is one and the same labeller"
         elif any(row.get("settles") for row in (*self.rows, *other.rows)):
             problem = "settled what others had labelled, or the first one did"
@@ -376,13 +376,17 @@ class Labels:
         return [({name: row[name] for name in _ON_A_PAGE}, said[row["pair"]]) for row in self.rows]
 
 
+def _alike(name: str) -> str:
+    return " ".join(normalize("NFKC", name).casefold().split())
+
+
 class _People(ExactTextMatcher):
     """Decides as somebody did, of the queries that it was made for."""
 
     name = "people"
     _advice = ""  # type: ignore[assignment]  # there is no other way in which they match
 
-    def __init__(self, labels: Labels, matched: Sequence[tuple[int, ...]]) -> None:
+    def __init__(self, labels: Labels, matched: Sequence[Sequence[int]]) -> None:
         super().__init__()
         self._labels, self._matched = labels, matched
 
@@ -433,20 +437,31 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
         DatasetError: If it is something else, or a line was edited, repeated, added or lost since
             the page made it; the label of a pair may be edited.
     """
-    rows = labelled_rows(path, (*_ON_A_PAGE, "labeller"))
+    return labels_in(labelled_rows(path, (*_ON_A_PAGE, "labeller")), os.fsdecode(path))
+
+
+def is_of_a_page(rows: Sequence[Row]) -> bool:
+    """Tell whether a labelling page made the rows, or some of them."""
+    return any("labeller" in row for _place, row in rows)
+
+
+def labels_in(rows: Sequence[Row], name: str) -> Labels:
+    """Return what the rows of a page's file hold, once it is checked that they are all of it."""
     seen: set[str] = set()
     fix = "take the file as the page made it"
     for place, row in rows:
-        if any(row.get(one) != rows[0][1][one] for one in ("page", "labeller")):
+        if any(row.get(one) != rows[0][1].get(one) for one in ("page", "labeller")):
             raise place.error("is of another page or labeller than the first line", fix)
+        if not isinstance(row.get("labeller"), str):
+            raise place.error("has no name of a labeller", fix)
         if row.get("pair") != _digest_of(row):
             raise place.error("has other texts than were labelled", fix)
         if row["pair"] in seen:
             raise place.error("has the pair of another line", fix)
         seen.add(row["pair"])
-    if not rows or _digest(sorted(seen)) != rows[0][1]["page"]:
+    if not rows or _digest(sorted(seen)) != rows[0][1].get("page"):
         problem = f"holds {len(rows)} pairs, which are not all of its page: lines were lost"
-        raise Place(os.fsdecode(path)).error(problem, fix)
+        raise Place(name).error(problem, fix)
     read = Labels(rows[0][1]["labeller"], rows[0][1]["page"], [row for _place, row in rows])
     if read.n_open:
         told = _("{labeller}: {left} of {n} pairs have no label.")
@@ -481,30 +496,27 @@ def read_judgements(path: str | os.PathLike[str], **how: Any) -> Judgements:
     Judgements(relevant={'When?': ['d7']}, judged={'When?': ['d7', 'd9']})
     """
     rows = labelled_rows(path, ("query", "key", "relevant"), **how)
-    if rows and "labeller" in rows[0][1]:
-        return read_labels(path).judgements
+    if is_of_a_page(rows):
+        return labels_in(rows, os.fsdecode(path)).judgements
     said: dict[tuple[str, str], list[bool | None]] = {}
     for place, row in rows:
-        document = unshielded(str(row["query"] or "")), unshielded(str(row["key"] or ""))
+        query, key = (unshielded(str(row.get(one) or "")) for one in ("query", "key"))
         answer = [row["relevant"]]
-        if answer != [None] and said.setdefault(document, answer) != answer:
-            raise place.error(f"{clipped(document[1])} is relevant on another line, or not")
+        if answer != [None] and not key:
+            raise place.error("has a label without a key", "name the document in the column key")
+        if answer != [None] and said.setdefault((query, key), answer) != answer:
+            raise place.error(f"{clipped(key)} is relevant on another line, or not")
     return _judgements(said)
 
 
 def labelled_rows(source: Any, needed: Sequence[str], **how: Any) -> Sequence[Row]:
     """Return the rows of a file with labels, each label as true, false or ``None``."""
-    table = _table(source, **how)
+    table = records_in(source, "source", **how)
     if missing := [one for one in needed if one not in table.names]:
         problem = f"has no column {missing[0]!r}, got {', '.join(map(repr, table.names))}"
         raise Place(table.name).error(problem, f"name the columns {', '.join(needed)}")
     return [(place, with_fields(row, {"relevant": _answer(row.get("relevant"), place)}))
             for place, row in table.rows]  # fmt: skip
-
-
-def _table(source: Any, **how: Any) -> Records:
-    kind, file = format_of(source), File.of(source, **how)
-    return Records.of(rows_in(file, "json" if kind is None else kind.name), file.name)
 
 
 def _answer(label: Any, place: Place) -> bool | None:

@@ -179,6 +179,7 @@ def records_in(
     role: str,
     max_bytes: int | None = MAX_BYTES,
     wanted: Collection[str] = formats.Everything(),
+    **how: Any,
 ) -> Records:
     """Return the rows of a data frame, or of a file of any format; of JSON if nothing tells.
 
@@ -190,7 +191,7 @@ def records_in(
         return Records.of_frame(source, role, wanted)
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
         raise must(role, "be the path of a file or a data frame", source, kind=InvalidType)
-    file = File.of(source, max_bytes=max_bytes, wanted=wanted)
+    file = File.of(source, max_bytes=max_bytes, wanted=wanted, **how)
     kind = formats.format_of(source)
     return Records.of(formats.rows_in(file, kind.name if kind else "json"), file.name)
 

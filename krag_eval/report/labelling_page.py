@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 def labelling_page(shown: ToLabel) -> dict[str, Any]:
     """Gather what the template reads; its script reads the pairs, with no markup among them."""
     data = {
-        "page": shown.page,
-        "settles": shown.settles,
+        **vars(shown),
         "acting": ACTING.pattern,
-        "rows": shown.rows,
         "shared": [_shared(row) for row in shown.rows],
     }
     return {

@@ -162,6 +162,13 @@ class TestCalibrate:
         assert json.loads(ran.stdout)["n_pairs"] == 38
         assert "2 of 40" in ran.stderr
 
+    def test_standard_input_is_checked_as_a_file_is(self):
+        """Cut, it is refused."""
+        labelled("anna", is_priced)
+        typed = Path("anna.jsonl").read_text("utf-8")
+        assert run("calibrate - -m rouge1", stdin=typed).exit_code == 0
+        assert run("calibrate - -m rouge1", stdin=typed.partition("\n")[2]).exit_code == 2
+
     def test_labels_in_korean(self):
         """As ``read_judgements`` takes them."""
         pairs = [{"actual": "a b", "predicted": text, "relevant": label}

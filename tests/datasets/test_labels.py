@@ -165,6 +165,8 @@ class TestPairs:
             ([{"actual": ["a"], "predicted": ["b"]}], {"seed": -1}, "seed"),
             ([{"actual": ["a"], "predicted": []}], {}, "source"),
             ([{"query": "Q", "key": ""}], {}, ""),
+            ([{"actual": "a", "predicted": "b"}, {"actual": ["a"], "predicted": "c"}], {},
+             "actual"),
             ([{"question": "Q", "actual": ["a"]}], {}, ""),
         ],
     )  # fmt: skip
@@ -293,7 +295,9 @@ class TestLabels:
         assert [found.to_dict()[f"macro_recall@{k}"] for k in (1, 2)] == [0, 1]
         assert read_labels(path).evaluate(dataset, 1).to_dict()["macro_recall@1"] == 0
 
-    @pytest.mark.parametrize("change", ["emptied", "question", "actual", "predicted", "deeper"])
+    @pytest.mark.parametrize(
+        "change", ["emptied", "blanked", "shorter", "question", "actual", "predicted", "deeper"]
+    )
     def test_other_questions_or_another_run_are_refused(self, change, tmp_path):
         """Labels are of the texts that were shown."""
         dataset = library(4)
@@ -305,6 +309,11 @@ class TestLabels:
             parts["questions"][0] = parts["queries"][0] = "Another question?"
         elif change == "emptied":
             parts["predicted"][0] = []
+        elif change == "blanked":
+            parts["predicted"][0] = [" "]
+        elif change == "shorter":
+            labels = read_labels(labelled(tmp_path / "ben.jsonl", to_label(dataset), is_priced))
+            del parts["predicted"][0][0]
         elif change != "deeper":
             parts[change][0][0] += " (new version)"
         with pytest.raises(InvalidInput) as caught:
@@ -326,6 +335,7 @@ class TestDamage:
             (lambda rows: rows[1].update(predicted="another text"), 2),
             (lambda rows: rows[1].update(actual="another passage"), 2),
             (lambda rows: rows[1].update(labeller="ben"), 2),
+            (lambda rows: [row.update(labeller=None) for row in rows], 1),
             (lambda rows: rows[1].update(page="0"), 2),
             (lambda rows: rows[1].update(relevant="perhaps"), 2),
             (lambda rows: rows[1].pop("page"), 2),
@@ -343,6 +353,15 @@ class TestDamage:
         with pytest.raises(DatasetError) as caught:
             read_labels(path)
         assert (caught.value.file, caught.value.line) == (str(path), line)
+
+    def test_judgements_of_a_damaged_page_are_refused(self, lines, tmp_path):
+        """A line that lost its labeller does not make it a plain table."""
+        del lines[0]["labeller"]
+        path = tmp_path / "damaged.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in lines), "utf-8")
+        with pytest.raises(DatasetError) as caught:
+            read_judgements(path)
+        assert caught.value.line == 1
 
     def test_a_label_may_be_edited(self, lines, tmp_path):
         """It is the labeller's to change; words do, too."""
@@ -429,7 +448,7 @@ class TestTwoLabellers:
         """Another page, the same person, nothing in common."""
         anna, _ben, page = both
         other = read_labels(labelled(tmp_path / "o.jsonl", to_label(library(9)), is_priced, "ben"))
-        again = read_labels(labelled(tmp_path / "a.jsonl", page, is_priced, " Anna"))
+        again = read_labels(labelled(tmp_path / "a.jsonl", page, is_priced, " Ａnna"))
         with pytest.warns(KragEvalWarning, match="16 of 16"):
             nothing = read_labels(labelled(tmp_path / "n.jsonl", page, lambda row: None, "eva"))
         for one in (other, again, nothing):

@@ -147,7 +147,8 @@
     const rows = text.split("\n").filter(Boolean).map(JSON.parse);
     const pairs = new Set(data.rows.map((row) => row.pair));
     const isOurs = (row) =>
-      row.page === data.page && row.labeller === rows[0].labeller && pairs.has(row.pair);
+      row.page === data.page && row.labeller === rows[0].labeller && pairs.has(row.pair) &&
+      String(row.settles ?? []) === String(data.settles);
     if (rows.length !== pairs.size || !rows.every(isOurs)) throw new Error("another page");
     name = rows[0].labeller;
     said = {};
