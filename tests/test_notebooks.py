@@ -41,7 +41,7 @@ def markdown(notebook):
 
 def test_notebooks_are_numbered_from_1():
     """Their order is the order to read them in."""
-    assert {int(path.name[:2]) for path in PATHS} == set(range(1, 11))
+    assert {int(path.name[:2]) for path in PATHS} == set(range(1, 12))
 
 
 def test_every_notebook_is_there_in_english_and_in_korean():
