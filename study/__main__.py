@@ -97,7 +97,7 @@ def made(folder: Folder, kept: Path | None = None) -> dict[str, bytes]:
     for name, lines in asked.items():
         files[f"decided/consequence_{name}.csv.gz"] = packed(lines)
     by_kind: dict[str, list[str]] = {}
-    head = f"pair,part,right,{'|'.join(who)}"
+    head = f'pair,part,right,"{"|".join(who)}"'
     for kind, line in measured.accepted_lines():
         by_kind.setdefault(kind, [head]).append(line)
     for kind, lines in by_kind.items():

@@ -384,7 +384,7 @@ def measured(
         f"{','.join(key)},{int(right)},{''.join(str(int(one)) for one in each)}"
         for key, right, each in zip(pairs, held.tolist(), said, strict=True)
     ]
-    return _plain(numbers), [f"question,wanted,window,right,{'|'.join(systems)}", *lines]
+    return _plain(numbers), [f'question,wanted,window,right,"{"|".join(systems)}"', *lines]
 
 
 def _plain(found: Any) -> Any:

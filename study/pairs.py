@@ -232,7 +232,11 @@ def damaged(pairs: Sequence[Pair]) -> Iterator[Pair]:
         for name in DAMAGE[one.language]:
             chunk = changes[name](seeded(one.id, name), one.chunk)
             yield one._replace(
-                id=f"{one.id}#{name}", kind="damaged", chunk=chunk, variant=name, second=None
+                id=f"{one.id}#{name.replace(',', '')}",
+                kind="damaged",
+                chunk=chunk,
+                variant=name,
+                second=None,
             )
 
 

@@ -1,6 +1,8 @@
 """What is committed of the study holds together: decisions, numbers, tables and pages."""
 
+import csv
 import gzip
+import io
 import json
 import re
 from collections import Counter
@@ -26,7 +28,7 @@ def found():
 def decided(kind):
     """Return the rows of a file of decisions, and the systems by their place."""
     text = gzip.decompress((RESULTS / "decided" / f"{kind}.csv.gz").read_bytes()).decode()
-    header, *rows = (line.split(",", 3) for line in text.splitlines())
+    header, *rows = csv.reader(io.StringIO(text))
     return rows, header[-1].split("|")
 
 
