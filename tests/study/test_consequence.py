@@ -319,7 +319,7 @@ def test_decisions_are_kept_by_place(found):
     """A line is question, wanted, window, truth, and what each system said."""
     _, lines = found
     assert lines[:3] == [
-        "question,wanted,window,right,everything|nothing|forty",
+        'question,wanted,window,right,"everything|nothing|forty"',
         "q0,t0:0-10,t0:0-13,1,101",
         "q0,t0:0-10,t1:0-13,0,101",
     ]
