@@ -33,7 +33,7 @@ _RULE = ("rule", "규칙")
 
 
 #: Collection of the consequence -> its name in both languages.
-COLLECTIONS = {"chroma": ("Chroma", "Chroma"), "clapnq": ("ClapNQ", "ClapNQ")}
+COLLECTIONS = {"chroma": ("Chroma's corpora", "Chroma 말뭉치"), "clapnq": ("ClapNQ", "ClapNQ")}
 _EFFECTS = {
     "recall@5": ("recall@5 off by", "recall@5 오차"),
     "ndcg@10": ("nDCG@10 off by", "nDCG@10 오차"),
