@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from study.systems import System
 
 from study.measure import Measured, described
 from study.pairs import Pair
+from study.systems import System
 
 
 def pair(key, *, right, part="held", kind="verbatim", wanted="w", **more):
