@@ -48,7 +48,8 @@ class Browser:
             known = ask("Page.addScriptToEvaluateOnNewDocument", {"source": _WATCH})
             self._watching = known["identifier"]
         self.driver.get("about:blank")  # a new fragment alone would not load the page anew
-        self.driver.get_log("performance")
+        for log in ("performance", "browser"):  # what other pages left there
+            self.driver.get_log(log)
         self.driver.get(path.as_uri() + fragment)
         if script:  # a busy machine may answer before the script has run
             wait = WebDriverWait(self.driver, 60)
