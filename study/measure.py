@@ -24,8 +24,8 @@ from study.answers import (
 )
 from study.pairs import AS_IT_IS, Pair, is_main
 from study.systems import System, decide
+from study.tables import PARTS
 
-PARTS = ("held", "open", "later")
 #: Kinds in which people said what is right; κ is of these alone.
 JUDGED = ("verbatim", "apart", "claim", "claim, cut", "claim, experts")
 

@@ -6,7 +6,7 @@ import hashlib
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -403,9 +403,6 @@ def of_expertqa(folder: Folder, left_out: Counter[str]) -> Iterator[Pair]:
                 one.support == "Complete",
                 "Partial" if partly else "",
             )
-
-
-Choose = Callable[[Pair], bool]
 
 
 def is_main(pair: Pair) -> bool:

@@ -14,22 +14,15 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from study.page import KINDS
+
 INK, FAINT, BLUE = "#1f2933", "#9aa5b1", "#1f5fa8"
 
-#: Kind of truth -> its name in both languages; the order of the panels.
-KINDS: dict[tuple[str, str, str], tuple[str, str]] = {
-    ("verbatim", "clapnq", "en"): ("passages\nEnglish", "원문 그대로\n영어"),
-    ("verbatim", "korquad", "ko"): ("passages\nKorean", "원문 그대로\n한국어"),
-    ("damaged", "clapnq", "en"): ("damaged\nEnglish", "깨진 텍스트\n영어"),
-    ("damaged", "korquad", "ko"): ("damaged\nKorean", "깨진 텍스트\n한국어"),
-    ("contradicted", "clapnq", "en"): ("one thing changed\nEnglish", "한 군데만 바뀜\n영어"),
-    ("contradicted", "korquad", "ko"): ("one thing changed\nKorean", "한 군데만 바뀜\n한국어"),
-    ("claim", "wice", "en"): ("claims\nWikipedia", "다시 쓴 주장\n위키백과"),
-    ("claim, experts", "expertqa", "en"): ("claims\nexperts", "다시 쓴 주장\n전문가"),
-}
+# The order of the panels: all of the page but one.
+_SHOWN = {kind: names for kind, names in KINDS.items() if kind[0] != "apart"}
 WORDS = {
-    "en": {"precision": "precision", "recall": "recall", "axis": "0 to 1"},
-    "ko": {"precision": "정밀도", "recall": "재현율", "axis": "0에서 1까지"},
+    "en": {"precision": "precision", "recall": "recall"},
+    "ko": {"precision": "정밀도", "recall": "재현율"},
 }
 
 
@@ -55,9 +48,9 @@ def by_kind(found: Mapping[str, Any], names: Sequence[str], language: str) -> Fi
         if one["how"] == "main" and one["part"] == "held"
     }
     figure = Figure(figsize=(12, 1.3 + 0.3 * len(names)), layout="constrained")
-    axes = figure.subplots(1, len(KINDS), sharey=True)
-    for ax, (kind, titles) in zip(axes, KINDS.items(), strict=True):
-        _look(ax, titles[language == "ko"], len(names))
+    axes = figure.subplots(1, len(_SHOWN), sharey=True)
+    for ax, (kind, titles) in zip(axes, _SHOWN.items(), strict=True):
+        _look(ax, titles[language == "ko"].replace(", ", "\n"), len(names))
         for row, name in enumerate(names):
             one = records.get((*kind, name))
             if one is None:

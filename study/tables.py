@@ -24,7 +24,7 @@ GROUPS = {
     ("contradicted", "texts", "ko"): "contradicted, Korean (texts)",
     ("contradicted", "texts", "mix"): "contradicted, mixed (texts)",
 }
-PARTS = {"held": "held", "open": "open", "later": "later"}
+PARTS = ("held", "open", "later")
 _SHORT = {
     "precision": "precision",
     "recall": "recall",
