@@ -24,7 +24,7 @@ EXAMINED = 20_000
 
 _ELLIPSIS = "…"
 #: What would act instead of showing: control characters, the twelve bidi controls, lone surrogates,
-# byte order mark, deprecated and interlinear formatting, invisible tags, noncharacters.
+#: byte order mark, deprecated and interlinear formatting, invisible tags, noncharacters.
 ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u206a-\u206f\ud800-\udfff"
     "\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"

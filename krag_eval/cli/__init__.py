@@ -9,7 +9,7 @@ import click
 
 from krag_eval import __version__
 from krag_eval._language import N_
-from krag_eval.cli import calibrate, compare, evaluate, explain, options, shell, sweep, trec
+from krag_eval.cli import compare, evaluate, explain, labels, options, shell, sweep, trec
 from krag_eval.cli.help import HelpOption, Option
 
 __all__ = ["main"]
@@ -31,10 +31,10 @@ main = shell.Shell(
             compare.compare,
             compare.gate,
             compare.plan,
-            calibrate.calibrate,
+            labels.calibrate,
             sweep.sweep,
         ),
-        N_("Data"): (evaluate.audit, calibrate.label, calibrate.agree, evaluate.reanchor,
+        N_("Data"): (evaluate.audit, labels.label, labels.agree, evaluate.reanchor,
                      evaluate.schema),
     },
 )  # fmt: skip

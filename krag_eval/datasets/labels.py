@@ -333,8 +333,8 @@ class Labels:
             level: Confidence level of the bootstrap interval of κ, between 0 and 1.
 
         Raises:
-            InvalidInput: If the other labels are of another page or by the same person, or there
-                is no pair that both labelled.
+            InvalidInput: If the other labels are of another page or by the same person, or the two
+                labelled no pair in common.
         """
         both = [(ours, theirs) for ours, theirs in self._beside(other)
                 if ours["relevant"] is not None and theirs is not None]  # fmt: skip

@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._io import replacing
-from krag_eval._language import Language, _, language as chosen, speaking, spoken
+from krag_eval._language import N_, Language, _, language as chosen, speaking, spoken
 from krag_eval.errors import InvalidInput, InvalidType, clipped
 
 if TYPE_CHECKING:
@@ -89,20 +89,21 @@ def write_report(
         raise InvalidInput("path", problem, "a browser prints the page as a PDF")
     if isinstance(shown, Sweep) and shown.comparison is None:
         shown = shown.cells[0].result
-    if isinstance(shown, Reanchored | ToLabel) and page:
-        raise InvalidType("page", f"has no option for labels, got {', '.join(page)}")
-    if not isinstance(shown, EvaluationResult | Comparison | Sweep | Reanchored | ToLabel):
-        problem = f"must be a result, a comparison or a sweep, got {type(shown).__name__}"
+    made: Any = {
+        EvaluationResult: (result_page, N_("Retrieval evaluation")),
+        Comparison: (comparison_page, N_("Comparison of retrievers")),
+        Sweep: (comparison_page, N_("Comparison of retrievers")),
+        Reanchored: (_labels_page, N_("Labels after re-chunking")),
+        ToLabel: (labelling_page, N_("Pairs to label")),
+    }
+    make, heading = next((one for kind, one in made.items() if isinstance(shown, kind)), (None, ""))
+    if make is None:
+        problem = f"must be a result, a comparison, a sweep or labels, got {type(shown).__name__}"
         raise InvalidType("shown", problem)
+    if make in (_labels_page, labelling_page) and page:
+        raise InvalidType("page", f"has no option for labels, got {', '.join(page)}")
     with speaking(chosen()):  # once, and not for each of its thousands of words
-        if isinstance(shown, EvaluationResult):
-            known, heading = result_page(shown, **page), _("Retrieval evaluation")
-        elif isinstance(shown, Reanchored):
-            known, heading = _labels_page(shown), _("Labels after re-chunking")
-        elif isinstance(shown, ToLabel):
-            known, heading = labelling_page(shown), _("Pairs to label")
-        else:
-            known, heading = comparison_page(shown, **page), _("Comparison of retrievers")
+        known, heading = make(shown, **page), _(heading)
         source = rendered({**known, "title": heading if title is None else title, "date": date})
     with replacing(path) as temporary:
         temporary.write_text(source, encoding="utf-8", newline="\n")

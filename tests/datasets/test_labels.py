@@ -371,7 +371,7 @@ class TestDamage:
         assert read_labels(path).rows[0]["relevant"] is True
 
     def test_labels_of_an_older_golden_set_do_not_pass_for_others(self, lines, tmp_path):
-        """A table of pairs is no file of a page."""
+        """A table of pairs lacks what a page writes."""
         path = tmp_path / "pairs.csv"
         path.write_text("actual,predicted,relevant\na,b,1\n", "utf-8")
         with pytest.raises(DatasetError):
