@@ -54,6 +54,16 @@ def test_the_numbers_are_those_of_the_decisions(kind, found):
         assert [one[name] for name in ("tp", "fp", "fn", "tn")] == expected
 
 
+@pytest.mark.parametrize("collection", ["chroma", "clapnq"])
+def test_the_consequence_rests_on_as_many_decisions_of_its_systems(collection):
+    numbers = json.loads((RESULTS / "consequence.json").read_bytes())[collection]
+    rows, names = decided(f"consequence_{collection}")
+    assert names == [*numbers["systems"]]
+    assert {len(row[-1]) for row in rows} == {len(names)}
+    assert len(rows) == numbers["pairs"]
+    assert sum(row[3] == "1" for row in rows) == numbers["right pairs"]
+
+
 def test_tables_are_those_of_the_numbers(found):
     assert (RESULTS / "decisions.md").read_text("utf-8") == tables.tables(found)
     effects = json.loads((RESULTS / "consequence.json").read_bytes())
