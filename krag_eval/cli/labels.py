@@ -110,9 +110,11 @@ def label(
     source = pairs or reading.dataset_of(file, given, run)
     with nullcontext() if isinstance(source, list) else reading.placed(source):
         found = to_label(source, k=k, sample=sample, seed=seed)
+    page, told = page_of(found), [] if "html" in outputs else [_("Name the page to write by -o.")]
+    page = replace(page, sentences=[*page.sentences, *told], advice=[*page.advice, *told])
     output.emit(
         outputs,
-        lambda: page_of(found),
+        lambda: page,
         lambda: {name: getattr(found, name) for name in ("n_pairs", "n_questions", "page", "seed")},
         lambda: pd.DataFrame(found.rows),
         html=(found.report, _("a page to label on")),

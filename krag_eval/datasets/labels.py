@@ -437,7 +437,11 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
         DatasetError: If it is something else, or a line was edited, repeated, added or lost since
             the page made it; the label of a pair may be edited.
     """
-    return labels_in(labelled_rows(path, (*_ON_A_PAGE, "labeller")), os.fsdecode(path))
+    name = os.fsdecode(path)
+    rows = [] if name.endswith((".html", ".htm")) else labelled_rows(path, ())
+    if not is_of_a_page(rows):
+        raise Place(name).error("is no file of labels", "download it on the page, by the key d")
+    return labels_in(rows, name)
 
 
 def is_of_a_page(rows: Sequence[Row]) -> bool:
@@ -469,7 +473,9 @@ def labels_in(rows: Sequence[Row], name: str) -> Labels:
     return read
 
 
-def read_judgements(path: str | os.PathLike[str], **how: Any) -> Judgements:
+def read_judgements(
+    path: str | os.PathLike[str], *, encoding: str | None = None, delimiter: str | None = None
+) -> Judgements:
     r"""Read back the table that ``ToJudge.to_csv`` wrote, once somebody has filled it in.
 
     The column ``relevant`` says 1, yes or 예 for a relevant document, 0, no or 아니오 for another;
@@ -478,8 +484,8 @@ def read_judgements(path: str | os.PathLike[str], **how: Any) -> Judgements:
 
     Args:
         path: The CSV file, or that of a labelling page.
-        **how: ``encoding``, if it is not UTF-8, and ``delimiter``, if that is no comma: Excel in
-            Korean writes ``"cp949"``.
+        encoding: That of a table, UTF-8 if not given; Excel in Korean writes ``"cp949"``.
+        delimiter: What stands between the cells of a table, a comma if not given.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -495,7 +501,8 @@ def read_judgements(path: str | os.PathLike[str], **how: Any) -> Judgements:
     ...     read_judgements(path)
     Judgements(relevant={'When?': ['d7']}, judged={'When?': ['d7', 'd9']})
     """
-    rows = labelled_rows(path, ("query", "key", "relevant"), **how)
+    needed = ("query", "key", "relevant")
+    rows = labelled_rows(path, needed, encoding=encoding, delimiter=delimiter)
     if is_of_a_page(rows):
         return labels_in(rows, os.fsdecode(path)).judgements
     said: dict[tuple[str, str], list[bool | None]] = {}
