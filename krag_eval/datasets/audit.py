@@ -573,7 +573,7 @@ class Reader:
         others = self.matcher.numbered(units.values[len(self.unit) :], self._token)
         tokens = self.tokens.followed_by(others)
         n, names = len(tokens), [*self._token]
-        read = Read(tokens, np.full(n, run), None, np.full(n, by_letters), names)
+        read = Read(tokens, np.full(n, run), None, np.full(n, by_letters), names, units.values)
         return shared_runs(tokens, units, run), read
 
     def held(

@@ -8,8 +8,8 @@ from __future__ import annotations
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from typing import ClassVar, Literal, TypeAlias, get_args
 
@@ -20,7 +20,18 @@ from krag_eval.documents import DocumentLike, text_of
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching import tokenizers
 from krag_eval.matching.base import TextMatcher
-from krag_eval.matching.contradiction import Beside, SaidOtherwise, verbatim
+from krag_eval.matching.contradiction import (
+    Difference,
+    Looks,
+    Reading,
+    SaidOtherwise,
+    difference,
+    in_blocks,
+    in_words,
+    is_end_of_amounts,
+    may_be_marked,
+    verbatim,
+)
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, Without, shared_runs
@@ -40,6 +51,9 @@ _POLARITY = ("no", "en+ko")
 # Share of a passage that a document holds, from which it is asked whether it contradicts.
 _LOOKED_AT = 0.5
 
+# Characters of texts of which the guard keeps its readings.
+_KEPT = 1 << 17
+
 _MIN_RUN = 5
 # Tokenizers whose tokens are far shorter than words.
 _MIN_RUNS = {"character": 15, "letters": 12}
@@ -49,6 +63,9 @@ _LETTERS_PER_WORD = _MIN_RUNS["letters"] / _MIN_RUN
 
 # How the default is asked for, and how signatures spell it.
 _AUTO = ("auto", ByScript.name)
+
+# Tokenizers whose tokens leave nothing of a text out but what separates them.
+_BY_TEXT = (word_tokens, letter_tokens)
 
 _DIGITS = re.compile(r"\d+")
 # Runs of digits, each with up to four white spaces after the one before.
@@ -175,6 +192,7 @@ class CoverageMatcher(TextMatcher):
         self.min_run = whole("min_run", min_run, 1)
         self.numbers = one_of("numbers", _named(numbers, _NUMBERS), ("aligned", *_NUMBERS))
         self.polarity = one_of("polarity", _named(polarity, _POLARITY), _POLARITY) != "no"
+        self._looks = Looks(self.numbers == "aligned", self.polarity, True)
         self.tolerant = boolean("tolerant", tolerant)
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
@@ -232,15 +250,20 @@ class CoverageMatcher(TextMatcher):
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
         tokens, names = self._numbered(chosen.tokenizer, texts)
-        return chosen._as_read(tokens, names, self._numbers_of(texts))
+        return chosen._as_read(tokens, names, texts, self._numbers_of(texts))
 
     def _as_read(
-        self, tokens: TokenNumbers, names: list[str], numbers: list[frozenset[str]] | None = None
+        self,
+        tokens: TokenNumbers,
+        names: list[str],
+        texts: Sequence[str],
+        numbers: list[frozenset[str]] | None = None,
     ) -> Read:
         """Return texts that are tokens already, as they are compared."""
         is_by_letters = self.tokenizer in (letter_tokens, tokenizers.character_tokens)
         by_letters = np.full(len(tokens), is_by_letters)
-        return Read(tokens, np.full(len(tokens), self.min_run), numbers, by_letters, names)
+        run = np.full(len(tokens), self.min_run)
+        return Read(tokens, run, numbers, by_letters, names, texts)
 
     def _numbers_of(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
         return _numbers_of(texts) if self.numbers == "anywhere" else None
@@ -305,7 +328,7 @@ class CoverageMatcher(TextMatcher):
             tokens, names = tokens.followed_by(others.after(len(names))), [*names, *letters]
         by_letters = np.arange(len(texts)) >= n_words
         run = np.where(by_letters, _in_letters(self.min_run), self.min_run)
-        return Read(tokens, run, self._numbers_of(texts), by_letters, names)
+        return Read(tokens, run, self._numbers_of(texts), by_letters, names, texts)
 
     def _for_ground_truth(self, texts: Sequence[str]) -> CoverageMatcher:
         """Return the same with the tokenizer that is right for a query."""
@@ -356,8 +379,7 @@ class CoverageMatcher(TextMatcher):
             similarity[turned] = (runs.own() / sizes[1])[turned]
         if self.tolerant:
             rest = np.flatnonzero(similarity < 1.0)
-            blocks = [both.in_blocks() for both in self._beside(runs, read, rest)]
-            similarity[rest] = np.maximum(similarity[rest], blocks)
+            similarity[rest] = np.maximum(similarity[rest], self._in_blocks(runs, read, rest))
         without = None
         if self.is_guarded:
             pairs = self._contradicted(runs, read, similarity)
@@ -369,44 +391,77 @@ class CoverageMatcher(TextMatcher):
         return similarity, without
 
     def _contradicted(self, runs: SharedRuns, read: Read, similarity: FloatArray) -> IntArray:
-        """Return the pairs whose document says something else than the passage that it holds.
+        """Return the pairs whose document is another text than the passage that it nearly holds.
 
         Of all pairs that share a run, those that hold half of the passage or more are looked at;
         where documents count together, the others as pieces.
         """
         alone = similarity >= _LOOKED_AT
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
-        # One that is no longer than a run stands there word for word, though in a longer amount.
-        is_short = runs.sizes[truth] <= read.min_run[truth]
-        chosen = np.flatnonzero((alone | self.union) & ~is_short)
-        chosen = chosen[~verbatim(read.tokens, truth[chosen], document[chosen])]
-        begins = np.cumsum(read.tokens.sizes) - read.tokens.sizes
-        amounts = np.flatnonzero(is_short & read.by_letters[truth])
-        first = read.tokens.flat[begins[truth[amounts]]]
-        chosen = np.append(chosen, amounts[np.isin(first, read.tokens.amounts)])
-        asked = {"numbers": self.numbers == "aligned", "polarity": self.polarity}
-        sides = zip(self._beside(runs, read, chosen), alone[chosen].tolist(), strict=True)
-        found = [both.contradiction(**asked, piece=not one) is not None for both, one in sides]
-        return np.sort(chosen[found])
+        chosen = np.flatnonzero(alone | self.union)
+        if self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript):
+            marked = np.array([may_be_marked(text) for text in read.texts], np.bool_)
+            is_copy = verbatim(read.tokens, truth[chosen], document[chosen])
+            is_copy &= ~(marked[truth[chosen]] | marked[document[chosen]])
+            # What is no longer than a run stands there word for word, perhaps in a longer amount.
+            is_short = runs.sizes[truth] <= read.min_run[truth]
+            chosen = chosen[~is_copy | (is_short & read.by_letters[truth])[chosen]]
+        return chosen[[
+            self._difference(read, *pair, piece=not one) is not None
+            for *pair, one in zip(
+                truth[chosen].tolist(), document[chosen].tolist(), alone[chosen].tolist(),
+                strict=True)
+        ]]  # fmt: skip
 
-    def _beside(self, runs: SharedRuns, read: Read, pairs: IntArray) -> Iterator[Beside]:
-        """Yield passage and document of pairs; of each, the one that is asked for first."""
+    def _difference(
+        self, read: Read, truth: int, document: int, *, piece: bool
+    ) -> Difference | None:
+        """Return what a document has in the place of a passage's words, both by number."""
+        passage, text = read.texts[truth], read.texts[document]
+        is_short = read.tokens.sizes[truth] <= read.min_run[truth]
+        if passage in text and not is_short:
+            return None
+        by_letters = self._is_by_letters(read, truth)
+        if self._is_turned(read, truth, document):
+            passage, text = text, passage
+        both = read.reading(passage, by_letters), read.reading(text, by_letters)
+        if is_short and by_letters and self._looks.numbers and is_end_of_amounts(*both):
+            return Difference("number", (0, 1), (0, 1))
+        return difference(*both, self._looks, piece=piece)
+
+    def _is_by_letters(self, read: Read, truth: int) -> bool:
+        """Return whether the guard reads a passage by letters, whatever the tokenizer."""
+        if self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript):
+            return bool(read.by_letters[truth])
+        return ByScript().by_letters([read.texts[truth]])
+
+    def _is_turned(self, read: Read, truth: int, document: int) -> bool:
+        """Return whether it is asked how much of the document the passage holds."""
+        sizes = read.tokens.sizes[[truth, document]].tolist()
+        return self.direction == "either" and int(read.min_run[document]) <= sizes[1] < sizes[0]
+
+    def _in_blocks(self, runs: SharedRuns, read: Read, pairs: IntArray) -> list[float]:
+        """Return how much of passages documents hold in however short stretches, for some pairs."""
         truth, document = runs.truth[pairs], runs.document[pairs]
         units = runs.truths.unit(truth), runs.documents.unit(document)
-        spans, texts = runs.of_document, read.tokens.slices()
+        spans, texts, shares = runs.of_document, read.tokens.slices(), []
         for ours, theirs, first, last in zip(
             *(one.tolist() for one in (*units, *spans.places(truth, document))), strict=True
         ):
-            passage, text = (read.tokens.flat[texts[unit]] for unit in (ours, theirs))
+            passage, text = (
+                [*map(read.names.__getitem__, read.tokens.flat[texts[unit]].tolist())]
+                for unit in (ours, theirs)
+            )
+            shared = [*zip(spans.start[first:last].tolist(), spans.stop[first:last].tolist(),
+                           strict=True)]  # fmt: skip
+            if self._is_turned(read, ours, theirs):
+                passage, text, shared = text, passage, [(0, len(passage))]
             by_letters = bool(read.by_letters[ours])
-            if self.direction == "either" and read.min_run[theirs] <= len(text) < len(passage):
-                yield Beside(text, passage, [(0, len(passage))], read.names, by_letters, True)
-                continue
-            shared = spans.start[first:last].tolist(), spans.stop[first:last].tolist()
-            yield Beside(passage, text, [*zip(*shared, strict=True)], read.names, by_letters)
+            shares.append(in_blocks(passage, text, shared, by_letters=by_letters))
+        return shares
 
     def said_otherwise(self, actual: DocumentLike, predicted: DocumentLike) -> SaidOtherwise | None:
-        """Return what a document says otherwise than a passage, where that is why it is no match.
+        """Return what a document has in the place of a passage's words, if it is another text.
 
         Args:
             actual: The passage.
@@ -417,14 +472,24 @@ class CoverageMatcher(TextMatcher):
         ...     "In 2023 revenue from lending rose to a record high, too.")
         SaidOtherwise(kind='number', passage='2024', document='2023')
         """
-        texts = [text_of(actual), text_of(predicted)]
-        units = self.prepared(Units.of_pair(texts))
+        units = self.prepared(Units.of_pair([text_of(actual), text_of(predicted)]))
+        read = units.values
         runs = self._shared(units)
-        _, without = self.shares(runs, units.values)
+        _, without = self.shares(runs, read)
         pairs = runs.truth[:0] if without is None else without.pairs
-        for both in self._beside(runs, units.values, pairs):
-            said = both.contradiction(numbers=self.numbers == "aligned", polarity=self.polarity)
-            return said and both.in_words(said, texts)
+        for pair in pairs.tolist():
+            truth = int(runs.truths.unit(runs.truth[[pair]])[0])
+            document = int(runs.documents.unit(runs.document[[pair]])[0])
+            found = self._difference(read, truth, document, piece=False)
+            by_letters, turned = self._is_by_letters(read, truth), self._is_turned(
+                read, truth, document)  # fmt: skip
+            sides = [read.reading(read.texts[one], by_letters) for one in (truth, document)]
+            if found is None:
+                return None
+            if not turned:
+                return in_words(found, *sides)
+            kind, ours, theirs = in_words(found, *sides[::-1])
+            return SaidOtherwise(kind, theirs, ours)
         return None
 
 
@@ -492,6 +557,7 @@ class Read:
         numbers: The numbers in each text, if they are asked for.
         by_letters: Whether it is read by letters; shape (texts,).
         names: The tokens that the numbers stand for.
+        texts: The texts.
     """
 
     tokens: TokenNumbers
@@ -499,15 +565,28 @@ class Read:
     numbers: list[frozenset[str]] | None
     by_letters: BoolArray
     names: list[str]
+    texts: Sequence[str]
+    _readings: dict[tuple[str, bool], Reading] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def reading(self, text: str, by_letters: bool) -> Reading:
+        """Return a text as the guard reads it; the last ones are kept."""
+        key = text, by_letters
+        reading = self._readings.get(key)
+        if reading is None:
+            while sum(len(known) for known, _ in self._readings) > _KEPT:
+                del self._readings[next(iter(self._readings))]
+            reading = self._readings[key] = Reading(text, by_letters)
+        return reading
 
     def take(self, texts: IntArray) -> Read:
         """Return some of the texts, in the order asked for."""
         numbers = self.numbers and [self.numbers[text] for text in texts.tolist()]
         tokens, run = self.tokens.take(texts), self.min_run[texts]
-        return Read(tokens, run, numbers, self.by_letters[texts], self.names)
+        taken = [self.texts[text] for text in texts.tolist()]
+        return Read(tokens, run, numbers, self.by_letters[texts], self.names, taken)
 
     def have(self, whole: IntArray, part: IntArray) -> BoolArray:
         """Return whether one text has all numbers of another, for pairs of texts."""

@@ -781,7 +781,8 @@ def _by_words(
     readings = [*others, *distinct]
     of_chunks, of_texts, names = index._tokens(matcher.tokenizer, readings, matcher)
     tokens = of_chunks.followed_by(of_texts)
-    read, n = matcher._as_read(tokens, [*names]), len(distinct)
+    read = matcher._as_read(tokens, [*names], [*index._texts, *readings])
+    n = len(distinct)
     chunks = np.arange(len(tokens) - n)
     similarity, together = np.zeros(n), np.zeros(n)
     chunk, against = np.full(n, -1), np.full(n, -1)
