@@ -234,7 +234,7 @@ _EN_UNITS = {
     r"(?<=\d )minutes": "hours",
     r"(?<=\d )miles": "kilometers",
     r"(?<=\d )percent": "percentage points",
-    r"(?<=\d)%": " percentage points",
+    r"(?<=\d)%(?!p)": " percentage points",
     r"(?<=\d )mg": "g",
     r"(?<=\d )MB": "GB",
     r"(?<=\d )seconds": "milliseconds",
@@ -599,7 +599,8 @@ def contradicted(part: str, language: str, kind: str, quick: bool = False) -> li
             at, n = draw.randrange(len(words) - EXCERPT[1]), draw.randint(*EXCERPT)
             start, stop = words[at][0], words[at + n - 1][1]
             other = change(draw, text[start:stop])
-            if other is not None and other != text[start:stop]:
+            # What begins or ends with the excerpt has it word for word.
+            if other is not None and text[start:stop] not in other:
                 around = text[max(0, start - AROUND) : start], text[stop : stop + AROUND]
                 pairs.append((text[start:stop], other.join(around)))
     return pairs

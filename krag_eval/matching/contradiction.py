@@ -505,7 +505,7 @@ class _Alignment:
         shared = _counted(self.scale, self.weight, self.ours, self.theirs, self.window)
         if not shared or (piece and not self._is_close(shared)):
             return None
-        shared = self._without_strays(self._slid(shared))
+        shared = self._grown(self._without_strays(self._slid(shared)))
         for one in shared if self.looks.numbers else ():
             if found := _other_mark(self.passage, self.document, one):
                 return found
@@ -539,6 +539,18 @@ class _Alignment:
                 shared = [*shared[:-2], other._replace(stop=last.stop, end=end)]
         return shared
 
+    def _grown(self, shared: list[_Shared]) -> list[_Shared]:
+        """Return the stretches, the first and the last one with what is equal beside them."""
+        ours, theirs, (first, *_, last) = self.ours, self.theirs, (*shared, *shared)
+        n = 0
+        while first.start > n < first.there and ours[first.start - n - 1] == theirs[first.there - n - 1]:
+            n += 1
+        shared = [first._replace(start=first.start - n, there=first.there - n), *shared[1:]]
+        last, n = shared[-1], 0
+        while last.stop + n < len(ours) and theirs[last.end + n : last.end + n + 1] == ours[last.stop + n]:
+            n += 1
+        return [*shared[:-1], last._replace(stop=last.stop + n, end=last.end + n)]
+
     def _is_equal(self, one: _Shared, place: int) -> bool:
         """Return whether the tokens of a stretch stand at another place of the document, too."""
         n = one.stop - one.start
@@ -550,7 +562,8 @@ class _Alignment:
         def is_stray(end: _Shared, beside: _Shared) -> bool:
             one, other = sorted((end, beside))
             ours, theirs = other.start - one.stop, other.there - one.end
-            return end.stop - end.start < self.scale.block and 0 < 2 * ours < theirs - 2
+            is_small = self._size(end) < self.scale.block
+            return is_small and theirs > (2 * ours + 2 if ours else self.scale.edge)
 
         while len(shared) > 1 and is_stray(shared[0], shared[1]):
             shared = shared[1:]
@@ -635,8 +648,9 @@ class _Alignment:
                 there, too.
         """
         a, b = self.passage.tokens[at.start : at.stop], self.document.tokens[at.there : at.end]
-        if not edge and (len(a) > self.scale.replaced or len(b) > 2 * len(a) + 2):
-            return None
+        if not edge and not self._fits(a, b):
+            is_unit = at.start and _is_number(self.passage.tokens[at.start - 1])
+            return "number" if is_unit and self._other_unit(at) else None
         if "".join(a) == "".join(b) or (self.by_letters and _misread(a, b)):
             return None
         if self.looks.negations and self._negates(at):
@@ -652,6 +666,11 @@ class _Alignment:
         if not self.looks.words and self._other_bound(at):
             return "negation"
         return "text"
+
+    def _fits(self, ours: Sequence[str], theirs: Sequence[str]) -> bool:
+        """Return whether one stretch is short enough for the other to stand in its place."""
+        sizes = [_weights(side, self.by_letters)[-1] for side in (ours, theirs)]
+        return 0 < sizes[0] <= self.scale.replaced and 0 < sizes[1] <= 2 * sizes[0] + 2
 
     def _sides(self, at: _Stretch, around: int = 0) -> tuple[str, str]:
         """Return both texts in lower case, with so many tokens around."""
@@ -740,14 +759,15 @@ class _Alignment:
             else (self.document, at.there, at.end)
         )
         tokens = reading.tokens
-        if stop - start <= self.scale.extra and self.looks.negations:
+        is_short = _weights(tokens[start:stop], self.by_letters)[-1] <= self.scale.extra
+        if is_short and self.looks.negations:
             text = reading.between(start, stop).casefold()
             if _count_negations(text) or (self.by_letters and text in _PREFIXES):
                 is_word = text != "안" or (reading.words(start, stop) == (start, stop))
                 if is_word and (text in _PREFIXES or self._negates_around(at)):
                     return None if self._is_same_thing(at) else "negation"
         if self._is_part_of_amount(tokens, start, stop) or (
-            stop - start <= self.scale.extra and self._other_unit(at)
+            is_short and self._other_unit(at)
         ):
             return None if self._is_same_thing(at) else "number"
         return None
@@ -799,8 +819,8 @@ class _Alignment:
         """Return whether words differ in letters that may have been misread."""
         ours = self.passage.tokens[at.start : at.stop]
         theirs = self.document.tokens[at.there : at.end]
-        fits = 0 < len(ours) <= self.scale.replaced and 0 < len(theirs) <= 2 * len(ours) + 2
-        return fits and not any(map(_is_number, (*ours, *theirs))) and not _TAIL.issuperset(ours)
+        has_numbers = any(map(_is_number, (*ours, *theirs)))
+        return not has_numbers and self._fits(ours, theirs) and not _TAIL.issuperset(ours)
 
     def _is_doubtful(self, at: _Stretch) -> bool:
         """Return whether half of the letters are the same, as where others were misread, too."""
@@ -812,11 +832,11 @@ class _Alignment:
     def _at_edges(self, first: _Shared, last: _Shared) -> Difference | None:
         """Return what replaced the last or the first words, where the document goes on there."""
         size, scale = len(self.ours), self.scale
-        if 0 < size - last.stop <= scale.edge:
+        if 0 < self.weight[-1] - self.weight[last.stop] <= scale.edge:
             there = min(len(self.theirs), last.end + scale.beyond)
             if found := self._at_edge(_Stretch(last.stop, size, last.end, there), "end"):
                 return found
-        if 0 < first.start <= scale.edge:
+        if 0 < self.weight[first.start] <= scale.edge:
             there = max(0, first.there - scale.beyond)
             return self._at_edge(_Stretch(0, first.start, there, first.there), "start")
         return None
@@ -825,8 +845,10 @@ class _Alignment:
         """Compare what a passage ends in, or begins with, with what a document goes on with."""
         rest, there = self.ours[at.start : at.stop], self.theirs[at.there : at.end]
         n, is_end = len(rest), edge == "end"
-        if not there or (rest in there and (not self.by_letters or n > 1)):
-            return None  # the document is cut, or they stand behind the foot of a page
+        if not there:
+            return None  # the document is cut
+        # They may stand behind the foot of a page.
+        is_beyond = rest in there and (not self.by_letters or n > 1)
         edge += " cut" if len(there) <= n else ""
         beside = there if is_end else there[-n - 6 :]
         ours, theirs = self.passage.tokens, self.document.tokens
@@ -842,9 +864,12 @@ class _Alignment:
             k = reached.index(outer) + 1
             # Up to the last word of the passage, it is a gap as others are.
             if is_end:
-                return self._within(_Stretch(at.start - 1, at.stop, at.there - 1, at.there + k), is_last=True)
-            return self._within(_Stretch(at.start, at.stop + 1, at.end - k, at.end + 1), is_last=True)
-        return self._beside_edge(at, edge)
+                gap = _Stretch(at.start - 1, at.stop, at.there - 1, at.there + k)
+            else:
+                gap = _Stretch(at.start, at.stop + 1, at.end - k, at.end + 1)
+            found = self._within(gap, is_last=True)
+            return None if found and is_beyond and found.kind != "negation" else found
+        return None if is_beyond else self._beside_edge(at, edge)
 
     def _beside_edge(self, at: _Stretch, edge: str) -> Difference | None:
         """Judge by the words beside the shared stretch, as many on either side."""
@@ -855,7 +880,7 @@ class _Alignment:
             around = theirs[:n] if is_end else theirs[-n:]
             inner = ours[0] if is_end else ours[-1]
             begins = self.passage.begins[at.start if is_end else at.stop]
-            is_lone = n == 1 and bool(begins)
+            is_lone = n == 1 and bool(begins) and not _is_number(self.passage.tokens[at.start - 1])
             if not _is_number(inner) and (
                 _TAIL.issuperset(ours) or _TAIL.issuperset(around) or is_lone
             ):
@@ -1005,6 +1030,8 @@ def _other_hangul(one: str, other: str) -> bool:
         return False
     if _misread(one, other):
         return False
+    if len(one) == len(other) == 1 and _jamo(one)[0] != _jamo(other)[0]:
+        return True  # another consonant: 계약 and 예약
     alike = max(
         Levenshtein.normalized_similarity(_jamo(one), _jamo(other)),
         Indel.normalized_similarity(one, other),

@@ -135,6 +135,14 @@ def _time(found: re.Match[str]) -> str:
     return f" {clock(int(hour), int(minute or 0), half or '')} "
 
 
+def _magnitude(found: re.Match[str]) -> str:
+    """Return a sum in full; 5 m may be metres, unless a currency stands before it."""
+    currency, number, unit = found.groups()
+    if unit in ("m", "t") and not currency:
+        return found[0]
+    return f"{currency or ''}{shifted(number, _MAGNITUDE[unit])} "
+
+
 def _date(found: re.Match[str]) -> str:
     """Return a date with the name of its month as year, month and day."""
     parts = found.groupdict()
@@ -144,6 +152,7 @@ def _date(found: re.Match[str]) -> str:
 
 
 _NUMBER = "|".join(sorted((*CARDINALS, *ORDINALS, *_POWERS), key=len, reverse=True))
+_HOUR = r"(?<![\d:.])([01]?\d|2[0-4])"
 _NAMES = "|".join(sorted(MONTH_OF, key=len, reverse=True))
 REWRITINGS: list[Rewriting] = [
     (re.compile(r"\bwon['’ ]t\b"), "will not"),
@@ -157,15 +166,14 @@ REWRITINGS: list[Rewriting] = [
     (re.compile(r"\bnoon\b"), "12:00"),
     (re.compile(r"\bmidnight\b"), "0:00"),
     (re.compile(r"\ba dozen\b"), "12"),
-    (re.compile(rf"\b(?:a )?(?:{_NUMBER})(?:(?:[\s-]|\sand\s)+(?:{_NUMBER}))*\b"), _from_words),
+    (re.compile(rf"(?<!\d )(?<!\d)\b(?:a )?(?:{_NUMBER})(?:(?:[\s-]|\sand\s)+(?:{_NUMBER}))*\b"), _from_words),
     (re.compile(r"(?<=\d)(?:st|nd|rd)\b"), "th"),
     (re.compile(
         rf"\b(?:(?P<day>\d{{1,2}})(?:th)?(?: of)? )?(?P<month>{_NAMES})\b\.?"
         rf"(?(day)|\s(?P<day2>\d{{1,2}})(?:th)?\b(?!:))(?:,?\s(?P<year>(?:19|20)\d\d)\b)?"), _date),
-    (re.compile(r"(?<![\d:.])(\d{1,2})(?:[:.](\d\d))?(?::00)? ?([ap])\.? ?m\b\.?"), _time),
-    (re.compile(r"(?<![\d:.])(\d{1,2})()() ?o['’ ]clock"), _time),
-    (re.compile(r"(?<![\d:.])(\d{1,2}):(\d\d)(?::00)?(?![\d:])()"), _time),
-    (re.compile(rf"(\d+(?:\.\d+)?) ?({'|'.join(sorted(_MAGNITUDE, key=len, reverse=True))})\b"),
-     lambda found: shifted(found[1], _MAGNITUDE[found[2]]) + " "),
+    (re.compile(rf"{_HOUR}(?:[:.]([0-5]\d))?(?::00)? ?([ap])\.? ?m\b\.?"), _time),
+    (re.compile(rf"{_HOUR}()() ?o['’ ]clock"), _time),
+    (re.compile(rf"{_HOUR}:([0-5]\d)(?::00)?(?![\d:])()(?! ?[ap]\.? ?m)"), _time),
+    (re.compile(rf"(?P<sum>[$€£¥₩] ?)?(\d+(?:\.\d+)?) ?({'|'.join(sorted(_MAGNITUDE, key=len, reverse=True))})\b"), _magnitude),
     (re.compile(r"(?<=\d)['’]s\b"), "s"),
 ]  # fmt: skip

@@ -161,8 +161,8 @@ REWRITINGS: list[Rewriting] = [
     (re.compile(rf"(?<![가-힣])(?:{_NATIVE_NUMBER})(?=\s?(?:{_COUNTERS}))"), _native),
     (re.compile(r"(?<![가-힣])(?:하나|둘|셋|넷|다섯|여섯|일곱|여덟|아홉|열)(?![가-힣])"), _native),
     (re.compile(r"(?<![가-힣])첫\s?(?=째|번)"), "1"),
-    (re.compile(r"(?:(?P<half>오전|오후|저녁|밤|새벽|아침) ?)?(?<!\d)(?P<h>\d{1,2})(?:시(?!간)|:)"
-                r"(?: ?(?P<m>반(?![가-힣])|\d\d?)분?)?(?!\d)"), _time),
+    (re.compile(r"(?:(?P<half>오전|오후|저녁|밤|새벽|아침)\s*)?(?<!\d)(?P<h>[01]?\d|2[0-4])(?:시(?!간)|:)"
+                r"(?:\s?(?P<m>반(?![가-힣])|[0-5]?\d)분?)?(?!\d)"), _time),
     (_MIXED, _amount),
     (re.compile(rf"(?<![가-힣\d])[일이삼사오육칠팔구](?=\s?(?:{_COUNTERS})(?![가-힣]{{3}}))"),
      lambda found: str(_DIGITS[found[0]])),

@@ -67,7 +67,7 @@ _CURRENCIES = {
     )
     for currency, spelling in english.CURRENCIES.items()
 }
-_REWRITINGS: list[Rewriting] = [*korean.REWRITINGS, *english.REWRITINGS]
+_REWRITINGS: list[Rewriting] = [*english.REWRITINGS, *korean.REWRITINGS]
 _SPACE = re.compile(r"(?<!\d)[^\w.:%]+|[^\w.:%]+(?!\d)|(?<!\d)[.:]|[.:](?!\d)")
 # What may be spelled in another way: digits, numbers in words, and words of the lists.
 _MAY_BE_SPELLED = re.compile(
