@@ -27,6 +27,8 @@ LEND = (
     "to anyone else at any time"
 )
 DUE = "The yearly fee is due before the last day of March of each year"
+OPEN = "On each day of the week the branch in Seoul opens at nine and closes at ten"
+RATE = "은행 대출 금리는 올해 초부터 연 8.2 퍼센트로 정하고 이사회가 해마다 검토한다"
 RENT = "시는 올해 모두 합하여 청년에게 3억원을 월세와 교육비로 지원한다"
 YEARS = "시는 올해 모두 합하여 청년에게 3년 동안 월세와 교육비로 지원한다"
 CARD = "이 카드는 시내 모든 도서관과 체육관에서 언제든지 사용할 수 있다고 구청 누리집에서 안내한다"
@@ -37,18 +39,15 @@ PAID = "지원금은 서류를 접수한 날로부터 한 달 이내에 신청�
 CASES = [
     # The year and the word before it, alone no run of five.
     (YEAR, LAST_YEAR, 8 / 10, "number", "2024", "2023"),
-    (WEEKS, WEEKS.replace("days", "weeks"), 13 / 14, "unit",
-     "within 30 days after the", "within 30 weeks after the"),
-    (LEND, LEND.replace("not ", ""), 25 / 26, "negation",
-     "but may not lend them", "but may lend them"),
-    (DUE, DUE.replace("before", "after"), 13 / 14, "bound",
-     "is due before the last", "is due after the last"),
-    (RENT, RENT.replace("3", "4"), 25 / 28, "number", "3", "4"),
-    (YEARS, YEARS.replace("3년", "3개월"), 26 / 28, "unit",
-     "청년에게 3년 동안", "청년에게 3개월 동안"),
+    (WEEKS, WEEKS.replace("days", "weeks"), 13 / 14, "number", "30 days", "30 weeks"),
+    (LEND, LEND.replace("not ", ""), 25 / 26, "negation", "may not lend", "may lend"),
+    (DUE, DUE.replace("before", "after"), 13 / 14, "text", "before", "after"),
+    (OPEN, OPEN.replace("Seoul", "Busan"), 16 / 17, "text", "Seoul", "Busan"),
+    (RENT, RENT.replace("3", "4"), 25 / 28, "number", "3억원을", "4억원을"),
+    (YEARS, YEARS.replace("3년", "3개월"), 26 / 28, "number", "3년", "3개월"),
     (CARD, CARD.replace("있", "없"), 38 / 39, "negation", "사용할 수 있다고", "사용할 수 없다고"),
-    (PAID, PAID.replace("이내", "이후"), 31 / 32, "bound",
-     "달 이내에 신청인의", "달 이후에 신청인의"),
+    (PAID, PAID.replace("이내", "이후"), 31 / 32, "text", "이내에", "이후에"),
+    (RATE, RATE.replace("8.2", "8.0"), 27 / 30, "number", "8.2", "8.0"),
 ]  # fmt: skip
 
 
@@ -159,14 +158,14 @@ ROWS = [
 
 
 def test_a_run_in_parts_counts_them_too(tmp_path):
-    """Eight of eight queries, three at a time; the sums that are saved keep the count."""
+    """Ten of ten queries, three at a time; the sums that are saved keep the count."""
     path = write_lines(tmp_path / "rows.jsonl", ROWS)
     with no_advice():
         parts = evaluate_file(path, 2, matcher="coverage", chunk_size=3)
         whole = load_dataset(path).evaluator(matcher="coverage").evaluate(2)
-    assert (parts.n_contradicted, whole.n_contradicted) == (8, 8)
+    assert (parts.n_contradicted, whole.n_contradicted) == (10, 10)
     assert parts.summary == whole.summary
-    assert read_back(parts, tmp_path).n_contradicted == 8
+    assert read_back(parts, tmp_path).n_contradicted == 10
 
 
 @settings(max_examples=30, deadline=None)

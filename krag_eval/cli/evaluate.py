@@ -40,7 +40,7 @@ _ON_REQUEST = ("f1", "map", "mean_rank", "found_rate", "token_precision", "token
 # What goes without saying in a terminal, where a result is to fit: what the table shows, what a
 # warning says, and defaults.
 _MATCHERS_BY_DEFAULT = (
-    "(min_run=5,tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko",
+    "(min_run=5,tokenizer=auto(words,letters),guard=aligned",
     "(fold_whitespace=yes",
 )
 _SHOWN_BESIDE = ("k=", "queries=", "retrieved<=", "krag_eval=")

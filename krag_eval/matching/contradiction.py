@@ -19,7 +19,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 from typing import Literal, NamedTuple, TypeAlias
 from unicodedata import decimal, normalize
 
@@ -31,6 +31,7 @@ from krag_eval.matching.plaintext import plain
 from krag_eval.matching.spelling import (
     COUNTS,
     MYRIADS,
+    TENS,
     YEAR,
     counted,
     same_thing,
@@ -81,7 +82,7 @@ _PART = 1 << 13
 
 # Particles and endings of Korean, by syllable.
 _TAIL = frozenset(
-    "은는이가을를의에도로와과만나까지부터서께랑며고면다요니습았었였겠라러려어아여야해인일임입함기게던든할한합하했될된됩되네죠음데"
+    "은는이가을를의에도으로와과만나까지부터서께랑며고면다요니습았었였겠라러려어아여야해인일임입함기게던든할한합하했될된됩되네죠음데"
 )
 # What says no, or makes an exception, and what bounds: one closed class for each language.
 _NO = re.compile(
@@ -102,6 +103,7 @@ _LATIN_TAILS = frozenset(("less", "out"))
 
 # A number with its parts, a percent sign, a square metre, a word.
 _TOKEN = re.compile(r"\d+(?:[.,:/\u2044-]\d+)*|%p?(?![^\W\d_])|(?<=\d)[ck]?m[23](?!\w)|[^\W\d_]+")
+_SENTENCE_END = re.compile(r"[.!?\u3002]\s|\n\s*\n")
 _PARTS = re.compile(r"\d+")
 # What is no token and yet says something: signs and currencies of numbers, operators of code.
 _MARK = re.compile(
@@ -212,7 +214,8 @@ class Reading:
                 self.tokens += word
                 self.starts.extend(range(start, stop))
                 self.ends.extend(range(start + 1, stop + 1))
-            self.begins += b"\1" + bytes(0 if is_one else stop - start - 1)
+            self.begins.append(not (start and folded[start - 1].isalnum()))
+            self.begins += bytes(0 if is_one else stop - start - 1)
         self.marks: dict[int, str] = {}
         for match in _MARK.finditer(folded) if _MAY_BE_MARKED.search(folded) else ():
             place = bisect_left(self.starts, match.end())
@@ -222,15 +225,12 @@ class Reading:
         """Return the text from one token to the one before another."""
         return self.text[self.starts[start] : self.ends[stop - 1]] if start < stop else ""
 
-    def words(self, start: int, stop: int, around: int = 0) -> tuple[int, int]:
-        """Return the tokens of whole words, from one to the one before another, and more words."""
-        for _ in range(around + 1):
-            start = max(0, start - (_ > 0))
-            while start and not self.begins[start]:
-                start -= 1
-            stop = min(len(self.tokens), stop + (_ > 0))
-            while stop < len(self.tokens) and not self.begins[stop]:
-                stop += 1
+    def words(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the tokens of whole words, from one to the one before another."""
+        while start and not self.begins[start]:
+            start -= 1
+        while stop < len(self.tokens) and not self.begins[stop]:
+            stop += 1
         return start, stop
 
 
@@ -292,7 +292,12 @@ def in_words(found: Difference, passage: Reading, document: Reading) -> SaidOthe
     for reading, (start, stop) in spans:
         if start == stop:  # nothing stands there: between which words
             start, stop = max(0, start - 1), min(len(reading.tokens), stop + 1)
-        start, stop = reading.words(start, stop, int(found.kind == "negation"))
+        elif found.kind == "negation":
+            n = 2 if reading.by_letters else 1
+            start, stop = max(0, start - n), min(len(reading.tokens), stop + n)
+        start, stop = reading.words(start, stop)
+        if found.kind == "number" and start and not any(map(_is_number, reading.tokens[start:stop])):
+            start = reading.words(start - 1, stop)[0]  # the number of a unit
         marks = "".join(reading.marks.get(at, "") for at in (start,) if start < stop)
         sides.append(marks + " ".join(reading.between(start, stop).split()))
     return SaidOtherwise(found.kind, *sides)
@@ -650,7 +655,14 @@ class _Alignment:
         a, b = self.passage.tokens[at.start : at.stop], self.document.tokens[at.there : at.end]
         if not edge and not self._fits(a, b):
             is_unit = at.start and _is_number(self.passage.tokens[at.start - 1])
-            return "number" if is_unit and self._other_unit(at) else None
+            if is_unit and self._other_unit(at):
+                return "number"
+            # Of what is too long the number counts that stands beside the shared words.
+            n, is_first, is_last = len(a), _is_number(a[0]), _is_number(a[-1])
+            if len(b) <= n or not (is_first and _is_number(b[0]) or is_last and _is_number(b[-1])):
+                return None
+            at = at._replace(end=at.there + n) if is_first else at._replace(there=at.end - n)
+            return self._kind(at, edge) if self._fits(a, a) else None
         if "".join(a) == "".join(b) or (self.by_letters and _misread(a, b)):
             return None
         if self.looks.negations and self._negates(at):
@@ -693,15 +705,15 @@ class _Alignment:
 
     def _is_same_thing(self, at: _Stretch) -> bool:
         """Return whether the words around a stretch are two spellings of one thing."""
-        for left, right in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 2), (3, 3)):
-            spans = []
-            for reading, start, stop in (
-                (self.passage, at.start, at.stop),
-                (self.document, at.there, at.end),
-            ):
-                first, last = reading.words(start, stop)
-                first = reading.words(first, last, left)[0]
-                spans.append(reading.between(first, reading.words(start, last, right)[1]))
+        most = (0, 1, 2, 4) if self.by_letters else (0, 1, 2)
+        for left, right in product(most, most):
+            spans = [
+                reading.between(max(0, start - left), min(stop + right, len(reading.tokens)))
+                for reading, start, stop in (
+                    (self.passage, at.start, at.stop),
+                    (self.document, at.there, at.end),
+                )
+            ]
             if same_thing(*spans):
                 return True
         return False
@@ -781,7 +793,9 @@ class _Alignment:
         if not start or stop == len(tokens):
             return False
         before, behind = tokens[start - 1], tokens[stop]
-        if before in MYRIADS and all(_is_number(one) or one in MYRIADS for one in extra):
+        if before in MYRIADS and all(
+            _is_number(one) or one in MYRIADS or one in TENS for one in extra
+        ):
             return True
         if len(extra) != 1 or not _is_number(extra[0]) or not extra[0].strip("0"):
             return False
@@ -860,7 +874,9 @@ class _Alignment:
         reached = there[: n + self.scale.reach] if is_end else there[::-1][: n + self.scale.reach]
         outer = rest[-1] if is_end else rest[0]
         token = ours[at.stop - 1 if is_end else at.start]
-        if outer in reached and (not self.by_letters or n > 1 or _is_number(token)):
+        # One syllable may be a particle, but not in 지 않다 and 아니다.
+        is_word = not self.by_letters or n > 1 or _is_number(token) or theirs[at.there] in "지아"
+        if outer in reached and is_word:
             k = reached.index(outer) + 1
             # Up to the last word of the passage, it is a gap as others are.
             if is_end:
@@ -887,7 +903,7 @@ class _Alignment:
                 return None
         else:
             n = 1
-        if at.end - at.there < n:
+        if at.end - at.there < n or self._is_sentence_apart(at, is_end):
             return None
         at = (
             _Stretch(at.start, at.start + n, at.there, at.there + n)
@@ -896,6 +912,19 @@ class _Alignment:
         )
         kind = self._kind(at, edge)
         return Difference(kind, at[:2], at[2:]) if kind and self.looks.at(kind) else None
+
+
+    def _is_sentence_apart(self, at: _Stretch, is_end: bool) -> bool:
+        """Return whether another sentence of the document stands there: the words were left out."""
+        there, document = (at.there if is_end else at.end), self.document
+        if not 0 < there < len(document.tokens):
+            return False
+        gaps = [document.text[document.ends[there - 1] : document.starts[there]]]
+        place = at.start if is_end else at.stop
+        ours = self.passage
+        gaps.append(ours.text[ours.ends[place - 1] : ours.starts[place]] if place else "")
+        is_over = [_SENTENCE_END.search(gap) is not None for gap in gaps]
+        return is_over[0] and not is_over[1]
 
 
 def _other_mark(passage: Reading, document: Reading, at: _Shared) -> Difference | None:
@@ -950,12 +979,12 @@ def _number(written: str) -> str:
 
 
 def _parts(numbers: Sequence[str]) -> Iterator[str]:
-    """Yield the parts of numbers by their values: 7.50 is 7.5, and 5.0 is 5."""
-    for one in numbers:
+    """Yield the parts of numbers by their values: 7.50 is 7.5, 5.0 is 5, and 9:00 is 9."""
+    for number in numbers:
+        one = number.removesuffix(":0")
         whole, point, rest = one.partition(".") if one.count(".") == 1 else (one, "", "")
         yield from _PARTS.findall(whole)
-        if rest := rest.rstrip("0") if rest.isdecimal() else rest:
-            yield from (part.lstrip("0") or "0" for part in _PARTS.findall(rest))
+        yield from filter(None, [rest.rstrip("0")])
 
 
 def _is_broken(ours: Sequence[str], theirs: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, groupby
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import ByScript, Tokenizer, letter_tokens, word_tokens
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
+_Guard: TypeAlias = Literal["aligned", "numbers", "off"]
 _Numbers: TypeAlias = Literal["aligned", "anywhere", "ignore"] | bool
 _Polarity: TypeAlias = Literal["en+ko", "no"] | bool
 
@@ -86,10 +87,11 @@ class CoverageMatcher(TextMatcher):
     the same words are 1, whatever their case, punctuation, markup and line breaks (as far as the
     tokenizer goes). A text without words is 0 with everything.
 
-    A chunk of last year's notice holds nearly all words of this year's passage, and says something
-    else. So a document that holds half of the passage or more, and not word for word, is laid
-    beside it, and its similarity is 0 where the two say different numbers (``numbers``) or one of
-    them says no (``polarity``). Whatever the threshold, what holds less is not looked at.
+    A chunk of last year's notice, or of another branch's rules, holds nearly all words of this
+    passage, and is another text. So a document that holds half of the passage or more, and not word
+    for word, is laid beside it, and its similarity is 0 where other words, another number or a
+    negation stand in the place of the passage's own (``guard``). Whatever the threshold, what holds
+    less is not looked at.
 
     Args:
         threshold: Share from which a pair is a match.
@@ -103,23 +105,28 @@ class CoverageMatcher(TextMatcher):
             ``str -> list[str]``. Among letters a number and the two behind it are one amount: those
             two are found only behind the same number. A number that a document has with up to four
             white spaces inside is whole if a ground truth has it so, and none with the gap.
-        numbers: ``"aligned"`` lays the passage beside the stretch of the document that holds most
-            of it: the similarity is 0 where another number, or another unit, stands in the place of
-            one of its own (with ``direction="either"``, of the shorter text). A number that was cut
-            off, or left out as a footnote's mark, costs its words and no more. Amounts and dates
-            have one spelling: 1.2 million is 1,200,000, 3억 5천만 원 is 350,000,000원, March 3,
-            2024 is 2024-03-03; for the similarity, too. ``"anywhere"``, or ``True``, is 0 unless
-            every number of the passage occurs in the document, in any place and order; what counts
-            as a number is that of :class:`NumbersMatcher`. ``"ignore"``, or ``False``, counts
-            numbers as words.
-        polarity: If true, or ``"en+ko"``, the similarity is 0 where, laid beside each other in this
-            way, one of the two has a negation more (않, 없, 못, 불가 …; not, no, never, without …)
-            or another bound (이상, 이하, 이전 …; before, after, at least, unless …). Korean and
-            English have such lists; other languages have none.
+        guard: ``"aligned"`` lays the passage beside the stretch of the document that holds most of
+            it. The similarity is 0 where other words, another number, unit, sign or currency stand
+            in the place of its own (with ``direction="either"``, of the shorter text), or where a
+            negation or an exception is there on one side alone. Two spellings of one thing are the
+            same: a word with a letter misread or another ending; 1.2 million and 1,200,000, 3억 5천만
+            원 and 350,000,000원, March 3, 2024 and 2024-03-03, 3 pm and 15:00, 5 kg and 5kg. What was
+            left out, put in or cut off costs its words and no more. ``"numbers"`` looks at numbers,
+            negations and bounds alone (이상, 이하, 이전 …; before, after, at least …), in Korean and
+            English: for ground truth that people or a model wrote in words of their own. ``"off"``
+            looks at nothing. Left out, it is ``"aligned"``, or what ``numbers`` and ``polarity``
+            ask for.
+        numbers: The old name of a part of the guard: ``"aligned"`` looks at numbers as
+            ``guard="numbers"`` does, ``"ignore"``, or ``False``, does not. ``"anywhere"``, or
+            ``True``, is 0 unless every number of the passage occurs in the document, in any place
+            and order; what counts as a number is that of :class:`NumbersMatcher`.
+        polarity: The old name of the other part: whether ``guard="numbers"`` looks at negations
+            and bounds, yes (``True``, ``"en+ko"``) or no.
         tolerant: If true, words also count that stand at their place in shorter stretches between
             the longer ones, once passage and document lie beside each other: of two words or more
-            (one at the ends), of four letters or more. For ground truth that was scanned or
-            rewritten; it also counts a chunk that has another name.
+            (one at the ends), of four letters or more. For ground truth that was scanned: words
+            that are broken or misread no longer cost their neighbours. The guard looks at such
+            pairs as at others; what was rewritten also needs ``guard="numbers"``.
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
             ``threshold``; what a document that contradicts holds does not count. Right for passages
@@ -131,7 +138,7 @@ class CoverageMatcher(TextMatcher):
 
     Raises:
         InvalidInput: If the threshold is outside [0, 1], ``min_run`` is below 1, no tokenizer or
-            direction has that name, ``numbers`` or ``polarity`` is none of these, or ``union``
+            direction has that name, ``guard``, ``numbers`` or ``polarity`` is none of these, or ``union``
             comes with ``numbers="anywhere"``, ``tolerant`` or ``direction="either"``, which decide
             about pairs; when matching, if the tokenizer finds nothing in a text that has letters or
             digits.
@@ -148,7 +155,7 @@ class CoverageMatcher(TextMatcher):
     Of these ten words two are lost, the year and the word before it:
 
     >>> chunk = "In 2023 revenue from lending rose to a record high, too."
-    >>> unguarded = CoverageMatcher(numbers="ignore", polarity=False)
+    >>> unguarded = CoverageMatcher(guard="off")
     >>> unguarded.similarity("In 2024 revenue from lending rose to a record high", chunk)
     0.8
     >>> matcher.similarity("In 2024 revenue from lending rose to a record high", chunk)
@@ -177,8 +184,9 @@ class CoverageMatcher(TextMatcher):
         min_run: int | None = None,
         tokenizer: str | Tokenizer = "auto",
         *,
-        numbers: _Numbers = "aligned",
-        polarity: _Polarity = True,
+        guard: _Guard | None = None,
+        numbers: _Numbers | None = None,
+        polarity: _Polarity | None = None,
         tolerant: bool = False,
         union: bool = False,
         direction: _Direction = "ground_truth",
@@ -190,9 +198,10 @@ class CoverageMatcher(TextMatcher):
         if min_run is None:
             min_run = _MIN_RUNS.get(self._tokenizer_name, _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
-        self.numbers = one_of("numbers", _named(numbers, _NUMBERS), ("aligned", *_NUMBERS))
-        self.polarity = one_of("polarity", _named(polarity, _POLARITY), _POLARITY) != "no"
-        self._looks = Looks(self.numbers == "aligned", self.polarity, True)
+        self._looks, self._asked = _looks(guard, numbers, polarity)
+        self.guard: str = self._asked["guard"]
+        self.numbers = self._asked.get("numbers", "aligned" if self._looks.numbers else "ignore")
+        self.polarity = self._looks.negations
         self.tolerant = boolean("tolerant", tolerant)
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
@@ -221,7 +230,7 @@ class CoverageMatcher(TextMatcher):
     @property
     def is_guarded(self) -> bool:
         """Whether a document that says something else is no match."""
-        return self.numbers == "aligned" or self.polarity
+        return any(self._looks)
 
     @property
     def too_long_advice(self) -> Fix:
@@ -242,7 +251,7 @@ class CoverageMatcher(TextMatcher):
         """Return the length of a run, of what, and what else was asked for."""
         settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
-        guard = {"numbers": self.numbers, "polarity": _POLARITY[self.polarity]}
+        guard = dict(self._asked)
         flags = {"tolerant": self.tolerant, "union": self.union}
         return settings | guard | {name: True for name, asked in flags.items() if asked} | either
 
@@ -491,6 +500,34 @@ class CoverageMatcher(TextMatcher):
             kind, ours, theirs = in_words(found, *sides[::-1])
             return SaidOtherwise(kind, theirs, ours)
         return None
+
+
+def _looks(
+    guard: object, numbers: object, polarity: object
+) -> tuple[Looks, dict[str, Any]]:
+    """Return what the guard looks at, and how a signature says so.
+
+    The old names alone mean what they meant: numbers, negations and bounds, or some of these.
+
+    >>> _looks(None, None, None)
+    (Looks(numbers=True, negations=True, words=True), {'guard': 'aligned'})
+    >>> _looks(None, "aligned", False)
+    (Looks(numbers=True, negations=False, words=False), {'guard': 'numbers', 'polarity': 'no'})
+    """
+    asked: dict[str, Any] = {}
+    if numbers is not None:
+        asked["numbers"] = one_of("numbers", _named(numbers, _NUMBERS), ("aligned", *_NUMBERS))
+    if polarity is not None:
+        asked["polarity"] = one_of("polarity", _named(polarity, _POLARITY), _POLARITY)
+    wanted = asked.get("numbers", "aligned") == "aligned", asked.get("polarity", "en+ko") != "no"
+    if guard is None:
+        guard = "off" if not any(wanted) else "numbers" if asked else "aligned"
+    guard = one_of("guard", guard, get_args(_Guard))
+    is_on = guard != "off"
+    looks = Looks(is_on and wanted[0], is_on and wanted[1], guard == "aligned")
+    said = {name: value for name, value in asked.items()
+            if value == "anywhere" or (is_on and value in ("ignore", "no"))}  # fmt: skip
+    return looks, {"guard": guard, **said}
 
 
 class NumbersMatcher(TextMatcher):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from krag_eval.matching import english, korean
 from krag_eval.matching.english import COUNTS, MAGNITUDES, MONTHS, Rewriting
 from krag_eval.matching.joins import BoolArray, IntArray
-from krag_eval.matching.korean import MYRIADS
+from krag_eval.matching.korean import MYRIADS, TENS
 from krag_eval.matching.numbering import TokenNumbers, amounts_in
 
 #: Where something is spelled otherwise: the first token, the one after the last, and what it is.
@@ -72,7 +72,7 @@ _SPACE = re.compile(r"(?<!\d)[^\w.:%]+|[^\w.:%]+(?!\d)|(?<!\d)[.:]|[.:](?!\d)")
 # What may be spelled in another way: digits, numbers in words, and words of the lists.
 _MAY_BE_SPELLED = re.compile(
     rf"\d|{english.COUNTED.pattern}|&|['’]t\b|\bcan ?not\b|\bdoctor\b|\bcheque|\bversus\b|\bnoon\b"
-    r"|\bhundred\b|[하한둘두셋세석넷네넉섯곱덟홉열물무른흔쉰순첫십백천만억조]"
+    r"|\bhundred\b|[하한둘두셋세석넷네넉섯곱덟홉열물무른흔쉰순첫십백천만억조]|아니"
 )
 
 

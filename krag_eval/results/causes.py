@@ -72,8 +72,8 @@ MOST_PAIRS = 10**7
 
 _NEVER = 2**62
 # A chunk repeats another if it holds this share of its words in runs of five.
-_REPEATS = CoverageMatcher(0.8, numbers="ignore", polarity=False)
-_BY_WORDS = CoverageMatcher(numbers="ignore", polarity=False)
+_REPEATS = CoverageMatcher(0.8, guard="off")
+_BY_WORDS = CoverageMatcher(guard="off")
 # So many pairs of ground truth and chunks at a time, where a run is a word or two: nearly every
 # chunk has some of them.
 _MOST_SHORT, _SHORT = 5_000_000, 2
@@ -905,7 +905,7 @@ def _agree(pairs: Sequence[tuple[str, list[str]]]) -> list[bool]:
         lists = [[pairs[place][0]] for place in rest], [pairs[place][1] for place in rest]
         with muted():
             matcher = CoverageMatcher(
-                _MOST_WORDS, numbers="ignore", polarity=False, direction="either"
+                _MOST_WORDS, guard="off", direction="either"
             )
             matches = matcher.match(QuerySet.from_lists(*lists))
         for row in matches.item[matches.similarity >= _MOST_WORDS].tolist():
