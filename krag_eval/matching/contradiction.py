@@ -76,6 +76,8 @@ class _Scale(NamedTuple):
 _LETTERS = _Scale(4.0, 2.0, 8.0, 8, 12, 12, 6, 8, 40, 5)
 _WORDS = _Scale(2.0, 1.0, 3.0, 4, 4, 1, 2, 3, 14, 2)
 
+# Tokens of an amount, a date or a time.
+_LONGEST_AMOUNT = 16
 # Bits of the table that an alignment fills, 16 MiB; longer texts are aligned part by part.
 _LARGEST_TABLE = 1 << 27
 _PART = 1 << 13
@@ -597,12 +599,20 @@ class _Alignment:
         return self._within(gap)
 
     def _within(self, gap: _Stretch, *, is_last: bool = False) -> Difference | None:
-        for at in self._stretches(gap):
+        stretches = self._stretches(gap)
+        for at in stretches:
             kind = self._kind(at) if at.start < at.stop and at.there < at.end else self._extra(at)
             if not kind or not self.looks.at(kind):
                 self.is_scan = self.is_scan or (kind is None and self._is_misread(at))
                 continue
             found = Difference(kind, at[:2], at[2:])
+            if kind == "number" and len(stretches) > 1:
+                whole = _Stretch(stretches[0].start, stretches[-1].stop,
+                                 stretches[0].there, stretches[-1].end)  # fmt: skip
+                if max(whole.stop - whole.start, whole.end - whole.there) <= _LONGEST_AMOUNT and (
+                    self._is_same_thing(whole)
+                ):
+                    return None  # 1.2억 and 1억 2천만
             if is_last or kind != "text" or not self._is_doubtful(at):
                 return found
             self.doubts.append(found)
@@ -737,8 +747,11 @@ class _Alignment:
         if len(ours) == len(theirs) == 1 and _is_same_year(ours[0], theirs[0]):
             return None
         if edge:
-            (x, y) = (a[-1], b[-1]) if "start" in edge else (a[0], b[0])
-            return not _is_cut(x, y, "start" in edge, len(a) == 1, "cut" in edge)
+            at_start = "start" in edge
+            ours_at, theirs_at = (at.stop, at.end) if at_start else (at.start + 1, at.there + 1)
+            x = self.passage.between(ours_at - 1, ours_at)
+            y = self.document.between(theirs_at - 1, theirs_at)
+            return not _is_cut(x, y, at_start, len(a) == 1, "cut" in edge)
         return True
 
     def _other_count(self, at: _Stretch) -> bool:
@@ -846,6 +859,7 @@ class _Alignment:
     def _at_edges(self, first: _Shared, last: _Shared) -> Difference | None:
         """Return what replaced the last or the first words, where the document goes on there."""
         size, scale = len(self.ours), self.scale
+        first, last = self._at_words(first, last)
         if 0 < self.weight[-1] - self.weight[last.stop] <= scale.edge:
             there = min(len(self.theirs), last.end + scale.beyond)
             if found := self._at_edge(_Stretch(last.stop, size, last.end, there), "end"):
@@ -854,6 +868,19 @@ class _Alignment:
             there = max(0, first.there - scale.beyond)
             return self._at_edge(_Stretch(0, first.start, there, first.there), "start")
         return None
+
+    def _at_words(self, first: _Shared, last: _Shared) -> tuple[_Shared, _Shared]:
+        """Return the first and the last stretch without parts of Latin words."""
+        if not self.by_letters:
+            return first, last
+        tokens, begins = self.passage.tokens, self.passage.begins
+        start, stop = first.start, last.stop
+        while last.start < stop < len(tokens) and not begins[stop] and _is_latin(tokens[stop]):
+            stop -= 1
+        while 0 < start < first.stop - 1 and not begins[start] and _is_latin(tokens[start - 1]):
+            start += 1
+        first = first._replace(start=start, there=first.there + start - first.start)
+        return first, last._replace(stop=stop, end=last.end - (last.stop - stop))
 
     def _at_edge(self, at: _Stretch, edge: str) -> Difference | None:
         """Compare what a passage ends in, or begins with, with what a document goes on with."""
@@ -944,7 +971,8 @@ def _are_other_marks(ours: str, theirs: str) -> bool:
     minus = str.maketrans("\u2212", "-", "+ ")
     ours, theirs = ours.translate(minus), theirs.translate(minus)
     if ours and theirs:
-        return ours != theirs and not (ours in theirs or theirs in ours)
+        is_part = {*(ours + theirs)} <= {*"$€£¥₩-"} and (ours in theirs or theirs in ours)
+        return ours != theirs and not is_part
     return "!" in (ours, theirs)
 
 
@@ -974,6 +1002,8 @@ def _number(written: str) -> str:
     mark = written[len(parts[0])]
     if len(parts) == 2 and mark in ".,":
         return f"{parts[0].lstrip('0') or '0'}{mark}{parts[1]}"
+    if mark == ":":
+        return ":".join([parts[0].lstrip("0") or "0", *parts[1:]])
     plain_parts = [part.lstrip("0") or "0" for part in parts]
     return ("." if len(parts) > 2 else mark.replace("\u2044", "/")).join(plain_parts)
 
@@ -981,7 +1011,7 @@ def _number(written: str) -> str:
 def _parts(numbers: Sequence[str]) -> Iterator[str]:
     """Yield the parts of numbers by their values: 7.50 is 7.5, 5.0 is 5, and 9:00 is 9."""
     for number in numbers:
-        one = number.removesuffix(":0")
+        one = number.removesuffix(":00")
         whole, point, rest = one.partition(".") if one.count(".") == 1 else (one, "", "")
         yield from _PARTS.findall(whole)
         yield from filter(None, [rest.rstrip("0")])

@@ -167,6 +167,8 @@ REWRITINGS: list[Rewriting] = [
     (re.compile(rf"(?<![가-힣\d])[일이삼사오육칠팔구](?=\s?(?:{_COUNTERS})(?![가-힣]{{3}}))"),
      lambda found: str(_DIGITS[found[0]])),
     (re.compile(r"제 ?(?=\d)"), ""),
+    (re.compile(r"(?<=[일월년간분주])\s?동안"), "간"),
     (re.compile("아니한"), "않는"),
+    (re.compile("아니합"), "않습"),
     (re.compile("아니[하할함]"), "않"),
 ]  # fmt: skip

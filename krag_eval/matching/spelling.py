@@ -69,6 +69,8 @@ _CURRENCIES = {
 }
 _REWRITINGS: list[Rewriting] = [*english.REWRITINGS, *korean.REWRITINGS]
 _SPACE = re.compile(r"(?<!\d)[^\w.:%]+|[^\w.:%]+(?!\d)|(?<!\d)[.:]|[.:](?!\d)")
+# 2.50 is 2.5, and 3.0 is 3; 2024.1.10 has no decimals.
+_DECIMALS = re.compile(r"(?<![\d.])(\d+)(?:\.0+|(\.\d*?[1-9])0+)(?![\d.])")
 # What may be spelled in another way: digits, numbers in words, and words of the lists.
 _MAY_BE_SPELLED = re.compile(
     rf"\d|{english.COUNTED.pattern}|&|['’]t\b|\bcan ?not\b|\bdoctor\b|\bcheque|\bversus\b|\bnoon\b"
@@ -101,7 +103,7 @@ def _canonical(text: str) -> str:
         currencies += [currency] * (n > 0)
     for pattern, unit in _UNIT_BEHIND_A_NUMBER:
         text = pattern.sub(unit, text)
-    text = re.sub(r"(?<=\d)\.0+(?!\d)|(?<=\.\d)0+(?!\d)", "", text)
+    text = _DECIMALS.sub(r"\1\2", text)
     return _SPACE.sub("", text) + "".join(currencies)
 
 
