@@ -297,12 +297,15 @@ _NAMES = {
 }
 
 
-_KO_ANTONYMS = """증가 감소, 허용 금지, 승인 거부, 최대 최소, 오전 오후, 높 낮, 많 적, 길 짧, 빠르 느리, 크 작,
-입학 졸업, 수입 수출, 찬성 반대, 성공 실패, 이익 손실, 유료 무료, 상승 하락, 확대 축소, 시작 종료, 가입 탈퇴,
-공개 비공개, 의무 선택, 실내 실외, 국내 해외, 평일 주말, 매일 매주, 처음 마지막, 가장 조금, 먼저 나중에, 개인 단체,
-신규 기존, 임대 매매, 구매 판매, 지급 회수, 합격 불합격, 남성 여성, 어른 어린이, 위 아래, 안 밖, 앞 뒤, 직접 대리,
-전부 일부, 모두 일부, 반드시 가급적, 초과 미만, 이상 이하, 이전 이후, 이내 이후, 포함 제외, 연장 단축, 설치 철거,
-추가 삭제, 신청 취소, 인상 인하, 강화 완화, 온라인 현장, 낮 밤, 늘 줄, 열 닫, 사 팔, 빌리 돌려주, 켜 끄"""
+_KO_ANTONYMS = """
+증가 감소, 허용 금지, 승인 거부, 최대 최소, 오전 오후, 높 낮, 많 적, 길 짧, 빠르 느리,
+크 작, 입학 졸업, 수입 수출, 찬성 반대, 성공 실패, 이익 손실, 유료 무료, 상승 하락,
+확대 축소, 시작 종료, 가입 탈퇴, 공개 비공개, 의무 선택, 실내 실외, 국내 해외, 평일 주말,
+매일 매주, 처음 마지막, 가장 조금, 먼저 나중에, 개인 단체, 신규 기존, 임대 매매, 구매 판매,
+지급 회수, 합격 불합격, 남성 여성, 어른 어린이, 위 아래, 안 밖, 앞 뒤, 직접 대리,
+전부 일부, 모두 일부, 반드시 가급적, 초과 미만, 이상 이하, 이전 이후, 이내 이후, 포함 제외,
+연장 단축, 설치 철거, 추가 삭제, 신청 취소, 인상 인하, 강화 완화, 온라인 현장, 낮 밤,
+늘 줄, 열 닫, 사 팔, 빌리 돌려주, 켜 끄"""
 _EN_ANTONYMS = """increase decrease, increased decreased, allowed forbidden, maximum minimum, approved
 rejected, open closed, opens closes, high low, higher lower, large small, long short, fast slow,
 early late, first last, before after, above below, more fewer, most least, always never, public
@@ -316,7 +319,14 @@ accepts refuses, borrow lend, may must, all none, every no, both neither, or and
 down, in out, on off, together separately, safe dangerous, strong weak, easy hard, cheap expensive,
 permanent temporary, minimum maximum, upgrade downgrade, increase cut, gains losses, longer shorter,
 larger smaller, older younger, inner outer, direct indirect, visible hidden, single several"""
-_KO_INSERTED = ["제외 대상인 ", "불가능한 ", "해당하지 않는 ", "인정되지 않는 ", "예외적으로 ", "없는 "]
+_KO_INSERTED = [
+    "제외 대상인 ",
+    "불가능한 ",
+    "해당하지 않는 ",
+    "인정되지 않는 ",
+    "예외적으로 ",
+    "없는 ",
+]
 _EN_INSERTED = ["not ", "never ", "except for ", "without ", "no "]
 _PARTICLE = "(?:은|는|이|가|을|를|의|에|에서|에게|로|으로|와|과|도|만|까지|부터)"
 _STEM = re.compile(rf"(?<![가-힣])([가-힣]{{2,}}?)(?={_PARTICLE}(?![가-힣]))")
@@ -397,7 +407,7 @@ def inserted(language: str) -> Other:
             return None
         place = draw.choice(places)
         is_korean = "가" <= text[place] <= "힣"
-        said = draw.choice([one for one in extra if ("가" <= one[0]) == is_korean] or extra)
+        said = draw.choice([one for one in extra if (one[0] >= "가") == is_korean] or extra)
         return text[:place] + said + text[place:]
 
     return change

@@ -25,18 +25,12 @@ from unicodedata import decimal, normalize
 
 import numpy as np
 
+from krag_eval.matching.english import COUNTS
 from krag_eval.matching.joins import BoolArray, IntArray
+from krag_eval.matching.korean import MYRIADS, TENS
 from krag_eval.matching.numbering import TokenNumbers
 from krag_eval.matching.plaintext import plain
-from krag_eval.matching.spelling import (
-    COUNTS,
-    MYRIADS,
-    TENS,
-    YEAR,
-    counted,
-    same_thing,
-    unit_at,
-)
+from krag_eval.matching.spelling import YEAR, counted, same_thing, unit_at
 from krag_eval.matching.tokenizers import readable
 
 Kind: TypeAlias = Literal["number", "negation", "text"]
@@ -298,7 +292,11 @@ def in_words(found: Difference, passage: Reading, document: Reading) -> SaidOthe
             n = 2 if reading.by_letters else 1
             start, stop = max(0, start - n), min(len(reading.tokens), stop + n)
         start, stop = reading.words(start, stop)
-        if found.kind == "number" and start and not any(map(_is_number, reading.tokens[start:stop])):
+        if (
+            found.kind == "number"
+            and start
+            and not any(map(_is_number, reading.tokens[start:stop]))
+        ):
             start = reading.words(start - 1, stop)[0]  # the number of a unit
         marks = "".join(reading.marks.get(at, "") for at in (start,) if start < stop)
         sides.append(marks + " ".join(reading.between(start, stop).split()))
@@ -550,11 +548,17 @@ class _Alignment:
         """Return the stretches, the first and the last one with what is equal beside them."""
         ours, theirs, (first, *_, last) = self.ours, self.theirs, (*shared, *shared)
         n = 0
-        while first.start > n < first.there and ours[first.start - n - 1] == theirs[first.there - n - 1]:
+        while (
+            first.start > n < first.there
+            and ours[first.start - n - 1] == theirs[first.there - n - 1]
+        ):
             n += 1
         shared = [first._replace(start=first.start - n, there=first.there - n), *shared[1:]]
         last, n = shared[-1], 0
-        while last.stop + n < len(ours) and theirs[last.end + n : last.end + n + 1] == ours[last.stop + n]:
+        while (
+            last.stop + n < len(ours)
+            and theirs[last.end + n : last.end + n + 1] == ours[last.stop + n]
+        ):
             n += 1
         return [*shared[:-1], last._replace(stop=last.stop + n, end=last.end + n)]
 
@@ -626,15 +630,16 @@ class _Alignment:
         ours, theirs = self.ours[gap.start : gap.stop], self.theirs[gap.there : gap.end]
         if len(ours) * len(theirs) > _LARGEST_TABLE:
             return []  # what is as long replaced no word
-        for tag, *places in Levenshtein.opcodes(ours, theirs):
+        for tag, i, j, k, m in Levenshtein.opcodes(ours, theirs):
             if tag == "equal":
                 continue
-            i, j, k, m = places
             at = _Stretch(gap.start + i, gap.start + j, gap.there + k, gap.there + m)
             at = self._whole_latin(at, gap) if self.by_letters else at
             if found and found[-1].stop >= at.start and found[-1].end >= at.there:
                 last = found.pop()
-                at = _Stretch(last.start, max(at.stop, last.stop), last.there, max(at.end, last.end))
+                at = _Stretch(
+                    last.start, max(at.stop, last.stop), last.there, max(at.end, last.end)
+                )
             found.append(at)
         return found
 
@@ -669,7 +674,9 @@ class _Alignment:
                 return "number"
             # Of what is too long the number counts that stands beside the shared words.
             n, is_first, is_last = len(a), _is_number(a[0]), _is_number(a[-1])
-            if len(b) <= n or not (is_first and _is_number(b[0]) or is_last and _is_number(b[-1])):
+            if len(b) <= n or not (
+                (is_first and _is_number(b[0])) or (is_last and _is_number(b[-1]))
+            ):
                 return None
             at = at._replace(end=at.there + n) if is_first else at._replace(there=at.end - n)
             return self._kind(at, edge) if self._fits(a, a) else None
@@ -705,9 +712,7 @@ class _Alignment:
 
     def _negates(self, at: _Stretch) -> bool:
         """Return whether one side says no once more than the other, by itself and in its place."""
-        return all(
-            len({*map(_count_negations, self._sides(at, around))}) > 1 for around in (0, 2)
-        )
+        return all(len({*map(_count_negations, self._sides(at, around))}) > 1 for around in (0, 2))
 
     def _other_bound(self, at: _Stretch) -> bool:
         bounds = [sorted(_BOUND.findall(side)) for side in self._sides(at, 2)]
@@ -791,9 +796,7 @@ class _Alignment:
                 is_word = text != "안" or (reading.words(start, stop) == (start, stop))
                 if is_word and (text in _PREFIXES or self._negates_around(at)):
                     return None if self._is_same_thing(at) else "negation"
-        if self._is_part_of_amount(tokens, start, stop) or (
-            is_short and self._other_unit(at)
-        ):
+        if self._is_part_of_amount(tokens, start, stop) or (is_short and self._other_unit(at)):
             return None if self._is_same_thing(at) else "number"
         return None
 
@@ -815,9 +818,7 @@ class _Alignment:
         pairs = (before, extra[0]), (extra[0], behind)
         return any(all(_is_number(n) and not YEAR.fullmatch(n) for n in pair) for pair in pairs[:1])
 
-    def _other_words(
-        self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str
-    ) -> bool:
+    def _other_words(self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str) -> bool:
         """Return whether words are others: neither misread, nor inflected, nor run together."""
         x, y = "".join(a), "".join(b)
         if x == y:
@@ -896,7 +897,8 @@ class _Alignment:
         x = "".join(ours[at.start : at.stop])
         there_from = at.there if is_end else at.end - len(beside)
         y = "".join(theirs[there_from : there_from + len(beside)])
-        if y.startswith(x) if is_end else y.endswith(x):
+        is_number = _is_number(ours[at.stop - 1 if is_end else at.start])
+        if not is_number and (y.startswith(x) if is_end else y.endswith(x)):
             return None  # spaces were lost, or stand inside a word
         reached = there[: n + self.scale.reach] if is_end else there[::-1][: n + self.scale.reach]
         outer = rest[-1] if is_end else rest[0]
@@ -939,7 +941,6 @@ class _Alignment:
         )
         kind = self._kind(at, edge)
         return Difference(kind, at[:2], at[2:]) if kind and self.looks.at(kind) else None
-
 
     def _is_sentence_apart(self, at: _Stretch, is_end: bool) -> bool:
         """Return whether another sentence of the document stands there: the words were left out."""
@@ -1012,7 +1013,7 @@ def _parts(numbers: Sequence[str]) -> Iterator[str]:
     """Yield the parts of numbers by their values: 7.50 is 7.5, 5.0 is 5, and 9:00 is 9."""
     for number in numbers:
         one = number.removesuffix(":00")
-        whole, point, rest = one.partition(".") if one.count(".") == 1 else (one, "", "")
+        whole, _, rest = one.partition(".") if one.count(".") == 1 else (one, "", "")
         yield from _PARTS.findall(whole)
         yield from filter(None, [rest.rstrip("0")])
 
@@ -1071,9 +1072,13 @@ def _same_word(one: str, other: str) -> bool:
     most = 1 + (shorter >= 10)
     if _edits(one, other, most) <= most:
         return True
-    n = next((at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), shorter)
+    n = next(
+        (at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), shorter
+    )
     is_ending = longer - n <= 4 or n == shorter > 4
-    return n >= max(4, 0.6 * shorter) and is_ending and _LATIN_TAILS.isdisjoint((one[n:], other[n:]))
+    return (
+        n >= max(4, 0.6 * shorter) and is_ending and _LATIN_TAILS.isdisjoint((one[n:], other[n:]))
+    )
 
 
 def _other_hangul(one: str, other: str) -> bool:

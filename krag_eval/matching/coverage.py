@@ -109,10 +109,10 @@ class CoverageMatcher(TextMatcher):
             it. The similarity is 0 where other words, another number, unit, sign or currency stand
             in the place of its own (with ``direction="either"``, of the shorter text), or where a
             negation or an exception is there on one side alone. Two spellings of one thing are the
-            same: a word with a letter misread or another ending; 1.2 million and 1,200,000, 3억 5천만
-            원 and 350,000,000원, March 3, 2024 and 2024-03-03, 3 pm and 15:00, 5 kg and 5kg. What was
+            same: a word with a letter misread or another ending; 1.2 million and 1,200,000, 7천만 원
+            and 70,000,000원, March 3, 2024 and 2024-03-03, 3 pm and 15:00, 5 kg and 5kg. What was
             left out, put in or cut off costs its words and no more. ``"numbers"`` looks at numbers,
-            negations and bounds alone (이상, 이하, 이전 …; before, after, at least …), in Korean and
+            negations and bounds alone (이상, 이하 …; before, after, at least …), in Korean and
             English: for ground truth that people or a model wrote in words of their own. ``"off"``
             looks at nothing. Left out, it is ``"aligned"``, or what ``numbers`` and ``polarity``
             ask for.
@@ -138,8 +138,8 @@ class CoverageMatcher(TextMatcher):
 
     Raises:
         InvalidInput: If the threshold is outside [0, 1], ``min_run`` is below 1, no tokenizer or
-            direction has that name, ``guard``, ``numbers`` or ``polarity`` is none of these, or ``union``
-            comes with ``numbers="anywhere"``, ``tolerant`` or ``direction="either"``, which decide
+            direction has that name, ``guard``, ``numbers`` or ``polarity`` is none of these, or
+            ``union`` comes with ``numbers="anywhere"``, ``tolerant`` or ``direction="either"``, which decide
             about pairs; when matching, if the tokenizer finds nothing in a text that has letters or
             digits.
         InvalidType: If one of them is of another type.
@@ -198,9 +198,11 @@ class CoverageMatcher(TextMatcher):
         if min_run is None:
             min_run = _MIN_RUNS.get(self._tokenizer_name, _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
-        self._looks, self._asked = _looks(guard, numbers, polarity)
-        self.guard: str = self._asked["guard"]
-        self.numbers = self._asked.get("numbers", "aligned" if self._looks.numbers else "ignore")
+        self._looks, self._guard_settings = _looks(guard, numbers, polarity)
+        self.guard: str = self._guard_settings["guard"]
+        self.numbers = self._guard_settings.get(
+            "numbers", "aligned" if self._looks.numbers else "ignore"
+        )
         self.polarity = self._looks.negations
         self.tolerant = boolean("tolerant", tolerant)
         self.union = boolean("union", union)
@@ -251,7 +253,7 @@ class CoverageMatcher(TextMatcher):
         """Return the length of a run, of what, and what else was asked for."""
         settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
-        guard = dict(self._asked)
+        guard = dict(self._guard_settings)
         flags = {"tolerant": self.tolerant, "union": self.union}
         return settings | guard | {name: True for name, asked in flags.items() if asked} | either
 
@@ -502,9 +504,7 @@ class CoverageMatcher(TextMatcher):
         return None
 
 
-def _looks(
-    guard: object, numbers: object, polarity: object
-) -> tuple[Looks, dict[str, Any]]:
+def _looks(guard: object, numbers: object, polarity: object) -> tuple[Looks, dict[str, Any]]:
     """Return what the guard looks at, and how a signature says so.
 
     The old names alone mean what they meant: numbers, negations and bounds, or some of these.

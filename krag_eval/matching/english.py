@@ -1,4 +1,4 @@
-"""How English writes numbers, dates, times, units and a few words: all that coverage knows of it."""
+"""How English writes numbers, dates, times, units and a few words: all that is known of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,27 @@ COUNTS: dict[str, str] = {
     **{word: f"{value}th" for word, value in ORDINALS.items()},
     **MONTH_OF,
     **{name: day for day in _WEEKDAYS for name in (day, day[:3])},
-    **{roman: roman for roman in "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi".split()},
+    **{
+        roman: roman
+        for roman in [
+            "i",
+            "ii",
+            "iii",
+            "iv",
+            "v",
+            "vi",
+            "vii",
+            "viii",
+            "ix",
+            "x",
+            "xi",
+            "xii",
+            "xiii",
+            "xiv",
+            "xv",
+            "xvi",
+        ]
+    },
 }
 COUNTED = re.compile(rf"\b(?:{'|'.join(sorted(COUNTS, key=len, reverse=True))})\b")
 
@@ -152,6 +172,7 @@ def _date(found: re.Match[str]) -> str:
 
 
 _NUMBER = "|".join(sorted((*CARDINALS, *ORDINALS, *_POWERS), key=len, reverse=True))
+_MAGNITUDES = "|".join(sorted(_MAGNITUDE, key=len, reverse=True))
 _HOUR = r"(?<![\d:.])([01]?\d|2[0-4])"
 _NAMES = "|".join(sorted(MONTH_OF, key=len, reverse=True))
 REWRITINGS: list[Rewriting] = [
@@ -166,14 +187,16 @@ REWRITINGS: list[Rewriting] = [
     (re.compile(r"\bnoon\b"), "12:00"),
     (re.compile(r"\bmidnight\b"), "0:00"),
     (re.compile(r"\ba dozen\b"), "12"),
-    (re.compile(rf"(?<!\d )(?<!\d)\b(?:a )?(?:{_NUMBER})(?:(?:[\s-]|\sand\s)+(?:{_NUMBER}))*\b"), _from_words),
+    (re.compile(rf"(?<!\d )(?<!\d)\b(?:a )?(?:{_NUMBER})(?:(?:[\s-]|\sand\s)+(?:{_NUMBER}))*\b"),
+     _from_words),
     (re.compile(r"(?<=\d)(?:st|nd|rd)\b"), "th"),
     (re.compile(
         rf"\b(?:(?P<day>\d{{1,2}})(?:th)?(?: of)? )?(?P<month>{_NAMES})\b\.?"
-        rf"(?(day)|\s(?P<day2>\d{{1,2}})(?:th)?\b(?!:))(?:,?\s(?P<year>(?:19|20)\d\d)\b)?"), _date),
+        rf"(?(day)|\s(?P<day2>\d{{1,2}})(?:th)?\b(?!:))"
+        r"(?:,?\s(?P<year>(?:19|20)\d\d)\b)?"), _date),
     (re.compile(rf"{_HOUR}(?:[:.]([0-5]\d))?(?::00)? ?([ap])\.? ?m\b\.?"), _time),
     (re.compile(rf"{_HOUR}()() ?o['’ ]clock"), _time),
     (re.compile(rf"{_HOUR}:([0-5]\d)(?::00)?(?![\d:])()(?! ?[ap]\.? ?m)"), _time),
-    (re.compile(rf"(?P<sum>[$€£¥₩] ?)?(\d+(?:\.\d+)?) ?({'|'.join(sorted(_MAGNITUDE, key=len, reverse=True))})\b"), _magnitude),
+    (re.compile(rf"([$€£¥₩] ?)?(\d+(?:\.\d+)?) ?({_MAGNITUDES})\b"), _magnitude),
     (re.compile(r"(?<=\d)['’]s\b"), "s"),
 ]  # fmt: skip

@@ -13,7 +13,7 @@ TENS = {"십": 1, "백": 2, "천": 3}
 _DIGITS = {letter: value for value, letter in enumerate("영일이삼사오육칠팔구")} | {"공": 0}
 _NATIVE = dict(
     zip(
-        "하나 한 둘 두 셋 세 석 넷 네 넉 다섯 여섯 일곱 여덟 아홉 열".split(),
+        "하나 한 둘 두 셋 세 석 넷 네 넉 다섯 여섯 일곱 여덟 아홉 열".split(),  # noqa: SIM905
         (1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 6, 7, 8, 9, 10),
         strict=True,
     )
@@ -31,7 +31,8 @@ _NATIVE_NUMBER = (
 _WEEKDAY = re.compile(r"[월화수목금토일](?=요일)")
 _COUNTED = re.compile(rf"(?<![가-힣])(?:{_NATIVE_NUMBER})(?=\s?(?:{_COUNTERS})|[^가-힣]|$)"
                       r"|(?<![가-힣])첫(?=\s?(?:째|번|날|해|달|주))"
-                      rf"|(?<![가-힣])(?:[일이삼사오육칠팔구십백천만]+)(?=\s?(?:{_COUNTERS}))")  # fmt: skip
+                      rf"|(?<![가-힣])[일이삼사오육칠팔구십백천만]+(?=\s?(?:{_COUNTERS}))"
+                      )  # fmt: skip
 
 #: Unit -> how it is written behind a number.
 UNITS = {
@@ -62,7 +63,13 @@ UNITS = {
     "억": r"억",
     "조": r"조(?= ?원)",
 }
-CURRENCIES = {"₩": "원", "$": "달러|불(?![가-힣])", "€": "유로", "¥": "엔(?![가-힣])", "£": "파운드"}
+CURRENCIES = {
+    "₩": "원",
+    "$": "달러|불(?![가-힣])",
+    "€": "유로",
+    "¥": "엔(?![가-힣])",
+    "£": "파운드",
+}
 
 
 def _value(text: str) -> int | None:
@@ -139,7 +146,9 @@ _MONTH_AND_DAY = (
     r"\s?(?P<m>0?[1-9]|1[0-2])(?:월|[.\-/])(?:\s?(?P<d>0?[1-9]|[12]\d|3[01])(?:일|\.(?!\d)|(?!\d)))"
 )
 _DAYS = [
-    re.compile(rf"(?<![\d.])(?P<year>(?:19|20)\d\d|['’]\d\d|\d\d(?=년))(?:년|[.\-/]){_MONTH_AND_DAY}?"),
+    re.compile(
+        rf"(?<![\d.])(?P<year>(?:19|20)\d\d|['’]\d\d|\d\d(?=년))(?:년|[.\-/]){_MONTH_AND_DAY}?"
+    ),
     re.compile(rf"(?<![\d.])(?P<year>\d\d)[.\-/]{_MONTH_AND_DAY}"),
 ]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from krag_eval.matching import english, korean
 from krag_eval.matching.english import COUNTS, MAGNITUDES, MONTHS, Rewriting
 from krag_eval.matching.joins import BoolArray, IntArray
-from krag_eval.matching.korean import MYRIADS, TENS
+from krag_eval.matching.korean import MYRIADS
 from krag_eval.matching.numbering import TokenNumbers, amounts_in
 
 #: Where something is spelled otherwise: the first token, the one after the last, and what it is.

@@ -904,9 +904,7 @@ def _agree(pairs: Sequence[tuple[str, list[str]]]) -> list[bool]:
     if rest:
         lists = [[pairs[place][0]] for place in rest], [pairs[place][1] for place in rest]
         with muted():
-            matcher = CoverageMatcher(
-                _MOST_WORDS, guard="off", direction="either"
-            )
+            matcher = CoverageMatcher(_MOST_WORDS, guard="off", direction="either")
             matches = matcher.match(QuerySet.from_lists(*lists))
         for row in matches.item[matches.similarity >= _MOST_WORDS].tolist():
             agrees[rest[row]] = True

@@ -511,7 +511,10 @@ def test_pieces_that_contradict_are_kept_in_files(tmp_path):
 
 
 def test_where_it_contradicts_is_told():
-    passage, document = "the fee of 2024 rose a lot", "In March, the fee of 2023 rose a lot. See there"
+    passage, document = (
+        "the fee of 2024 rose a lot",
+        "In March, the fee of 2023 rose a lot. See there",
+    )
     readings = (Reading(text, by_letters=False) for text in (passage, document))
     found = difference(*readings, Looks(numbers=True, negations=True, words=True))
     assert found == ("number", (3, 4), (5, 6))
