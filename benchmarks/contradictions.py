@@ -306,7 +306,8 @@ _KO_ANTONYMS = """
 전부 일부, 모두 일부, 반드시 가급적, 초과 미만, 이상 이하, 이전 이후, 이내 이후, 포함 제외,
 연장 단축, 설치 철거, 추가 삭제, 신청 취소, 인상 인하, 강화 완화, 온라인 현장, 낮 밤,
 늘 줄, 열 닫, 사 팔, 빌리 돌려주, 켜 끄"""
-_EN_ANTONYMS = """increase decrease, increased decreased, allowed forbidden, maximum minimum, approved
+_EN_ANTONYMS = """
+increase decrease, increased decreased, allowed forbidden, maximum minimum, approved
 rejected, open closed, opens closes, high low, higher lower, large small, long short, fast slow,
 early late, first last, before after, above below, more fewer, most least, always never, public
 private, import export, internal external, success failure, profit loss, rise fall, rose fell, win

@@ -630,9 +630,10 @@ class _Alignment:
         ours, theirs = self.ours[gap.start : gap.stop], self.theirs[gap.there : gap.end]
         if len(ours) * len(theirs) > _LARGEST_TABLE:
             return []  # what is as long replaced no word
-        for tag, i, j, k, m in Levenshtein.opcodes(ours, theirs):
-            if tag == "equal":
+        for edit in Levenshtein.opcodes(ours, theirs):
+            if edit.tag == "equal":
                 continue
+            i, j, k, m = edit.src_start, edit.src_end, edit.dest_start, edit.dest_end
             at = _Stretch(gap.start + i, gap.start + j, gap.there + k, gap.there + m)
             at = self._whole_latin(at, gap) if self.by_letters else at
             if found and found[-1].stop >= at.start and found[-1].end >= at.there:

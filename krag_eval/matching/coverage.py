@@ -109,9 +109,9 @@ class CoverageMatcher(TextMatcher):
             it. The similarity is 0 where other words, another number, unit, sign or currency stand
             in the place of its own (with ``direction="either"``, of the shorter text), or where a
             negation or an exception is there on one side alone. Two spellings of one thing are the
-            same: a word with a letter misread or another ending; 1.2 million and 1,200,000, 7천만 원
-            and 70,000,000원, March 3, 2024 and 2024-03-03, 3 pm and 15:00, 5 kg and 5kg. What was
-            left out, put in or cut off costs its words and no more. ``"numbers"`` looks at numbers,
+            same: a word with a letter misread or another ending; 1.2 million and 1,200,000,
+            7천만 원 and 70,000,000원, March 3, 2024 and 2024-03-03, 3 pm and 15:00, 5 kg and 5kg.
+            What was left out, put in or cut off costs its words and no more. ``"numbers"`` looks at numbers,
             negations and bounds alone (이상, 이하 …; before, after, at least …), in Korean and
             English: for ground truth that people or a model wrote in words of their own. ``"off"``
             looks at nothing. Left out, it is ``"aligned"``, or what ``numbers`` and ``polarity``
@@ -139,9 +139,9 @@ class CoverageMatcher(TextMatcher):
     Raises:
         InvalidInput: If the threshold is outside [0, 1], ``min_run`` is below 1, no tokenizer or
             direction has that name, ``guard``, ``numbers`` or ``polarity`` is none of these, or
-            ``union`` comes with ``numbers="anywhere"``, ``tolerant`` or ``direction="either"``, which decide
-            about pairs; when matching, if the tokenizer finds nothing in a text that has letters or
-            digits.
+            ``union`` comes with ``numbers="anywhere"``, ``tolerant`` or ``direction="either"``,
+            which decide about pairs; when matching, if the tokenizer finds nothing in a text that
+            has letters or digits.
         InvalidType: If one of them is of another type.
 
     Five of the six words of the ground truth stand together in this chunk:
