@@ -111,8 +111,8 @@ class CoverageMatcher(TextMatcher):
             negation or an exception is there on one side alone. Two spellings of one thing are the
             same: a word with a letter misread or another ending; 1.2 million and 1,200,000,
             7천만 원 and 70,000,000원, March 3, 2024 and 2024-03-03, 3 pm and 15:00, 5 kg and 5kg.
-            What was left out, put in or cut off costs its words and no more. ``"numbers"`` looks at numbers,
-            negations and bounds alone (이상, 이하 …; before, after, at least …), in Korean and
+            What was left out, put in or cut off costs its words alone. ``"numbers"`` looks at
+            numbers, negations and bounds alone (이상, 이하 …; before, after, at least …), in Korean and
             English: for ground truth that people or a model wrote in words of their own. ``"off"``
             looks at nothing. Left out, it is ``"aligned"``, or what ``numbers`` and ``polarity``
             ask for.
