@@ -112,9 +112,9 @@ class CoverageMatcher(TextMatcher):
             same: a word with a letter misread or another ending; 1.2 million and 1,200,000,
             7천만 원 and 70,000,000원, March 3, 2024 and 2024-03-03, 3 pm and 15:00, 5 kg and 5kg.
             What was left out, put in or cut off costs its words alone. ``"numbers"`` looks at
-            numbers, negations and bounds alone (이상, 이하 …; before, after, at least …), in Korean and
-            English: for ground truth that people or a model wrote in words of their own. ``"off"``
-            looks at nothing. Left out, it is ``"aligned"``, or what ``numbers`` and ``polarity``
+            numbers, negations and bounds alone (이상 …; before, at least …), in Korean and English:
+            for ground truth that people or a model wrote in words of their own. ``"off"`` looks
+            at nothing. Left out, it is ``"aligned"``, or what ``numbers`` and ``polarity``
             ask for.
         numbers: The old name of a part of the guard: ``"aligned"`` looks at numbers as
             ``guard="numbers"`` does, ``"ignore"``, or ``False``, does not. ``"anywhere"``, or
