@@ -10,8 +10,9 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from matched import quiet
+from rapidfuzz.distance import Indel, Levenshtein
 
-from benchmarks import contradictions
+from benchmarks import contradictions, spellings
 from krag_eval import (
     AnyOf,
     CoverageMatcher,
@@ -391,6 +392,100 @@ def test_what_was_cut_off_may_begin_or_end_like_what_is_left(shared, cut_off, le
 def test_a_unit_may_have_several_names(text, units):
     for one, other in (units, units[::-1]):
         assert accepts(text.format(one), text.format(other), threshold=0.5)
+
+
+def in_sentences(language, pair):
+    """Return a sentence with one of the pair, and a chunk with the other."""
+    one, other = (spellings.AROUND[language].format(text) for text in pair)
+    return one, spellings.CHUNK[language].format(other)
+
+
+@pytest.mark.parametrize("language", spellings.AROUND)
+def test_one_thing_in_two_spellings_is_the_same(language):
+    """In both directions; none is another text."""
+    pairs = [way for pair in spellings.SAME[language] for way in (pair, pair[::-1])]
+    matcher = CoverageMatcher()
+    shares = [matcher.similarity(*in_sentences(language, pair)) for pair in pairs]
+    assert [pair for pair, share in zip(pairs, shares, strict=True) if share == 0.0] == []
+    assert sum(share >= 0.8 for share in shares) >= 0.95 * len(pairs)
+
+
+@pytest.mark.parametrize("language", spellings.AROUND)
+def test_two_numbers_that_are_no_spellings_of_one_differ(language):
+    """In both directions, but for 2.10 and 2.1, which are equal as decimals."""
+    pairs = [way for pair in spellings.OTHER[language] for way in (pair, pair[::-1])]
+    matcher = CoverageMatcher()
+    accepted = [pair for pair in pairs if matcher.similarity(*in_sentences(language, pair)) > 0]
+    assert {*map(frozenset, accepted)} <= {frozenset(("version 2.10", "version 2.1"))}
+
+
+@pytest.mark.parametrize(("ours", "theirs"), spellings.OPERATORS)
+@pytest.mark.parametrize("line", spellings.CODE)
+def test_an_operator_of_code_is_another_one(line, ours, theirs):
+    matcher, around = CoverageMatcher(), "x = 1\n{}\nreturn x"
+    passage = line.format(ours)
+    assert matcher.similarity(passage, around.format(passage)) == 1.0
+    assert matcher.similarity(passage, around.format(line.format(theirs))) == 0.0
+
+
+COMPOUND = {
+    "decimals": [f"{whole}.{part}" for whole in (1, 2, 5, 8) for part in (0, 1, 2, 5, 8)],
+    "dates": [f"2024-{month:02}-{day:02}" for month in (1, 3, 10, 12) for day in (1, 3, 10, 21)],
+    "times": ["10:10", "11:10", "10:11", "12:21", "21:12", "9:30", "9:03", "13:30", "3:30"],
+    "months": [f"{day} {month}" for day in (3, 5)
+               for month in ("March", "April", "May", "June", "July", "Jan")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("values", COMPOUND.values(), ids=COMPOUND)
+@pytest.mark.parametrize("behind", ["", " and that all members of the club went home"])
+def test_numbers_of_several_parts_are_one_number(values, behind):
+    """No value stands for another one, whether the chunk goes on or ends there."""
+    text = "The committee of the club noted that the value of the year in question was {}"
+    found = [[text.format(value) + behind] for value in values]
+    actual = [[text.format(value)] for value in values]
+    result = OfflineRetrievalEvaluator(
+        actual, [[text for (text,) in found]] * len(values), CoverageMatcher()
+    ).evaluate(len(values))
+    assert result[f"micro_precision@{len(values)}"] == pytest.approx(1 / len(values))
+
+
+@pytest.mark.parametrize("tokenizer", ["unicode", "whitespace", "character", "kiwi"])
+@pytest.mark.parametrize(
+    ("passage", "said", "other"),
+    [
+        ("현금 영수증이 없으면 위원회가 비용을 인정합니다", "인정합니다", "인정하지 않습니다"),
+        ("이 약관은 서울에 사는 모든 회원에게 똑같이 적용되는 것으로 한다", "서울", "부산"),
+        (PASSAGE["en"], "euros a month", "euros a visit"),
+    ],
+)  # fmt: skip
+def test_no_tokenizer_disarms_it(tokenizer, passage, said, other):
+    """Kiwi drops endings and particles, and all of them marks: the guard reads the texts."""
+    if tokenizer == "kiwi":
+        pytest.importorskip("kiwipiepy")
+    matcher = CoverageMatcher(0.5, tokenizer=tokenizer, min_run=3)
+    assert matcher.similarity(passage, f"{passage} 그리고") == 1.0
+    assert matcher.similarity(passage, f"{passage.replace(said, other)}. 그리고") == 0.0
+
+
+@pytest.mark.parametrize("unit", ["일이삼 ", "not word "])
+def test_long_texts_take_little_memory(unit, monkeypatch):
+    """Alignments take a bit for each pair of tokens: of no more than 64 MB at once."""
+    long = unit * 14_000
+    texts = f"처음은 {long} 끝은 여기", f"시작은 {long} 마지막은 저기"
+    readings = [Reading(text, by_letters="일" in unit) for text in texts]
+    tables = []
+    for kind in (Indel, Levenshtein):
+
+        def recorded(one, other, opcodes=kind.opcodes):
+            tables.append(len(one) * len(other) / 8)
+            return opcodes(one, other)
+
+        monkeypatch.setattr(kind, "opcodes", recorded)
+    found = difference(*readings, Looks(numbers=True, negations=True, words=True))
+    assert found is not None
+    assert len(tables) > 1 and max(tables) < 32e6
+    assert len(readings[0].tokens) * len(readings[1].tokens) / 8 > 90e6
 
 
 def test_the_best_of_several_places_counts():
