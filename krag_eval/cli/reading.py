@@ -44,9 +44,9 @@ def evaluated_file(
         DatasetError: If the file cannot be used; an error about a query names its line.
     """
     dataset, options = dataset_of(file, asked.settings, run), _evaluating(asked)
-    if "corpus" in asked.settings:
+    if "corpus" in asked.settings and "matcher" not in dataset.defaults:
         # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
-        options = {"matcher": "coverage", **dataset.defaults, **options}
+        options = {"matcher": "coverage", **options}
     with placed(dataset):
         result = dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
     return dataset, result

@@ -40,6 +40,7 @@ from krag_eval.datasets.table import (
     checked_choice,
     content_of,
     is_frame,
+    note_on_defaults,
     notes_on,
     parts_of,
     query_in,
@@ -301,7 +302,8 @@ def read_jsonl(
     reader.check(file.name, fields[:3])
     kept = reader.columns([one.tags for one in queries])
     parts = parts_of(queries, file.name, roles)
-    return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out))
+    notes = notes_on(reader.left_out) + note_on_defaults(queries[0].mark.defaults)
+    return Dataset(**parts, tags=kept, notes=notes)
 
 
 #: The arguments that name the fields of a query.

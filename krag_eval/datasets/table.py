@@ -957,6 +957,14 @@ def _one_query(rows: Sequence[Query]) -> Query:
     return first._replace(actual=[*actual.values()], predicted=predicted, **lists)
 
 
+def note_on_defaults(defaults: Mapping[str, Any]) -> list[str]:
+    """Say how rows ask to be evaluated, in one sentence, if they do."""
+    if not defaults:
+        return []
+    message = _("evaluated with {settings}, as the file asks; options that are given win")
+    return [message.format(settings=", ".join(f"{name}={defaults[name]}" for name in defaults))]
+
+
 # From all queries to the parts of a data set
 
 
@@ -1042,7 +1050,7 @@ def content_of(
             )
             notes.append(told.format(rows=len(table.rows), queries=len(queries)))
     reader.check(table.name, table.names)
-    notes += notes_on(reader.left_out)
+    notes += notes_on(reader.left_out) + note_on_defaults(queries[0].mark.defaults)
     return {**parts_of(queries, table.name, roles), "tags": tags, "notes": notes}
 
 

@@ -15,7 +15,7 @@ from langchain_core.runnables.config import RunnableConfig, get_config_list
 from krag_eval import errors
 from krag_eval._io import bar_of, bars
 from krag_eval._language import _
-from krag_eval._options import LISTS, PLAN_OPTIONS
+from krag_eval._options import LISTS, PLAN_OPTIONS, with_defaults
 from krag_eval.datasets import loading, table, vocabularies
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
@@ -340,7 +340,7 @@ class Questions:
         elif self.notes:
             warn(f"dataset: {self.notes[0]}.", errors.Advice(_("pass {} to keep none"), tags={}))
         labels = labels_for(given.get("matcher"), self.labels, self.texts)
-        return {"queries": labels, "tags": self.tags, **self.defaults, **given}
+        return {"queries": labels, "tags": self.tags, **with_defaults(self.defaults, given)}
 
     def __len__(self) -> int:
         return len(self.texts)

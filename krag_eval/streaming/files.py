@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from krag_eval._io import Purpose, bar_of, bars, check_apart, check_progress, lock, naming
 from krag_eval._language import _
-from krag_eval._options import LISTS, PLAN_OPTIONS, check_options
+from krag_eval._options import LISTS, PLAN_OPTIONS, check_options, with_defaults
 from krag_eval._reading import MAX_BYTES, check_encoding, checked_bytes
 from krag_eval.datasets.dataset import labels_for, looks_at_questions
 from krag_eval.datasets.formats import TagChoice
@@ -38,6 +38,7 @@ from krag_eval.datasets.table import (
     TagReader,
     check_once,
     checked_choice,
+    note_on_defaults,
     notes_on,
     tell_unnamed,
 )
@@ -210,7 +211,7 @@ def evaluate_file(
         if first is None:
             raise Place(files.name).error("holds no queries; expected at least one")
         # What Dataset.save wrote says how to evaluate it, as in memory.
-        settings = {**files.defaults(first), **options}
+        settings = with_defaults(files.defaults(first), options)
         plan = PartitionPlan.of(
             k, budget=budget, length=length, metrics=metrics, lists=files.lists(first), **settings
         )
@@ -235,7 +236,7 @@ def evaluate_file(
     for note in notes_on(done.left_out):
         warn(f"{files.name}: {note}.", Advice(_("pass {} to keep none"), tags=False))
     result = plan.result([done.partial], rows) if result is None else result
-    return replace(result, notes=files.notes)
+    return replace(result, notes=[*files.notes, *note_on_defaults(first.mark.defaults)])
 
 
 _USUAL: Mapping[str, Any] = {"tags": True, "encoding": "utf-8", "missing": None}
