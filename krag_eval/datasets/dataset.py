@@ -21,6 +21,7 @@ from krag_eval.documents import (
     metadata_of,
     single,
     text_of,
+    with_status,
 )
 from krag_eval.errors import Advice, InvalidInput, Place, warn
 
@@ -174,6 +175,8 @@ class Dataset:
         queries = labels_for(matcher, self.queries, self.questions)
         known = {"queries": queries, "tags": self.tags}
         lists = {name: getattr(self, name) for name in ("judged", *LISTS)}
+        if "tags" in options:
+            options["tags"] = with_status(options["tags"], self.tags)
         known |= {name: some for name, some in lists.items() if some is not None}
         made = OfflineRetrievalEvaluator(
             self.actual, self.predicted, **{**known, **with_defaults(self.defaults, options)}
