@@ -347,7 +347,6 @@ def unshielded(text: str) -> str:
     return _SHIELD.sub("", text)
 
 
-_SOME_SECONDS = 2.0
 _PROGRESS: ContextVar[bool | None] = ContextVar("krag_eval_progress", default=None)
 
 
@@ -385,7 +384,6 @@ def bar_of(
     done: int,
     title: str,
     unit: str = "query",
-    passing: bool = False,
 ) -> Bar | None:
     """Return a bar, or ``None`` where none is wanted.
 
@@ -398,7 +396,6 @@ def bar_of(
         done: How many are done already.
         title: What stands before it.
         unit: What they are; of bytes (``"B"``) and others that come in millions, M and the like.
-        passing: Whether it comes after some seconds only, and is gone when it is closed.
     """
     progress = _PROGRESS.get() if progress is None else progress
     if progress is False:
@@ -416,15 +413,13 @@ def bar_of(
     # A kernel can ask for input only where somebody has its notebook open; nbconvert and papermill,
     # which run all cells, deny it.
     if not (in_terminal if kernel is None else getattr(kernel, "_allow_stdin", True)):
-        return None if passing else _OneLine(total, done, title, unit, scale)
+        return _OneLine(total, done, title, unit, scale)
     bar: Any = tqdm(
         total=total,
         initial=done,
         desc=title,
         unit=unit,
         unit_scale=scale,
-        leave=not passing,
-        delay=_SOME_SECONDS if passing else 0,
     )
     return bar  # type: ignore[no-any-return]
 
