@@ -39,6 +39,8 @@ from krag_eval.datasets.table import (
     cells_as_lists,
     checked_choice,
     content_of,
+    grades_in,
+    in_order_of_scores,
     is_frame,
     notes_on,
     parts_of,
@@ -300,8 +302,9 @@ def read_jsonl(
         )
     reader.check(file.name, fields[:3])
     kept = reader.columns([one.tags for one in queries])
-    parts = parts_of(queries, file.name, roles)
-    return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out))
+    queries, notes = in_order_of_scores(queries)
+    notes += grades_in(queries)[1] + notes_on(reader.left_out)
+    return Dataset(**parts_of(queries, file.name, roles), tags=kept, notes=notes)
 
 
 #: The arguments that name the fields of a query.
