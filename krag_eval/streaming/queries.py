@@ -11,6 +11,7 @@ import pickle
 import stat
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields as fields_of, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -57,7 +58,7 @@ from krag_eval.datasets.vocabularies import (
     shape_of,
 )
 from krag_eval.documents import DocumentLike, Tag, single, text_of
-from krag_eval.errors import InvalidInput, Place
+from krag_eval.errors import DatasetError, InvalidInput, Place
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.
@@ -237,8 +238,9 @@ class QueryFiles:
         if all(isinstance(document, str) for document in records):
             return self, {}
         look = OrderAndGrades()
-        for query, *_ in self.queries():
-            look.look_at(query)
+        with suppress(DatasetError):  # which is told when the row is reached
+            for query, *_ in self.queries():
+                look.look_at(query)
         return replace(self, order=look.order, notes=[*self.notes, *look.notes()]), look.defaults
 
     def _all_rows(self) -> Iterator[Row]:
