@@ -375,4 +375,5 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
     said = [*golden.notes]
     if golden.vocabulary and run.vocabulary:
         said[1:2] = run.notes[1:2]
-    return said[:N_SAID] + joining + said[N_SAID:]
+    of_run = run.notes[N_SAID:] if run.vocabulary else ()
+    return [*said[:N_SAID], *joining, *said[N_SAID:], *of_run]

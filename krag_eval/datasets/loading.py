@@ -42,6 +42,8 @@ from krag_eval.datasets.table import (
     checked_choice,
     checked_drafts,
     content_of,
+    grades_in,
+    in_order_of_scores,
     is_frame,
     note_on_defaults,
     notes_on,
@@ -319,9 +321,10 @@ def read_jsonl(
         )
     reader.check(file.name, fields[:3])
     kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
-    parts = parts_of(queries, file.name, roles)
-    notes = notes_on(reader.left_out) + note_on_defaults(queries[0].mark.defaults) + unreviewed
-    return Dataset(**parts, tags=kept, notes=notes)
+    defaults = note_on_defaults(queries[0].mark.defaults)
+    queries, notes = in_order_of_scores(queries)
+    notes += grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
+    return Dataset(**parts_of(queries, file.name, roles), tags=kept, notes=notes)
 
 
 #: The arguments that name the fields of a query.
