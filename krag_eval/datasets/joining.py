@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from krag_eval._language import N_, _
 from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
-from krag_eval.datasets.table import LISTED, Mark, Query, listed
+from krag_eval.datasets.table import LISTED, Mark, Query, listed, own_truth_note
 from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, single
 from krag_eval.errors import Advice, Place, clipped, warn
 
@@ -362,6 +362,10 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
     from krag_eval.datasets.vocabularies import N_SAID
 
     joining = [told]
+    if run.actual and any(run.actual):
+        joining.append(own_truth_note(run.source, ["actual"]))
+    elif run.vocabulary:
+        joining += filter(None, run.notes[:1])
     if golden.predicted is not None:
         joining.append(_("these replace the retrieved documents that the questions had"))
     if cites:

@@ -47,6 +47,7 @@ from krag_eval.datasets.table import (
     is_frame,
     note_on_defaults,
     notes_on,
+    own_truth_note,
     parts_of,
     query_in,
     records_in,
@@ -59,6 +60,7 @@ from krag_eval.datasets.vocabularies import (
     as_saved,
     is_foreign,
     nothing_retrieved,
+    own_truth,
     roles_of,
     said,
     shape_of,
@@ -578,6 +580,8 @@ def _questions(table: Records, given: Given) -> Dataset:
     content = content_of(read, roles, given.tags, one_per_row=one_per_row, drafts=given.drafts)
     others = [one for one in table.names if one not in asked_by(roles)]
     content["notes"] = said(roles, others) + notes + unusual + content["notes"]
+    if truth := own_truth(table, roles):
+        content["notes"][0] = own_truth_note(table.name, truth)
     return Dataset(**content, vocabulary=roles.shape)
 
 

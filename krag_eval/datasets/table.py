@@ -34,6 +34,7 @@ from krag_eval.datasets.ranking import (
 )
 from krag_eval.documents import (
     DRAFT,
+    ID_TAGS,
     LONGEST_TAG,
     REJECTED,
     STATUS,
@@ -546,6 +547,7 @@ _NOT_IN_FIRST = N_("is not in the first chunk")
 _LINE_END = N_("has a line end in its name")
 _DIFFERS = N_("differs between rows of one question")
 _HALF = N_("holds half of a character")
+_DISGUISED = N_("would be read under its own name, but for invisible characters in it")
 N_("holds a list")
 N_("holds an object")
 _NO_TAGS: Mapping[str, Tag] = {}
@@ -597,6 +599,26 @@ def _as_marked(cell: Tag, tag: Tag) -> bool:
     return (cell or "") in (text, shielded(text)[:LONGEST_TAG])
 
 
+def is_disguised(name: str) -> bool:
+    r"""Tell whether a name is one that means something, with invisible characters around it.
+
+    >>> is_disguised("\ufeffquestion"), is_disguised("question"), is_disguised("\ufefftopic")
+    (True, False, False)
+    """
+    plain_name = "".join(one for one in name if one not in _INVISIBLE).strip()
+    return plain_name != name and plain_name in _MEANT
+
+
+# A byte order mark within quotes, and what copies of web pages and of documents bring along.
+_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad"
+_MEANT = frozenset({*QUESTIONS, *ID_TAGS, *LISTED, OWN, STATUS})
+
+
+def disguised_among(names: Iterable[str]) -> dict[str, str]:
+    """Return why such names are no tags, by name."""
+    return dict.fromkeys(filter(is_disguised, names), _DISGUISED)
+
+
 class TagReader:
     """Reads the tags of rows that come one by one.
 
@@ -643,6 +665,9 @@ class TagReader:
     def _is_new(self, name: str) -> bool:
         """Add a name, unless it is not wanted or there are enough."""
         if name in self.left_out:
+            return False
+        if is_disguised(name):
+            self.left_out.setdefault(name, _DISGUISED)
             return False
         if not is_wanted(name, self._choice):
             if len(self._unwanted) < MOST_TAGS:
@@ -1123,6 +1148,12 @@ def note_on_defaults(defaults: Mapping[str, Any]) -> list[str]:
         return []
     message = _("evaluated with {settings}, as the file asks; options that are given win")
     return [message.format(settings=", ".join(f"{name}={defaults[name]}" for name in defaults))]
+
+
+def own_truth_note(run: str, names: Sequence[str]) -> str:
+    """Say that the ground truth of a run is not used."""
+    message = _("the ground truth that {run} has of its own, in {names}, is not used")
+    return message.format(run=run, names=listed(names))
 
 
 # From all queries to the parts of a data set

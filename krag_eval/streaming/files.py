@@ -49,6 +49,7 @@ from krag_eval.datasets.table import (
     check_once,
     checked_choice,
     checked_drafts,
+    disguised_among,
     note_on_defaults,
     notes_on,
     tell_unnamed,
@@ -251,7 +252,8 @@ def evaluate_file(
     if run is None:
         name, question = files.name, files.fields.question
         tell_unnamed(done.n_unnamed, done.n_queries, name, question, done.first_unnamed)
-    for note in notes_on(done.left_out):
+    disguised = disguised_among(files.begin().names) if run is None and choice else {}
+    for note in notes_on({**disguised, **done.left_out}):
         warn(f"{files.name}: {note}.", Advice(_("pass {} to keep none"), tags=False))
     files.reviews.check(files.name, done.n_queries)
     result = plan.result([done.partial], rows) if result is None else result

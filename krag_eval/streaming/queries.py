@@ -47,6 +47,7 @@ from krag_eval.datasets.table import (
     in_score_order,
     matcher_of,
     notes_on,
+    own_truth_note,
     query_in,
     scores_in,
     tell_unnamed,
@@ -55,6 +56,7 @@ from krag_eval.datasets.vocabularies import (
     KNOWN,
     as_saved,
     nothing_retrieved,
+    own_truth,
     roles_of,
     said,
     shape_of,
@@ -490,6 +492,8 @@ class _Looked(Side):
         roles = as_saved(self._table, self.files.fields.roles)[1]
         others = [one for one in self._table.names if one not in asked_by(roles)]
         notes = said(roles, others) + self.told.notes() + notes_on(self.tags.left_out)
+        if truth := own_truth(self._table, roles):
+            notes[0] = own_truth_note(self.name, truth)
         tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}
         predicted: list[Any] | None = None if roles.predicted is None else []
         return Dataset([], [], predicted, self.name, notes=notes, vocabulary=roles.shape, tags=tags)
