@@ -24,7 +24,16 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from krag_eval._io import Purpose, bar_of, bars, check_apart, check_progress, lock, naming
+from krag_eval._io import (
+    Purpose,
+    bar_of,
+    bars,
+    check_apart,
+    check_progress,
+    lock,
+    naming,
+    take_place,
+)
 from krag_eval._language import _
 from krag_eval._options import LISTS, PLAN_OPTIONS, check_options
 from krag_eval._reading import MAX_BYTES, check_encoding, checked_bytes
@@ -553,11 +562,12 @@ class RunState:
         with naming(joined):
             join_rows([self._part(number) for number in range(n_parts)], joined)
             _flush(joined)
-        os.replace(joined, self._output)
+        take_place(joined, self._output)
         self._delete()
 
     def _open(self, *, resume: bool) -> None:
-        self.folder.mkdir(exist_ok=True)
+        # The output may be one that its owner alone may read.
+        self.folder.mkdir(0o700, exist_ok=True)
         foreign = [name for name in os.listdir(self.folder) if not _OURS.fullmatch(name)]
         if foreign:
             raise InvalidInput(
