@@ -240,7 +240,7 @@ def explain(
             "position": told.position,
             "k": spelled(told.k),
             "status": told.status,
-            "metrics": output.or_none(told.metrics),
+            "metrics": told.metrics,
             "documents": output.records_of(documents),
             "items": output.records_of(items),
             "failure": told.failure,
