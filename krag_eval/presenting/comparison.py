@@ -143,8 +143,8 @@ def sentence(row: Difference, level: float) -> str:
 
 
 def _told_effect(row: Difference) -> list[str]:
-    """Say why there is no effect size, where its denominator is 0."""
-    if not math.isinf(row.effect_size):
+    """Say why there is no effect size where several queries all differ alike."""
+    if row.n_both < 2 or not math.isinf(row.effect_size):
         return []
     return [_("Every query differs by the same amount, so the effect size (d_z) is infinite.")]
 
