@@ -144,7 +144,7 @@ def sentence(row: Difference, level: float) -> str:
 
 def _told_effect(row: Difference) -> list[str]:
     """Say why there is no effect size where several queries all differ alike."""
-    if row.n_both < 2 or not math.isinf(row.effect_size):
+    if row.spread is None or row.spread.n < 2 or not math.isinf(row.effect_size):
         return []
     return [_("Every query differs by the same amount, so the effect size (d_z) is infinite.")]
 
