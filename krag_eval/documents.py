@@ -1230,6 +1230,15 @@ Tag: TypeAlias = "str | int | float | bool | None"
 ID_TAGS = ("id", "qid", "query_id", "question_id", "_id")
 
 
+def is_like_id(name: str) -> bool:
+    """Tell whether a tag is called as ids of queries are, or might be.
+
+    >>> is_like_id("qid"), is_like_id("eval_id"), is_like_id("source")
+    (True, True, False)
+    """
+    return name.lower().endswith("id")
+
+
 def ids_among(tags: Mapping[str, Sequence[Tag]]) -> list[str] | None:
     """Return the ids of queries as texts; ``None`` unless one of their tags is an id of each.
 

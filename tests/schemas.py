@@ -105,7 +105,8 @@ TOLD = {
     "ci_high": "Its upper end.",
     "p_permutation": "p of a paired permutation test.",
     "p_holm": "That p, corrected for all tests made here: below 0.05, the difference is shown.",
-    "effect_size": "The mean of the differences by query over their standard deviation.",
+    "effect_size": "The mean of the differences by query over their standard deviation; null where "
+    "these are all alike, and the verdict says so.",
     "wins": "For how many queries b is better.",
     "ties": "For how many they are equal.",
     "losses": "For how many a is better.",

@@ -277,7 +277,7 @@ def evaluate(
             "n_counted": result.summary.n_counted,
             **({"n_failed": result.n_failed} if result.n_failed else {}),
             "n_contradicted": result.n_contradicted,
-            "metrics": output.or_none(values),
+            "metrics": values,
             **_intervals(values, bounds),
             **(
                 {"slices": {one.tag: output.records_of(one.table) for one in sliced}}
@@ -373,7 +373,7 @@ def _in_memory(
             chosen, result = reading.cut_by_score(dataset, result, asked)
             beside.append(page_of(chosen))
             held_out = dict(zip(("recall", "abstention"), chosen.held_out, strict=True))
-            cut["held_out"] = output.or_none(held_out)
+            cut["held_out"] = held_out
         cut |= _dropped(dataset, result)
         told = _("Score cutoff {cutoff}: {n_dropped} retrieved documents are worse, and dropped.")
         beside.append(Page(sentences=[told.format(**cut)]))

@@ -202,8 +202,8 @@ def _streamed(help: str) -> Callable[[], str]:
 
 #: What ``--index`` is, wherever there is one.
 CHUNKS_HELP = N_(
-    'The chunks of the store, as JSONL: on each line a text in quotes, or an object with "text" or '
-    '"page_content" and perhaps "id". \'-\' reads standard input.'
+    "The chunks of the store, as JSONL or one JSON array: each a text in quotes, or an object with "
+    '"text" or "page_content" and perhaps "id". \'-\' reads standard input.'
 )
 ON: Any = option(
     "What to compare: all queries, which must then be the same ones, or those in common.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -246,8 +247,26 @@ def write_text(text: str, target: Target) -> None:
 
 
 def json_of(content: Any) -> str:
-    """Return the text of a JSON file."""
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    """Return the text of a JSON file; what is undefined or infinite is ``null``.
+
+    >>> print(json_of({"mean_rank@5": float("nan"), "effect_size": float("-inf")}))
+    {
+      "mean_rank@5": null,
+      "effect_size": null
+    }
+    <BLANKLINE>
+    """
+    text = json.dumps(_finite(content), ensure_ascii=False, allow_nan=False, indent=2)
+    return text + "\n"
+
+
+def _finite(content: Any) -> Any:
+    """Return content with ``None`` for every number that JSON cannot write."""
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {name: _finite(value) for name, value in content.items()}
+    return list(map(_finite, content)) if isinstance(content, list | tuple) else content
 
 
 def csv_of(rows: pd.DataFrame) -> str:
@@ -287,15 +306,6 @@ def diagnosed(found: Diagnosis) -> dict[str, Any]:
         "classes": records_of(waterfall_of(found)),
         "counts": found.counts,
     }
-
-
-def or_none(values: Mapping[str, float]) -> dict[str, float | None]:
-    """Return averages as JSON has them; what is undefined is ``None``.
-
-    >>> or_none({"mrr@5": 0.5, "mean_rank@5": float("nan")})
-    {'mrr@5': 0.5, 'mean_rank@5': None}
-    """
-    return {name: value if value == value else None for name, value in values.items()}
 
 
 def write_json(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from krag_eval._language import N_, _
 from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
 from krag_eval.datasets.table import LISTED, Mark, Query, listed, own_truth_note
-from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, single
+from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, is_like_id, single
 from krag_eval.errors import Advice, Place, clipped, warn
 
 #: What happens to questions of the ground truth that a run lacks.
@@ -109,12 +109,17 @@ class Side(ABC):
         """Refuse queries without questions, where these or the others lack ids as well."""
         if _QUESTION not in self.keys:
             side = self if self.ids is None else other
-            nameless = side.query(max(side._lacking.get(kind, 0) for kind in ID_TAGS)).place
+            nameless = side.query(max(side._lacking.get(kind, 0) for kind in ID_TAGS))
+            others = {*nameless.tags} - {*ID_TAGS}
+            named = sorted(repr(name) for name in others if is_like_id(name))
+            fix = 'give each row an "id"'
+            if named:
+                fix = f'call {" or ".join(named)} "id" in both files, if that is what it is'
             raise Place(self.name).error(
-                f"not all queries have a question, and {nameless} has no id, so that neither joins",
-                Advice("give each row an \"id\", or name the column with the question by {}",
-                       question=...),
-            )  # fmt: skip
+                f"not all queries have a question, and {nameless.place} has no id among "
+                f"{', '.join(ID_TAGS)}, so that neither joins",
+                Advice(f"{fix}, or name the column with the question by {{}}", question=...),
+            )
 
 
 class _OfDataset(Side):
@@ -131,7 +136,7 @@ class _OfDataset(Side):
         dataset = self._dataset
         label = dataset.queries[at] if self._is_named else None
         question = None if dataset.questions is None else dataset.questions[at]
-        tags = {name: dataset.tags[name][at] for name in ID_TAGS if name in dataset.tags}
+        tags = {name: of_each[at] for name, of_each in dataset.tags.items() if is_like_id(name)}
         return Query(_place(dataset, at), question, [], [], Mark(label), tags)
 
     def documents(self) -> Iterable[DocumentLike]:

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from krag_eval._language import _
+from krag_eval._reading import FOR_TREC, is_of_trec
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.beir import PARTS, collection_dataset
 from krag_eval.datasets.dataset import Dataset
@@ -356,8 +357,10 @@ def nothing_retrieved(table: Records, option: str) -> DatasetError:
 def _hint(table: Records) -> str:
     one = table.rows[0][1].values() if len(table.rows) == 1 else [None]
     nested = all(isinstance(value, Mapping) for value in one)
-    if nested or {"q_id", "doc_id", "score"} <= {*table.names}:
-        return "judgements and runs are for read_trec, or krag-eval trec; otherwise, "
+    judged = ({"q_id", "doc_id", "score"}, {"query-id", "corpus-id", "score"})
+    is_trec = is_of_trec(" ".join(table.names))  # a table without a header
+    if nested or is_trec or any(names <= {*table.names} for names in judged):
+        return f"{FOR_TREC}; otherwise, "
     if {"format_version", "signature"} <= {*table.names}:
         return "it is a saved result, for compare, gate, explain and report; otherwise, "
     return doubts(table.names) + _nearest({*table.names})

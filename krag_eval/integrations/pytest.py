@@ -266,6 +266,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     ]
     if lines:
         from krag_eval._language import _, languages, speaking
+        from krag_eval._text import harmless
         from krag_eval.errors import InvalidInput
 
         unsure: tuple[str, ...] = ()
@@ -277,4 +278,4 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             title = _("retrieval gates")
         terminalreporter.section(title)
         for line in sorted(lines, key=lambda line: not line.startswith(unsure)):
-            terminalreporter.line(line, yellow=line.startswith(unsure))
+            terminalreporter.line(harmless(line), yellow=line.startswith(unsure))

@@ -118,7 +118,7 @@ def sentence(row: Difference, level: float) -> str:
             "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} ({value_b} "
             "against {value_a}; {level} % interval {low} to {high}; p {p} after Holm)."
         ).format(**known, by=short(row.difference), low=short(row.ci_low), high=short(row.ci_high))
-        return " ".join([told, *told_shares(row), *told_detectable(row)])
+        return " ".join([told, *told_shares(row), *_told_effect(row), *told_detectable(row)])
     low, high = map(short, toward_better(row))
     order = "ab" if row.better == row.a else "ba"
     for role, name in zip(("better", "worse"), order, strict=True):
@@ -140,7 +140,14 @@ def sentence(row: Difference, level: float) -> str:
             "a value for more queries."
         )
     told = shown.format(**known, by=short(abs(row.difference)), low=low, high=high)
-    return " ".join([told, *told_shares(row)])
+    return " ".join([told, *told_shares(row), *_told_effect(row)])
+
+
+def _told_effect(row: Difference) -> list[str]:
+    """Say why there is no effect size where several queries all differ alike."""
+    if row.spread is None or row.spread.n < 2 or not math.isinf(row.effect_size):
+        return []
+    return [_("Every query differs by the same amount, so the effect size (d_z) is infinite.")]
 
 
 def toward_better(row: Difference) -> tuple[float, float]:
