@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from krag_eval._io import file_identity
 from krag_eval._language import _
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading, verdicts
@@ -127,7 +129,7 @@ def _named(files: Sequence[str]) -> dict[str, str]:
     """
     if len(files) < 2:
         raise InvalidInput("files", f": name at least two to compare, got {len(files)}")
-    if len(set(files)) < len(files):
+    if len({file_identity(file) or file for file in files}) < len(files):
         raise InvalidInput("files", f": each is named once, got {', '.join(files)}")
     names = reading.names_of_files(["stdin" if file == "-" else _stem(file) for file in files])
     names = names if len(set(names)) == len(files) else reading.names_of_files(files)
@@ -237,6 +239,8 @@ def gate(
 
     if last is not None and history is None:
         raise InvalidInput("last", "is about --history, and none was given")
+    if baseline is not None:
+        _check_another(baseline, run or new)
     how = {**drop, "metric": drop["metric"] or None}
     named = [*drop["metric"], *(parse_floor(one)[0] for one in floors)]
     asked = _how_to_evaluate(new, run, typed, history, is_kept="json" in outputs)
@@ -283,6 +287,14 @@ def gate(
     return verdicts.pronounce(report, redact=redact)
 
 
+def _check_another(baseline: str, new: str) -> None:
+    """Refuse to hold a file against itself, by whatever names."""
+    with suppress(OSError):  # what is not there is refused where it is read
+        if os.path.samefile(baseline, new):
+            problem = f": {baseline} and {new} are one file, which cannot be worse than itself"
+            raise InvalidInput("baseline", problem, "name the file of an earlier run")
+
+
 def _saved_or_evaluated(
     file: str,
     asked: options.Evaluation,
@@ -325,7 +337,7 @@ def _note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> 
     files = {os.path.realpath(file): file for file in (*report.itself, new)}
     for file in files.values():
         try:
-            note_gate(file, report.noted, result)
+            note_gate(file, report.noted, report.verdicts, result)
         except (OSError, Refusal) as error:
             why = error.problem if isinstance(error, Refusal) else error.strerror or error
             told = _(

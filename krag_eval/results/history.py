@@ -387,7 +387,7 @@ class History(Drawn):
             mean = _mean_of(several, result, [metrics[name][1] for name in names])
             compared.append(gates.against(result, mean, names, terms))
             failed |= {run.name: n for run, _, _ in several if (n := run.result.n_failed)}
-        found = [*gates.floor_gates(result, floors), *gates.drop_gates(compared, by)]
+        found = [*gates.floor_gates(result, floors), *gates.drop_gates(compared, by, "the history")]
         notes = [note for one in compared for note in told_left_out(len(one.queries), one.left_out)]
         against_it: tuple[comparison.Comparison, ...] = ()
         if baseline is not None:
@@ -412,7 +412,7 @@ class History(Drawn):
                 for names, several in groups
                 for name in names
             },
-            told=(*told, *told_failed(failed)),
+            told=(*told, *told_failed(failed), *_told_before(result)),
             itself=tuple(
                 os.path.join(self.folder, f"{name}.json")
                 for name, why in apart.items()
@@ -583,7 +583,7 @@ def _comparable(
     soon = datetime.now(UTC) + _CLOCKS_DIFFER
     for several in _gathered(reversed(runs)):
         *copies, run = several  # by name, the first of them stands for all
-        if run.result.made == result.made and run.result == result:
+        if run.result.is_same_run(result):
             apart |= dict.fromkeys((one.name for one in several), _ITSELF)
             continue
         apart |= dict.fromkeys((one.name for one in copies), _COPY)
@@ -628,6 +628,17 @@ def _brought_to(
     if not apart and 2 * theirs.n_queries < result.n_queries:
         return f"it has {theirs.n_queries} of the {result.n_queries} queries"
     return "; ".join(apart) or (run, ours, theirs)
+
+
+def _told_before(result: EvaluationResult) -> Iterator[str]:
+    """Say that a result failed a gate before, and on which conditions if that is known."""
+    if result.gate == "failed":
+        failed = [name for name, outcome in result.verdicts.items() if outcome == "failed"]
+        message = _(
+            "This result has failed a gate before{conditions}, so later ones are not held to it, "
+            "whatever it passes now."
+        )
+        yield message.format(conditions=f" ({', '.join(failed)})" if failed else "")
 
 
 def _told_apart(apart: Mapping[str, str]) -> Iterator[str]:

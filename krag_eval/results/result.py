@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
-    from krag_eval.statistics.gates import GateReport, Outcome
+    from krag_eval.results.verdicts import Outcome, Verdicts
+    from krag_eval.statistics.gates import GateReport
     from krag_eval.statistics.intervals import BudgetToRecall
     from krag_eval.statistics.predicting import Predictions
     from krag_eval.statistics.score_cutoffs import ScoreCutoffs
@@ -71,6 +72,8 @@ _HIDDEN_COLUMNS = ("precision_base", "rank")
 # https://reproducible-builds.org/specs/source-date-epoch/
 _CLOCK = "SOURCE_DATE_EPOCH"
 _ALL = slice(None)
+# The last moment that a result was made at in this process.
+_LAST_MADE = [0.0]
 
 
 _TABLES = "per_query() is a DataFrame of the queries, metrics one of the averages"
@@ -84,13 +87,17 @@ _CALLED_ELSEWHERE = {
 
 
 def _now() -> datetime:
-    """Return the moment that it is, or is to be taken for.
+    """Return the moment that it is, or is to be taken for, in milliseconds, as it is saved.
+
+    By the clock, every result of a process has a moment of its own.
 
     Raises:
         InvalidInput: If it is to be taken for what is none.
     """
-    seconds = os.environ.get(_CLOCK) or time()
-    try:  # in milliseconds, as it is saved
+    seconds: str | float | None = os.environ.get(_CLOCK)
+    if not seconds:
+        seconds = _LAST_MADE[0] = max(round(time(), 3), round(_LAST_MADE[0] + 0.001, 3))
+    try:
         return datetime.fromtimestamp(round(float(seconds), 3), UTC)
     except (ValueError, OverflowError, OSError) as error:
         problem = f"must be seconds since 1970, got {clipped(seconds)}"
@@ -116,13 +123,15 @@ class EvaluationResult(Shown):
         retrieval: How a retriever answered, if krag_eval asked one or traces tell of failures;
             ``None`` otherwise.
         declared: What is known of metrics that are not computed by default, by column.
-        gate: The outcome of the gate that it was held to, if its file says: ``"passed"``,
+        gate: The worst outcome of the gates that it was held to, if its file says: ``"passed"``,
             ``"inconclusive"`` or ``"failed"``.
         made: When it was evaluated; ``None`` if it was saved before that was kept. A time in
             ``SOURCE_DATE_EPOCH`` (seconds since 1970) is taken for the clock's, so that saved
             files can be the same to the byte.
         notes: How two files were understood, and what joined, if they were joined by
             :func:`~krag_eval.evaluate_file`; not saved.
+        verdicts: What became of each condition of those gates, by what it asked, such as
+            ``"ndcg@10 >= 0.6"``; the worst, where it was asked more than once.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]]).evaluate(k=[1, 3])
@@ -142,6 +151,7 @@ class EvaluationResult(Shown):
     made: datetime | None = field(default_factory=_now)
     gate: Outcome | None = None
     notes: Sequence[str] = field(default=(), compare=False)
+    verdicts: Verdicts = field(default_factory=dict)
 
     @property
     def k(self) -> tuple[Cutoff, ...]:
@@ -968,7 +978,8 @@ class EvaluationResult(Shown):
             floors: The least each average may be, ``{"ndcg@10": 0.6}`` or ``["ndcg@10=0.6"]``; for
                 ``mean_rank``, where lower is better, the most. An undefined average fails.
             baseline: An earlier result over the same queries, with the same ground truth and
-                settings.
+                settings. It may have identical values, as of a system that did not change; it may
+                not be this result, nor a copy of its file.
             metric: What may not drop below the baseline: ``"ndcg@10"``, or several.
             max_drop: How far it may drop, 0 if not given. A larger drop fails only if it is more
                 than chance, by the paired permutation test that :func:`~krag_eval.compare` makes:
@@ -995,7 +1006,7 @@ class EvaluationResult(Shown):
             TypeError: If the baseline is no result.
             ValueError: If an average or the tag is unknown, an average was not evaluated, a number
                 is out of range, there is nothing to check, the two results are not comparable, or
-                the retriever failed for more queries than are allowed.
+                are one, or the retriever failed for more queries than are allowed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
@@ -1203,7 +1214,8 @@ class EvaluationResult(Shown):
                 what is short in their metadata: numbers, booleans and texts of 200 characters at
                 most. Without them everything else still works.
             gate: What became of the gate that it was held to. A history does not hold later results
-                to one that failed.
+                to one that failed. What this result, or a file of that name with the same values,
+                says of earlier gates is kept: a failure is never taken back.
 
         Raises:
             ValueError: If ``texts`` are asked for and this result has none, or the file is the one
@@ -1212,7 +1224,7 @@ class EvaluationResult(Shown):
         """
         from krag_eval.results.saved import write
 
-        write(path, self if gate is None else replace(self, gate=gate.noted), texts=texts)
+        write(path, self if gate is None else gate.noted_on(self), texts=texts)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> EvaluationResult:
@@ -1249,6 +1261,20 @@ class EvaluationResult(Shown):
                 for k, table in self.tables.items()
             )
         )
+
+    def is_same_run(self, other: EvaluationResult) -> bool:
+        """Tell whether another result is this one, perhaps saved and read, under whatever name.
+
+        It has equal values and was made at the same moment. An unchanged system that is evaluated
+        again has equal values, and is another run.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]])
+        >>> first, second = evaluator.evaluate(5), evaluator.evaluate(5)
+        >>> first.is_same_run(first), first == second, first.is_same_run(second)
+        (True, True, False)
+        """
+        return self is other or (self.made == other.made and self == other)
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
 

@@ -829,7 +829,7 @@ def checked_metric(
 
 
 #: Settings in which comparable results may differ; their cutoffs are compared as a set.
-MAY_DIFFER = ("averaging", "k", "krag_eval", "metrics", "retrieved")
+MAY_DIFFER = ("averaging", "k", "krag_eval", "metrics", "missing", "retrieved")
 # The first versions from which on some numbers are others than before.
 _NUMBERS_CHANGED = ((0, 2),)
 _NAMED = 5

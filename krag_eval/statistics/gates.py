@@ -18,6 +18,7 @@ from krag_eval._language import Language, _, language, speaking
 from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, warn
 from krag_eval.results.latency import told_failed
 from krag_eval.results.rows import truth_digest
+from krag_eval.results.verdicts import OUTCOMES, Outcome, Verdicts, with_verdicts, worst
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE
@@ -39,11 +40,6 @@ class GateFailedError(AssertionError):
     """A result is not good enough; the message says why, one line per broken condition."""
 
 
-#: What can become of a condition, the worst first.
-Outcome: TypeAlias = Literal["failed", "inconclusive", "passed"]
-OUTCOMES: tuple[Outcome, ...] = ("failed", "inconclusive", "passed")
-
-
 @dataclass(frozen=True)
 class Gate:
     """One condition and what became of it.
@@ -54,6 +50,8 @@ class Gate:
         reason: One line that says so, with the numbers.
         slice: The slice of the queries it is about; ``None`` if it is about all of them.
         is_inconclusive: Whether it is worse than allowed, and that may be chance.
+        condition: What it asks, such as ``"ndcg@10 >= 0.6"`` or ``"ndcg@10 drop <= 0.02 against the
+            baseline"``, the same in every language: by this, files of results keep its outcome.
     """
 
     metric: str
@@ -61,6 +59,7 @@ class Gate:
     reason: str
     slice: str | None = None
     is_inconclusive: bool = False
+    condition: str = field(default="", compare=False)
 
     @property
     def outcome(self) -> Outcome:
@@ -103,13 +102,22 @@ class GateReport(Shown):
     @property
     def outcome(self) -> Outcome:
         """``"failed"`` if a condition is, else ``"inconclusive"`` if one is, else ``"passed"``."""
-        found = {gate.outcome for gate in self.gates}
-        return next((one for one in OUTCOMES if one in found), "passed")
+        return worst(gate.outcome for gate in self.gates) or "passed"
 
     @property
     def noted(self) -> Outcome:
         """What the file of the result keeps: an inconclusive one that is strict has failed."""
         return self.outcome if self.passed else "failed"
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """What the file of the result keeps of each condition, by what it asks."""
+        outcomes = ((one.condition, one.outcome if one.passed else "failed") for one in self.gates)
+        return {condition: outcome for condition, outcome in outcomes if condition}
+
+    def noted_on(self, result: EvaluationResult) -> EvaluationResult:
+        """Return a result that knows what became of it here, and in earlier gates."""
+        return with_verdicts(result, self.noted, self.verdicts)
 
     @property
     def by_outcome(self) -> list[Gate]:
@@ -193,6 +201,9 @@ def check(
     if baseline is not None:
         if not isinstance(baseline, type(result)):
             raise must("baseline", "be an EvaluationResult", baseline, kind=errors.InvalidType)
+        if result.is_same_run(baseline):
+            fix = "evaluate an earlier run, or read the file in which it was saved"
+            raise InvalidInput("baseline", "is the result itself, which cannot be worse", fix)
         if metric is None:
             problem = "must name what may not drop below the baseline, got none"
             raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
@@ -250,7 +261,8 @@ def floor_gates(
         # Where lower is better, it is a ceiling; what is undefined fails.
         passed = value <= floor if average.lower_is_better else value >= floor
         told = page_of(Floor(name, value, floor, average, passed)).sentences
-        gates.append(Gate(name, passed, told[0]))
+        condition = f"{name} {'<=' if average.lower_is_better else '>='} {floor}"
+        gates.append(Gate(name, passed, told[0], condition=condition))
     return gates
 
 
@@ -288,17 +300,24 @@ def against(
     return found
 
 
-def drop_gates(comparisons: Sequence[Comparison], by: str | None) -> list[Gate]:
+def drop_gates(
+    comparisons: Sequence[Comparison], by: str | None, against: str = "the baseline"
+) -> list[Gate]:
     """Check that nothing dropped, in all queries and in the slices of a tag.
 
     Holm's correction is over everything compared; that of the slices is over all of them.
+
+    Args:
+        comparisons: The comparisons with what it may not drop below.
+        by: The tag.
+        against: What that is, in the conditions.
     """
     rows = [(one, row) for one in comparisons for row in one.differences]
     of_all = corrected([row for _, row in rows], comparisons[0].level)
     gates = [_drop_gate(row, one) for (one, _), row in zip(rows, of_all, strict=True)]
     for one in comparisons if by is not None else ():
         gates += _slice_gates(one, str(by))
-    return gates
+    return [replace(gate, condition=f"{gate.condition} against {against}") for gate in gates]
 
 
 def checked_floors(
@@ -356,7 +375,8 @@ def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
         raise InvalidInput(argument, error.problem, error.fix) from None
     for row in rows:
         name, gate = one_line(row.slice or ""), _drop_gate(row, comparison)
-        yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
+        reason, condition = f"{by} {name}: {gate.reason}", f"{gate.condition} in {by} {name}"
+        yield replace(gate, slice=name, reason=reason, condition=condition)
 
 
 #: What can become of an average that may not drop.
@@ -381,6 +401,7 @@ def _drop_gate(row: Difference, comparison: Comparison) -> Gate:
         fate not in ("undefined", "fewer", "worse"),
         page_of(Drop(fate, row, comparison)).sentences[0],
         is_inconclusive=fate in ("apart", "unsure", "of fewer"),
+        condition=f"{row.metric} drop <= {comparison.max_drop}",
     )
 
 
