@@ -105,6 +105,11 @@ def compare(
             **({} if found.clusters is None else {"clusters": found.clusters}),
             **({"dependent": dict(found.dependent)} if found.dependent else {}),
             **({"failed": found.failed} if found.failed else {}),
+            **(
+                {"missing": {name: one._asdict() for name, one in found.missing.items()}}
+                if found.missing
+                else {}
+            ),
             "differences": output.records_of(found.table),
             "signature": f"{found.signature} | n_resamples={found.n_resamples}",
         },
@@ -185,12 +190,7 @@ _DROP: options.Options = {
     "strict": option(
         "Fail also what is inconclusive: a larger drop that may be chance.", kind=bool
     ),
-    "allow_failures": option(
-        "Accept results in which the retriever failed for up to N queries.",
-        "N",
-        kind=int,
-        default=0,
-    ),
+    **options.ALLOWED,
     "on": options.ON,
     "clusters": options.CLUSTERS,
 }
@@ -272,6 +272,7 @@ def gate(
             "outcome": report.outcome,
             "gates": output.records_of(rows),
             "failed": dict(report.failed),
+            "missing": {name: one._asdict() for name, one in report.missing.items()},
             "ground_truth": report.ground_truth,
             "note": note_of(report, redact=redact),
         },

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
@@ -22,6 +22,8 @@ from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
 from krag_eval.datasets.table import LISTED, Mark, Query, listed
 from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, single
 from krag_eval.errors import Advice, Place, clipped, warn
+from krag_eval.results.latency import Failure
+from krag_eval.scoring.missing import MissingQuestions
 
 #: What happens to questions of the ground truth that a run lacks.
 Lacking: TypeAlias = Literal["error", "zero", "skip"]
@@ -348,7 +350,24 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
         tags={**made.tags, **tags},
         defaults=joined_defaults(ours, theirs),
         notes=joined_notes(golden, run, told, cites=golden.cited is not None),
+        failures=_failures_in(run, places),
+        missing=missing_in(found, missing),
     )
+
+
+def missing_in(found: NDArray[np.int64], missing: Lacking) -> MissingQuestions | None:
+    """Return which questions the run lacks, by their places in it."""
+    return MissingQuestions.of(int((found < 0).sum()), len(found), missing)
+
+
+def _failures_in(run: Dataset, places: Sequence[int | None]) -> list[Failure]:
+    """Return the failures of a run at the places of the questions that they are of."""
+    failures = {failure.position: failure for failure in run.failures}
+    return [
+        failures[at]._replace(position=position)
+        for position, at in enumerate(places)
+        if at is not None and at in failures
+    ]
 
 
 def _place(dataset: Dataset, at: int) -> Place:

@@ -29,6 +29,7 @@ from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, r
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
+    ERRORS,
     Given,
     Mapped,
     Records,
@@ -44,6 +45,7 @@ from krag_eval.datasets.table import (
     parts_of,
     query_in,
     records_in,
+    told_errors,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
 from krag_eval.datasets.trec import RUN, is_judgements, read_trec
@@ -288,7 +290,9 @@ def read_jsonl(
         dataset = dataset_of(table, given)
         if predicted_field is not None and dataset.predicted is None:
             raise nothing_retrieved(table, FIELD_OPTIONS[-1])
-        return dataset if predicted_field is not None else replace(dataset, predicted=None)
+        if predicted_field is not None:
+            return dataset
+        return replace(dataset, predicted=None, failures=())
     roles = fields.roles
     reader = TagReader(asked_by(roles), choice)
     # One after the other, so that of several mistakes the first line's is told.
@@ -301,7 +305,8 @@ def read_jsonl(
     reader.check(file.name, fields[:3])
     kept = reader.columns([one.tags for one in queries])
     parts = parts_of(queries, file.name, roles)
-    return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out))
+    notes = [*notes_on(reader.left_out), *told_errors(len(parts["failures"]), len(queries))]
+    return Dataset(**parts, tags=kept, notes=notes)
 
 
 #: The arguments that name the fields of a query.
@@ -722,7 +727,7 @@ def _table(
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
     # Others can only be tags.
-    wanted = Names({*KNOWN, *PARTS, *SPANS, *filter(None, given.mapped)})
+    wanted = Names({*KNOWN, *PARTS, *SPANS, *ERRORS, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)

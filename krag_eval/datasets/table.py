@@ -52,6 +52,7 @@ from krag_eval.errors import (
     must,
     warn,
 )
+from krag_eval.results.latency import Failure
 
 _MOST_NAMES = 20
 _LONGEST_NAME = 40
@@ -394,6 +395,10 @@ CITED = ("cited", "인용문서", "인용 문서", "cited_document_ids")
 _FIELDS = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
 #: What other fields with documents are called -> what they hold.
 LISTED = {name: field for field, names in _FIELDS.items() for name in names}
+#: What the field is called with what a retriever failed with.
+ERRORS = ("error", "오류", "에러")
+# How cells of a table say that there was none.
+_NO_ERROR = ("none", "null", "nan", "false", "0", "no")
 #: The options of an evaluator that a file can tell.
 OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
            "grade_key", "averaging_method", "aspect_key")  # fmt: skip
@@ -656,7 +661,8 @@ class Query(NamedTuple):
     """One query, checked, and its place in a file.
 
     ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` says that it was a
-    text, and no list; ``run`` is its place, if that is in a file of its own.
+    text, and no list; ``run`` is its place, if that is in a file of its own; ``error`` is what the
+    retriever failed with, where nothing was retrieved.
     """
 
     place: Place
@@ -670,6 +676,7 @@ class Query(NamedTuple):
     cited: list[Any] | None = None
     is_text: bool = False
     run: Place | None = None
+    error: str = ""
 
     @property
     def label(self) -> str | int | None:
@@ -700,14 +707,44 @@ def query_in(
                 question = unshielded(question)
         actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
         lists, predicted = lists_in(row), []
+        error = ""
         if roles.predicted is not None:
+            error = _error_in(row, roles)
+            fields = {name: [] for name in roles.predicted.fields} if error else {}
+            # Who writes what went wrong may write nothing else.
+            row = with_fields(row, fields) if _lacks_all(row, fields) else row
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
             field = row[str(roles.predicted.texts or roles.predicted.ids)]
             lists["is_text"] = _one_as_list(field, row) is not field
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
-    return Query(place, question, actual, predicted, mark, found, **lists)
+    error = "" if predicted else error
+    return Query(place, question, actual, predicted, mark, found, error=error, **lists)
+
+
+def _error_in(row: Mapping[str, Any], roles: Roles) -> str:
+    """Return what a row says that its retriever failed with, as a text; ``""`` if nothing.
+
+    >>> roles = Roles("krag_eval", "question", Side("actual"), Side("predicted"))
+    >>> [_error_in({"error": one}, roles) for one in ("timeout", {"code": 504}, True, "", False)]
+    ['timeout', '{"code": 504}', 'true', '', '']
+    """
+    for name in ERRORS:
+        value = plain(row.get(name))
+        if name in asked_by(roles) or is_missing(value) or not value:
+            continue
+        if not isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False, default=str)
+        if not is_blank(value) and value.strip().casefold() not in _NO_ERROR:
+            return value
+    return ""
+
+
+def _lacks_all(row: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+    """Tell whether a row has nothing, not even an empty list, in any of some fields."""
+    values = [plain(row.get(name)) for name in fields]
+    return bool(fields) and all(is_missing(value) or value == "" for value in values)
 
 
 def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -954,7 +991,9 @@ def _one_query(rows: Sequence[Query]) -> Query:
         given = [some for row in rows if (some := getattr(row, name)) is not None]
         once = {repr(item): item for some in given for item in some}
         lists[name] = [*once.values()] if given else None
-    return first._replace(actual=[*actual.values()], predicted=predicted, **lists)
+    error = "" if predicted else next((row.error for row in rows if row.error), "")
+    merged = first._replace(actual=[*actual.values()], predicted=predicted, error=error)
+    return merged._replace(**lists)
 
 
 # From all queries to the parts of a data set
@@ -976,9 +1015,33 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "source": name,
         "lines": [one.place.line for one in queries if one.place.line],
         "defaults": {**matcher_of(roles, name, queries), **_defaults_of(queries)},
+        "failures": failures_of(queries),
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
         **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
+
+
+def failures_of(queries: Iterable[Query]) -> list[Failure]:
+    """Return the queries whose retriever failed, as their rows say."""
+    return [
+        Failure(position, "error", one.error, 0.0)
+        for position, one in enumerate(queries)
+        if one.error
+    ]
+
+
+def told_errors(n: int, n_queries: int) -> list[str]:
+    """Say how many rows say that they failed, in a note; nothing where none does.
+
+    >>> told_errors(1, 3)
+    ['1 of 3 rows with an error and nothing retrieved read as queries that failed']
+    """
+    message = ngettext(
+        "{n} of {rows} rows with an error and nothing retrieved read as queries that failed",
+        "{n} of {rows} rows with an error and nothing retrieved read as queries that failed",
+        n_queries,
+    )
+    return [message.format(n=n, rows=n_queries)] if n else []
 
 
 def check_once(queries: Iterable[Query]) -> None:
@@ -1043,7 +1106,9 @@ def content_of(
             notes.append(told.format(rows=len(table.rows), queries=len(queries)))
     reader.check(table.name, table.names)
     notes += notes_on(reader.left_out)
-    return {**parts_of(queries, table.name, roles), "tags": tags, "notes": notes}
+    parts = parts_of(queries, table.name, roles)
+    notes += told_errors(len(parts["failures"]), len(queries))
+    return {**parts, "tags": tags, "notes": notes}
 
 
 def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, Any]:

@@ -65,6 +65,7 @@ class KragGate:
         strict: bool = False,
         save: str | os.PathLike[str] | None = None,
         allow_failures: int = 0,
+        allow_missing: int = 0,
         **sampling: Any,
     ) -> GateReport:
         """Check a result as :meth:`EvaluationResult.check` does; fail the test if it falls short.
@@ -87,6 +88,8 @@ class KragGate:
                 folder of the history; not the baseline. A result that fails this gate, or failed
                 one before, is not saved: a file that holds it already gets the failure noted.
             allow_failures: For how many queries the retriever may have failed.
+            allow_missing: How many questions of the ground truth may be left out, as the run lacks
+                them.
             **sampling: ``level``, ``n_resamples``, ``seed`` and ``clusters``, as in ``check``.
 
         Returns:
@@ -106,7 +109,8 @@ class KragGate:
         try:
             _check_save(save, baseline)
             asked = {"metric": metric, "max_drop": max_drop, "on": on, "by": by, **sampling}
-            asked |= {"strict": strict, "allow_failures": allow_failures, "baseline": baseline}
+            asked |= {"strict": strict, "baseline": baseline}
+            asked |= {"allow_failures": allow_failures, "allow_missing": allow_missing}
             asked |= {} if last is None else {"last": last}
             report = _checked(result, floors, history, asked)
             not_saved = [] if save is None else [*_saved(result, save, report)]

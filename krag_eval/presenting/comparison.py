@@ -11,6 +11,7 @@ from krag_eval._language import _, ngettext
 from krag_eval.presenting import Column, Page, Table, numbers, presents
 from krag_eval.presenting.numbers import p_said, percent, short
 from krag_eval.results.latency import told_failed
+from krag_eval.scoring.missing import told_missing
 from krag_eval.statistics.comparison import Comparison, named_tag, told_left_out
 from krag_eval.statistics.paired import Difference
 
@@ -188,8 +189,10 @@ def told_beside(comparison: Comparison, name_of: Callable[[str], str] = str) -> 
     family = [_("Holm's correction covers the {} tests made here.").format(n)] if n > 1 else []
     left_out = {name_of(name): labels for name, labels in comparison.left_out.items()}
     failed = {name_of(name): n for name, n in comparison.failed.items()}
-    missing = told_left_out(len(comparison.queries), left_out)
-    return [*family, *missing, *_told_clusters(comparison), *told_failed(failed)]
+    missing = {name_of(name): one for name, one in comparison.missing.items()}
+    apart = told_left_out(len(comparison.queries), left_out)
+    lacking = [*told_failed(failed), *told_missing(missing)]
+    return [*family, *apart, *_told_clusters(comparison), *lacking]
 
 
 def _told_clusters(comparison: Comparison) -> list[str]:

@@ -66,7 +66,7 @@ def result_page(
     return Page(
         title.format(result.n_queries),
         [Table.of_cells(header, table)],
-        notes=[*asked, *result.summary.told_failed(), *told_contradicted(result)],
+        notes=[*asked, *result.summary.caveats(), *told_contradicted(result)],
         signature=result.signature,
         verdict=result.summary(),
         advice=told_contradicted(result),

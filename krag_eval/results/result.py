@@ -37,6 +37,7 @@ from krag_eval.scoring.metrics import (
     metrics_of,
     resolved_average,
 )
+from krag_eval.scoring.missing import MissingQuestions
 from krag_eval.scoring.parts import Summary, settled_in
 
 if TYPE_CHECKING:
@@ -172,10 +173,26 @@ class EvaluationResult(Shown):
     def n_failed(self) -> int:
         """Number of queries whose retriever failed, which count as nothing retrieved.
 
-        0 where krag_eval did not ask a retriever, nor traces tell; :attr:`failures` has each of
-        them.
+        0 where krag_eval did not ask a retriever, nor traces or rows tell; :attr:`failures` has
+        each of them, but of a file that was evaluated in chunks.
         """
-        return 0 if self.retrieval is None else len(self.retrieval.failures)
+        if self.retrieval is not None:
+            return len(self.retrieval.failures)
+        return 0 if self.totals is None else self.totals.n_failed
+
+    @property
+    def missing(self) -> MissingQuestions | None:
+        """The questions of the ground truth that the run lacks; ``None`` where it lacks none.
+
+        ``.n`` of ``.questions`` are missing; ``.way`` is ``"skip"`` if they are left out, and
+        ``"zero"`` if they count as nothing retrieved.
+        """
+        return MissingQuestions.of_settings(self.settings)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of questions of the ground truth that are left out, as the run lacks them."""
+        return 0 if self.missing is None else self.missing.n_left_out
 
     @property
     def n_contradicted(self) -> int:
@@ -212,10 +229,11 @@ class EvaluationResult(Shown):
     def summary(self) -> Summary:  # it can be called, too
         """The exact sums all averages follow from; those of parts add up to those of the whole."""
         if self.totals is not None:
-            return replace(self.totals, n_failed=self.n_failed)
+            return replace(self.totals, n_failed=self.n_failed, missing=self.missing)
         sums = Summary.of(self.rows.tables, self.rows.counted, **settled_in(self))
         found = 0 if self.evidence is None else self.evidence.relevance.n_contradicted
-        return replace(sums, n_failed=self.n_failed, n_contradicted=found)
+        sums = replace(sums, n_failed=self.n_failed, missing=self.missing)
+        return replace(sums, n_contradicted=found)
 
     @cached_property
     def definitions(self) -> dict[str, Average]:
@@ -657,7 +675,7 @@ class EvaluationResult(Shown):
 
     def _warn_of_failed(self) -> None:
         """Warn where what is worked out takes queries that failed for ones that found nothing."""
-        for told in self.summary.told_failed():
+        for told in self.summary.caveats():
             warn(told)
 
     def _evidence(
@@ -963,6 +981,7 @@ class EvaluationResult(Shown):
         by: str | None = None,
         strict: bool = False,
         allow_failures: int = 0,
+        allow_missing: int = 0,
         clusters: str | None = None,
         level: float = 0.95,
         n_resamples: int = 10_000,
@@ -993,6 +1012,8 @@ class EvaluationResult(Shown):
             strict: Whether what is inconclusive fails.
             allow_failures: For how many queries of this result, and of the baseline, the retriever
                 may have failed. They count as nothing retrieved; the report says how many they are.
+            allow_missing: How many questions of the ground truth this result, and the baseline, may
+                lack, as ``missing="skip"`` leaves them out; the report says how many they are.
             clusters: A tag of the queries, such as ``"source"``: those that share its value belong
                 together, and are swapped and drawn together.
             level: 1 less what p must be below, after Holm's correction for the metrics, and how
@@ -1006,7 +1027,8 @@ class EvaluationResult(Shown):
             TypeError: If the baseline is no result.
             ValueError: If an average or the tag is unknown, an average was not evaluated, a number
                 is out of range, there is nothing to check, the two results are not comparable, or
-                are one, or the retriever failed for more queries than are allowed.
+                are one, or the retriever failed for more queries, or more are missing, than are
+                allowed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
@@ -1018,7 +1040,8 @@ class EvaluationResult(Shown):
         from krag_eval.statistics.intervals import check_sampling
 
         sampling = check_sampling(level, n_resamples, seed)
-        terms = Terms(sampling, max_drop, on, by, clusters, strict, allow_failures)
+        allowed = (allow_failures, allow_missing)
+        terms = Terms(sampling, max_drop, on, by, clusters, strict, *allowed)
         return check(self, floors, baseline, metric, terms)
 
     @spoken

@@ -22,6 +22,7 @@ from krag_eval.results.verdicts import OUTCOMES, Outcome, Verdicts, with_verdict
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE
+from krag_eval.scoring.missing import MissingQuestions, told_missing
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics import comparison as comparisons
 from krag_eval.statistics.comparison import Comparison, On
@@ -79,6 +80,8 @@ class GateReport(Shown):
         language: What the reasons are written in, ``"en"`` or ``"ko"``.
         failed: ``"baseline"`` and ``"new"`` -> for how many queries its retriever failed, which was
             allowed; empty if for none.
+        missing: ``"baseline"`` and ``"new"`` -> the questions of the ground truth that it lacks, as
+            ``result.missing`` has them; empty if none does.
         ground_truth: What tells the ground truth that the verdict rests on from another: the same
             questions with the same documents have the same digest. ``""`` if that is not known, as
             of a run in parts that keeps no rows.
@@ -93,6 +96,7 @@ class GateReport(Shown):
     failed: Mapping[str, int] = field(default_factory=dict, hash=False)
     ground_truth: str = ""
     comparisons: tuple[Comparison, ...] = field(default=(), compare=False)
+    missing: Mapping[str, MissingQuestions] = field(default_factory=dict, hash=False)
 
     @property
     def passed(self) -> bool:
@@ -143,10 +147,10 @@ class GateReport(Shown):
 
     @property
     def note(self) -> str:
-        """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
+        """Which queries were left out, how many failed or are missing, a sentence each."""
         with speaking(self.language):
             left_out = comparisons.told_left_out(self.n_compared or 0, self.left_out)
-            return " ".join([*left_out, *told_failed(self.failed)])
+            return " ".join([*left_out, *told_failed(self.failed), *told_missing(self.missing)])
 
 
 def parse_floor(text: str) -> tuple[str, float]:
@@ -185,6 +189,7 @@ class Terms(NamedTuple):
     clusters: str | None = None
     strict: bool = False
     allow_failures: int = 0
+    allow_missing: int = 0
 
 
 def check(
@@ -197,6 +202,7 @@ def check(
     """Check a result; see ``EvaluationResult.check``."""
     errors.boolean("strict", terms.strict)
     failed = allowed_failures({"new": result}, terms)
+    missing = allowed_missing({"new": result}, terms)
     gates = floor_gates(result, floors)
     if baseline is not None:
         if not isinstance(baseline, type(result)):
@@ -208,11 +214,15 @@ def check(
             problem = "must name what may not drop below the baseline, got none"
             raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
         failed = allowed_failures({"baseline": baseline}, terms) | failed
+        missing = allowed_missing({"baseline": baseline}, terms) | missing
         found = against(result, baseline, metric, terms)
         every = settled(gates + drop_gates([found], terms.by), terms)
         n, digest = len(found.queries), truth_digest(result.rows)
-        return GateReport(every, found.left_out, n, language(), failed, digest, (found,))
-    unasked = Terms(terms.sampling, allow_failures=terms.allow_failures)
+        known = (language(), failed, digest, (found,), missing)
+        return GateReport(every, found.left_out, n, *known)
+    unasked = Terms(
+        terms.sampling, allow_failures=terms.allow_failures, allow_missing=terms.allow_missing
+    )
     about_baseline = {"metric": metric, **terms._asdict()}
     for argument, value in about_baseline.items():
         if value != getattr(unasked, argument, None):
@@ -221,7 +231,9 @@ def check(
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
     digest = truth_digest(result.rows)
-    return GateReport(tuple(gates), language=language(), failed=failed, ground_truth=digest)
+    return GateReport(
+        tuple(gates), language=language(), failed=failed, ground_truth=digest, missing=missing
+    )
 
 
 def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> dict[str, int]:
@@ -239,6 +251,25 @@ def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> d
             fix = "ask these again, as retry_failed() does, or allow them with {}"
             raise InvalidInput("allow_failures", told, Advice(fix, allow_failures=n))
     return failed
+
+
+def allowed_missing(
+    results: Mapping[str, EvaluationResult], terms: Terms
+) -> dict[str, MissingQuestions]:
+    """Return which questions of the ground truth are missing, by the name of a result.
+
+    Raises:
+        InvalidInput: If more are left out than are allowed: what was not asked is not good enough.
+    """
+    most = errors.whole("allow_missing", terms.allow_missing, 0)
+    missing = {name: one.missing for name, one in results.items() if one.missing is not None}
+    for name, one in missing.items():
+        if one.n_left_out > most:
+            told = f"is {most}, and {one.n} of the {one.questions} questions are missing in {name}"
+            fix = "ask these, count them as nothing retrieved with {}, or allow them with {}"
+            advice = Advice(fix, ("missing", "zero"), ("allow_missing", one.n))
+            raise InvalidInput("allow_missing", told, advice)
+    return missing
 
 
 def settled(gates: Iterable[Gate], terms: Terms) -> tuple[Gate, ...]:

@@ -31,10 +31,12 @@ from krag_eval.datasets.joining import (
     joined,
     joined_defaults,
     joined_notes,
+    missing_in,
     refuse_truth,
 )
 from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
 from krag_eval.datasets.table import (
+    ERRORS,
     Mapped,
     Query,
     Records,
@@ -55,6 +57,7 @@ from krag_eval.datasets.vocabularies import (
 )
 from krag_eval.documents import DocumentLike, Tag, single, text_of
 from krag_eval.errors import InvalidInput, Place
+from krag_eval.scoring.missing import MissingQuestions
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.
@@ -104,6 +107,7 @@ class QueryFiles:
         encoding: Of text.
         fields: What the fields of their rows are called, or mean.
         notes: What is said of the files beside their numbers.
+        missing: Which questions the run lacks, of two files.
     """
 
     name: str
@@ -113,6 +117,7 @@ class QueryFiles:
     encoding: str = "utf-8"
     fields: Fields = _USUAL
     notes: Sequence[str] = ()
+    missing: MissingQuestions | None = None
 
     @classmethod
     def found(
@@ -227,7 +232,7 @@ class QueryFiles:
         self, path: Path, source: Any = None, skipped: int = 0, tags: bool = True
     ) -> Iterator[Row]:
         fields = self.fields
-        wanted = {*KNOWN, *filter(None, [*asked_by(fields.roles), *fields[:3]])}
+        wanted = {*KNOWN, *ERRORS, *filter(None, [*asked_by(fields.roles), *fields[:3]])}
         return self.format.rows(
             File(source or path, str(path), self.max_bytes, self.encoding,
                  self.format.delimiter or None, wanted, tags, skipped, held=False)
@@ -351,7 +356,8 @@ class Kept:
     def add(self, query: Query) -> None:
         """Keep what was retrieved for one more query."""
         self._begins.append(self._file.tell())
-        found = (query.predicted, query.cited, dict(query.tags), tuple(query.place))
+        place = tuple(query.place)
+        found = (query.predicted, query.cited, dict(query.tags), place, query.error)
         pickle.dump(found, self._file, pickle.HIGHEST_PROTOCOL)
 
     def __getitem__(self, at: int) -> tuple[Any, ...]:
@@ -477,6 +483,7 @@ class JoinedFiles(QueryFiles):
         own["notes"] = joined_notes(
             ours.described(), theirs.described(), told, cites="cited" in ours.lists
         )
+        own["missing"] = missing_in(found, missing)
         places = np.flatnonzero(found >= (0 if missing == "skip" else -1))
         return cls(**own, sides=(ours, theirs), kept=kept, in_run=found, places=places)
 
@@ -490,12 +497,12 @@ class JoinedFiles(QueryFiles):
         for query, after, reached in super().queries(start, own):
             at = int(self.in_run[after.queries - 1])
             if at >= 0:
-                predicted, cited, of_run, place = self.kept[at]
+                predicted, cited, of_run, place, error = self.kept[at]
                 theirs = {name: of_run[name] for name in of_run.keys() & run if name not in golden}
                 query = query._replace(predicted=predicted, cited=cited, run=Place(*place),
-                                       tags={**query.tags, **theirs})  # fmt: skip
+                                       tags={**query.tags, **theirs}, error=error)  # fmt: skip
             else:
-                query = query._replace(predicted=[], cited=None)
+                query = query._replace(predicted=[], cited=None, error="")
             if at >= 0 or not skips:
                 yield query, after, reached
 
