@@ -22,6 +22,7 @@ from krag_eval._language import N_, Language, _, spoken
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, clipped, text, warn, whole
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
+from krag_eval.results.verdicts import Outcome, Verdicts, merged, worst
 from krag_eval.scoring import cutoffs
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, Length, spelled
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
-    from krag_eval.results.verdicts import Outcome, Verdicts
     from krag_eval.statistics.gates import GateReport
     from krag_eval.statistics.intervals import BudgetToRecall
     from krag_eval.statistics.predicting import Predictions
@@ -1284,6 +1284,16 @@ class EvaluationResult(Shown):
                 for k, table in self.tables.items()
             )
         )
+
+    def with_verdicts(self, gate: Outcome | None, verdicts: Verdicts) -> EvaluationResult:
+        """Return this result, knowing what became of more conditions, and still of all before.
+
+        Args:
+            gate: What became of the conditions together.
+            verdicts: What became of each.
+        """
+        both = merged(self.verdicts, verdicts)
+        return replace(self, gate=worst([self.gate, gate]), verdicts=both)
 
     def is_same_run(self, other: EvaluationResult) -> bool:
         """Tell whether another result is this one, perhaps saved and read, under whatever name.

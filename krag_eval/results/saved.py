@@ -36,7 +36,7 @@ from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import DIGEST, JudgedRows, RowsInMemory, checked_digests, rows_named
-from krag_eval.results.verdicts import OUTCOMES, Outcome, Verdicts, with_verdicts
+from krag_eval.results.verdicts import OUTCOMES, Outcome, Verdicts
 from krag_eval.scoring.cutoffs import spelled, unspelled
 from krag_eval.scoring.metrics import completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, metrics_in
@@ -89,7 +89,7 @@ def _with_verdicts_of_file(result: EvaluationResult, path: _Path) -> EvaluationR
         if os.path.isfile(path) and (content := _loaded(path)).get("gate") is not None:
             saved = _result_of(content, path)
             if saved == result:
-                return with_verdicts(result, saved.gate, saved.verdicts)
+                return result.with_verdicts(saved.gate, saved.verdicts)
     return result
 
 
@@ -127,7 +127,7 @@ def note_gate(path: _Path, gate: Outcome, verdicts: Verdicts, result: Evaluation
         if not saved.is_same_run(result):
             raise _unusable(path, "it holds another result by now", "check that one, too")
         del content["checksum"]
-        content |= _verdicts_content(with_verdicts(saved, gate, verdicts))
+        content |= _verdicts_content(saved.with_verdicts(gate, verdicts))
         with replacing(path) as temporary:
             temporary.write_text(_laid_out(content), "utf-8")
             os.chmod(temporary, stat.S_IMODE(kept.st_mode))

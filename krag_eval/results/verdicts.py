@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from krag_eval.results.result import EvaluationResult
+from typing import Literal, TypeAlias
 
 #: What can become of a condition, the worst first.
 Outcome: TypeAlias = Literal["failed", "inconclusive", "passed"]
@@ -26,17 +22,14 @@ def worst(outcomes: Iterable[Outcome | None]) -> Outcome | None:
     return next((outcome for outcome in OUTCOMES if outcome in present), None)
 
 
-def with_verdicts(
-    result: EvaluationResult, gate: Outcome | None, verdicts: Verdicts
-) -> EvaluationResult:
-    """Return a result that knows what became of more conditions, and still of all before.
+def merged(before: Verdicts, verdicts: Verdicts) -> dict[str, Outcome]:
+    """Return the worst outcome of each condition of either.
 
-    Args:
-        result: The result.
-        gate: What became of the conditions together.
-        verdicts: What became of each.
+    >>> merged({"mrr@5 >= 0.7": "failed"}, {"mrr@5 >= 0.7": "passed", "mrr@5 >= 0.5": "passed"})
+    {'mrr@5 >= 0.7': 'failed', 'mrr@5 >= 0.5': 'passed'}
     """
-    merged = dict(result.verdicts)
-    for condition, outcome in verdicts.items():
-        merged[condition] = worst([outcome, merged.get(condition)]) or outcome
-    return replace(result, gate=worst([result.gate, gate]), verdicts=merged)
+    both = {**before, **verdicts}
+    return {
+        condition: worst([before.get(condition), outcome]) or outcome
+        for condition, outcome in both.items()
+    }

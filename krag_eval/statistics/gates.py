@@ -18,7 +18,7 @@ from krag_eval._language import Language, _, language, speaking
 from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, warn
 from krag_eval.results.latency import told_failed
 from krag_eval.results.rows import truth_digest
-from krag_eval.results.verdicts import OUTCOMES, Outcome, Verdicts, with_verdicts, worst
+from krag_eval.results.verdicts import OUTCOMES, Outcome, Verdicts, worst
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE
@@ -121,7 +121,7 @@ class GateReport(Shown):
 
     def noted_on(self, result: EvaluationResult) -> EvaluationResult:
         """Return a result that knows what became of it here, and in earlier gates."""
-        return with_verdicts(result, self.noted, self.verdicts)
+        return result.with_verdicts(self.noted, self.verdicts)
 
     @property
     def by_outcome(self) -> list[Gate]:
