@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from krag_eval._language import N_, _
 from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
-from krag_eval.datasets.table import LISTED, Mark, Query, listed
+from krag_eval.datasets.table import LISTED, Mark, Query, listed, told_errors
 from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, single
 from krag_eval.errors import Advice, Place, clipped, warn
 from krag_eval.results.latency import Failure
@@ -342,6 +342,8 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
 
     made = golden.chosen(kept.tolist())
     tags = {name: of_run(values) for name, values in run.tags.items() if name not in golden.tags}
+    failures = _failures_in(run, places)
+    notes = joined_notes(golden, run, told, cites=golden.cited is not None)
     return replace(
         made,
         predicted=[one or [] for one in of_run(lists)],
@@ -349,8 +351,8 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
         cited=None if run.cited is None else of_run(run.cited),
         tags={**made.tags, **tags},
         defaults=joined_defaults(ours, theirs),
-        notes=joined_notes(golden, run, told, cites=golden.cited is not None),
-        failures=_failures_in(run, places),
+        notes=[*notes, *told_errors(len(failures), len(places))],
+        failures=failures,
         missing=missing_in(found, missing),
     )
 

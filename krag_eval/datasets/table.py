@@ -707,20 +707,18 @@ def query_in(
                 question = unshielded(question)
         actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
         lists, predicted = lists_in(row), []
-        error = ""
+        failure = ""
         if roles.predicted is not None:
-            error = _error_in(row, roles)
-            fields = {name: [] for name in roles.predicted.fields} if error else {}
-            # Who writes what went wrong may write nothing else.
-            row = with_fields(row, fields) if _lacks_all(row, fields) else row
+            failure = _error_in(row, roles)
+            row = _with_empty_lists(row, roles.predicted.fields) if failure else row
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
             field = row[str(roles.predicted.texts or roles.predicted.ids)]
             lists["is_text"] = _one_as_list(field, row) is not field
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
-    error = "" if predicted else error
-    return Query(place, question, actual, predicted, mark, found, error=error, **lists)
+    lists["error"] = "" if predicted else failure
+    return Query(place, question, actual, predicted, mark, found, **lists)
 
 
 def _error_in(row: Mapping[str, Any], roles: Roles) -> str:
@@ -741,10 +739,15 @@ def _error_in(row: Mapping[str, Any], roles: Roles) -> str:
     return ""
 
 
-def _lacks_all(row: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
-    """Tell whether a row has nothing, not even an empty list, in any of some fields."""
+def _with_empty_lists(row: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
+    """Return a row with empty lists of documents, if it has nothing at all in their fields.
+
+    Who writes what went wrong may write nothing else.
+    """
     values = [plain(row.get(name)) for name in fields]
-    return bool(fields) and all(is_missing(value) or value == "" for value in values)
+    if not all(is_missing(value) or value == "" for value in values):
+        return row
+    return with_fields(row, {name: [] for name in fields})
 
 
 def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:

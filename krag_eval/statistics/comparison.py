@@ -511,15 +511,13 @@ class Comparison(Drawn):
             for name, one in self.compared.items()
             if one.retrieval is not None
         }
-        counts |= {
-            name: one.n_failed for name, one in self.results.items() if one.retrieval is None
-        }
+        counts |= {name: one.n_failed for name, one in self.given.items() if one.retrieval is None}
         return {name: n for name, n in counts.items() if n}
 
     @property
     def missing(self) -> dict[str, MissingQuestions]:
         """System -> the questions of the ground truth that its run lacks, if any."""
-        return {name: one.missing for name, one in self.results.items() if one.missing is not None}
+        return {name: one.missing for name, one in self.given.items() if one.missing is not None}
 
     @cached_property
     def grouping(self) -> Clusters | None:
@@ -587,7 +585,7 @@ class Comparison(Drawn):
         if self.failed:
             columns["failed"] = [self.failed.get(name, 0) for name in systems]
         if self.missing:
-            columns["missing"] = [self.results[name].n_missing for name in systems]
+            columns["missing"] = [self.given[name].n_missing for name in systems]
         names = list(self._standings[self.metrics[0]])
         return pd.DataFrame(columns, index=pd.Index(names, name="system", dtype=object))
 
@@ -613,8 +611,8 @@ class Comparison(Drawn):
             table["failed_a"] = [self.failed.get(row.a, 0) for row in self.differences]
             table["failed_b"] = [self.failed.get(row.b, 0) for row in self.differences]
         if self.missing:
-            table["missing_a"] = [self.results[row.a].n_missing for row in self.differences]
-            table["missing_b"] = [self.results[row.b].n_missing for row in self.differences]
+            table["missing_a"] = [self.given[row.a].n_missing for row in self.differences]
+            table["missing_b"] = [self.given[row.b].n_missing for row in self.differences]
         return table
 
     @property
