@@ -43,7 +43,8 @@ _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path to write to; the file takes the place of ``path`` only when complete.
 
-    A symbolic link stays one: the file it points to is replaced.
+    A symbolic link stays one: the file it points to is replaced. The new file has the permissions
+    of the one it replaces.
 
     Raises:
         FileNotFoundError: If the directory does not exist.
@@ -51,7 +52,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             written; the error names ``path``.
     """
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+    # The path itself: what a pipe is called behind /dev/stdout is no path.
+    if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(f"{path} is not a regular file, so nothing was written; name another.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no directory {target.parent}; create it first.")
@@ -61,7 +63,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ):
         temporary = Path(folder) / target.name
         yield temporary
-        os.replace(temporary, target)
+        take_place(temporary, target)
+
+
+def take_place(new: Path, target: Path) -> None:
+    """Move a complete file to where another may be, whose permissions it takes over.
+
+    Its owner and group too, where the operating system allows that.
+    """
+    with suppress(FileNotFoundError):
+        old = os.stat(target)
+        with suppress(AttributeError, PermissionError):  # Windows has no owners to change
+            os.chown(new, old.st_uid, old.st_gid)
+        os.chmod(new, stat.S_IMODE(old.st_mode))
+    os.replace(new, target)
 
 
 @contextmanager

@@ -87,6 +87,7 @@ def checked_outputs(named: Mapping[str, str | None], sources: Sequence[tuple[str
         raise InvalidInput("report_language", "is about --report, and none was asked for")
     if outputs.format != "table":
         given["format"] = "-"
+    given |= {name: "-" for name, file in given.items() if _is_standard_output(name, file)}
     streamed = [option for option, name in given.items() if name == "-"]
     if len(streamed) > 1:
         raise InvalidInput(streamed[1], ": only one output can be - (standard output)")
@@ -103,6 +104,17 @@ def checked_outputs(named: Mapping[str, str | None], sources: Sequence[tuple[str
     return outputs
 
 
+def _is_standard_output(option: str, name: str) -> bool:
+    """Tell whether a name, as /dev/stdout, leads to standard output and a text may be there."""
+    descriptor = _descriptor(sys.stdout)
+    if option not in STREAMED or descriptor is None:
+        return False
+    try:
+        return os.path.samestat(os.stat(name), os.fstat(descriptor))
+    except (OSError, ValueError):
+        return False
+
+
 def _checked_output(option: str, name: str) -> Target:
     """Return where a file will be written; through a link, the file it points to."""
     if name == "-" and option not in STREAMED:
@@ -114,9 +126,11 @@ def _checked_output(option: str, name: str) -> Target:
             raise InvalidInput(option, ": - is standard output, which is closed", "name a file")
         return StandardOutput()
     path = Path(os.path.realpath(name))
-    if path.exists() and not path.is_file():
+    # The name itself: what a pipe is called behind /dev/fd/63 is no path.
+    if os.path.exists(name) and not os.path.isfile(name):
         kind = "a directory" if path.is_dir() else "not a regular file"
-        raise InvalidInput(option, f": {name} is {kind}", "name a file")
+        fix = "name a file, or - for standard output" if option in STREAMED else "name a file"
+        raise InvalidInput(option, f": {name} is {kind}", fix)
     if not path.parent.is_dir():
         raise InvalidInput(option, f": there is no directory {path.parent}", "create it first")
     if not os.access(path.parent, os.W_OK):

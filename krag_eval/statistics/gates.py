@@ -17,6 +17,7 @@ from krag_eval._doors import Shown, page_of
 from krag_eval._language import Language, _, language, speaking
 from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, warn
 from krag_eval.results.latency import told_failed
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.results.rows import truth_digest
 from krag_eval.results.verdicts import OUTCOMES, Outcome, Verdicts, worst
 from krag_eval.scoring.averages import Average
@@ -80,6 +81,8 @@ class GateReport(Shown):
         language: What the reasons are written in, ``"en"`` or ``"ko"``.
         failed: ``"baseline"`` and ``"new"`` -> for how many queries its retriever failed, which was
             allowed; empty if for none.
+        unreviewed: ``"baseline"`` and ``"new"`` -> how many of its queries are drafts that nobody
+            has accepted, as ``"34 of 60"``; empty if none is.
         missing: ``"baseline"`` and ``"new"`` -> the questions of the ground truth that it lacks, as
             ``result.missing`` has them; empty if none does.
         ground_truth: What tells the ground truth that the verdict rests on from another: the same
@@ -94,9 +97,10 @@ class GateReport(Shown):
     n_compared: int | None = None
     language: Language = "en"
     failed: Mapping[str, int] = field(default_factory=dict, hash=False)
+    unreviewed: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
+    missing: Mapping[str, MissingQuestions] = field(default_factory=dict, hash=False, kw_only=True)
     ground_truth: str = ""
     comparisons: tuple[Comparison, ...] = field(default=(), compare=False)
-    missing: Mapping[str, MissingQuestions] = field(default_factory=dict, hash=False)
 
     @property
     def passed(self) -> bool:
@@ -147,10 +151,11 @@ class GateReport(Shown):
 
     @property
     def note(self) -> str:
-        """Which queries were left out, how many failed or are missing, a sentence each."""
+        """Which queries were left out, how many failed, are missing or drafts; or ``""``."""
         with speaking(self.language):
             left_out = comparisons.told_left_out(self.n_compared or 0, self.left_out)
-            return " ".join([*left_out, *told_failed(self.failed), *told_missing(self.missing)])
+            lacking = [*told_failed(self.failed), *told_missing(self.missing)]
+            return " ".join([*left_out, *lacking, *unreviewed_sentences(self.unreviewed)])
 
 
 def parse_floor(text: str) -> tuple[str, float]:
@@ -218,8 +223,9 @@ def check(
         found = against(result, baseline, metric, terms)
         every = settled(gates + drop_gates([found], terms.by), terms)
         n, digest = len(found.queries), truth_digest(result.rows)
-        known = (language(), failed, digest, (found,), missing)
-        return GateReport(every, found.left_out, n, *known)
+        drafts = unreviewed_of({"baseline": baseline, "new": result})
+        return GateReport(every, found.left_out, n, language(), failed, digest, (found,),
+                          unreviewed=drafts, missing=missing)  # fmt: skip
     unasked = Terms(
         terms.sampling, allow_failures=terms.allow_failures, allow_missing=terms.allow_missing
     )
@@ -231,9 +237,9 @@ def check(
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
     digest = truth_digest(result.rows)
-    return GateReport(
-        tuple(gates), language=language(), failed=failed, ground_truth=digest, missing=missing
-    )
+    drafts = unreviewed_of({"new": result})
+    return GateReport(tuple(gates), language=language(), failed=failed, ground_truth=digest,
+                      unreviewed=drafts, missing=missing)  # fmt: skip
 
 
 def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> dict[str, int]:
