@@ -245,9 +245,9 @@ TOLD = {
 MAPS = {
     "agree.n_open", "audit.findings", "audit.looked_at", "audit.tiers", "audit.tiers.*",
     "audit.unchecked",
-    "compare.dependent", "compare.failed", "compare.missing", "diagnose.counts", "evaluate.intervals",
-    "evaluate.diagnosis.counts",
-    "evaluate.metrics", "evaluate.slices", "explain.metrics", "gate.failed", "gate.missing", "history.left_out",
+    "compare.dependent", "compare.failed", "compare.missing", "diagnose.counts",
+    "evaluate.intervals", "evaluate.diagnosis.counts", "evaluate.metrics", "evaluate.slices",
+    "explain.metrics", "gate.failed", "gate.missing", "history.left_out",
     "history.runs.metrics", "plan.dependent", "reanchor.counts", "trec.runs", "trec.runs.*",
     "trec.signature",
 }  # fmt: skip
