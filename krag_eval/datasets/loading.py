@@ -30,6 +30,7 @@ from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, j
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
+    ERRORS,
     Drafts,
     Given,
     Mapped,
@@ -52,6 +53,7 @@ from krag_eval.datasets.table import (
     parts_of,
     query_in,
     records_in,
+    told_errors,
     with_drafts,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
@@ -311,7 +313,9 @@ def read_jsonl(
         dataset = dataset_of(table, given)
         if predicted_field is not None and dataset.predicted is None:
             raise nothing_retrieved(table, FIELD_OPTIONS[-1])
-        return dataset if predicted_field is not None else replace(dataset, predicted=None)
+        if predicted_field is not None:
+            return dataset
+        return replace(dataset, predicted=None, failures=())
     roles = fields.roles
     reader = TagReader(asked_by(roles), choice)
     # One after the other, so that of several mistakes the first line's is told.
@@ -326,8 +330,10 @@ def read_jsonl(
     kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
     defaults = note_on_defaults(queries[0].mark.defaults)
     queries, notes = in_order_of_scores(queries)
+    parts = parts_of(queries, file.name, roles)
     notes += grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
-    return Dataset(**parts_of(queries, file.name, roles), tags=kept, notes=notes)
+    notes += told_errors(len(parts["failures"]), len(queries))
+    return Dataset(**parts, tags=kept, notes=notes)
 
 
 #: The arguments that name the fields of a query.
@@ -777,7 +783,7 @@ def _table(
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
     # Others can only be tags.
-    wanted = Names({*KNOWN, *PARTS, *SPANS, *filter(None, given.mapped)})
+    wanted = Names({*KNOWN, *PARTS, *SPANS, *ERRORS, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)

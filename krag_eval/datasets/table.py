@@ -69,6 +69,7 @@ from krag_eval.errors import (
     one_of,
     warn,
 )
+from krag_eval.results.latency import Failure
 
 _MOST_NAMES = 20
 _LONGEST_NAME = 40
@@ -413,6 +414,10 @@ CITED = ("cited", "인용문서", "인용 문서", "cited_document_ids")
 _FIELDS = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
 #: What other fields with documents are called -> what they hold.
 LISTED = {name: field for field, names in _FIELDS.items() for name in names}
+#: What the field is called with what a retriever failed with.
+ERRORS = ("error", "오류", "에러")
+# How cells of a table say that there was none.
+_NO_ERROR = ("none", "null", "nan", "false", "0", "no")
 #: The options of an evaluator that a file can tell.
 OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
            "grade_key", "averaging_method", "aspect_key")  # fmt: skip
@@ -775,9 +780,10 @@ class Query(NamedTuple):
 
     ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` says that it was a
     text, and no list; ``is_draft`` that nobody has accepted its ground truth; ``run`` is its place,
-    if that is in a file of its own. ``by_rank`` says whether retrieved records were put into the
-    order of their ranks, ``None`` where they have none; ``zero_grades`` names the fields of
-    ground-truth records that are 0 somewhere, as grades are.
+    if that is in a file of its own; ``error`` is what the retriever failed with, where nothing was
+    retrieved. ``by_rank`` says whether retrieved records were put into the order of their ranks,
+    ``None`` where they have none; ``zero_grades`` names the fields of ground-truth records that are
+    0 somewhere, as grades are.
     """
 
     place: Place
@@ -794,6 +800,7 @@ class Query(NamedTuple):
     run: Place | None = None
     by_rank: bool | None = None
     zero_grades: frozenset[str] = frozenset()
+    error: str = ""
 
     @property
     def label(self) -> str | int | None:
@@ -827,7 +834,10 @@ def query_in(
         if records:
             lists["zero_grades"] = zero_grades(records)
         actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
+        failure = ""
         if roles.predicted is not None:
+            failure = _error_in(row, roles)
+            row = _with_empty_lists(row, roles.predicted.fields) if failure else row
             records = _records_in(row, roles.predicted)
             order = records and in_rank_order(records, Location(str(roles.predicted.texts)))
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
@@ -840,7 +850,37 @@ def query_in(
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
     lists["is_draft"] = bool(roles.actual.fields) and status_of(row) == DRAFT
+    lists["error"] = "" if predicted else failure
     return Query(place, question, actual, predicted, mark, found, **lists)
+
+
+def _error_in(row: Mapping[str, Any], roles: Roles) -> str:
+    """Return what a row says that its retriever failed with, as a text; ``""`` if nothing.
+
+    >>> roles = Roles("krag_eval", "question", Side("actual"), Side("predicted"))
+    >>> [_error_in({"error": one}, roles) for one in ("timeout", {"code": 504}, True, "", False)]
+    ['timeout', '{"code": 504}', 'true', '', '']
+    """
+    for name in ERRORS:
+        value = plain(row.get(name))
+        if name in asked_by(roles) or is_missing(value) or not value:
+            continue
+        if not isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False, default=str)
+        if not is_blank(value) and value.strip().casefold() not in _NO_ERROR:
+            return value
+    return ""
+
+
+def _with_empty_lists(row: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
+    """Return a row with empty lists of documents, if it has nothing at all in their fields.
+
+    Who writes what went wrong may write nothing else.
+    """
+    values = [plain(row.get(name)) for name in fields]
+    if not all(is_missing(value) or value == "" for value in values):
+        return row
+    return with_fields(row, {name: [] for name in fields})
 
 
 def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -1139,6 +1179,7 @@ def _one_query(rows: Sequence[Query]) -> Query:
         once = {repr(item): item for some in given for item in some}
         lists[name] = [*once.values()] if given else None
     lists["is_draft"] = any(row.is_draft for row in rows)
+    lists["error"] = "" if predicted else next((row.error for row in rows if row.error), "")
     return first._replace(actual=[*actual.values()], predicted=predicted, **lists)
 
 
@@ -1210,6 +1251,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
             **grades_in(queries)[0],
             **_defaults_of(queries),
         },
+        "failures": failures_of(queries),
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
         **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
@@ -1219,6 +1261,29 @@ def grades_in(queries: Iterable[Query]) -> tuple[dict[str, Any], list[str]]:
     """Return the grade key of an evaluation and a note on it, where records tell grades."""
     name = grade_of(query.zero_grades for query in queries)
     return ({}, []) if name is None else ({"grade_key": name}, [note_on_grades(name)])
+
+
+def failures_of(queries: Iterable[Query]) -> list[Failure]:
+    """Return the queries whose retriever failed, as their rows say."""
+    return [
+        Failure(position, "error", one.error, 0.0)
+        for position, one in enumerate(queries)
+        if one.error
+    ]
+
+
+def told_errors(n: int, n_queries: int) -> list[str]:
+    """Say how many rows say that they failed, in a note; nothing where none does.
+
+    >>> told_errors(1, 3)
+    ['1 of 3 rows with an error and nothing retrieved read as queries that failed']
+    """
+    message = ngettext(
+        "{n} of {rows} rows with an error and nothing retrieved read as queries that failed",
+        "{n} of {rows} rows with an error and nothing retrieved read as queries that failed",
+        n_queries,
+    )
+    return [message.format(n=n, rows=n_queries)] if n else []
 
 
 def check_once(queries: Iterable[Query]) -> None:
@@ -1296,8 +1361,10 @@ def content_of(
     tags, unreviewed = with_drafts(queries, tags)
     defaults = note_on_defaults(queries[0].mark.defaults)
     queries, on_order = in_order_of_scores(queries)
+    parts = parts_of(queries, table.name, roles)
     notes += on_order + grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
-    return {**parts_of(queries, table.name, roles), "tags": tags, "notes": notes}
+    notes += told_errors(len(parts["failures"]), len(queries))
+    return {**parts, "tags": tags, "notes": notes}
 
 
 def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, Any]:

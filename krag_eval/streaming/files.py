@@ -22,6 +22,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import (
@@ -50,9 +51,11 @@ from krag_eval.datasets.table import (
     checked_choice,
     checked_drafts,
     disguised_among,
+    failures_of,
     note_on_defaults,
     notes_on,
     tell_unnamed,
+    told_errors,
 )
 from krag_eval.errors import (
     Advice,
@@ -67,6 +70,7 @@ from krag_eval.errors import (
 )
 from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
+from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.reviews import with_unreviewed
 from krag_eval.results.rows import (
@@ -258,9 +262,11 @@ def evaluate_file(
     files.reviews.check(files.name, done.n_queries)
     result = plan.result([done.partial], rows) if result is None else result
     settings = with_unreviewed(result.settings, done.n_drafts)
-    return replace(
-        result, settings=settings, notes=[*files.notes, *note_on_defaults(first.mark.defaults)]
-    )
+    if files.missing is not None:
+        settings = files.missing.added_to(settings)
+    notes = [*files.notes, *note_on_defaults(first.mark.defaults)]
+    notes += told_errors(result.n_failed, result.n_queries)
+    return replace(result, settings=settings, notes=notes)
 
 
 _USUAL: Mapping[str, Any] = {
@@ -320,6 +326,9 @@ def _at_once(
     positions = files.positions(0, len(queries)).tolist()
     evaluate = partial(_in_memory, plan, options, positions)
     result = _evaluated(plan, queries, tags, first, files.lists(first), evaluate)
+    if failures := failures_of(queries):
+        seconds = np.full(len(queries), np.nan)
+        result = replace(result, retrieval=RetrievalRun(seconds, tuple(failures)))
     sums = replace(plan.nothing(), summary=result.summary)
     left_out = {} if tags is None else tags.left_out
     where = str(unnamed[0]) if unnamed else ""
@@ -378,8 +387,10 @@ def _all_chunks(
             part = _evaluated(plan, chunk.queries, tags, first, lists, plan.evaluate)
             unnamed = _unnamed(chunk.queries, files.fields, is_first=not done.n_parts)
             positions = files.positions(done.n_queries, done.n_queries + len(chunk.queries))
+            n_failed = len(failures_of(chunk.queries))
+            summary = replace(part.partial.summary, n_failed=n_failed)
             done = Progress(
-                done.partial + part.partial,
+                done.partial + replace(part.partial, summary=summary),
                 chunk.after,
                 done.n_parts + 1,
                 done.n_unnamed + len(unnamed),

@@ -32,11 +32,13 @@ from krag_eval.datasets.joining import (
     joined,
     joined_defaults,
     joined_notes,
+    missing_in,
     refuse_truth,
 )
 from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
 from krag_eval.datasets.ranking import ScoreOrder, grade_of, note_on_grades, note_on_ranks
 from krag_eval.datasets.table import (
+    ERRORS,
     Drafts,
     Mapped,
     Query,
@@ -63,6 +65,7 @@ from krag_eval.datasets.vocabularies import (
 )
 from krag_eval.documents import STATUS, DocumentLike, Tag, single, text_of
 from krag_eval.errors import DatasetError, InvalidInput, Place
+from krag_eval.scoring.missing import MissingQuestions
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.
@@ -118,6 +121,7 @@ class QueryFiles:
         notes: What is said of the files beside their numbers.
         reviews: What happens to drafts; it knows how many rows were rejected once all are read.
         order: The order of scored documents, where :meth:`in_order` looked for it.
+        missing: Which questions the run lacks, of two files.
     """
 
     name: str
@@ -129,6 +133,7 @@ class QueryFiles:
     notes: Sequence[str] = ()
     reviews: Reviews = field(default_factory=Reviews)
     order: ScoreOrder | None = None
+    missing: MissingQuestions | None = None
 
     @classmethod
     def found(
@@ -261,7 +266,8 @@ class QueryFiles:
         self, path: Path, source: Any = None, skipped: int = 0, tags: bool = True
     ) -> Iterator[Row]:
         fields = self.fields
-        wanted = {*KNOWN, STATUS, *filter(None, [*asked_by(fields.roles), *fields[:3]])}
+        named = filter(None, [*asked_by(fields.roles), *fields[:3]])
+        wanted = {*KNOWN, *ERRORS, STATUS, *named}
         return self.format.rows(
             File(source or path, str(path), self.max_bytes, self.encoding,
                  self.format.delimiter or None, wanted, tags, skipped, held=False)
@@ -418,8 +424,9 @@ class Kept:
     def add(self, query: Query) -> None:
         """Keep what was retrieved for one more query."""
         self._begins.append(self._file.tell())
+        place = tuple(query.place)
         found = (
-            query.predicted, query.cited, dict(query.tags), tuple(query.place), query.by_rank
+            query.predicted, query.cited, dict(query.tags), place, query.error, query.by_rank
         )  # fmt: skip
         pickle.dump(found, self._file, pickle.HIGHEST_PROTOCOL)
 
@@ -551,6 +558,7 @@ class JoinedFiles(QueryFiles):
         own["notes"] = joined_notes(
             ours.described(), theirs.described(), told, cites="cited" in ours.lists
         )
+        own["missing"] = missing_in(found, missing)
         places = np.flatnonzero(found >= (0 if missing == "skip" else -1))
         return cls(**own, sides=(ours, theirs), kept=kept, in_run=found, places=places)
 
@@ -564,13 +572,14 @@ class JoinedFiles(QueryFiles):
         for query, after, reached in super().queries(start, own):
             at = int(self.in_run[after.queries - 1])
             if at >= 0:
-                predicted, cited, of_run, place, by_rank = self.kept[at]
+                predicted, cited, of_run, place, error, by_rank = self.kept[at]
                 theirs = {name: of_run[name] for name in of_run.keys() & run if name not in golden}
                 query = query._replace(predicted=predicted, cited=cited, run=Place(*place),
-                                       tags={**query.tags, **theirs}, by_rank=by_rank)  # fmt: skip
+                                       tags={**query.tags, **theirs}, error=error,
+                                       by_rank=by_rank)  # fmt: skip
                 query = in_score_order(query, self.sides[1].told.order)
             else:
-                query = query._replace(predicted=[], cited=None)
+                query = query._replace(predicted=[], cited=None, error="")
             if at >= 0 or not skips:
                 yield query, after, reached
 
