@@ -30,7 +30,7 @@ from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.korean import MYRIADS, TENS
 from krag_eval.matching.numbering import TokenNumbers
 from krag_eval.matching.plaintext import plain
-from krag_eval.matching.spelling import YEAR, counted, same_thing, unit_at
+from krag_eval.matching.spelling import YEAR, counted, same_thing, stands_apart, unit_at
 from krag_eval.matching.tokenizers import readable
 
 Kind: TypeAlias = Literal["number", "negation", "text"]
@@ -272,10 +272,13 @@ def is_end_of_amounts(passage: Reading, document: Reading) -> bool:
     >>> is_end_of_amounts(*(Reading(text, True) for text in ("1000원", "모두 1만 1000원")))
     True
     """
+    if not passage.tokens or not _is_number(passage.tokens[0]):
+        return False
     ours, theirs = _encoded(passage, document)
-    places = [*_places(theirs, ours)] if ours and _is_number(passage.tokens[0]) else []
-    tokens = document.tokens
-    return bool(places) and all(
+    places, tokens = [*_places(theirs, ours)], document.tokens
+    if not places:
+        return not stands_apart(passage.text, document.text)
+    return all(
         place > 1 and tokens[place - 1] in MYRIADS and _is_number(tokens[place - 2])
         for place in places
     )

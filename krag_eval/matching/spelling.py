@@ -78,6 +78,16 @@ _MAY_BE_SPELLED = re.compile(
 )
 
 
+def stands_apart(passage: str, document: str) -> bool:
+    """Return whether a text that begins with a number stands in another, not within a longer number.
+
+    >>> stands_apart("1000원", "가격은 11000원"), stands_apart("7천만 원", "모두 70000000원")
+    (False, True)
+    """
+    whole, text = (_canonical.__wrapped__(one) for one in (passage, document))
+    return re.search(rf"(?<![\d.]){re.escape(whole)}", text) is not None
+
+
 def same_thing(one: str, other: str) -> bool:
     """Return whether two short texts are spellings of one amount, date, time, unit or word.
 
