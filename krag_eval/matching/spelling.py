@@ -79,7 +79,7 @@ _MAY_BE_SPELLED = re.compile(
 
 
 def stands_apart(passage: str, document: str) -> bool:
-    """Return whether a text that begins with a number stands in another, not within a longer number.
+    """Return whether a text that begins with a number stands in another, in no longer number.
 
     >>> stands_apart("1000원", "가격은 11000원"), stands_apart("7천만 원", "모두 70000000원")
     (False, True)
