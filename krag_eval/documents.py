@@ -1282,6 +1282,36 @@ def is_tag(value: object) -> bool:
     return value is None or isinstance(value, int)
 
 
+#: The tag that says whether a person accepted the ground truth of a query.
+STATUS = "status"
+DRAFT, REJECTED = "draft", "rejected"
+
+
+def status_of(row: Mapping[str, Any]) -> str | None:
+    """Return whether a row is a draft, or rejected; ``None`` if its status is neither.
+
+    >>> status_of({"status": "Draft"}), status_of({"status": "open"})
+    ('draft', None)
+    """
+    value = row.get(STATUS)
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return word if word in (DRAFT, REJECTED) else None
+
+
+def with_status(tags: Any, own: Mapping[str, Sequence[Tag]]) -> Any:
+    """Return tags that tell which queries are drafts, if those of the data set do.
+
+    >>> with_status({}, {"status": ["draft", None], "topic": ["a", "b"]})
+    {'status': ['draft', None]}
+    """
+    return {**(tags or {}), STATUS: own[STATUS]} if unreviewed_in(own) else tags
+
+
+def unreviewed_in(tags: Mapping[str, Sequence[Tag]]) -> int:
+    """Return how many queries are drafts that nobody has accepted, by their tags."""
+    return list(tags.get(STATUS, ())).count(DRAFT)
+
+
 def checked_tags(tags: object, n_queries: int) -> dict[str, list[Tag]]:
     """Return the tags of queries by name, one value per query.
 

@@ -24,7 +24,16 @@ from krag_eval import __version__, conventions as disputed, documents
 from krag_eval._language import _, ngettext
 from krag_eval._options import PLAN_OPTIONS, PlanOptions, check_options, settled_threshold
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.documents import AnyOf, Digests, DocumentLike, Judged, QuerySet, Tag, checked_tags
+from krag_eval.documents import (
+    AnyOf,
+    Digests,
+    DocumentLike,
+    Judged,
+    QuerySet,
+    Tag,
+    checked_tags,
+    unreviewed_in,
+)
 from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, clipped, muted, tallied, warn_of
 from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
@@ -33,6 +42,7 @@ from krag_eval.results import rows as per_query
 from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.reviews import with_unreviewed
 from krag_eval.scoring import cutoffs as cut, metrics as measures
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Budget, Cutoff, Cutoffs, Length, Measure
 from krag_eval.scoring.metrics import REJECTION_RATE, Metric, Table
@@ -469,6 +479,7 @@ class OfflineRetrievalEvaluator:
         return run.told(
             n_queries=len(counted),
             n_counted=int(counted.sum()),
+            n_unreviewed=unreviewed_in(self._tags),
             reach=reach,
             rows=per_query.RowsInMemory(
                 labels=self.queries,
@@ -962,11 +973,19 @@ class PartitionPlan:
         return self.plan.counted(found), tables, found
 
     def told(
-        self, *, n_queries: int, n_counted: int, reach: Reach, rows: per_query.Rows, **more: Any
+        self,
+        *,
+        n_queries: int,
+        n_counted: int,
+        reach: Reach,
+        rows: per_query.Rows,
+        n_unreviewed: int = 0,
+        **more: Any,
     ) -> EvaluationResult:
         """Return the result of a run, with what is known of it beside."""
+        settings = self._settings(n_queries, n_queries - n_counted, reach)
         return EvaluationResult(
-            settings=self._settings(n_queries, n_queries - n_counted, reach),
+            settings=with_unreviewed(settings, n_unreviewed),
             rows=rows,
             **self._known(),
             **more,

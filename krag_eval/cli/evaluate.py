@@ -348,7 +348,8 @@ def _in_chunks(
         if not is_told:
             reading.check_golden(source, behind[0], asked)
     result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
-    reading.say(source, result.notes[N_SAID:])
+    # How the columns of two files were read comes first.
+    reading.say(source, result.notes[N_SAID if behind else 0 :])
     return _Made(source, result)
 
 

@@ -101,7 +101,7 @@ def _result_of(
             without texts.
     """
     if reading.is_saved(file):
-        known = (*reading.TWO_FILES, *(() if chunks is None else ("matcher",)))
+        known = (*reading.TWO_FILES, "drafts", *(() if chunks is None else ("matcher",)))
         given = options.given(typed)
         if useless := [one for one in given if one not in known]:
             problem = f"says how to evaluate, and {file} is a saved result"

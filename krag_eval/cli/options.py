@@ -274,6 +274,12 @@ CELLS: Options = {
     ),
     "delimiter": option("What separates cells of a CSV file.  [default: ,]", "CHARACTER"),
     "encoding": ENCODING,
+    "drafts": option(
+        'What happens to ground truth whose "status" is "draft", as nobody has accepted it: refuse '
+        'it, or count it and say so. "rejected" never counts.',
+        choices=("error", "count"),
+        default="error",
+    ),
 }
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from krag_eval._language import N_, _
-from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options
+from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options, with_defaults
 from krag_eval.documents import (
     AnyOf,
     DocumentLike,
@@ -21,6 +21,7 @@ from krag_eval.documents import (
     metadata_of,
     single,
     text_of,
+    with_status,
 )
 from krag_eval.errors import Advice, InvalidInput, Place, warn
 
@@ -148,7 +149,8 @@ class Dataset:
 
         Args:
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
-                ``threshold``, …; they go before the data set's own ``defaults`` and ``tags``.
+                ``threshold``, …; they go before the data set's own ``defaults`` and ``tags``,
+                and a matcher before the ``threshold`` of these as well.
 
         Raises:
             DatasetError: If nothing has been retrieved yet.
@@ -171,10 +173,14 @@ class Dataset:
             )
         matcher = options.get("matcher")
         queries = labels_for(matcher, self.queries, self.questions)
-        known = {"queries": queries, "tags": self.tags, **self.defaults}
+        known = {"queries": queries, "tags": self.tags}
         lists = {name: getattr(self, name) for name in ("judged", *LISTS)}
+        if "tags" in options:
+            options["tags"] = with_status(options["tags"], self.tags)
         known |= {name: some for name, some in lists.items() if some is not None}
-        made = OfflineRetrievalEvaluator(self.actual, self.predicted, **{**known, **options})
+        made = OfflineRetrievalEvaluator(
+            self.actual, self.predicted, **{**known, **with_defaults(self.defaults, options)}
+        )
         return made.with_failures(self.failures) if self.failures else made
 
     def save(self, path: str | os.PathLike[str]) -> None:

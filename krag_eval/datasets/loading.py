@@ -30,21 +30,26 @@ from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, j
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
+    Drafts,
     Given,
     Mapped,
     Records,
+    Reviews,
     Roles,
     Side,
     TagReader,
     asked_by,
     cells_as_lists,
     checked_choice,
+    checked_drafts,
     content_of,
     is_frame,
+    note_on_defaults,
     notes_on,
     parts_of,
     query_in,
     records_in,
+    with_drafts,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
 from krag_eval.datasets.trec import RUN, is_judgements, read_trec
@@ -58,6 +63,7 @@ from krag_eval.datasets.vocabularies import (
     shape_of,
 )
 from krag_eval.documents import (
+    STATUS,
     DocumentLike,
     Location,
     check_chunks,
@@ -69,6 +75,7 @@ from krag_eval.documents import (
     plain,
     single,
     text_of,
+    unreviewed_in,
 )
 from krag_eval.errors import (
     Advice,
@@ -132,6 +139,7 @@ def load_dataset(
     tags: bool | Sequence[str] = True,
     cells: Cells = "list",
     missing: Lacking | None = None,
+    drafts: Drafts = "error",
 ) -> Dataset:
     """Load questions with their ground truth, and what was retrieved if that is there.
 
@@ -184,6 +192,10 @@ def load_dataset(
         missing: What happens to questions that ``retrieved`` lacks: ``"error"`` refuses them,
             ``"zero"`` counts them as nothing retrieved, ``"skip"`` leaves them out, both with a
             warning. A run that lacks some is refused unless you say; spans leave them out.
+        drafts: What happens to rows of ground truth whose ``status`` is ``draft``, as nobody has
+            accepted them: ``"error"`` refuses them, ``"count"`` takes them, and notes and
+            signatures say how many there are. ``rejected`` rows are left out, with a warning. Any
+            other status is a tag.
 
     Raises:
         DatasetError: If anything cannot be understood; the message names row and column.
@@ -207,7 +219,8 @@ def load_dataset(
     own, theirs = said_of_each(source, retrieved, in_file)
     given = Given(_mapped(question, actual, predicted), corpus, retrieved, max_bytes,
                   checked_choice(tags), one_of("cells", cells, ("list", "text")),
-                  missing=checked_missing(missing, retrieved), in_file=theirs)  # fmt: skip
+                  missing=checked_missing(missing, retrieved), in_file=theirs,
+                  drafts=checked_drafts(drafts))  # fmt: skip
     if isinstance(source, Iterator) and not (hasattr(source, "read") or is_frame(source)):
         source = [*source]
     if isinstance(source, Dataset):
@@ -234,6 +247,7 @@ def read_jsonl(
     max_bytes: int | None = MAX_BYTES,
     tags: bool | Sequence[str] = True,
     encoding: str = "utf-8",
+    drafts: Drafts = "error",
 ) -> Dataset:
     """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
 
@@ -263,6 +277,7 @@ def read_jsonl(
         tags: Whether to keep other fields as tags: texts of at most 200 characters, numbers and
             booleans, at most 100 fields; or the names of those to keep.
         encoding: Of the text, such as ``"cp949"``.
+        drafts: What happens to lines whose ``status`` is ``draft``, as in :func:`load_dataset`.
 
     Raises:
         DatasetError: If anything in the file cannot be used, or there is nothing in it; the
@@ -274,6 +289,8 @@ def read_jsonl(
     Dataset of 1 queries from <stream>
     """
     fields, choice = Fields(question_field, actual_field, predicted_field), checked_choice(tags)
+    drafts = checked_drafts(drafts)
+    reviews = Reviews(drafts)
     file = File.of(source, max_bytes=max_bytes, encoding=encoding)
     rows = rows_in(file, "jsonl")
     first = next(rows, None)
@@ -284,7 +301,8 @@ def read_jsonl(
         )
     every = chain([first], rows)
     if fields.are_foreign_to(first[1]):
-        given = Given(fields.mapped, max_bytes=max_bytes, tags=choice, named_by=FIELD_OPTIONS)
+        given = Given(fields.mapped, max_bytes=max_bytes, tags=choice, named_by=FIELD_OPTIONS,
+                      drafts=drafts)  # fmt: skip
         table = Records.of(every, file.name)
         dataset = dataset_of(table, given)
         if predicted_field is not None and dataset.predicted is None:
@@ -293,16 +311,18 @@ def read_jsonl(
     roles = fields.roles
     reader = TagReader(asked_by(roles), choice)
     # One after the other, so that of several mistakes the first line's is told.
-    queries = [query_in(row, roles, place, reader) for place, row in every]
+    queries = [query_in(row, roles, place, reader) for place, row in reviews.accepted(every)]
+    reviews.check(file.name, len(queries))
     if question_field != "question" and all(one.question is None for one in queries):
         raise queries[0].place.error(
             f'no field "{question_field}" on any line',
             Advice("name the one with the question by {}, or leave that out", question_field=...),
         )
     reader.check(file.name, fields[:3])
-    kept = reader.columns([one.tags for one in queries])
+    kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
     parts = parts_of(queries, file.name, roles)
-    return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out))
+    notes = notes_on(reader.left_out) + note_on_defaults(queries[0].mark.defaults) + unreviewed
+    return Dataset(**parts, tags=kept, notes=notes)
 
 
 #: The arguments that name the fields of a query.
@@ -481,7 +501,7 @@ def advised_to_load() -> Iterator[None]:
 
 
 # The options that advice about rows and columns names.
-_OF_LOADING = ("cells", *Mapped._fields)
+_OF_LOADING = ("cells", "drafts", *Mapped._fields)
 
 
 def evaluated_again(
@@ -578,7 +598,7 @@ def _questions(table: Records, given: Given) -> Dataset:
     one_per_row = given.cells == "list"
     read, notes = (table, []) if one_per_row else cells_as_lists(table, roles)
     read, roles, unusual = as_saved(read, roles)
-    content = content_of(read, roles, given.tags, one_per_row=one_per_row)
+    content = content_of(read, roles, given.tags, one_per_row=one_per_row, drafts=given.drafts)
     others = [one for one in table.names if one not in asked_by(roles)]
     content["notes"] = said(roles, others) + notes + unusual + content["notes"]
     return Dataset(**content, vocabulary=roles.shape)
@@ -604,7 +624,9 @@ def dataset_of(table: Records, given: Given) -> Dataset:
     joined = _completed(read(table, alone), given)
     if not isinstance(given.tags, bool) and not joined.tags.keys() >= {*given.tags}:
         read(table, alone._replace(tags=given.tags))  # refuses the tag that there is not
-    tags = {name: some for name, some in joined.tags.items() if is_wanted(name, given.tags)}
+    is_kept = {STATUS} if unreviewed_in(joined.tags) else set()
+    tags = {name: some for name, some in joined.tags.items()
+            if name in is_kept or is_wanted(name, given.tags)}  # fmt: skip
     return replace(joined, tags=tags)
 
 

@@ -10,9 +10,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._io import arrow_table, shielded, unshielded
 from krag_eval._language import N_, _, ngettext
@@ -22,7 +23,10 @@ from krag_eval.conventions import Conventions
 from krag_eval.datasets import formats
 from krag_eval.datasets.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
 from krag_eval.documents import (
+    DRAFT,
     LONGEST_TAG,
+    REJECTED,
+    STATUS,
     DocumentLike,
     IdAlone,
     Item,
@@ -40,6 +44,7 @@ from krag_eval.documents import (
     plain,
     single,
     span_without_text,
+    status_of,
 )
 from krag_eval.errors import (
     Advice,
@@ -50,6 +55,7 @@ from krag_eval.errors import (
     Refusal,
     clipped,
     must,
+    one_of,
     warn,
 )
 
@@ -306,13 +312,15 @@ class Given(NamedTuple):
     named_by: Sequence[str] = Mapped._fields
     missing: str | None = None
     is_run: bool = False
+    drafts: Drafts = "error"
     in_file: Mapping[str, Any] = MappingProxyType({})
 
     def check(self, taken: Collection[str], what: str) -> None:
         """Refuse what a source of some kind does not take."""
         cells = None if self.cells == "list" else self.cells
+        drafts = None if self.drafts == "error" else self.drafts
         given = {**self.mapped._asdict(), "corpus": self.corpus, "retrieved": self.retrieved}
-        for argument, value in {**given, "cells": cells}.items():
+        for argument, value in {**given, "cells": cells, "drafts": drafts}.items():
             if value is not None and argument not in taken:
                 raise InvalidInput(argument, f"is not for {what}", "leave it out")
 
@@ -439,6 +447,81 @@ def _mark_in(value: Any) -> Mark:
         )
         raise must(OWN, be, value, "leave the field out")
     return Mark(label, defaults, bool(hidden), tags)
+
+
+# What people decided about a row of ground truth
+
+#: What happens to drafts: they are refused, or counted.
+Drafts: TypeAlias = Literal["error", "count"]
+
+
+def checked_drafts(drafts: str) -> Drafts:
+    """Return what happens to drafts."""
+    return one_of("drafts", drafts, ("error", "count"))  # type: ignore[return-value]
+
+
+@dataclass
+class Reviews:
+    """Holds the rows of a ground truth to what people decided about them.
+
+    Attributes:
+        drafts: What happens to rows that nobody has accepted yet.
+        n_rejected: How many rows were left out.
+    """
+
+    drafts: Drafts = "error"
+    n_rejected: int = 0
+
+    def admits(self, row: Mapping[str, Any], place: Place) -> bool:
+        """Tell whether a row counts; a rejected one never does, and is counted as such.
+
+        Raises:
+            DatasetError: If it is a draft, and drafts are not to be counted.
+        """
+        status = status_of(row)
+        if status == DRAFT and self.drafts == "error":
+            problem = (
+                'is a draft ("status": "draft"), which is no ground truth until it is accepted'
+            )
+            fix = "accept it, or reject it; {} counts drafts, and says how many there are"
+            raise place.error(problem, Advice(fix, drafts="count"))
+        self.n_rejected += status == REJECTED
+        return status != REJECTED
+
+    def accepted(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows that count."""
+        return ((place, row) for place, row in rows if self.admits(row, place))
+
+    def check(self, name: str, n_accepted: int) -> None:
+        """Warn of how many rows were left out, if there were any.
+
+        Raises:
+            DatasetError: If no other is there.
+        """
+        if self.n_rejected and not n_accepted:
+            raise Place(name).error(f"holds nothing but rejected rows ({self.n_rejected})")
+        if self.n_rejected:
+            message = ngettext(
+                "{name}: {n} rejected row is left out.",
+                "{name}: {n} rejected rows are left out.",
+                self.n_rejected,
+            )
+            warn(message.format(name=name, n=self.n_rejected))
+
+
+def with_drafts(
+    queries: Sequence[Query], tags: dict[str, list[Tag]]
+) -> tuple[dict[str, list[Tag]], list[str]]:
+    """Return tags that tell which queries are drafts, whatever tags were asked for, and a note."""
+    n = sum(query.is_draft for query in queries)
+    if not n:
+        return tags, []
+    others = tags.get(STATUS, [None] * len(queries))
+    status: list[Tag] = [
+        DRAFT if query.is_draft else other for query, other in zip(queries, others, strict=True)
+    ]
+    note = _("{n} of {queries} unreviewed").format(n=n, queries=len(queries))
+    return {**tags, STATUS: status}, [note]
 
 
 # Tags: the fields that no role names
@@ -656,7 +739,8 @@ class Query(NamedTuple):
     """One query, checked, and its place in a file.
 
     ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` says that it was a
-    text, and no list; ``run`` is its place, if that is in a file of its own.
+    text, and no list; ``is_draft`` that nobody has accepted its ground truth; ``run`` is its place,
+    if that is in a file of its own.
     """
 
     place: Place
@@ -669,6 +753,7 @@ class Query(NamedTuple):
     unwanted: list[Any] | None = None
     cited: list[Any] | None = None
     is_text: bool = False
+    is_draft: bool = False
     run: Place | None = None
 
     @property
@@ -707,6 +792,7 @@ def query_in(
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
+    lists["is_draft"] = bool(roles.actual.fields) and status_of(row) == DRAFT
     return Query(place, question, actual, predicted, mark, found, **lists)
 
 
@@ -849,15 +935,23 @@ def _ids(value: Any, name: str) -> list[str]:
     return [str(one) for one in ids]
 
 
-def queries_of(table: Records, roles: Roles, tags: TagReader | None = None) -> list[Query]:
-    """Make a query of each row of a table.
+def queries_of(
+    table: Records,
+    roles: Roles,
+    tags: TagReader | None = None,
+    drafts: Drafts = "error",
+) -> list[Query]:
+    """Make a query of each row of a table that is not rejected; a run has no such rows.
 
     Raises:
         DatasetError: If there is none, or one cannot be used.
     """
     if not table.rows:
         raise Place(table.name).error("holds no rows; expected at least one")
-    queries = [query_in(row, roles, place, tags) for place, row in table.rows]
+    reviews, rows = Reviews(drafts), iter(table.rows)
+    rows = reviews.accepted(rows) if roles.actual.fields else rows
+    queries = [query_in(row, roles, place, tags) for place, row in rows]
+    reviews.check(table.name, len(queries))
     for one in queries if table.in_memory else ():
         with located(one.place):
             if isinstance(one.question, str):
@@ -954,7 +1048,16 @@ def _one_query(rows: Sequence[Query]) -> Query:
         given = [some for row in rows if (some := getattr(row, name)) is not None]
         once = {repr(item): item for some in given for item in some}
         lists[name] = [*once.values()] if given else None
+    lists["is_draft"] = any(row.is_draft for row in rows)
     return first._replace(actual=[*actual.values()], predicted=predicted, **lists)
+
+
+def note_on_defaults(defaults: Mapping[str, Any]) -> list[str]:
+    """Say how rows ask to be evaluated, in one sentence, if they do."""
+    if not defaults:
+        return []
+    message = _("evaluated with {settings}, as the file asks; options that are given win")
+    return [message.format(settings=", ".join(f"{name}={defaults[name]}" for name in defaults))]
 
 
 # From all queries to the parts of a data set
@@ -1015,7 +1118,12 @@ def tell_unnamed(n: int, n_queries: int, name: str, field: str | None, where: st
 
 
 def content_of(
-    table: Records, roles: Roles, choice: TagChoice, *, one_per_row: bool = True
+    table: Records,
+    roles: Roles,
+    choice: TagChoice,
+    *,
+    one_per_row: bool = True,
+    drafts: Drafts = "error",
 ) -> dict[str, Any]:
     """Return what a data set of a table is made of, with its tags and notes.
 
@@ -1024,25 +1132,28 @@ def content_of(
         roles: What its columns mean.
         choice: Which others to keep as tags.
         one_per_row: Whether each row is a query; if not, the rows of a question are one.
+        drafts: What happens to rows that nobody has accepted yet.
 
     Raises:
         DatasetError: If a row cannot be used, or a column that was chosen is no tag.
     """
     reader, notes = TagReader(asked_by(roles), choice), []
-    queries = queries_of(table, roles, reader)
+    queries = queries_of(table, roles, reader, drafts)
+    n_rows = len(queries)
     tags = reader.columns([one.tags for one in queries])
     if not one_per_row:
         queries, tags, differing = joined(queries, tags)
         for name, why in differing.items():
             reader.leave_out(name, why)
-        if len(queries) < len(table.rows):
+        if len(queries) < n_rows:
             told = _(
                 "{rows} rows put together by question into {queries} queries, documents in the "
                 "order of the rows"
             )
-            notes.append(told.format(rows=len(table.rows), queries=len(queries)))
+            notes.append(told.format(rows=n_rows, queries=len(queries)))
     reader.check(table.name, table.names)
-    notes += notes_on(reader.left_out)
+    tags, unreviewed = with_drafts(queries, tags)
+    notes += notes_on(reader.left_out) + note_on_defaults(queries[0].mark.defaults) + unreviewed
     return {**parts_of(queries, table.name, roles), "tags": tags, "notes": notes}
 
 

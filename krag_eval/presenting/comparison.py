@@ -11,6 +11,7 @@ from krag_eval._language import _, ngettext
 from krag_eval.presenting import Column, Page, Table, numbers, presents
 from krag_eval.presenting.numbers import p_said, percent, short
 from krag_eval.results.latency import told_failed
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.statistics.comparison import Comparison, named_tag, told_left_out
 from krag_eval.statistics.paired import Difference
 
@@ -188,7 +189,7 @@ def told_beside(comparison: Comparison, name_of: Callable[[str], str] = str) -> 
     """Say what the differences rest on, the systems called as ``name_of`` says.
 
     For how many tests p is corrected, where there are several; which queries were left out; how far
-    queries in clusters do alike; and how many failed.
+    queries in clusters do alike; how many failed, and how many are drafts.
     """
     p_values = [p for row in comparison.differences for p in (row.p_holm, row.p_share_holm)]
     n = sum(not math.isnan(p) for p in p_values)
@@ -196,7 +197,9 @@ def told_beside(comparison: Comparison, name_of: Callable[[str], str] = str) -> 
     left_out = {name_of(name): labels for name, labels in comparison.left_out.items()}
     failed = {name_of(name): n for name, n in comparison.failed.items()}
     missing = told_left_out(len(comparison.queries), left_out)
-    return [*family, *missing, *_told_clusters(comparison), *told_failed(failed)]
+    drafts = {name_of(name): n for name, n in unreviewed_of(comparison.compared).items()}
+    beside = [*told_failed(failed), *unreviewed_sentences(drafts)]
+    return [*family, *missing, *_told_clusters(comparison), *beside]
 
 
 def _told_clusters(comparison: Comparison) -> list[str]:

@@ -29,6 +29,7 @@ from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, muted, 
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.results.rows import RowsInMemory, TableOf, truth_digest
 from krag_eval.results.saved import read
 from krag_eval.scoring.averages import DEFINED, Average
@@ -399,6 +400,8 @@ class History(Drawn):
             against_it = with_it.comparisons
             notes += told_left_out(with_it.n_compared or 0, with_it.left_out)
         told = [*self._told(groups), *_told_apart(apart), *dict.fromkeys(notes)]
+        runs = {run.name: run.result for _, several in groups for run, *_ in several}
+        drafts = unreviewed_of({**runs, "new": result})
         return HistoryReport(
             gates=gates.settled(found, terms),
             left_out={name: some for one in compared for name, some in one.left_out.items()},
@@ -412,7 +415,7 @@ class History(Drawn):
                 for names, several in groups
                 for name in names
             },
-            told=(*told, *told_failed(failed)),
+            told=(*told, *told_failed(failed), *unreviewed_sentences(drafts)),
             itself=tuple(
                 os.path.join(self.folder, f"{name}.json")
                 for name, why in apart.items()

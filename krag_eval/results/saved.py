@@ -389,6 +389,7 @@ _ASPECTS = ("query", "item", "aspect")
 # What says in a file how many rows each alternative has -> what these are of, and their columns.
 _HELD = {
     "added": ("added_alternative", "added_rank", "added_tokens"),
+    "brought": ("brought_alternative", "brought_rank", "brought_start", "brought_stop"),
     "spans": ("span_alternative", "span_rank", "span_start", "span_stop"),
 }
 _CONTRADICTED = {
@@ -461,6 +462,9 @@ def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
     tokens = _whole(kept["tokens"], n_alternatives)
     rows: dict[str, Any] = {}
     kinds = _HELD | (_CONTRADICTED if "contradicted" in kept else {})
+    # Files that an unreleased 0.2.0 wrote do not say which words of a document bring something new.
+    nothing: Content = {name: [] for name in _HELD["brought"]} | {"brought": [0] * len(tokens)}
+    kept = nothing | kept
     for name, (of_rows, *columns) in kinds.items():
         n = _whole(kept[name], len(tokens))
         rows[of_rows] = np.repeat(np.arange(len(tokens)), n)
@@ -468,7 +472,7 @@ def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
             if one == "contradicted_share":
                 rows[one] = _or_all_1(kept[one], int(n.sum()))
             else:
-                rows[one] = _whole(kept[one], n, least=int(one != "span_start"))
+                rows[one] = _whole(kept[one], n, least=int(not one.endswith("_start")))
     return Pieces(
         alternative_item=np.repeat(np.arange(len(n_alternatives)), n_alternatives),
         alternative_tokens=tokens,

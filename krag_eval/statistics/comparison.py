@@ -20,12 +20,13 @@ import numpy as np
 from krag_eval import errors
 from krag_eval._doors import Drawn, write_report
 from krag_eval._language import N_, Language, _, ngettext, spoken
-from krag_eval.documents import ids_among
+from krag_eval.documents import STATUS, ids_among, unreviewed_in
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, must, warn, whole
 from krag_eval.matching.base import says_less
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.reviews import UNREVIEWED, with_unreviewed
 from krag_eval.results.rows import RowsInMemory, rows_at
 from krag_eval.scoring.averages import DEFINED
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
@@ -407,11 +408,12 @@ def settings_of(settings: Mapping[str, str], rows: RowsInMemory) -> dict[str, st
         "queries": str(rows.n_queries),
     }
     measured = any(isinstance(k, Budget) and k.unit == "t" for k in rows.cutoffs)
-    return {
+    found = {
         name: changed.get(name, value)
         for name, value in settings.items()
         if name != "length" or measured
     }
+    return with_unreviewed(found, unreviewed_in(rows.tags)) if STATUS in rows.tags else found
 
 
 def _common_signature(results: Mapping[str, EvaluationResult]) -> str:
@@ -829,7 +831,7 @@ def checked_metric(
 
 
 #: Settings in which comparable results may differ; their cutoffs are compared as a set.
-MAY_DIFFER = ("averaging", "k", "krag_eval", "metrics", "retrieved")
+MAY_DIFFER = ("averaging", "k", "krag_eval", "metrics", "retrieved", UNREVIEWED)
 # The first versions from which on some numbers are others than before.
 _NUMBERS_CHANGED = ((0, 2),)
 _NAMED = 5

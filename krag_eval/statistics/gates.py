@@ -17,6 +17,7 @@ from krag_eval._doors import Shown, page_of
 from krag_eval._language import Language, _, language, speaking
 from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, warn
 from krag_eval.results.latency import told_failed
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.results.rows import truth_digest
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
@@ -80,6 +81,8 @@ class GateReport(Shown):
         language: What the reasons are written in, ``"en"`` or ``"ko"``.
         failed: ``"baseline"`` and ``"new"`` -> for how many queries its retriever failed, which was
             allowed; empty if for none.
+        unreviewed: ``"baseline"`` and ``"new"`` -> how many of its queries are drafts that nobody
+            has accepted, as ``"34 of 60"``; empty if none is.
         ground_truth: What tells the ground truth that the verdict rests on from another: the same
             questions with the same documents have the same digest. ``""`` if that is not known, as
             of a run in parts that keeps no rows.
@@ -92,6 +95,7 @@ class GateReport(Shown):
     n_compared: int | None = None
     language: Language = "en"
     failed: Mapping[str, int] = field(default_factory=dict, hash=False)
+    unreviewed: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
     ground_truth: str = ""
     comparisons: tuple[Comparison, ...] = field(default=(), compare=False)
 
@@ -135,10 +139,11 @@ class GateReport(Shown):
 
     @property
     def note(self) -> str:
-        """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
+        """Which queries were left out, how many failed, and how many are drafts; or ``""``."""
         with speaking(self.language):
             left_out = comparisons.told_left_out(self.n_compared or 0, self.left_out)
-            return " ".join([*left_out, *told_failed(self.failed)])
+            drafts = unreviewed_sentences(self.unreviewed)
+            return " ".join([*left_out, *told_failed(self.failed), *drafts])
 
 
 def parse_floor(text: str) -> tuple[str, float]:
@@ -200,7 +205,9 @@ def check(
         found = against(result, baseline, metric, terms)
         every = settled(gates + drop_gates([found], terms.by), terms)
         n, digest = len(found.queries), truth_digest(result.rows)
-        return GateReport(every, found.left_out, n, language(), failed, digest, (found,))
+        drafts = unreviewed_of({"baseline": baseline, "new": result})
+        return GateReport(every, found.left_out, n, language(), failed, digest, (found,),
+                          unreviewed=drafts)  # fmt: skip
     unasked = Terms(terms.sampling, allow_failures=terms.allow_failures)
     about_baseline = {"metric": metric, **terms._asdict()}
     for argument, value in about_baseline.items():
@@ -210,7 +217,9 @@ def check(
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
     digest = truth_digest(result.rows)
-    return GateReport(tuple(gates), language=language(), failed=failed, ground_truth=digest)
+    drafts = unreviewed_of({"new": result})
+    return GateReport(tuple(gates), language=language(), failed=failed, ground_truth=digest,
+                      unreviewed=drafts)  # fmt: skip
 
 
 def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> dict[str, int]:

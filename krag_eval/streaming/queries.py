@@ -11,7 +11,7 @@ import pickle
 import stat
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields as fields_of, replace
+from dataclasses import dataclass, field, fields as fields_of, replace
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import gettempdir
@@ -35,9 +35,11 @@ from krag_eval.datasets.joining import (
 )
 from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
 from krag_eval.datasets.table import (
+    Drafts,
     Mapped,
     Query,
     Records,
+    Reviews,
     TagReader,
     asked_by,
     matcher_of,
@@ -53,7 +55,7 @@ from krag_eval.datasets.vocabularies import (
     said,
     shape_of,
 )
-from krag_eval.documents import DocumentLike, Tag, single, text_of
+from krag_eval.documents import STATUS, DocumentLike, Tag, single, text_of
 from krag_eval.errors import InvalidInput, Place
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
@@ -73,11 +75,15 @@ def is_read_in_directories(name: str) -> bool:
 
 
 class Cursor(NamedTuple):
-    """A place to read on from: so many rows into a file, and so many in all, from 0."""
+    """A place to read on from: so many rows into a file, and so many queries in all, from 0.
+
+    ``rejected`` counts the rows that are no queries.
+    """
 
     file: int = 0
     records: int = 0
     queries: int = 0
+    rejected: int = 0
 
 
 class Chunk(NamedTuple):
@@ -104,6 +110,7 @@ class QueryFiles:
         encoding: Of text.
         fields: What the fields of their rows are called, or mean.
         notes: What is said of the files beside their numbers.
+        reviews: What happens to drafts; it knows how many rows were rejected once all are read.
     """
 
     name: str
@@ -113,6 +120,7 @@ class QueryFiles:
     encoding: str = "utf-8"
     fields: Fields = _USUAL
     notes: Sequence[str] = ()
+    reviews: Reviews = field(default_factory=Reviews)
 
     @classmethod
     def found(
@@ -120,6 +128,7 @@ class QueryFiles:
         path: str | os.PathLike[str],
         max_bytes: int | None = MAX_BYTES,
         encoding: str = "utf-8",
+        drafts: Drafts = "error",
     ) -> QueryFiles:
         """Find the files to read: one, or those of a directory in the order of their names.
 
@@ -149,7 +158,7 @@ class QueryFiles:
         if not kind.is_text and encoding != "utf-8":
             problem = f"is for files of text, got format {kind.name!r} ({name})"
             raise InvalidInput("encoding", problem, "leave it out")
-        return cls(name, paths, kind, max_bytes, encoding)
+        return cls(name, paths, kind, max_bytes, encoding, reviews=Reviews(drafts))
 
     @property
     def is_small(self) -> bool:
@@ -227,7 +236,7 @@ class QueryFiles:
         self, path: Path, source: Any = None, skipped: int = 0, tags: bool = True
     ) -> Iterator[Row]:
         fields = self.fields
-        wanted = {*KNOWN, *filter(None, [*asked_by(fields.roles), *fields[:3]])}
+        wanted = {*KNOWN, STATUS, *filter(None, [*asked_by(fields.roles), *fields[:3]])}
         return self.format.rows(
             File(source or path, str(path), self.max_bytes, self.encoding,
                  self.format.delimiter or None, wanted, tags, skipped, held=False)
@@ -265,18 +274,24 @@ class QueryFiles:
             DatasetError: If it cannot be used.
         """
         roles, before, n_queries = self.fields.roles, 0, start.queries
+        n_rejected, is_truth = start.rejected, bool(self.fields.roles.actual.fields)
         for number, path in enumerate(self.paths):
             if number >= start.file:
                 skipped = start.records if number == start.file else 0
                 with open(path, "rb") as file:
                     rows = self._rows(path, file, skipped, tags is not None)
                     for n_rows, (place, row) in enumerate(rows, skipped + 1):
+                        if is_truth and not self.reviews.admits(row, place):
+                            n_rejected += 1
+                            continue
                         query = query_in(row, roles, place, tags)
                         n_queries += 1
                         # What is in the buffer counts as read; a bar need not be that exact.
                         reached = file.raw.tell() if self.format.count is None else n_rows
-                        yield query, Cursor(number, n_rows, n_queries), before + reached
+                        after = Cursor(number, n_rows, n_queries, n_rejected)
+                        yield query, after, before + reached
             before += self._size(path)
+        self.reviews.n_rejected = n_rejected
 
     def defaults(self, first: Query) -> dict[str, Any]:
         """Return how the queries are evaluated if nobody says otherwise."""
