@@ -245,6 +245,24 @@ _BESIDE: Options = {
 }
 
 
+#: What a gate accepts that its numbers do not rest on.
+ALLOWED: Options = {
+    "allow_failures": option(
+        "Accept results in which the retriever failed for up to N queries.",
+        "N",
+        kind=int,
+        default=0,
+    ),
+    "allow_missing": option(
+        "Accept results that lack up to N questions of the ground truth, as --missing skip leaves "
+        "them out.",
+        "N",
+        kind=int,
+        default=0,
+    ),
+}
+
+
 #: Ground truth and a run in two files.
 _TWO_FILES: Options = {
     "golden": option(

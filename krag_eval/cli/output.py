@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -319,7 +319,7 @@ def write_json(
     from krag_eval.results.saved import as_text
 
     if isinstance(target, StandardOutput):
-        noted = result if gate is None else replace(result, gate=gate.noted)
+        noted = result if gate is None else gate.noted_on(result)
         write_text(as_text(noted, "-", texts=texts), target)
     else:
         result.to_json(target, texts=texts, gate=gate)

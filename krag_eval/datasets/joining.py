@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from krag_eval._language import N_, _, ngettext
 from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
-from krag_eval.datasets.table import LISTED, Mark, Query, listed
+from krag_eval.datasets.table import LISTED, Mark, Query, listed, own_truth_note, told_errors
 from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, is_like_id, single
 from krag_eval.errors import Advice, Place, clipped, warn
+from krag_eval.results.latency import Failure
+from krag_eval.scoring.missing import MissingQuestions
 
 #: What happens to questions of the ground truth that a run lacks.
 Lacking: TypeAlias = Literal["error", "zero", "skip"]
@@ -361,6 +363,8 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
 
     made = golden.chosen(kept.tolist())
     tags = {name: of_run(values) for name, values in run.tags.items() if name not in golden.tags}
+    failures = _failures_in(run, places)
+    notes = joined_notes(golden, run, told, cites=golden.cited is not None)
     return replace(
         made,
         predicted=[one or [] for one in of_run(lists)],
@@ -368,8 +372,25 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
         cited=None if run.cited is None else of_run(run.cited),
         tags={**made.tags, **tags},
         defaults=joined_defaults(ours, theirs),
-        notes=joined_notes(golden, run, told, cites=golden.cited is not None),
+        notes=[*notes, *told_errors(len(failures), len(places))],
+        failures=failures,
+        missing=missing_in(found, missing),
     )
+
+
+def missing_in(found: NDArray[np.int64], missing: Lacking) -> MissingQuestions | None:
+    """Return which questions the run lacks, by their places in it."""
+    return MissingQuestions.of(int((found < 0).sum()), len(found), missing)
+
+
+def _failures_in(run: Dataset, places: Sequence[int | None]) -> list[Failure]:
+    """Return the failures of a run at the places of the questions that they are of."""
+    failures = {failure.position: failure for failure in run.failures}
+    return [
+        failures[at]._replace(position=position)
+        for position, at in enumerate(places)
+        if at is not None and at in failures
+    ]
 
 
 def _place(dataset: Dataset, at: int) -> Place:
@@ -383,6 +404,10 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
     from krag_eval.datasets.vocabularies import N_SAID
 
     joining = [told]
+    if run.actual and any(run.actual):
+        joining.append(own_truth_note(run.source, ["actual"]))
+    elif run.vocabulary:
+        joining += filter(None, run.notes[:1])
     if golden.predicted is not None:
         joining.append(_("these replace the retrieved documents that the questions had"))
     if cites:
@@ -396,4 +421,7 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
     said = [*golden.notes]
     if golden.vocabulary and run.vocabulary:
         said[1:2] = run.notes[1:2]
-    return said[:N_SAID] + joining + said[N_SAID:]
+    # Rows that failed are told for both files together.
+    failed = told_errors(len(run.failures or ()), run.n_queries)
+    of_run = [note for note in run.notes[N_SAID:] if run.vocabulary and note not in failed]
+    return [*said[:N_SAID], *joining, *said[N_SAID:], *of_run]

@@ -30,6 +30,7 @@ from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, j
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
+    ERRORS,
     Drafts,
     Given,
     Mapped,
@@ -43,12 +44,16 @@ from krag_eval.datasets.table import (
     checked_choice,
     checked_drafts,
     content_of,
+    grades_in,
+    in_order_of_scores,
     is_frame,
     note_on_defaults,
     notes_on,
+    own_truth_note,
     parts_of,
     query_in,
     records_in,
+    told_errors,
     with_drafts,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
@@ -58,6 +63,7 @@ from krag_eval.datasets.vocabularies import (
     as_saved,
     is_foreign,
     nothing_retrieved,
+    own_truth,
     roles_of,
     said,
     shape_of,
@@ -307,7 +313,9 @@ def read_jsonl(
         dataset = dataset_of(table, given)
         if predicted_field is not None and dataset.predicted is None:
             raise nothing_retrieved(table, FIELD_OPTIONS[-1])
-        return dataset if predicted_field is not None else replace(dataset, predicted=None)
+        if predicted_field is not None:
+            return dataset
+        return replace(dataset, predicted=None, failures=())
     roles = fields.roles
     reader = TagReader(asked_by(roles), choice)
     # One after the other, so that of several mistakes the first line's is told.
@@ -320,8 +328,11 @@ def read_jsonl(
         )
     reader.check(file.name, fields[:3])
     kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
+    defaults = note_on_defaults(queries[0].mark.defaults)
+    queries, notes = in_order_of_scores(queries)
     parts = parts_of(queries, file.name, roles)
-    notes = notes_on(reader.left_out) + note_on_defaults(queries[0].mark.defaults) + unreviewed
+    notes += grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
+    notes += told_errors(len(parts["failures"]), len(queries))
     return Dataset(**parts, tags=kept, notes=notes)
 
 
@@ -601,6 +612,8 @@ def _questions(table: Records, given: Given) -> Dataset:
     content = content_of(read, roles, given.tags, one_per_row=one_per_row, drafts=given.drafts)
     others = [one for one in table.names if one not in asked_by(roles)]
     content["notes"] = said(roles, others) + notes + unusual + content["notes"]
+    if truth := own_truth(table, roles):
+        content["notes"][0] = own_truth_note(table.name, truth)
     return Dataset(**content, vocabulary=roles.shape)
 
 
@@ -770,7 +783,7 @@ def _table(
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
     # Others can only be tags.
-    wanted = Names({*KNOWN, *PARTS, *SPANS, *filter(None, given.mapped)})
+    wanted = Names({*KNOWN, *PARTS, *SPANS, *ERRORS, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)

@@ -34,6 +34,7 @@ from krag_eval.datasets.table import (
     Records,
     Roles,
     Side,
+    asked_by,
     doubts,
     listed,
 )
@@ -116,6 +117,9 @@ _LISTS = (
 )  # fmt: skip
 # What says that questions have ground truth, which runs and judgements lack.
 _GIVEN = tuple(name for one in _LISTS for name in one.actual[:2] if name)
+# Those that mean nothing else, whatever stands beside them.
+_TRUTH = frozenset(name for one in _LISTS if one.tells == ((),) and not one.weak
+                   for name in one.actual[:2] if name)  # fmt: skip
 #: All that is known by the names of fields; another tool is another entry.
 SHAPES = (
     *_LISTS,
@@ -377,6 +381,25 @@ def _nearest(names: set[str]) -> str:
     return f"{listed(shared)}: known from {whose}{beside}; " if shared else ""
 
 
+def own_truth(table: Records, roles: Roles) -> list[str]:
+    """Return the columns of a run that hold ground truth, which nobody reads there.
+
+    >>> run = Records.of([(Place("run"), {"actual": ["nine"], "predicted": ["ten"]})], "run")
+    >>> own_truth(run, Roles("krag_eval", None, Side(), Side("predicted")))
+    ['actual']
+    """
+    others = [name for name in table.names if name in _TRUTH and name not in asked_by(roles)]
+    return (
+        []
+        if roles.actual.fields
+        else [
+            name
+            for name in others
+            if not all(is_missing(one) or one in ("", "[]", []) for one in table.column(name))
+        ]
+    )
+
+
 #: How many sentences :func:`said` returns.
 N_SAID = 3
 
@@ -394,8 +417,9 @@ def said(roles: Roles, others: Sequence[str] = ()) -> list[str]:
         _(" with ").join(side.fields) if side else "" for side in (roles.actual, roles.predicted)
     )
     retrieved, asked = _("retrieved documents read from {}"), _("questions read from {}")
+    truth = _("ground truth read from {}, {}").format(actual, by_name.format(roles.shape))
     return [
-        _("ground truth read from {}, {}").format(actual, by_name.format(roles.shape)),
+        truth if roles.actual.fields else "",
         retrieved.format(predicted)
         if predicted
         else _("no column with retrieved documents") + left,

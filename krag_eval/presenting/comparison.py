@@ -12,6 +12,7 @@ from krag_eval.presenting import Column, Page, Table, numbers, presents
 from krag_eval.presenting.numbers import p_said, percent, short
 from krag_eval.results.latency import told_failed
 from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
+from krag_eval.scoring.missing import told_missing
 from krag_eval.statistics.comparison import Comparison, named_tag, told_left_out
 from krag_eval.statistics.paired import Difference
 
@@ -196,10 +197,11 @@ def told_beside(comparison: Comparison, name_of: Callable[[str], str] = str) -> 
     family = [_("Holm's correction covers the {} tests made here.").format(n)] if n > 1 else []
     left_out = {name_of(name): labels for name, labels in comparison.left_out.items()}
     failed = {name_of(name): n for name, n in comparison.failed.items()}
-    missing = told_left_out(len(comparison.queries), left_out)
+    missing = {name_of(name): one for name, one in comparison.missing.items()}
+    apart = told_left_out(len(comparison.queries), left_out)
     drafts = {name_of(name): n for name, n in unreviewed_of(comparison.compared).items()}
-    beside = [*told_failed(failed), *unreviewed_sentences(drafts)]
-    return [*family, *missing, *_told_clusters(comparison), *beside]
+    beside = [*told_failed(failed), *told_missing(missing), *unreviewed_sentences(drafts)]
+    return [*family, *apart, *_told_clusters(comparison), *beside]
 
 
 def _told_clusters(comparison: Comparison) -> list[str]:
