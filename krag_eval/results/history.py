@@ -385,7 +385,8 @@ class History(Drawn):
         compared = []
         for names, several in groups:
             mean = _mean_of(several, result, [metrics[name][1] for name in names])
-            compared.append(gates.against(result, mean, names, terms))
+            runs = [ours for _, ours, _ in several] if len(several) > 1 else []
+            compared.append(gates.against(result, mean, names, terms, runs))
             failed |= {run.name: n for run, _, _ in several if (n := run.result.n_failed)}
         found = [*gates.floor_gates(result, floors), *gates.drop_gates(compared, by)]
         notes = [note for one in compared for note in told_left_out(len(one.queries), one.left_out)]

@@ -132,6 +132,9 @@ def predictions(result: EvaluationResult, scores: Any, sampling: Sampling) -> Pr
     intervals.check_counted(result)
     scored = _scores(result, scores)
     columns = _metric_columns(result)
+    # In an order of their own, so that neither draws nor halves depend on that of the queries.
+    order = np.lexsort([*columns.values(), scored])
+    scored, columns = scored[order], {name: values[order] for name, values in columns.items()}
     intervals.warn_of_few_queries(len(scored))
     everywhere = _correlations(columns, scored, sampling)
     shuffled = np.random.default_rng([sampling.seed, 2]).permutation(len(scored))
