@@ -524,7 +524,7 @@ class Spread(NamedTuple):
         if self.unit is None:
             return smooth
         sd, n_whole = self.sd / self.unit, math.floor(n_alone)
-        low, high = 0.0, min(2 * smooth / self.unit, math.sqrt(max(0.0, 1 - sd**2)))
+        low, high = 0.0, math.sqrt(max(0.0, 1 - sd**2))
         if power_of_signs(n_whole, high, sd, alpha) < power:
             return math.nan
         while high - low > _OF_A_DETECTABLE * high:

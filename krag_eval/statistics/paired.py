@@ -440,28 +440,38 @@ class _Pair:
         return _Pair(a, b, 0, self.metric, clusters, runs and runs.where(both, self.i))
 
     @property
-    def is_turned(self) -> bool:
-        """Whether b comes first in what is drawn, so that a pair and its mirror draw alike."""
+    def sign(self) -> float:
+        """-1 where b comes first in what is drawn, so that a pair and its mirror draw alike.
+
+        The first is the one with the larger value. 0 if the pair is its own mirror.
+        """
         if self.values[0] != self.values[1]:
-            return self.values[0] < self.values[1]
+            return math.copysign(1.0, self.values[0] - self.values[1])
         ours, theirs = (one.columns for one in self.units)
         here, mirrored = (
             intervals.in_order(np.concatenate(two, axis=1)).tolist()
             for two in ((ours, theirs), (theirs, ours))
         )
-        return bool(here > mirrored)
+        return 0.0 if here == mirrored else -1.0 if here > mirrored else 1.0
 
     def statistic(self) -> Statistic:
         """Return what is drawn to see how far the difference would move."""
-        first, second = reversed(self.units) if self.is_turned else self.units
-        sign, n = -1.0 if self.is_turned else 1.0, first.columns.shape[1]
-        difference = as_one_sum(first, second)
-        if difference is not None:
-            return difference.columns, lambda sums: sign * difference.average(0, sums)
+        sign, (first, second) = self.sign, self.units
+        if sign < 0:
+            first, second = second, first
+        n, difference = first.columns.shape[1], as_one_sum(first, second)
 
         def of(sums: FloatArray) -> FloatArray:
-            return sign * (second.average(0, sums[:, n:]) - first.average(0, sums[:, :n]))
+            if difference is not None:
+                moved = difference.average(0, sums)
+            else:
+                moved = second.average(0, sums[:, n:]) - first.average(0, sums[:, :n])
+            if sign == 0:  # either way round is as likely
+                return np.concatenate([moved, -moved])
+            return sign * moved + 0.0  # no -0
 
+        if difference is not None:
+            return difference.columns, of
         return np.concatenate([first.columns, second.columns], axis=1), of
 
     def differ(self) -> SwapTest:

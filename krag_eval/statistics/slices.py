@@ -797,7 +797,8 @@ def _with_values(
         for name, (average, k) in averages.items():
             row = Slice(slice_name, name, int(np.count_nonzero(inside & defined[name])))
             if lost[name].any():
-                row = replace(row, loss_share=float(lost[name][inside].sum() / lost[name].sum()))
+                share = math.fsum(lost[name][inside].tolist()) / math.fsum(lost[name].tolist())
+                row = replace(row, loss_share=share)
             if row.n >= FEWEST_QUERIES:
                 value = here.averages(k)[average.key]
                 rest = math.nan if there is None else there.averages(k)[average.key]
