@@ -13,7 +13,7 @@ import pytest
 from refusals import blamed
 from results_made import read_back, with_rows
 from scipy import stats
-from systems import few_clusters, few_queries, only, result_of, share_shown
+from systems import few_clusters, few_queries, only, result_of
 
 from krag_eval import KragEvalWarning, compare
 from krag_eval.statistics.intervals import Clusters, Spread
@@ -402,15 +402,14 @@ def test_a_clustered_comparison_says_so():
 def test_what_is_not_shown_comes_with_what_could_have_been():
     """What four in five sets would show at 0.05; with two comparisons, at Holm's first 0.05 / 2.
 
-    The differences are of one size. Where nothing differs, nothing is said.
+    Swaps measure by √(sd² + d²) and not by sd. Where nothing differs, nothing is said.
     """
     drawn = sampled(9, 60, most=1)
     sd = recalls(drawn)[0].std(ddof=1)
     for asked, level in (("recall@5", 0.05), (["recall@5", "mrr@5"], 0.025)):
-        row = compare(both(drawn), asked, **FEW).differences[0]
-        shown = [share_shown(60, by * row.detectable, sd, level / 2) for by in (0.999, 1)]
-        assert shown == pytest.approx([0.8, 0.8], abs=0.003)
-        assert shown[0] < 0.8 <= shown[1] + 1e-5
+        d = compare(both(drawn), asked, **FEW).differences[0].detectable
+        left = stats.norm.isf(level / 2) * math.hypot(sd, d) + stats.norm.isf(0.2) * sd
+        assert left == pytest.approx(math.sqrt(60) * d)
     same, other = found_of([1, 0] * 20, range(40)), found_of([1, 0] * 19 + [1, 1], range(40))
     told = compare(same, other, metric="recall@5", **FEW).summary()
     detectable = only(compare(same, other, metric="recall@5", **FEW)).detectable

@@ -36,7 +36,7 @@ def of_night(found, night):
 def test_it_agrees_with_the_gate_night_by_night(flipping, max_drop):
     """Over two weeks in which a system gets worse, with failures left out: verdicts and p."""
     rng, signs = np.random.default_rng(3), swaps(N)
-    nights = [nights_of(rng, N, flipping, 1, lost) for lost in [0] * 9 + [25, 0, 30, 40, 0]]
+    nights = [nights_of(rng, N, flipping, 1, lost) for lost in [0] * 9 + [30, 0, 35, 40, 0]]
     drawn, kept, runs, outcomes = np.stack(nights), np.ones((NIGHTS, 1), np.bool_), [], []
     for night, found in enumerate(nights):
         result = of_night(found[:, 0], night)

@@ -1,4 +1,4 @@
-"""The permutation test, by itself and in verdicts: exact where it can be, the same in every order."""
+"""The permutation test, alone and in verdicts: exact where it can be, the same in every order."""
 
 import itertools
 import math
@@ -232,12 +232,11 @@ def test_ten_pairs_near_the_level_keep_their_verdict():
     """Of pairs whose p lies near 0.05, in three orders: p is one number."""
     near = 0
     for seed in range(40):
-        pair = systems(90, seed=seed)
-        rows = [
-            only(compare({name: made(one, order, labels=False) for name, one in zip("ab", pair, strict=True)},
-                         "ndcg@5", n_resamples=500))
-            for order in (None, ORDER, ORDER[::-1])
-        ]  # fmt: skip
+        pair = dict(zip("ab", systems(90, seed=seed), strict=True))
+        rows = []
+        for order in (None, ORDER, ORDER[::-1]):
+            results = {name: made(found, order, labels=False) for name, found in pair.items()}
+            rows.append(only(compare(results, "ndcg@5", n_resamples=500)))
         assert len({(row.p_permutation, row.ci_low, row.ci_high) for row in rows}) == 1
         near += 0.02 < rows[0].p_permutation < 0.1
     assert near >= 2

@@ -217,16 +217,15 @@ def test_a_plan_is_numbers_words_and_a_table():
     assert repr(plan) == plan.summary()
 
 
-def test_the_curve_falls_as_the_root_of_the_number():
-    """It runs through the pilot and the plan."""
+def test_the_curve_is_what_so_many_questions_can_show():
+    """It runs through the pilot and the plan, and has the power everywhere."""
     plan = plan_questions(compared(), detect=0.05)
     curve = plan.curve
     assert curve["questions"].is_monotonic_increasing
     assert curve["questions"].iloc[0] < plan.spread.n < plan.questions
     assert curve["questions"].iloc[-1] > plan.questions
-    assert (curve["detectable"] * np.sqrt(curve["questions"])).to_numpy() == pytest.approx(
-        Z * plan.spread.sd
-    )
+    for n, detectable in curve.itertuples(index=False):
+        assert shows(n, plan.spread.sd, detectable, 0.05) == pytest.approx(0.8)
     assert plan.table.equals(curve)
 
 

@@ -284,7 +284,7 @@ def test_sums_give_the_same_averages(conventions, seed):
     )
 )
 def test_intervals_stay_in_order_and_in_range(ranks):
-    """Bounds are in order, and never leave what the metric's values span; nothing varies, or not."""
+    """Bounds are in order, and never leave what the metric's values span, if there are any."""
     result = evaluator([3] * len(ranks), ranks).evaluate(k=5)
     table = confidence_intervals(result, n_resamples=100).set_index("metric")
     assert (table["low"].isna() == table["high"].isna()).all()
