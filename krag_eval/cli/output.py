@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -253,6 +254,11 @@ def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Return rows as JSON has them; what is not known is ``None``."""
     return [{str(name): one for name, one in row.items()}
             for row in _known(rows).to_dict("records")]  # fmt: skip
+
+
+def numbers_of(values: Iterable[float]) -> list[float | None]:
+    """Return numbers as JSON has them; what is not known is ``None``."""
+    return [None if math.isnan(one) else one for one in values]
 
 
 def waterfall_of(found: Diagnosis) -> pd.DataFrame:

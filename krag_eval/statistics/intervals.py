@@ -794,7 +794,7 @@ def interval_of_choice(
 ) -> tuple[float, float]:
     """Return the percentile interval of what is chosen from a few, such as a threshold.
 
-    Of enough queries, or pairs, all resamples may well choose the same; of few, that says nothing.
+    Or of a rank correlation, which may be 1 in every resample. Of enough queries, or pairs, all resamples may well have the same; of few, that says nothing.
     """
     low, high = interval(resampled, value, level)
     return (value, value) if math.isnan(low) and n >= FEW_QUERIES else (low, high)
