@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -42,7 +43,8 @@ _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path to write to; the file takes the place of ``path`` only when complete.
 
-    A symbolic link stays one: the file it points to is replaced.
+    A symbolic link stays one: the file it points to is replaced. The new file has the permissions
+    of the one it replaces.
 
     Raises:
         FileNotFoundError: If the directory does not exist.
@@ -50,7 +52,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             written; the error names ``path``.
     """
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+    # The path itself: what a pipe is called behind /dev/stdout is no path.
+    if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(f"{path} is not a regular file, so nothing was written; name another.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no directory {target.parent}; create it first.")
@@ -60,7 +63,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ):
         temporary = Path(folder) / target.name
         yield temporary
-        os.replace(temporary, target)
+        take_place(temporary, target)
+
+
+def take_place(new: Path, target: Path) -> None:
+    """Move a complete file to where another may be, whose permissions it takes over.
+
+    Its owner and group too, where the operating system allows that.
+    """
+    with suppress(FileNotFoundError):
+        old = os.stat(target)
+        with suppress(AttributeError, PermissionError):  # Windows has no owners to change
+            os.chown(new, old.st_uid, old.st_gid)
+        os.chmod(new, stat.S_IMODE(old.st_mode))
+    os.replace(new, target)
 
 
 @contextmanager
@@ -109,11 +125,11 @@ def check_apart(
     read = list(inputs)
     within = [os.fsdecode(one) for one in read if not isinstance(one, int) and os.path.isdir(one)]
     files = [os.path.join(one, name) for one in within for name in os.listdir(one) if is_read(name)]
-    among = {_identity(one) for one in (*read, *files)} - {None}
+    among = {file_identity(one) for one in (*read, *files)} - {None}
     written: set[object] = set()
     for argument, output in outputs.items():
         spelling = None if isinstance(output, int) else _spelling(output)
-        identity = _identity(output)
+        identity = file_identity(output)
         if identity in among:
             problem = f": {_shown(output)} is among the files that are read"
             raise InvalidInput(argument, problem, "name another")
@@ -135,7 +151,7 @@ def check_apart(
             raise InvalidInput(argument, f"{problem}run", "move it away, or name another output")
 
 
-def _identity(file: FileOrDescriptor) -> tuple[int, int] | None:
+def file_identity(file: FileOrDescriptor) -> tuple[int, int] | None:
     """Return what is the same for all names of a regular file; ``None`` for anything else."""
     try:
         seen = os.stat(file)
@@ -297,27 +313,65 @@ def differences(
             yield spoken.get(name) or f"{within}{name}={clipped(theirs)}, not {clipped(ours)}"
 
 
-def lock(file: IO[Any], argument: str, path: str | os.PathLike[str]) -> None:
+@contextmanager
+def changing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let nobody else change a file meanwhile who asks the same; wait for whoever does.
+
+    A file beside it is locked and removed, as the file itself may be replaced. What is there and
+    not a regular file is not locked: it is not replaced either.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir() or (target.exists() and not target.is_file()):
+        yield
+        return
+    digest = hashlib.blake2b(os.fsencode(target.name), digest_size=8).hexdigest()
+    beside = target.with_name(f"{_TEMPORARY}{digest}.lock")
+    with naming(path):
+        file = _locked(beside)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows removes no file that is open
+            beside.unlink()
+        file.close()
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """Open and lock a file that whoever had it before may remove."""
+    while True:
+        file = path.open("ab")
+        try:
+            lock(file, "path", path, wait=True)
+            if file_identity(path) == file_identity(file.fileno()):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def lock(file: IO[Any], argument: str, path: str | os.PathLike[str], *, wait: bool = False) -> None:
     """Lock a file until it is closed; the operating system releases it after a kill.
 
     Args:
         file: An open file.
         argument: The argument that names it.
         path: What is in use by another run, if the file is locked.
+        wait: Whether to wait for another run that has locked it.
 
     Raises:
-        OSError: If another run has locked it.
+        OSError: If another run has locked it, and does not end where it is waited for.
     """
     try:
         if sys.platform == "win32":
             import msvcrt
 
             file.seek(2**40)  # a byte that is never written
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
             problem = f"{argument}: {path} is in use by another run; wait for it, or name another."
@@ -347,7 +401,6 @@ def unshielded(text: str) -> str:
     return _SHIELD.sub("", text)
 
 
-_SOME_SECONDS = 2.0
 _PROGRESS: ContextVar[bool | None] = ContextVar("krag_eval_progress", default=None)
 
 
@@ -385,7 +438,6 @@ def bar_of(
     done: int,
     title: str,
     unit: str = "query",
-    passing: bool = False,
 ) -> Bar | None:
     """Return a bar, or ``None`` where none is wanted.
 
@@ -398,7 +450,6 @@ def bar_of(
         done: How many are done already.
         title: What stands before it.
         unit: What they are; of bytes (``"B"``) and others that come in millions, M and the like.
-        passing: Whether it comes after some seconds only, and is gone when it is closed.
     """
     progress = _PROGRESS.get() if progress is None else progress
     if progress is False:
@@ -416,15 +467,13 @@ def bar_of(
     # A kernel can ask for input only where somebody has its notebook open; nbconvert and papermill,
     # which run all cells, deny it.
     if not (in_terminal if kernel is None else getattr(kernel, "_allow_stdin", True)):
-        return None if passing else _OneLine(total, done, title, unit, scale)
+        return _OneLine(total, done, title, unit, scale)
     bar: Any = tqdm(
         total=total,
         initial=done,
         desc=title,
         unit=unit,
         unit_scale=scale,
-        leave=not passing,
-        delay=_SOME_SECONDS if passing else 0,
     )
     return bar  # type: ignore[no-any-return]
 

@@ -2,12 +2,15 @@
 
 import errno
 import os
+import re
+import subprocess
 import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
+from cli.cli_runs import ENVIRONMENT, invoked
 from refusals import blamed
 
 from krag_eval import OfflineRetrievalEvaluator, evaluate_file, evaluate_retriever, load_dataset
@@ -267,3 +270,119 @@ def test_a_temporary_file_is_called_by_the_name_of_the_file(tmp_path):
         raise PermissionError(13, "Permission denied", str(temporary))
     assert (caught.value.filename, caught.value.errno) == (str(path), 13)
     assert list(tmp_path.iterdir()) == []
+
+
+# --- who may read it -------------------------------------------------------------------------
+
+
+def evaluation():
+    """Return a result of two queries."""
+    return OfflineRetrievalEvaluator([["a"], ["b"]], [["a"], ["c"]]).evaluate(1)
+
+
+#: What writes a file, by the name of the file.
+WRITERS = {
+    "result.json": lambda path: evaluation().to_json(path),
+    "report.html": lambda path: evaluation().report(path),
+    "plot.png": lambda path: save_plot(path, lambda ax: None),
+    "set.jsonl": lambda path: load_dataset([{"question": "A?", "actual": ["a"]}]).save(path),
+    "diagnosis.json": lambda path: evaluation().diagnose().to_json(path),
+    "rows.csv": lambda path: streamed(path),
+    "rows.parquet": lambda path: streamed(path),
+    "shell.csv": lambda path: invoked(*ARGUMENTS, "--csv", path),
+    "shell.json": lambda path: invoked(*ARGUMENTS, "--json", path),
+}
+ARGUMENTS = ("evaluate", "queries.jsonl", "-k", 1)
+
+
+def streamed(path):
+    """Evaluate a file into a file of rows."""
+    return evaluate_file("queries.jsonl", 5, per_query=path, progress=False)
+
+
+@on_posix
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, monkeypatch, name, mode):
+    """Whatever writes it, through a link too; a new file has those that new files have."""
+    monkeypatch.chdir(tmp_path)
+    Path("queries.jsonl").write_text(LINE)
+    before = os.umask(0o022)
+    try:
+        WRITERS[name](Path(name))
+        assert Path(name).stat().st_mode & 0o777 == 0o644
+        size = Path(name).stat().st_size
+        Path(name).write_text("")
+        Path(name).chmod(mode)
+        link = Path("link").with_suffix(Path(name).suffix)
+        link.symlink_to(name)
+        WRITERS[name](link)
+    finally:
+        os.umask(before)
+    assert Path(name).stat().st_mode & 0o777 == mode
+    assert abs(Path(name).stat().st_size - size) < 200  # written anew: names and moments differ
+
+
+@on_posix
+def test_the_progress_of_a_run_is_its_owners_alone(tmp_path, monkeypatch):
+    """The rows of a file that others may not read stand there until it appears."""
+    monkeypatch.chdir(tmp_path)
+    Path("queries.jsonl").write_text(LINE + "not JSON\n")
+    with pytest.raises(ValueError, match="not valid JSON"):
+        evaluate_file("queries.jsonl", 1, per_query="rows.csv", chunk_size=1, progress=False)
+    assert Path("rows.csv.partial").stat().st_mode & 0o777 == 0o700
+
+
+# --- standard output by a name ---------------------------------------------------------------
+
+
+@on_posix
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize("option", ["--csv", "--json"])
+@pytest.mark.parametrize("to", ["a pipe", "a file"])
+def test_a_name_of_standard_output_is_standard_output(tmp_path, name, option, to):
+    """What ``-`` writes, and nothing else on the same stream."""
+    if not os.path.exists(name):
+        pytest.skip("no such name on this system")
+    (tmp_path / "queries.jsonl").write_text(LINE)
+
+    def printed(place):
+        with open(tmp_path / "out", "w+b") as file:
+            done = subprocess.run(
+                [sys.executable, "-m", "krag_eval", *map(str, ARGUMENTS), option, place],
+                stdout=subprocess.PIPE if to == "a pipe" else file,
+                stderr=subprocess.PIPE,
+                cwd=tmp_path,
+                env=ENVIRONMENT,
+                check=True,
+            )
+            file.seek(0)
+            text = (done.stdout if to == "a pipe" else file.read()).decode()
+        return re.sub(r'"made":.*', "", text)
+
+    assert printed(name) == printed("-") != ""
+
+
+@on_posix
+@pytest.mark.parametrize(
+    ("option", "ending"), [("--csv", ""), ("--json", ""), ("--report", ".html"), ("--plot", ".png")]
+)
+def test_another_pipe_is_refused(tmp_path, monkeypatch, option, ending):
+    """Before anything is read: half of a text could be in it when an error comes."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(f"pipe{ending}")
+    ended = invoked("evaluate", "none.jsonl", option, f"pipe{ending}")
+    assert ended.exit_code == 2
+    assert f"error: {option}: pipe{ending} is not a regular file" in ended.stderr
+
+
+@on_posix
+def test_an_open_pipe_is_refused_by_its_name():
+    """Its real path is no path."""
+    read, write = os.pipe()
+    try:
+        with pytest.raises(OSError, match="not a regular file"):
+            evaluation().to_json(f"/dev/fd/{write}")
+    finally:
+        os.close(read)
+        os.close(write)

@@ -1,6 +1,4 @@
-"""Bars: where they are wanted, and those that come and go."""
-
-import pytest
+"""Bars: where they are wanted."""
 
 from krag_eval._io import bar_of, bars
 
@@ -23,19 +21,8 @@ def test_a_bar_without_a_wish_of_its_own_follows_the_one_around_it():
     assert bar() is None
 
 
-@pytest.mark.parametrize("passing", [True, False])
-def test_a_passing_bar_is_not_seen_at_once_nor_left(passing, capsys, monkeypatch):
-    """It is for what may be over before anybody reads it."""
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    shown = bar(True, passing=passing)
-    shown.update(10)
-    shown.close()
-    assert ("working" in capsys.readouterr().err) is not passing
-
-
 def test_where_nothing_can_be_drawn_over_it_is_one_line(capsys):
-    """A log has neither a terminal nor a widget; what passes leaves nothing there."""
-    assert bar(True, passing=True) is None
+    """A log has neither a terminal nor a widget."""
     shown = bar(True)
     for _ in range(10):
         shown.update()

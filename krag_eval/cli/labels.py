@@ -63,7 +63,7 @@ def calibrate(
         lambda: replace(page, tables=[borderline(found, n)], notes=[typed], advice=[typed]),
         lambda: {
             "best_threshold": found.best_threshold,
-            "interval": output.numbers_of(found.interval),
+            "interval": list(found.interval),
             "gap": found.gap and list(found.gap),
             "level": found.level,
             **found.decision(found.best_threshold),
@@ -149,7 +149,7 @@ def agree(
             "n_pairs": len(found.relevant),
             "n_open": {one.labeller: one.n_open for one in (ours, theirs)},
             "kappa": found.kappa if is_known else None,
-            "interval": output.numbers_of(found.interval) if is_known else None,
+            "interval": list(found.interval) if is_known else None,
             "level": found.level,
             "share": found.share,
             "counts": found.counts._asdict(),

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -88,6 +88,7 @@ def checked_outputs(named: Mapping[str, str | None], sources: Sequence[tuple[str
         raise InvalidInput("report_language", "is about --report, and none was asked for")
     if outputs.format != "table":
         given["format"] = "-"
+    given |= {name: "-" for name, file in given.items() if _is_standard_output(name, file)}
     streamed = [option for option, name in given.items() if name == "-"]
     if len(streamed) > 1:
         raise InvalidInput(streamed[1], ": only one output can be - (standard output)")
@@ -104,6 +105,17 @@ def checked_outputs(named: Mapping[str, str | None], sources: Sequence[tuple[str
     return outputs
 
 
+def _is_standard_output(option: str, name: str) -> bool:
+    """Tell whether a name, as /dev/stdout, leads to standard output and a text may be there."""
+    descriptor = _descriptor(sys.stdout)
+    if option not in STREAMED or descriptor is None:
+        return False
+    try:
+        return os.path.samestat(os.stat(name), os.fstat(descriptor))
+    except (OSError, ValueError):
+        return False
+
+
 def _checked_output(option: str, name: str) -> Target:
     """Return where a file will be written; through a link, the file it points to."""
     if name == "-" and option not in STREAMED:
@@ -115,9 +127,11 @@ def _checked_output(option: str, name: str) -> Target:
             raise InvalidInput(option, ": - is standard output, which is closed", "name a file")
         return StandardOutput()
     path = Path(os.path.realpath(name))
-    if path.exists() and not path.is_file():
+    # The name itself: what a pipe is called behind /dev/fd/63 is no path.
+    if os.path.exists(name) and not os.path.isfile(name):
         kind = "a directory" if path.is_dir() else "not a regular file"
-        raise InvalidInput(option, f": {name} is {kind}", "name a file")
+        fix = "name a file, or - for standard output" if option in STREAMED else "name a file"
+        raise InvalidInput(option, f": {name} is {kind}", fix)
     if not path.parent.is_dir():
         raise InvalidInput(option, f": there is no directory {path.parent}", "create it first")
     if not os.access(path.parent, os.W_OK):
@@ -233,8 +247,26 @@ def write_text(text: str, target: Target) -> None:
 
 
 def json_of(content: Any) -> str:
-    """Return the text of a JSON file."""
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    """Return the text of a JSON file; what is undefined or infinite is ``null``.
+
+    >>> print(json_of({"mean_rank@5": float("nan"), "effect_size": float("-inf")}))
+    {
+      "mean_rank@5": null,
+      "effect_size": null
+    }
+    <BLANKLINE>
+    """
+    text = json.dumps(_finite(content), ensure_ascii=False, allow_nan=False, indent=2)
+    return text + "\n"
+
+
+def _finite(content: Any) -> Any:
+    """Return content with ``None`` for every number that JSON cannot write."""
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {name: _finite(value) for name, value in content.items()}
+    return list(map(_finite, content)) if isinstance(content, list | tuple) else content
 
 
 def csv_of(rows: pd.DataFrame) -> str:
@@ -254,11 +286,6 @@ def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Return rows as JSON has them; what is not known is ``None``."""
     return [{str(name): one for name, one in row.items()}
             for row in _known(rows).to_dict("records")]  # fmt: skip
-
-
-def numbers_of(values: Iterable[float]) -> list[float | None]:
-    """Return numbers as JSON has them; what is not known is ``None``."""
-    return [None if math.isnan(one) else one for one in values]
 
 
 def waterfall_of(found: Diagnosis) -> pd.DataFrame:
@@ -281,15 +308,6 @@ def diagnosed(found: Diagnosis) -> dict[str, Any]:
     }
 
 
-def or_none(values: Mapping[str, float]) -> dict[str, float | None]:
-    """Return averages as JSON has them; what is undefined is ``None``.
-
-    >>> or_none({"mrr@5": 0.5, "mean_rank@5": float("nan")})
-    {'mrr@5': 0.5, 'mean_rank@5': None}
-    """
-    return {name: value if value == value else None for name, value in values.items()}
-
-
 def write_json(
     result: EvaluationResult,
     target: Target,
@@ -301,7 +319,7 @@ def write_json(
     from krag_eval.results.saved import as_text
 
     if isinstance(target, StandardOutput):
-        noted = result if gate is None else replace(result, gate=gate.noted)
+        noted = result if gate is None else gate.noted_on(result)
         write_text(as_text(noted, "-", texts=texts), target)
     else:
         result.to_json(target, texts=texts, gate=gate)

@@ -25,8 +25,9 @@ _MOST_ROWS = 1 << 15
 _BLOCK = 1 << 14
 # Documents with a run at a time.
 _MOST_HELD = 1 << 20
-# A rank beyond all others.
-_NOWHERE = np.iinfo(np.int32).max
+# Ranks stand above the bits of a position; this is beyond all others.
+_RANK_SHIFT = 32
+_NOWHERE = np.iinfo(np.int64).max
 # Tokens of ground truth whose runs are looked up together: documents are read anew for others.
 _LOOKED_UP = 1 << 16
 # Bits of a hash that say, before anything is searched, whether it may be there.
@@ -144,6 +145,9 @@ class SharedRuns:
         held: Tokens of the ground truth that the document holds; shape (pairs,).
         added: Truth, rank, and the tokens of the truth that the document at that rank holds and no
             better-ranked one, where there are any; by truth, then rank.
+        brought: Truth, rank, start and stop of the tokens of that document which bring them, by
+            truth, rank, start. A token of the truth is brought by the first of its runs that the
+            document has, where that run is in the document for the first time.
         of_document: The tokens of documents that are shared.
     """
 
@@ -154,6 +158,7 @@ class SharedRuns:
     document: IntArray
     held: IntArray
     added: tuple[IntArray, IntArray, IntArray]
+    brought: tuple[IntArray, IntArray, IntArray, IntArray]
     of_document: Spans
 
     def own(self) -> IntArray:
@@ -191,7 +196,8 @@ class SharedRuns:
         span, holder, ranks = self._each(spans.truth, spans.document)
         held = holder, ranks, spans.start[span], spans.stop[span]
         order = np.lexsort((spans.start[span], ranks, holder))
-        rows = [*self._by_alternative(*self.added), *(_compact(one[order]) for one in held)]
+        rows = [*self._by_alternative(*self.added), *self._by_alternative(*self.brought)]
+        rows += (_compact(column[order]) for column in held)
         if without is not None and len(without.pairs):
             pairs = self.truth[without.pairs], self.document[without.pairs]
             row, alternative, rank = self._each(*pairs)
@@ -220,14 +226,12 @@ class SharedRuns:
         rows = of_truth[row]
         return rows, alternative[row], self.documents.number(occurrence, document[rows])
 
-    def _by_alternative(
-        self, truth: IntArray, rank: IntArray, tokens: IntArray
-    ) -> tuple[IntArray, IntArray, IntArray]:
+    def _by_alternative(self, truth: IntArray, rank: IntArray, *columns: IntArray) -> list[Any]:
         """Return rows that are known of each truth, for all of its occurrences."""
         row, alternative = self.truths.each(truth)
         order = np.lexsort((rank[row], alternative))
         row = row[order]
-        return _compact(alternative[order]), _compact(rank[row]), _compact(tokens[row])
+        return [_compact(alternative[order]), *(_compact(one[row]) for one in (rank, *columns))]
 
     def _agreed(self, without: Without) -> tuple[IntArray, IntArray, IntArray]:
         """Return the same of the truths of some pairs, as if these did not share anything."""
@@ -275,7 +279,7 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> 
     documents = OnceEach.among(units.n_predicted, units.predicted, len(tokens))
     sizes = tokens.sizes[truths.unit()]
     run = np.minimum(sizes, np.broadcast_to(min_run, len(tokens))[truths.unit()])
-    begin, first_rank = np.cumsum(sizes) - sizes, np.full(int(sizes.sum()), _NOWHERE, np.int32)
+    begin, first_place = np.cumsum(sizes) - sizes, np.full(int(sizes.sum()), _NOWHERE, np.int64)
     # Of the ground truth is kept what follows from spans: a long text may share thousands with each
     # of thousands of documents.
     held, spans = [[np.empty(0, np.int64)] * 3], [[np.empty(0, np.int32)] * 4]
@@ -284,15 +288,16 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> 
         for part in _slices(sizes[wanted], _LOOKED_UP):
             for truth, document in _joined(tokens, truths, wanted[part], documents, length):
                 for batch in _batches(truth, document.once()):
-                    found = _merged(*batch, length, 0)
-                    held.append([*found.of_pairs()])
-                    _note_ranks(found, begin, documents, first_rank)
+                    runs = _RunPairs.of(*batch, 0)
+                    held.append([*runs.spans(length).of_pairs()])
+                    runs.note_places(length, begin, documents, first_place)
                 batches = _batches(truth.once(), document)
-                spans += [[*map(_compact, _merged(*batch, length, 1))] for batch in batches]
+                merged = (_RunPairs.of(*batch, 1).spans(length) for batch in batches)
+                spans += [[*map(_compact, one)] for one in merged]
     truth, document, tokens_held = _sorted(held, 2)
-    added, shown = _added(sizes, first_rank), Spans(*_sorted(spans, 3))
+    (added, brought), shown = _added(sizes, first_place), Spans(*_sorted(spans, 3))
     pairs = truth, document, tokens_held
-    return SharedRuns(truths, documents, tokens.sizes, *pairs, added, shown)
+    return SharedRuns(truths, documents, tokens.sizes, *pairs, added, brought, shown)
 
 
 def _sorted(parts: list[list[Any]], n_keys: int) -> list[Any]:
@@ -302,32 +307,24 @@ def _sorted(parts: list[list[Any]], n_keys: int) -> list[Any]:
     return [column[order] for column in columns]
 
 
-def _note_ranks(
-    spans: Spans, begin: IntArray, documents: OnceEach, first_rank: NDArray[np.int32]
-) -> None:
-    """Lower the first rank of each token that spans of the ground truth hold.
+def _added(sizes: IntArray, first_place: IntArray) -> tuple[Any, Any]:
+    """Return ``added`` and ``brought`` of :class:`SharedRuns`.
 
     Args:
-        spans: What documents hold.
-        begin: Where the tokens of each ground-truth text begin in ``first_rank``.
-        documents: The documents.
-        first_rank: The first rank of a document that holds a token; shape (tokens,).
+        sizes: Tokens of each ground-truth text.
+        first_place: As :meth:`_RunPairs.note_places` has noted it.
     """
-    rank = documents.best_rank(spans.document).astype(np.int32)
-    sizes = spans.stop - spans.start
-    for part in _slices(sizes, _BLOCK):
-        token = ranges(begin[spans.truth[part]] + spans.start[part], sizes[part])
-        np.minimum.at(first_rank, token, np.repeat(rank[part], sizes[part]))
-
-
-def _added(sizes: IntArray, first_rank: NDArray[np.int32]) -> tuple[IntArray, IntArray, IntArray]:
-    """Return truth, rank, and the tokens of the truth that no better-ranked document holds."""
-    found = np.flatnonzero(first_rank < _NOWHERE)
-    truth = np.searchsorted(np.cumsum(sizes), found, side="right")
-    rank = first_rank[found]
+    is_held = np.flatnonzero(first_place < _NOWHERE)
+    truth = np.searchsorted(np.cumsum(sizes), is_held, side="right")
+    rank, place = np.divmod(first_place[is_held], 1 << _RANK_SHIFT)
     step = int(rank.max(initial=0)) + 1
     key, tokens = np.unique(truth * step + rank, return_counts=True)
-    return key // step, key % step, tokens
+    order = np.lexsort((place, rank, truth))
+    truth, rank, place = truth[order], rank[order], place[order]
+    begins = np.ones(len(place), np.bool_)
+    begins[1:] = (np.diff(truth) != 0) | (np.diff(rank) != 0) | (np.diff(place) > 1)
+    stop = place[np.roll(begins, -1)] + 1  # the last one ends with the first one's mark
+    return (key // step, key % step, tokens), (*(one[begins] for one in (truth, rank, place)), stop)
 
 
 def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: int) -> BoolArray:
@@ -659,32 +656,77 @@ def _batches(truth: _Rows, document: _Rows) -> Iterator[tuple[_Rows, _Rows]]:
         yield truth, document
 
 
-def _merged(truth: _Rows, document: _Rows, length: int, side: int) -> Spans:
-    """Join ground truth and documents by run, and merge the runs of each pair on one side.
+class _RunPairs(NamedTuple):
+    """Where ground truth and documents have the same runs, sorted by pair, then position.
 
-    Args:
-        truth: Where the ground truth has runs.
-        document: Where the documents have them, sorted by run.
-        length: Tokens in a run.
-        side: 0 for positions in the ground truth, 1 for those in the documents.
+    Attributes:
+        truth, document: The texts, within all queries; shape (rows,).
+        position: Where the run begins in one of them, the side that is asked about.
+        other: Where it begins in the other.
     """
-    n_runs = max(int(rows.run.max(initial=-1)) for rows in (truth, document)) + 1
-    counts = np.bincount(document.run, minlength=n_runs)
-    sizes = counts[truth.run]
-    ours = np.repeat(np.arange(len(sizes)), sizes)
-    theirs = ranges((np.cumsum(counts) - counts)[truth.run], sizes)
-    position = (truth.position[ours], document.position[theirs])[side]
-    pair = truth.member[ours] * (int(document.member.max(initial=-1)) + 1) + document.member[theirs]
-    order = np.lexsort((position, pair))
-    position, pair = position[order], pair[order]
-    # A run that begins before the last one has ended, or where it ends, continues its span.
-    begins = np.ones(len(pair), np.bool_)
-    begins[1:] = (pair[1:] != pair[:-1]) | (position[1:] - position[:-1] > length)
-    first = np.flatnonzero(begins)
-    last = np.append(first[1:], len(pair))[: len(first)] - 1
-    rows = order[first]
-    members = truth.member[ours[rows]], document.member[theirs[rows]]
-    return Spans(*members, position[first], position[last] + length)
+
+    truth: IntArray
+    document: IntArray
+    position: IntArray
+    other: IntArray
+
+    @classmethod
+    def of(cls, truth: _Rows, document: _Rows, side: int) -> _RunPairs:
+        """Join ground truth and documents by run.
+
+        Args:
+            truth: Where the ground truth has runs.
+            document: Where the documents have them, sorted by run.
+            side: 0 for positions in the ground truth, 1 for those in the documents.
+        """
+        n_runs = max(int(rows.run.max(initial=-1)) for rows in (truth, document)) + 1
+        counts = np.bincount(document.run, minlength=n_runs)
+        sizes = counts[truth.run]
+        ours = np.repeat(np.arange(len(sizes)), sizes)
+        theirs = ranges((np.cumsum(counts) - counts)[truth.run], sizes)
+        places = truth.position[ours], document.position[theirs]
+        members = truth.member[ours], document.member[theirs]
+        pair = members[0] * (int(document.member.max(initial=-1)) + 1) + members[1]
+        order = np.lexsort((places[side], pair))
+        return cls(*(column[order] for column in (*members, places[side], places[1 - side])))
+
+    def continued(self) -> BoolArray:
+        """Return which rows are of the same pair as the row before; shape (rows,)."""
+        same = np.zeros(len(self.truth), np.bool_)
+        same[1:] = (np.diff(self.truth) == 0) & (np.diff(self.document) == 0)
+        return same
+
+    def spans(self, length: int) -> Spans:
+        """Merge the runs of each pair, all of this length, on the side that is asked about."""
+        # A run that begins before the last one has ended, or where it ends, continues its span.
+        begins = ~self.continued()
+        begins[1:] |= np.diff(self.position) > length
+        first = np.flatnonzero(begins)
+        last = np.append(first[1:], len(begins))[: len(first)] - 1
+        members = self.truth[first], self.document[first]
+        return Spans(*members, self.position[first], self.position[last] + length)
+
+    def note_places(
+        self, length: int, begin: IntArray, documents: OnceEach, first_place: IntArray
+    ) -> None:
+        """Note of each token of the ground truth where a document holds it first.
+
+        Args:
+            length: Tokens in a run.
+            begin: Where the tokens of each ground-truth text begin in ``first_place``.
+            documents: The documents.
+            first_place: The first rank of a document that holds a token, shifted, plus the position
+                in it; shape (tokens,).
+        """
+        # What an earlier run of the passage holds is brought by that run.
+        skipped = np.zeros(len(self.position), np.int64)
+        skipped[1:] = np.maximum(length - np.diff(self.position), 0)
+        skipped[~self.continued()] = 0
+        token = begin[self.truth] + self.position + skipped
+        place = (documents.best_rank(self.document) << _RANK_SHIFT) + self.other + skipped
+        for part in _slices(sizes := length - skipped, _BLOCK):
+            row = ranges(token[part], sizes[part]), ranges(place[part], sizes[part])
+            np.minimum.at(first_place, *row)
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,8 +57,8 @@ class RougeMatcher(TextMatcher):
     under ``rouge2``, a text of one token, for it has no bigram; a warning counts those.
 
     ROUGE-L takes time by the product of two texts' lengths, a minute or two for two of a million
-    words each, which a warning announces; the other two by their sum. Ctrl-C is answered all along,
-    and a pair of texts longer still is refused (``max_cells``).
+    words each, which a warning announces; the other two by their sum. Ctrl-C is answered between
+    ground-truth texts, and a pair of texts longer still is refused (``max_cells``).
 
     Args:
         rouge_type: ``"rouge1"``, ``"rouge2"`` or ``"rougeL"``; with a ``scorer``, one of its types,
@@ -329,26 +329,14 @@ def _common_grams(grams: TokenNumbers) -> Overlaps:
 def _subsequences(tokens: TokenNumbers) -> Overlaps:
     """Measure the longest common subsequence of tokens of two texts, by bit-parallel LCS."""
     from rapidfuzz.distance import LCSseq
-    from rapidfuzz.process import cdist
 
-    sequence, slices = _sequences(tokens), tokens.slices()
-    longest = int(tokens.sizes.max(initial=0))
+    sequence = _sequences(tokens)
 
-    def together(actual: IntArray, predicted: IntArray) -> IntArray:
-        sides = ([sequence(text) for text in side.tolist()] for side in (actual, predicted))
-        return cdist(*sides, scorer=LCSseq.similarity, dtype=np.int64, workers=1)
-
-    def alone(actual: int, predicted: int, advance: waiting.Advance) -> float:
-        first, second = (tokens.flat[slices[text]] for text in (actual, predicted))
-        return waiting.common_subsequence(first, second, advance)
-
-    def overlaps(actual: IntArray, predicted: IntArray) -> IntArray | FloatArray:
-        if longest * longest * len(actual) * len(predicted) <= waiting.CELLS_AT_ONCE:
-            return together(actual, predicted)
-        lengths, others = tokens.sizes[actual], tokens.sizes[predicted]
-        return waiting.in_blocks(
-            actual, predicted, lambda row: lengths[row] * others, together, alone
+    def overlaps(actual: IntArray, predicted: IntArray) -> FloatArray:
+        truths, chunks = (
+            [sequence(text) for text in side.tolist()] for side in (actual, predicted)
         )
+        return waiting.score_rows(LCSseq.similarity, truths, chunks)
 
     return overlaps
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import ctypes
 import os
 import threading
 import time
@@ -15,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -53,37 +51,30 @@ def no_answer(timeout: float) -> TimeoutError:
 
 
 class _Work(Future[Any]):
-    """A call for a thread. Cancelled when it has begun, it is lost, and its thread with it."""
+    """A call for a thread. Cancelled once it has begun, it is lost, and keeps its thread."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         super().__init__()
         self.is_lost = False
         self._call = call
-        self._thread: int | None = None
-        self._guard = threading.Lock()
 
     def cancel(self) -> bool:
         if super().cancel():
             return True
-        with self._guard:  # while it is held here, the thread does not end
-            if self._thread is not None and not self.is_lost:
-                self.is_lost = True
-                _lost[:] = [*(one for one in _lost if not one.done()), self]
-                _end(self._thread)
+        if not self.done() and not self.is_lost:
+            self.is_lost = True
+            _lost[:] = [*(work for work in _lost if not work.done()), self]
         return False
 
     def run(self, then: Callable[[], object]) -> None:
         """Make the call in this thread, unless it was cancelled before."""
         if self.set_running_or_notify_cancel():
-            self._thread = threading.get_ident()
             try:
                 answer = self._call()
             except BaseException as error:
                 self.set_exception(error)
             else:
                 self.set_result(answer)
-            with self._guard:
-                self._thread = None
         then()
 
 
@@ -93,29 +84,6 @@ _lost: list[_Work] = []
 def any_lost() -> bool:
     """Tell whether a call was given up that has not returned since."""
     return any(not one.done() for one in _lost)
-
-
-def _end(thread: int) -> None:
-    """End a thread as soon as it runs Python again; a loop without end would slow all others."""
-    with suppress(AttributeError):  # not every Python has it
-        raised = ctypes.py_object(SystemExit)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
-
-
-def _let_go() -> None:
-    """Let the process end, although a call that was given up has a pool of threads of its own.
-
-    LangChain's chains and LangGraph's agents make pools. Their threads are daemons, as those that
-    made them are, and concurrent.futures waits for them all the same.
-    """
-    pooled = getattr(futures.thread, "_threads_queues", {})
-    with suppress(RuntimeError):  # one was added right now
-        for thread in [one for one in pooled if one.daemon] if any_lost() else ():
-            pooled.pop(thread, None)
-
-
-with suppress(AttributeError):  # runs before that of concurrent.futures, which was there first
-    threading._register_atexit(_let_go)  # type: ignore[attr-defined]
 
 
 class Threads(ThreadPoolExecutor):

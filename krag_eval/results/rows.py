@@ -617,7 +617,7 @@ def checked_row_file(path: str | os.PathLike[str], argument: str = "per_query") 
     if target.suffix not in ROW_FORMATS:
         be = f"be the name of a file that ends in one of {', '.join(ROW_FORMATS)}"
         raise must(argument, be, os.fsdecode(path))
-    if target.exists() and not target.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise InvalidInput(argument, f": {path} is not a regular file", "name another")
     if not target.parent.is_dir():
         raise InvalidInput(argument, f": there is no directory {target.parent}", "create it first")

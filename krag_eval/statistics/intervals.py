@@ -155,7 +155,7 @@ def confidence_intervals(
         spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(averages))]
         table["standard_error"] = [one.standard_error for one in spreads]
         table["design_effect"] = [one.design_effect for one in spreads]
-    for told in result.summary.told_failed():
+    for told in result.summary.caveats():
         warn(told)
     _warn_of_weak_intervals(table, sums, clustered=grouped is not None)
     return table
@@ -794,7 +794,8 @@ def interval_of_choice(
 ) -> tuple[float, float]:
     """Return the percentile interval of what is chosen from a few, such as a threshold.
 
-    Or of a rank correlation, which may be 1 in every resample. Of enough queries, or pairs, all resamples may well have the same; of few, that says nothing.
+    Or of a rank correlation, which may be 1 in every resample. Of enough queries, or pairs, all
+    resamples may well have the same; of few, that says nothing.
     """
     low, high = interval(resampled, value, level)
     return (value, value) if math.isnan(low) and n >= FEW_QUERIES else (low, high)

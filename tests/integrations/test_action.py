@@ -9,25 +9,29 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cli.cli_runs import ENVIRONMENT, run, written
+from cli.cli_runs import run, written
 from forge import MARKER, NUMBER, REPOSITORY, TOKEN, serving
 
 from krag_eval import EvaluationResult
 
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+# A runner's own variables; a path of a workflow's leads into the checkout.
+RUNNER = os.environ | {"PYTHONPATH": "."}
 DEFAULTS = {name: str(one.get("default", "")) for name, one in ACTION["inputs"].items()}
-# An interpreter whose environments know the package without installing it, and say what pip got.
+# An interpreter whose environments know the package without installing it, and say what pip got;
+# whatever path the step sets, what is installed comes last.
 PYTHON = """\
 #!/bin/sh
 mkdir -p "$3/bin"
 cat > "$3/bin/python" <<'END'
 #!/bin/sh
-if [ "$2" = pip ]; then echo "$@" > "$0.pip"; else exec {python} "$@"; fi
+if [ "$2" = pip ]; then echo "$@" > "$0.pip"; exit; fi
+PYTHONPATH="$PYTHONPATH${{PYTHONPATH:+:}}{root}" exec {python} "$@"
 END
 cat > "$3/bin/krag-eval" <<'END'
 #!/bin/sh
-exec {python} -m krag_eval "$@"
+PYTHONPATH="$PYTHONPATH${{PYTHONPATH:+:}}{root}" exec {python} -m krag_eval "$@"
 END
 chmod +x "$3/bin/python" "$3/bin/krag-eval"
 """
@@ -50,12 +54,12 @@ class Job:
     """A job of a runner: its folders, its files of commands, and the outputs of its steps."""
 
     def __init__(self, folder, api):
-        self.folder, self.outputs = folder, {}
+        self.folder, self.outputs, self.uploads = folder, {}, False
         self.printed, self.codes = {}, {}
         for name in ("temp", "workspace"):
             (folder / name).mkdir()
         (folder / "event.json").write_text(json.dumps({"pull_request": {"number": NUMBER}}))
-        (folder / "python").write_text(PYTHON.format(python=sys.executable))
+        (folder / "python").write_text(PYTHON.format(python=sys.executable, root=ROOT))
         (folder / "python").chmod(0o755)
         self.summary = folder / "summary.md"
         self.variables = {
@@ -73,17 +77,29 @@ class Job:
         """Fill in the expressions that the action uses."""
         known = {"github.action_path": str(ROOT)} | {f"inputs.{n}": v for n, v in inputs.items()}
         known["inputs.comment == 'true' && inputs.token || ''"] = (
-            inputs["token"] if inputs["comment"] == "true" else ""
+            inputs["token"] if inputs["comment"].casefold() == "true" else ""
         )
         known |= self.outputs
         return re.sub(r"\$\{\{ (.*?) \}\}", lambda one: known.get(one[1], ""), text)
+
+    def holds(self, condition):
+        """Say whether a step is to be run; GitHub compares texts without regard to case."""
+        for comparison in condition.split(" && "):
+            name, operator, value = comparison.split(" ")
+            is_equal = self.outputs.get(name, "").casefold() == value.strip("'").casefold()
+            if is_equal != (operator == "=="):
+                return False
+        return True
 
     def run(self, **inputs):
         """Run all steps with a script, as a runner does, until one fails; return the last code."""
         inputs = DEFAULTS | {"token": TOKEN, "python": str(self.folder / "python")} | inputs
         for step in ACTION["runs"]["steps"]:
             if "run" not in step:
-                self.outputs["steps.report.outputs.artifact-url"] = "https://forge.example/report"
+                self.uploads = self.holds(step["if"])
+                if self.uploads:
+                    address = "https://forge.example/report"
+                    self.outputs["steps.report.outputs.artifact-url"] = address
                 continue
             assert "${{" not in step["run"], "an input could run commands"
             file = self.folder / "output"
@@ -91,7 +107,7 @@ class Job:
             env = {name: self.filled(value, inputs) for name, value in step["env"].items()}
             done = subprocess.run(
                 ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-                env={**ENVIRONMENT, **self.variables, "GITHUB_OUTPUT": str(file), **env},
+                env={**RUNNER, **self.variables, "GITHUB_OUTPUT": str(file), **env},
                 cwd=self.folder / "workspace",
                 capture_output=True,
                 text=True,
@@ -128,6 +144,7 @@ def job(tmp_path, forge, monkeypatch):
     return job
 
 
+GATE_STEP = "Hold retrieval to its conditions"
 GATE = {"baseline": "baseline.json", "metrics": "recall@1,mrr@1", "arguments": "-k 1"}
 
 
@@ -147,7 +164,7 @@ def test_retrieval_that_got_worse_fails(job, forge):
     assert worse[5] == ""  # after five
     assert "[Report](https://forge.example/report)" in lines[-1]
     assert job.summary.read_text("utf-8") in comment["body"]
-    printed = job.printed["Hold retrieval to its conditions"]
+    printed = job.printed[GATE_STEP]
     assert "::error title=krag-eval gate::failed: macro_recall@1 went from" in printed
     assert job.output("exit-code") == "1"
     assert EvaluationResult.from_json(job.output("result")).gate == "failed"
@@ -180,25 +197,82 @@ def test_two_files_floors_a_history_and_strict(job):
     assert job.run(**call, **{"max-drop": "0.1"}) == 0
 
 
-def test_questions_are_left_out(job, forge):
-    """Of the comment, the summary, the log and what is kept."""
+@pytest.mark.parametrize("how", [{"redact": "true"}, {"arguments": "-k 1 --redact"}])
+def test_questions_are_left_out(job, forge, how):
+    """Of the comment, the summary, the log and what is kept, whichever way that is asked for."""
     written("new.jsonl", rows(30))
-    assert job.run(golden="new.jsonl", redact="true", **GATE) == 1
+    assert job.run(golden="new.jsonl", **GATE | how) == 1
     everything = "".join([*job.printed.values(), forge.comments[0]["body"]])
     everything += job.summary.read_text("utf-8")
     assert "octocat" not in everything
     assert "Number" not in everything
     assert "\n| 0 | 1.0000 | 0.0000 |\n" in forge.comments[0]["body"]
     assert not (Path(job.output("result")).parent / "report.html").exists()
-    (upload,) = [one for one in ACTION["runs"]["steps"] if "uses" in one]
-    assert upload["if"].startswith("inputs.redact != 'true' && ")
+    assert not job.uploads
+
+
+@pytest.mark.parametrize("value", ["True", "TRUE", "yes", "1", " true", "true ", "False", "no", ""])
+@pytest.mark.parametrize("switch", ["strict", "redact", "comment"])
+def test_a_switch_is_true_or_false(job, forge, switch, value):
+    """Anything else has no verdict, and shows no question: it may have meant either."""
+    written("new.jsonl", rows(30))
+    assert job.run(golden="new.jsonl", **GATE, **{switch: value}) == 2
+    assert job.output("exit-code") == "2"
+    summary = job.summary.read_text("utf-8")
+    assert summary.startswith("### Retrieval gate: no verdict\n")
+    assert f"- krag-eval: error: {switch} must be " in summary
+    assert f"::error title=krag-eval::{switch} must be " in job.printed[GATE_STEP]
+    assert "octocat" not in "".join([*job.printed.values(), summary])
+    assert not job.uploads
+    assert not Path(job.output("result")).exists()
+    if switch == "comment":
+        assert bool(forge.comments) == (value.casefold() == "true")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["--help", "-k 1 -h", "--version", "-k 1 --json other.json", "-k 1 --markdown other.md"],
+)
+@pytest.mark.parametrize("redact", ["false", "true"])
+def test_arguments_that_leave_no_verdict_fail(job, forge, arguments, redact):
+    """The command may end with 0: what counts is the verdict and its result."""
+    assert job.run(golden="before.jsonl", redact=redact, **GATE | {"arguments": arguments}) == 2
+    (comment,) = forge.comments
+    assert comment["body"].startswith(f"{MARKER}\n### Retrieval gate: no verdict\n")
+    assert not Path(job.output("result")).exists()
+    assert not job.uploads
+
+
+@pytest.mark.parametrize("code", [2, 3, 137])
+def test_a_command_that_broke_off_leaves_no_verdict(job, forge, code):
+    """Whatever it wrote before: a file of a verdict is not one of its own."""
+    job.run(golden="before.jsonl", **GATE)
+    command = job.folder / "temp" / "krag-eval" / "bin" / "krag-eval"
+    text = command.read_text().replace("exec ", "")
+    (job.folder / "python").write_text("#!/bin/sh\n")  # so that the command stays
+    command.write_text(f"{text}exit {code}\n")
+    assert job.run(golden="before.jsonl", **GATE) == 2
+    assert job.output("exit-code") == "2"
+    assert forge.comments[0]["body"].startswith(f"{MARKER}\n### Retrieval gate: no verdict\n")
+
+
+def test_no_step_imports_from_the_checkout(job, forge):
+    """A module there by the name of another could read the token, or break the step."""
+    for name in ("json", "os", "venv", "re"):
+        Path(f"{name}.py").write_text("raise SystemExit('owned')\n")
+    Path("krag_eval").mkdir()
+    Path("krag_eval/__init__.py").write_text("raise SystemExit('owned')\n")
+    env = [step["env"] for step in ACTION["runs"]["steps"] if "run" in step]
+    assert [one["PYTHONSAFEPATH"] for one in env] == ["1"] * len(env)
+    assert job.run(golden="before.jsonl", **GATE) == 0, job.printed
+    assert len(forge.comments) == 1
 
 
 @pytest.mark.parametrize("redact", ["false", "true"])
 def test_no_verdict_is_said_and_fails(job, forge, redact):
     """With the reason, unless it may quote a question; the step before does not end the job."""
     assert job.run(golden="new.jsonl", redact=redact, **GATE) == 2
-    assert job.codes["Hold retrieval to its conditions"] == 0
+    assert job.codes[GATE_STEP] == 0
     body = forge.comments[0]["body"]
     assert body.startswith(f"{MARKER}\n### Retrieval gate: no verdict\n")
     reason = "- krag-eval: error: new.jsonl: no such file; check the path.\n"
@@ -217,7 +291,7 @@ def test_an_input_runs_nothing(job, forge):
     hostile = "$(touch owned); `touch owned` *"
     job.run(golden=hostile, name=hostile, **{**GATE, "arguments": "-k 1 --by $(touch\towned) *"})
     assert not Path("owned").exists()
-    assert "Got unexpected extra argument" in job.printed["Hold retrieval to its conditions"]
+    assert "Got unexpected extra argument" in job.printed[GATE_STEP]
 
 
 def test_what_is_installed_is_this_checkout(job):

@@ -3,7 +3,6 @@
 import random
 import warnings
 from collections import Counter
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -278,21 +277,6 @@ def test_a_long_wait_is_announced():
         RougeMatcher("rougeL").announce(Units.of_pair(long))  # 1e12 pairs, 1e10 a second: 100 s
     with warnings.catch_warnings(action="error"):
         RougeMatcher("rouge2").announce(Units.of_pair(long))
-
-
-@pytest.mark.parametrize("statistic", STATISTICS)
-def test_long_pairs_step_by_step_have_the_same_digits(statistic, monkeypatch):
-    """As rapidfuzz gives them in one call: here every pair is taken for a long one."""
-    rng, words = np.random.default_rng(8), [f"w{number}" for number in range(40)]
-    lists = [
-        [" ".join(rng.choice(words, size=size)) for size in sizes]
-        for sizes in ((1, 30, 200), (2, 90, 150, 400))
-    ]
-    matcher = RougeMatcher("rougeL", statistic=statistic)
-    expected = scores_of(matcher, *lists).tolist()
-    monkeypatch.setattr(rouge.waiting, "CELLS_AT_ONCE", 0)
-    monkeypatch.setattr(rouge.waiting, "in_blocks", partial(rouge.waiting.in_blocks, at_once=0))
-    assert scores_of(matcher, *lists).tolist() == expected
 
 
 # A scorer of rouge-score.

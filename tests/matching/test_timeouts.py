@@ -130,22 +130,6 @@ def test_what_a_call_in_a_thread_raises_is_raised_here():
         in_thread(60, lambda: {}["x"])
 
 
-def test_a_thread_that_runs_python_without_end_is_ended():
-    """Otherwise it would slow down everything that comes later."""
-    ended = threading.Event()
-
-    def runs_on():
-        try:
-            while True:
-                pass
-        finally:
-            ended.set()
-
-    with pytest.raises(TimeoutError):
-        in_thread(0.1, runs_on)
-    assert ended.wait(10)
-
-
 def test_a_lost_thread_is_replaced_and_not_waited_for(hanging):
     """A pool of one thread, whose call was given up, does the next one and ends."""
     threads = Threads(1)
@@ -162,9 +146,8 @@ def test_a_lost_thread_is_replaced_and_not_waited_for(hanging):
     assert threads.submit(lambda: 5).result(10) == 5
     threads.shutdown()
     hanging.released.set()
-    with pytest.raises(SystemExit):
-        lost.result(10)
-    assert not any_lost() or lost.done()
+    lost.result(10)
+    assert threads.n_lost == 0
 
 
 def test_no_more_threads_work_than_may():

@@ -253,7 +253,10 @@ def found(asked):
         time.sleep(1e6)
     return [passage(number_in(asked))]
 
-chain = RunnableParallel(context=RunnableLambda(found), same=RunnableLambda(lambda asked: asked))
+context = RunnableLambda(found)
+chain = RunnableParallel(context=context, same=RunnableLambda(lambda asked: asked))
+if {alone}:
+    chain = RunnableLambda(lambda asked: {{"context": found(asked)}})
 result = evaluate_retriever(
     chain, rows(6), 1, output_key="context", checkpoint="run.jsonl", checkpoint_key="it",
     max_concurrency=1, timeout={timeout},
@@ -262,9 +265,10 @@ print(len(result.failures), flush=True)
 """
 
 
-def script(timeout):
+def script(timeout, *, alone):
+    """Return a script whose sixth question hangs: in one call, or in a pool of LangChain's."""
     here = str(Path(__file__).parent)
-    code = SCRIPT.format(here=here, package=PACKAGE, timeout=timeout)
+    code = SCRIPT.format(here=here, package=PACKAGE, timeout=timeout, alone=alone)
     return [sys.executable, "-c", code]
 
 
@@ -291,15 +295,16 @@ def n_kept(folder, name="answers.jsonl"):
 
 
 @posix
-def test_ctrl_c_ends_a_script(tmp_path):
-    """Also where threads of LangChain hang, which Python waits for at its end otherwise."""
-    assert interrupted(script(None), tmp_path) == -signal.SIGINT  # as of every script
+@pytest.mark.parametrize(("alone", "times"), [(True, 1), (False, 20)])
+def test_ctrl_c_ends_a_script(tmp_path, alone, times):
+    """Pressed again where a thread of LangChain's pool hangs, which Python waits for at its end."""
+    assert interrupted(script(None, alone=alone), tmp_path, times) == -signal.SIGINT
     assert n_kept(tmp_path, "run.jsonl") == 5
 
 
 def test_a_script_ends_although_a_call_never_returned(tmp_path):
     """By hand: one of six questions has no answer."""
-    done = subprocess.run(script(0.5), capture_output=True, cwd=tmp_path, timeout=60)
+    done = subprocess.run(script(0.5, alone=True), capture_output=True, cwd=tmp_path, timeout=60)
     assert (done.stdout.split(), done.returncode) == ([b"hanging", b"1"], 0)
 
 
