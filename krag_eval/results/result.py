@@ -1006,9 +1006,10 @@ class EvaluationResult(Shown):
                 not be this result, nor a copy of its file.
             metric: What may not drop below the baseline: ``"ndcg@10"``, or several.
             max_drop: How far it may drop, 0 if not given. A larger drop fails only if it is more
-                than chance, by the paired permutation test that :func:`~krag_eval.compare` makes:
-                with 0, exactly where it shows that this result is worse. Otherwise the condition is
-                inconclusive: it holds, and says how large a drop so many queries can show.
+                than chance, by the paired permutation test that :func:`~krag_eval.compare` makes,
+                here one-sided: is this result worse? With 0, it fails wherever a comparison, which
+                asks in either direction, shows a loss. Otherwise the condition is inconclusive: it
+                holds, and says how large a drop so many queries can show.
             on: ``"all"`` if the baseline must have the same queries, ``"common"`` to compare the
                 queries that both have, as a set of questions grows; the report names the others.
                 Floors are of all queries of this result.
