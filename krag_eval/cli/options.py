@@ -23,6 +23,7 @@ from krag_eval.scoring.cutoffs import Cutoff
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import PartitionPlan
+    from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric
 
 #: Options that a command takes together, as one mapping of their values.
@@ -505,6 +506,13 @@ class Evaluation:
             raise rejections_unknown("metric")
         if n_left_out == 0:
             raise rejections_unknown("metric", n_left_out)
+
+    def check_rejections_of(self, result: EvaluationResult) -> None:
+        """Refuse to print the rejection rate of a result that left no query out."""
+        from krag_eval.scoring.metrics import REJECTION_RATE
+
+        if REJECTION_RATE.key in (self.averages or ()):
+            self.check_rejections(result.n_queries - result.n_counted)
 
 
 def _with_union(matcher: str) -> str:
