@@ -203,7 +203,8 @@ def _advised(error: click.UsageError, typed: Sequence[str]) -> click.UsageError:
             advice = f"To compare files, type 'krag-eval compare {shlex.join(files)}'."
         elif "QUERY" in pieces:
             advice = "Put a question with spaces in quotes."
-        advice = f"{command.name} takes {' '.join(pieces[1:]) or 'options alone'}. {advice or ''}"
+        takes = f"{command.name} takes {' '.join(pieces[1:]) or 'options alone'}."
+        advice = f"{advice} {takes}" if advice else takes
     return click.UsageError(f"{problem} {advice}", error.ctx) if advice else error
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import N_, _
+from krag_eval._language import N_, _, ngettext
 from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
 from krag_eval.datasets.table import LISTED, Mark, Query, listed, own_truth_note, told_errors
 from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, is_like_id, single
@@ -188,7 +188,8 @@ def joined(golden: Side, run: Side, missing: Lacking, same: Callable[[int, int],
             lacks a question and ``missing`` is ``"error"``.
 
     Warns:
-        KragEvalWarning: If the run has other queries, or lacks some.
+        KragEvalWarning: If the run has other queries, or lacks some, or several queries of the
+            ground truth take one list.
     """
     told, ours, theirs = _kinds(golden, run)
     first = run.first(theirs, None if told == _BY_ID else same)
@@ -207,6 +208,7 @@ def joined(golden: Side, run: Side, missing: Lacking, same: Callable[[int, int],
         run.some(theirs, np.delete(first, near[is_there])),
     )
     tell_overlap(overlap, golden.name, run.name, None if missing == "error" else missing)
+    _tell_shared(golden, run, ours, np.setdiff1d(np.flatnonzero(is_there), distinct))
     n_lacking, name = golden.some(ours, np.flatnonzero(~is_there))
     if n_lacking and missing == "error":
         raise Place(run.name).error(
@@ -220,6 +222,20 @@ def joined(golden: Side, run: Side, missing: Lacking, same: Callable[[int, int],
         )
     told = _(told).format(n=int(is_there.sum()), queries=golden.n_queries, run=run.name)
     return Joined(told, found)
+
+
+def _tell_shared(golden: Side, run: Side, kind: str, again: NDArray[np.int64]) -> None:
+    """Warn of queries that take a list of the run which another query has taken."""
+    n, first = golden.some(kind, again)
+    if n:
+        message = ngettext(
+            "{n} query of {golden} asks what another one asks ({first!r}), and takes the same list "
+            "of {run}. Where they are not one query, give each an id in both files.",
+            "{n} queries of {golden} ask what another one asks (the first is {first!r}), and take "
+            "the same list of {run}. Where they are not one query, give each an id in both files.",
+            n,
+        )
+        warn(message.format(n=n, golden=golden.name, first=first, run=run.name))
 
 
 def _kinds(golden: Side, run: Side) -> tuple[str, str, str]:

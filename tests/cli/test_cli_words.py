@@ -238,7 +238,7 @@ def test_words_that_are_left_over_say_what_there_may_be(name):
     ended = invoked(name, *words, *options)
     assert ended.exit_code == 2
     takes = command.collect_usage_pieces(context)[1:]
-    assert f"{name} takes {' '.join(takes) or 'options alone'}. " in ended.stderr
+    assert f"{name} takes {' '.join(takes) or 'options alone'}." in ended.stderr
 
 
 def test_several_files_are_to_be_compared():
