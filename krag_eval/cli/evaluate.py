@@ -19,7 +19,7 @@ from krag_eval._language import N_, _, ngettext
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.errors import DatasetError, InvalidInput, sentence, whole
+from krag_eval.errors import DatasetError, InvalidInput, called, sentence, whole
 from krag_eval.presenting import Page, Table, page_of
 from krag_eval.scoring.cutoffs import spelled
 
@@ -216,6 +216,7 @@ def evaluate(
     chunks, with memory for one chunk at a time and the same numbers; of a JSON array, all is held.
     RUN is kept in a temporary file meanwhile.
     """
+    from krag_eval.scoring.metrics import REJECTION_RATE
     from krag_eval.statistics.gates import checked_floors, parse_floor
 
     if tag and outputs.format == "csv":
@@ -254,6 +255,8 @@ def evaluate(
             output.check_not_read(outputs, [settings["corpus"]])
         made = _in_memory(file, run, asked, settings, foreign_index)
     result, found = made.result, made.diagnosis
+    if REJECTION_RATE.key in (asked.averages or ()):
+        asked.check_rejections(result.n_queries - result.summary.n_counted)
     last = result.k[-1]
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
     verdict = result.check(floors) if floors else None
@@ -267,7 +270,8 @@ def evaluate(
     bounds = result.confidence_intervals() if intervals else None
     if found and not intervals:  # of what is shown, at the last cutoff
         first = shown or [averages[0] for averages in _at_a_glance(result).values()]
-        bounds = result.confidence_intervals(metrics=[f"{one}@{spelled(last)}" for one in first])
+        drawn = [f"{one}@{spelled(last)}" for one in first if one in result.summary.averages(last)]
+        bounds = result.confidence_intervals(metrics=drawn) if drawn else None
     beside = [*map(page_of, sliced), *made.beside, *([] if found is None else [page_of(found)])]
     output.emit(
         outputs,
@@ -347,7 +351,8 @@ def _in_chunks(
         how["retrieved"] = behind[0]
         if not is_told:
             reading.check_golden(source, behind[0], asked)
-    result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
+    with called(asked.argument, "metrics"):
+        result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
     # How the columns of two files were read comes first.
     reading.say(source, result.notes[N_SAID if behind else 0 :])
     return _Made(source, result)
