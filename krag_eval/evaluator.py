@@ -46,6 +46,7 @@ from krag_eval.results.reviews import with_unreviewed
 from krag_eval.scoring import cutoffs as cut, metrics as measures
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Budget, Cutoff, Cutoffs, Length, Measure
 from krag_eval.scoring.metrics import REJECTION_RATE, Metric, Table
+from krag_eval.scoring.missing import MissingQuestions
 from krag_eval.scoring.parts import Findings, Partial, Reach, Summary, no_texts
 from krag_eval.scoring.relevance import (
     Beside,
@@ -251,6 +252,7 @@ class OfflineRetrievalEvaluator:
         self._matching = _Matching(query_set, plan, judged, n_jobs, lists=lists)
         self._tags = {} if tags is None else checked_tags(tags, query_set.n_queries)
         self._retrieval: RetrievalRun | None = None
+        self._missing: MissingQuestions | None = None
         self._cut: Relevance | None = None
         self._with_lengths: Relevance | None = None
 
@@ -301,6 +303,16 @@ class OfflineRetrievalEvaluator:
         """
         other = copy.copy(self)
         other._retrieval = RetrievalRun(np.full(len(self.queries), np.nan), tuple(failures))
+        return other
+
+    def with_missing(self, missing: MissingQuestions | None) -> OfflineRetrievalEvaluator:
+        """Return an evaluator of the same matches whose results know what the run lacks.
+
+        Args:
+            missing: The questions of the ground truth that it lacks.
+        """
+        other = copy.copy(self)
+        other._missing = missing
         return other
 
     def calculate_hit_rate(self, k: Cutoff | str = None) -> dict[str, float]:
@@ -474,7 +486,7 @@ class OfflineRetrievalEvaluator:
         reach, (counted, tables, _) = Reach.of(evidence, run.cutoffs), run.scored(evidence)
         with matching.lock:
             reach.warn(run.cutoffs, matching.is_first)
-        return run.told(
+        result = run.told(
             n_queries=len(counted),
             n_counted=int(counted.sum()),
             n_unreviewed=unreviewed_in(self._tags),
@@ -497,6 +509,9 @@ class OfflineRetrievalEvaluator:
             ),
             retrieval=self._retrieval,
         )
+        if self._missing is None:
+            return result
+        return replace(result, settings=self._missing.added_to(result.settings))
 
     def explain_conventions(self, k: Cutoff | str = None) -> pd.DataFrame:
         """Return every metric under every preset, and the fields behind each difference.

@@ -202,8 +202,8 @@ def _streamed(help: str) -> Callable[[], str]:
 
 #: What ``--index`` is, wherever there is one.
 CHUNKS_HELP = N_(
-    'The chunks of the store, as JSONL: on each line a text in quotes, or an object with "text" or '
-    '"page_content" and perhaps "id". \'-\' reads standard input.'
+    "The chunks of the store, as JSONL or one JSON array: each a text in quotes, or an object with "
+    '"text" or "page_content" and perhaps "id". \'-\' reads standard input.'
 )
 ON: Any = option(
     "What to compare: all queries, which must then be the same ones, or those in common.",
@@ -241,6 +241,24 @@ _BESIDE: Options = {
         "N",
         kind=int,
         flags=("--jobs",),
+    ),
+}
+
+
+#: What a gate accepts that its numbers do not rest on.
+ALLOWED: Options = {
+    "allow_failures": option(
+        "Accept results in which the retriever failed for up to N queries.",
+        "N",
+        kind=int,
+        default=0,
+    ),
+    "allow_missing": option(
+        "Accept results that lack up to N questions of the ground truth, as --missing skip leaves "
+        "them out.",
+        "N",
+        kind=int,
+        default=0,
     ),
 }
 

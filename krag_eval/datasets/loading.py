@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib import resources
 from itertools import chain, islice
@@ -17,6 +17,7 @@ from krag_eval._language import _
 from krag_eval._reading import (
     MAX_BYTES,
     Source as FileSource,
+    kind_of,
     located,
     names_of,
     not_json,
@@ -25,10 +26,11 @@ from krag_eval._reading import (
 )
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.datasets.dataset import Dataset, is_bare, labels_for, with_index
-from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, rows_in
+from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, json_in, rows_in
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
+    ERRORS,
     Drafts,
     Given,
     Mapped,
@@ -42,12 +44,16 @@ from krag_eval.datasets.table import (
     checked_choice,
     checked_drafts,
     content_of,
+    grades_in,
+    in_order_of_scores,
     is_frame,
     note_on_defaults,
     notes_on,
+    own_truth_note,
     parts_of,
     query_in,
     records_in,
+    told_errors,
     with_drafts,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
@@ -57,6 +63,7 @@ from krag_eval.datasets.vocabularies import (
     as_saved,
     is_foreign,
     nothing_retrieved,
+    own_truth,
     roles_of,
     said,
     shape_of,
@@ -306,7 +313,9 @@ def read_jsonl(
         dataset = dataset_of(table, given)
         if predicted_field is not None and dataset.predicted is None:
             raise nothing_retrieved(table, FIELD_OPTIONS[-1])
-        return dataset if predicted_field is not None else replace(dataset, predicted=None)
+        if predicted_field is not None:
+            return dataset
+        return replace(dataset, predicted=None, failures=())
     roles = fields.roles
     reader = TagReader(asked_by(roles), choice)
     # One after the other, so that of several mistakes the first line's is told.
@@ -319,8 +328,11 @@ def read_jsonl(
         )
     reader.check(file.name, fields[:3])
     kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
+    defaults = note_on_defaults(queries[0].mark.defaults)
+    queries, notes = in_order_of_scores(queries)
     parts = parts_of(queries, file.name, roles)
-    notes = notes_on(reader.left_out) + note_on_defaults(queries[0].mark.defaults) + unreviewed
+    notes += grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
+    notes += told_errors(len(parts["failures"]), len(queries))
     return Dataset(**parts, tags=kept, notes=notes)
 
 
@@ -359,9 +371,10 @@ def read_chunks(
     *,
     max_bytes: int | None = MAX_BYTES,
 ) -> list[DocumentLike]:
-    r"""Read the chunks of an index, one per line, from a plain or gzip-compressed file.
+    r"""Read the chunks of an index, from a plain or gzip-compressed file.
 
-    A line is a text in quotes, or a JSON object with a text and perhaps an id: ``"page_content"``
+    There is one on each line, or all are in one JSON array. A chunk is a text in quotes, or a JSON
+    object with a text and perhaps an id: ``"page_content"``
     and ``"id"``, ``"text"`` and ``"id"``, BEIR's ``"_id"`` and ``"text"`` (after its ``"title"``),
     or AutoRAG's ``"doc_id"`` and ``"contents"``. Other fields are kept as metadata, beside those of
     ``"metadata"``.
@@ -371,15 +384,15 @@ def read_chunks(
         max_bytes: As in :func:`read_jsonl`.
 
     Raises:
-        DatasetError: If a line is something else, or there is none; the message names file and
-            line.
+        DatasetError: If a chunk is something else, or there is none; the message names file and
+            line, or row of an array.
 
     >>> import io
     >>> read_chunks(io.StringIO('"At nine."\n{"id": 7, "text": "At ten.", "page": 3}'))
     ['At nine.', {'page_content': 'At ten.', 'id': 7, 'metadata': {'page': 3}}]
     """
     file = File.of(source, max_bytes=max_bytes)
-    chunks = [_chunk_in(text, Place(file.name, number)) for number, text in file.lines()]
+    chunks = [*_chunks_of(file)]
     if not chunks:
         raise Place(file.name).error(
             'holds no chunks; expected one per line, such as {"id": "7", "text": "At nine."}'
@@ -387,20 +400,44 @@ def read_chunks(
     return chunks
 
 
-def _chunk_in(text: str, place: Place) -> DocumentLike:
-    """Read one chunk from one line, whatever its fields are called."""
-    if text.lstrip().startswith('"'):
-        try:
-            with located(place):
-                return str(parsed(text))
-        except json.JSONDecodeError as error:
-            raise not_json(error, place, "one text per line") from error
-    content = object_of(text, place, 'a text or a JSON object with "text"')
-    made = chunk_in(content)
+def _chunks_of(file: File) -> Iterator[DocumentLike]:
+    """Yield the chunks of a file: those of an array, or one per line."""
+    with closing(file.lines()) as lines:  # type: ignore[type-var]
+        first = next(lines, None)
+        every = chain(filter(None, [first]), lines)
+        start = "" if first is None else first[1].strip()
+        if start.startswith("[") or start == "{":
+            content = json_in([*every], file.name, "an array of chunks, or one per line")
+            for row, chunk in enumerate(content if isinstance(content, list) else [content]):
+                yield _chunk_in(chunk, Place(file.name, row=row))
+            return
+        for number, text in every:
+            place = Place(file.name, number)
+            yield _chunk_in(_on_line(text, place), place)
+
+
+def _on_line(text: str, place: Place) -> Any:
+    """Return what JSON a line holds: a text or an object."""
+    if not text.lstrip().startswith('"'):
+        return object_of(text, place, 'a text or a JSON object with "text"')
+    try:
+        with located(place):
+            return parsed(text)
+    except json.JSONDecodeError as error:
+        raise not_json(error, place, "one text per line") from error
+
+
+def _chunk_in(content: Any, place: Place) -> DocumentLike:
+    """Read one chunk, whatever its fields are called."""
+    if isinstance(content, str):
+        return content
+    made = chunk_in(content) if isinstance(content, dict) else None
     if made is None:
+        is_object = isinstance(content, dict)
+        got = f"the fields {names_of(content)}" if is_object else kind_of(content)
         raise place.error(
             'a chunk needs one text, as "text" or "page_content", or a span of a source, and at '
-            f"most one id, got the fields {names_of(content)}"
+            f"most one id, got {got}"
         )
     with located(place):
         return document_in(made, Location("chunk"))
@@ -575,6 +612,8 @@ def _questions(table: Records, given: Given) -> Dataset:
     content = content_of(read, roles, given.tags, one_per_row=one_per_row, drafts=given.drafts)
     others = [one for one in table.names if one not in asked_by(roles)]
     content["notes"] = said(roles, others) + notes + unusual + content["notes"]
+    if truth := own_truth(table, roles):
+        content["notes"][0] = own_truth_note(table.name, truth)
     return Dataset(**content, vocabulary=roles.shape)
 
 
@@ -744,7 +783,7 @@ def _table(
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
     # Others can only be tags.
-    wanted = Names({*KNOWN, *PARTS, *SPANS, *filter(None, given.mapped)})
+    wanted = Names({*KNOWN, *PARTS, *SPANS, *ERRORS, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)

@@ -22,8 +22,19 @@ from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.datasets import formats
 from krag_eval.datasets.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
+from krag_eval.datasets.ranking import (
+    RowOrder,
+    ScoreOrder,
+    grade_of,
+    in_rank_order,
+    note_on_grades,
+    note_on_ranks,
+    scores_of,
+    zero_grades,
+)
 from krag_eval.documents import (
     DRAFT,
+    ID_TAGS,
     LONGEST_TAG,
     REJECTED,
     STATUS,
@@ -58,6 +69,7 @@ from krag_eval.errors import (
     one_of,
     warn,
 )
+from krag_eval.results.latency import Failure
 
 _MOST_NAMES = 20
 _LONGEST_NAME = 40
@@ -402,6 +414,10 @@ CITED = ("cited", "인용문서", "인용 문서", "cited_document_ids")
 _FIELDS = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
 #: What other fields with documents are called -> what they hold.
 LISTED = {name: field for field, names in _FIELDS.items() for name in names}
+#: What the field is called with what a retriever failed with.
+ERRORS = ("error", "오류", "에러")
+# How cells of a table say that there was none.
+_NO_ERROR = ("none", "null", "nan", "false", "0", "no")
 #: The options of an evaluator that a file can tell.
 OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
            "grade_key", "averaging_method", "aspect_key")  # fmt: skip
@@ -536,6 +552,7 @@ _NOT_IN_FIRST = N_("is not in the first chunk")
 _LINE_END = N_("has a line end in its name")
 _DIFFERS = N_("differs between rows of one question")
 _HALF = N_("holds half of a character")
+_DISGUISED = N_("would be read under its own name, but for invisible characters in it")
 N_("holds a list")
 N_("holds an object")
 _NO_TAGS: Mapping[str, Tag] = {}
@@ -587,6 +604,26 @@ def _as_marked(cell: Tag, tag: Tag) -> bool:
     return (cell or "") in (text, shielded(text)[:LONGEST_TAG])
 
 
+def is_disguised(name: str) -> bool:
+    r"""Tell whether a name is one that means something, with invisible characters around it.
+
+    >>> is_disguised("\ufeffquestion"), is_disguised("question"), is_disguised("\ufefftopic")
+    (True, False, False)
+    """
+    plain_name = "".join(one for one in name if one not in _INVISIBLE).strip()
+    return plain_name != name and plain_name in _MEANT
+
+
+# A byte order mark within quotes, and what copies of web pages and of documents bring along.
+_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad"
+_MEANT = frozenset({*QUESTIONS, *ID_TAGS, *LISTED, OWN, STATUS})
+
+
+def disguised_among(names: Iterable[str]) -> dict[str, str]:
+    """Return why such names are no tags, by name."""
+    return dict.fromkeys(filter(is_disguised, names), _DISGUISED)
+
+
 class TagReader:
     """Reads the tags of rows that come one by one.
 
@@ -633,6 +670,9 @@ class TagReader:
     def _is_new(self, name: str) -> bool:
         """Add a name, unless it is not wanted or there are enough."""
         if name in self.left_out:
+            return False
+        if is_disguised(name):
+            self.left_out.setdefault(name, _DISGUISED)
             return False
         if not is_wanted(name, self._choice):
             if len(self._unwanted) < MOST_TAGS:
@@ -740,7 +780,10 @@ class Query(NamedTuple):
 
     ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` says that it was a
     text, and no list; ``is_draft`` that nobody has accepted its ground truth; ``run`` is its place,
-    if that is in a file of its own.
+    if that is in a file of its own; ``error`` is what the retriever failed with, where nothing was
+    retrieved. ``by_rank`` says whether retrieved records were put into the order of their ranks,
+    ``None`` where they have none; ``zero_grades`` names the fields of ground-truth records that are
+    0 somewhere, as grades are.
     """
 
     place: Place
@@ -755,6 +798,9 @@ class Query(NamedTuple):
     is_text: bool = False
     is_draft: bool = False
     run: Place | None = None
+    by_rank: bool | None = None
+    zero_grades: frozenset[str] = frozenset()
+    error: str = ""
 
     @property
     def label(self) -> str | int | None:
@@ -783,17 +829,58 @@ def query_in(
             question = _question_in(row.get(roles.question), roles.question)
             if mark.shielded and isinstance(question, str):
                 question = unshielded(question)
-        actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
         lists, predicted = lists_in(row), []
+        records = _records_in(row, roles.actual)
+        if records:
+            lists["zero_grades"] = zero_grades(records)
+        actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
+        failure = ""
         if roles.predicted is not None:
+            failure = _error_in(row, roles)
+            row = _with_empty_lists(row, roles.predicted.fields) if failure else row
+            records = _records_in(row, roles.predicted)
+            order = records and in_rank_order(records, Location(str(roles.predicted.texts)))
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
+            if order:
+                lists["by_rank"] = order != [*range(len(order))]
+                predicted = [predicted[place] for place in order]
             field = row[str(roles.predicted.texts or roles.predicted.ids)]
             lists["is_text"] = _one_as_list(field, row) is not field
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
     lists["is_draft"] = bool(roles.actual.fields) and status_of(row) == DRAFT
+    lists["error"] = "" if predicted else failure
     return Query(place, question, actual, predicted, mark, found, **lists)
+
+
+def _error_in(row: Mapping[str, Any], roles: Roles) -> str:
+    """Return what a row says that its retriever failed with, as a text; ``""`` if nothing.
+
+    >>> roles = Roles("krag_eval", "question", Side("actual"), Side("predicted"))
+    >>> [_error_in({"error": one}, roles) for one in ("timeout", {"code": 504}, True, "", False)]
+    ['timeout', '{"code": 504}', 'true', '', '']
+    """
+    for name in ERRORS:
+        value = plain(row.get(name))
+        if name in asked_by(roles) or is_missing(value) or not value:
+            continue
+        if not isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False, default=str)
+        if not is_blank(value) and value.strip().casefold() not in _NO_ERROR:
+            return value
+    return ""
+
+
+def _with_empty_lists(row: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
+    """Return a row with empty lists of documents, if it has nothing at all in their fields.
+
+    Who writes what went wrong may write nothing else.
+    """
+    values = [plain(row.get(name)) for name in fields]
+    if not all(is_missing(value) or value == "" for value in values):
+        return row
+    return with_fields(row, {name: [] for name in fields})
 
 
 def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -899,6 +986,25 @@ def documents_of(
     return made
 
 
+def _records_in(row: Mapping[str, Any], side: Side) -> list[Any]:
+    """Return the documents of one side as they are written, if some are records.
+
+    Those in a cell of a table are looked into where they may have a rank or a grade.
+    """
+    value = row.get(str(side.texts)) if not side.ids and not side.metadata else None
+    if isinstance(value, str):
+        written = value.lstrip()[:1] == "[" and ("{" in value) and _MAY_BE_RECORDS.search(value)
+        value = list_in(value, Location(str(side.texts))) if written else None
+    values = plain(value)
+    if not isinstance(values, list | tuple):
+        return []
+    return [*map(plain, values)] if any(isinstance(plain(x), Mapping) for x in values) else []
+
+
+# The names of what a record tells beside its document; in a cell, they are in quotes.
+_MAY_BE_RECORDS = re.compile(r"""['"](?:rank|relevance|grade|label|score)['"]""")
+
+
 def _one_as_list(value: Any, row: Mapping[str, Any]) -> Any:
     """Return a plain text as a list of it; the cells of a table, and what spells a list, stay."""
     if not isinstance(value, str) or isinstance(row, Cells) or is_blank(value):
@@ -994,13 +1100,14 @@ def _cell_as_list(value: Any) -> Any:
 
 
 def joined(
-    queries: Sequence[Query], tags: Mapping[str, list[Tag]]
+    queries: Sequence[Query], tags: Mapping[str, list[Tag]], order: RowOrder | None = None
 ) -> tuple[list[Query], dict[str, list[Tag]], dict[str, str]]:
     """Put the rows of a question together: its documents in their order, ground truth once.
 
     Args:
         queries: A query for each row; those without a label stay as they are.
         tags: One value per row, by name.
+        order: The order of the rows, where a column tells it.
 
     Returns:
         A query for each question, its tags, and why others are left out, by name.
@@ -1017,6 +1124,8 @@ def joined(
     groups: dict[Any, list[int]] = {}
     for number, one in enumerate(queries):
         groups.setdefault((number,) if one.label is None else one.label, []).append(number)
+    if order is not None and order.column is not None:
+        groups = _in_order(groups, queries, order)
     kept, left_out = {}, {}
     for name, values in tags.items():
         found = [{values[row] for row in rows} - {None} for rows in groups.values()]
@@ -1025,6 +1134,27 @@ def joined(
         else:
             kept[name] = [next(iter(one), None) for one in found]
     return [_one_query([queries[row] for row in rows]) for rows in groups.values()], kept, left_out
+
+
+def _in_order(
+    groups: Mapping[Any, list[int]], queries: Sequence[Query], order: RowOrder
+) -> dict[Any, list[int]]:
+    """Return the rows of each question in the order that a column tells."""
+    ranked = {label: _first_of_each([row for row in rows if queries[row].predicted], queries)
+              for label, rows in groups.items()}  # fmt: skip
+    for rows in ranked.values():
+        order.look_at(rows)
+    in_order = {}
+    for label, rows in groups.items():
+        with located(queries[rows[0]].place._replace(column=str(order.column))):
+            first = order.sorted(ranked[label], Location(""))
+        in_order[label] = [*first, *(row for row in rows if row not in set(first))]
+    return in_order
+
+
+def _first_of_each(rows: Sequence[int], queries: Sequence[Query]) -> list[int]:
+    """Return one row for each retrieved document, which may stand beside several ground truths."""
+    return [*{repr(queries[row].predicted): row for row in reversed(rows)}.values()][::-1]
 
 
 def _one_query(rows: Sequence[Query]) -> Query:
@@ -1049,6 +1179,7 @@ def _one_query(rows: Sequence[Query]) -> Query:
         once = {repr(item): item for some in given for item in some}
         lists[name] = [*once.values()] if given else None
     lists["is_draft"] = any(row.is_draft for row in rows)
+    lists["error"] = "" if predicted else next((row.error for row in rows if row.error), "")
     return first._replace(actual=[*actual.values()], predicted=predicted, **lists)
 
 
@@ -1060,7 +1191,44 @@ def note_on_defaults(defaults: Mapping[str, Any]) -> list[str]:
     return [message.format(settings=", ".join(f"{name}={defaults[name]}" for name in defaults))]
 
 
+def own_truth_note(run: str, names: Sequence[str]) -> str:
+    """Say that the ground truth of a run is not used."""
+    message = _("the ground truth that {run} has of its own, in {names}, is not used")
+    return message.format(run=run, names=listed(names))
+
+
 # From all queries to the parts of a data set
+
+
+def in_order_of_scores(queries: Sequence[Query]) -> tuple[list[Query], list[str]]:
+    """Put retrieved documents into the order of their scores, and say what was made of the order.
+
+    Raises:
+        DatasetError: If a score is not a finite number.
+    """
+    order = ScoreOrder()
+    for query in queries:
+        if (scores := scores_in(query)) is not None:
+            order.look_at(scores)
+    found = [in_score_order(query, order) for query in queries]
+    return found, note_on_ranks(sum(query.by_rank is True for query in queries)) + order.notes()
+
+
+def scores_in(query: Query) -> list[float] | None:
+    """Return what tells the order of what was retrieved, unless ranks have told it."""
+    if query.by_rank is not None or len(query.predicted) < 2:
+        return None
+    with located(query.place):
+        return scores_of(query.predicted, Location("predicted"))
+
+
+def in_score_order(query: Query, order: ScoreOrder | None) -> Query:
+    """Return a query with what was retrieved in the order of its scores, if that is known."""
+    scores = None if order is None else scores_in(query)
+    places = None if order is None or scores is None else order.sorted(scores)
+    if places is None:
+        return query
+    return query._replace(predicted=[query.predicted[place] for place in places])
 
 
 def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any]:
@@ -1078,10 +1246,44 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "predicted": None if roles.predicted is None else [one.predicted for one in queries],
         "source": name,
         "lines": [one.place.line for one in queries if one.place.line],
-        "defaults": {**matcher_of(roles, name, queries), **_defaults_of(queries)},
+        "defaults": {
+            **matcher_of(roles, name, queries),
+            **grades_in(queries)[0],
+            **_defaults_of(queries),
+        },
+        "failures": failures_of(queries),
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
         **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
+
+
+def grades_in(queries: Iterable[Query]) -> tuple[dict[str, Any], list[str]]:
+    """Return the grade key of an evaluation and a note on it, where records tell grades."""
+    name = grade_of(query.zero_grades for query in queries)
+    return ({}, []) if name is None else ({"grade_key": name}, [note_on_grades(name)])
+
+
+def failures_of(queries: Iterable[Query]) -> list[Failure]:
+    """Return the queries whose retriever failed, as their rows say."""
+    return [
+        Failure(position, "error", one.error, 0.0)
+        for position, one in enumerate(queries)
+        if one.error
+    ]
+
+
+def told_errors(n: int, n_queries: int) -> list[str]:
+    """Say how many rows say that they failed, in a note; nothing where none does.
+
+    >>> told_errors(1, 3)
+    ['1 of 3 rows with an error and nothing retrieved read as queries that failed']
+    """
+    message = ngettext(
+        "{n} of {rows} rows with an error and nothing retrieved read as queries that failed",
+        "{n} of {rows} rows with an error and nothing retrieved read as queries that failed",
+        n_queries,
+    )
+    return [message.format(n=n, rows=n_queries)] if n else []
 
 
 def check_once(queries: Iterable[Query]) -> None:
@@ -1142,7 +1344,10 @@ def content_of(
     n_rows = len(queries)
     tags = reader.columns([one.tags for one in queries])
     if not one_per_row:
-        queries, tags, differing = joined(queries, tags)
+        places = {query.place for query in queries}
+        rows = [row for place, row in table.rows if place in places]  # without rejected ones
+        order = RowOrder(rows, table.names)
+        queries, tags, differing = joined(queries, tags, order)
         for name, why in differing.items():
             reader.leave_out(name, why)
         if len(queries) < n_rows:
@@ -1151,10 +1356,15 @@ def content_of(
                 "order of the rows"
             )
             notes.append(told.format(rows=n_rows, queries=len(queries)))
+        notes += order.notes()
     reader.check(table.name, table.names)
     tags, unreviewed = with_drafts(queries, tags)
-    notes += notes_on(reader.left_out) + note_on_defaults(queries[0].mark.defaults) + unreviewed
-    return {**parts_of(queries, table.name, roles), "tags": tags, "notes": notes}
+    defaults = note_on_defaults(queries[0].mark.defaults)
+    queries, on_order = in_order_of_scores(queries)
+    parts = parts_of(queries, table.name, roles)
+    notes += on_order + grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
+    notes += told_errors(len(parts["failures"]), len(queries))
+    return {**parts, "tags": tags, "notes": notes}
 
 
 def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def result_page(
     return Page(
         title.format(result.n_queries),
         [Table.of_cells(header, table)],
-        notes=[*asked, *result.summary.told_failed(), *drafts, *told_contradicted(result)],
+        notes=[*asked, *result.summary.caveats(), *drafts, *told_contradicted(result)],
         signature=result.signature,
         verdict=" ".join([result.summary(), *drafts]),
         advice=told_contradicted(result),

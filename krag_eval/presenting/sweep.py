@@ -32,7 +32,7 @@ def _page(sweep: Sweep) -> Page:
     counts = {"cells": len(sweep.cells), "queries": n_queries, "runs": len(sweep.run)}
     sentences = [told.format(**counts), *reused(sweep)]
     if sweep.comparison is None:
-        said = sweep.cells[0].result.summary.told_failed()
+        said = sweep.cells[0].result.summary.caveats()
     else:
         said = [sweep.comparison.summary()]
     choice = chosen(sweep)

@@ -593,8 +593,12 @@ class Run:
         answers.close()
         predicted, run = answers.run(replace(self, known=answers.known))
         with bars(self.asking.progress):
-            result = self.evaluation.result(predicted)
+            result = self._evaluated(predicted)
         return replace(result, retrieval=run)
+
+    def _evaluated(self, predicted: list[list[DocumentLike]]) -> EvaluationResult:
+        """Evaluate the answers."""
+        return self.evaluation.result(predicted)
 
 
 def _check_no_loop() -> None:

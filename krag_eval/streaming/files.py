@@ -22,6 +22,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import (
@@ -49,9 +50,12 @@ from krag_eval.datasets.table import (
     check_once,
     checked_choice,
     checked_drafts,
+    disguised_among,
+    failures_of,
     note_on_defaults,
     notes_on,
     tell_unnamed,
+    told_errors,
 )
 from krag_eval.errors import (
     Advice,
@@ -66,6 +70,7 @@ from krag_eval.errors import (
 )
 from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
+from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.reviews import with_unreviewed
 from krag_eval.results.rows import (
@@ -219,8 +224,9 @@ def evaluate_file(
     with ExitStack() as stack:
         stack.enter_context(bars(progress))
         if run is None:
-            files = found[0].recognised(fields)
+            files, graded = found[0].recognised(fields).in_order()
         else:
+            graded = {}
             # Once it is closed, or the process killed, nothing is left of it.
             kept = Kept(stack.enter_context(SpooledTemporaryFile(MOST_WEIGHT)))
             files = JoinedFiles.of(found[0], found[1], fields, kept, missing or "error")
@@ -228,7 +234,7 @@ def evaluate_file(
         if first is None:
             raise Place(files.name).error("holds no queries; expected at least one")
         # What Dataset.save wrote says how to evaluate it, as in memory.
-        settings = with_defaults(files.defaults(first), options)
+        settings = with_defaults({**graded, **files.defaults(first)}, options)
         plan = PartitionPlan.of(
             k, budget=budget, length=length, metrics=metrics, lists=files.lists(first), **settings
         )
@@ -250,14 +256,17 @@ def evaluate_file(
     if run is None:
         name, question = files.name, files.fields.question
         tell_unnamed(done.n_unnamed, done.n_queries, name, question, done.first_unnamed)
-    for note in notes_on(done.left_out):
+    disguised = disguised_among(files.begin().names) if run is None and choice else {}
+    for note in notes_on({**disguised, **done.left_out}):
         warn(f"{files.name}: {note}.", Advice(_("pass {} to keep none"), tags=False))
     files.reviews.check(files.name, done.n_queries)
     result = plan.result([done.partial], rows) if result is None else result
     settings = with_unreviewed(result.settings, done.n_drafts)
-    return replace(
-        result, settings=settings, notes=[*files.notes, *note_on_defaults(first.mark.defaults)]
-    )
+    if files.missing is not None:
+        settings = files.missing.added_to(settings)
+    notes = [*files.notes, *note_on_defaults(first.mark.defaults)]
+    notes += told_errors(result.n_failed, result.n_queries)
+    return replace(result, settings=settings, notes=notes)
 
 
 _USUAL: Mapping[str, Any] = {
@@ -317,6 +326,9 @@ def _at_once(
     positions = files.positions(0, len(queries)).tolist()
     evaluate = partial(_in_memory, plan, options, positions)
     result = _evaluated(plan, queries, tags, first, files.lists(first), evaluate)
+    if failures := failures_of(queries):
+        seconds = np.full(len(queries), np.nan)
+        result = replace(result, retrieval=RetrievalRun(seconds, tuple(failures)))
     sums = replace(plan.nothing(), summary=result.summary)
     left_out = {} if tags is None else tags.left_out
     where = str(unnamed[0]) if unnamed else ""
@@ -375,8 +387,10 @@ def _all_chunks(
             part = _evaluated(plan, chunk.queries, tags, first, lists, plan.evaluate)
             unnamed = _unnamed(chunk.queries, files.fields, is_first=not done.n_parts)
             positions = files.positions(done.n_queries, done.n_queries + len(chunk.queries))
+            n_failed = len(failures_of(chunk.queries))
+            summary = replace(part.partial.summary, n_failed=n_failed)
             done = Progress(
-                done.partial + part.partial,
+                done.partial + replace(part.partial, summary=summary),
                 chunk.after,
                 done.n_parts + 1,
                 done.n_unnamed + len(unnamed),
