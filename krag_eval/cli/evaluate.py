@@ -217,7 +217,6 @@ def evaluate(
     chunks, with memory for one chunk at a time and the same numbers; of a JSON array, all is held.
     RUN is kept in a temporary file meanwhile.
     """
-    from krag_eval.scoring.metrics import REJECTION_RATE
     from krag_eval.statistics.gates import checked_floors, parse_floor
 
     if tag and outputs.format == "csv":
@@ -259,8 +258,7 @@ def evaluate(
             output.check_not_read(outputs, [settings["corpus"]])
         made = _in_memory(file, run, asked, settings, foreign_index)
     result, found = made.result, made.diagnosis
-    if REJECTION_RATE.key in (asked.averages or ()):
-        asked.check_rejections(result.n_queries - result.summary.n_counted)
+    asked.check_rejections(result.n_queries - result.summary.n_counted)
     last = result.k[-1]
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
     verdict = result.check(floors, **allowed) if floors else None

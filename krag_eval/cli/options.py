@@ -479,7 +479,6 @@ class Evaluation:
         metrics, averages = list[str](), list[str]()
         for name in (named[one][0] if one in named else one for one in typed):
             if name == REJECTION_RATE.key:
-                made.check_rejections()
                 averages.append(name)
                 continue
             if (metric := _metric_of(name)) is None:
@@ -491,16 +490,21 @@ class Evaluation:
             is_average = name in averages_of([metric])
             averages += [resolved_average("metric", name, known)] if is_average else known
         unique = tuple(dict.fromkeys(averages))
-        return replace(made, metrics=tuple(dict.fromkeys(metrics)) or None, averages=unique)
+        made = replace(made, metrics=tuple(dict.fromkeys(metrics)) or None, averages=unique)
+        made.check_rejections()
+        return made
 
     def check_rejections(self, n_left_out: int | None = None) -> None:
-        """Refuse to print a rejection rate that there is not.
+        """Refuse to print a rejection rate where there is none.
 
         Args:
             n_left_out: The number of queries without ground truth, where it is known.
         """
+        from krag_eval.scoring.metrics import REJECTION_RATE
         from krag_eval.scoring.relevance import rejections_unknown
 
+        if REJECTION_RATE.key not in (self.averages or ()):
+            return
         if self.settings.get("no_ground_truth") != "skip":
             raise rejections_unknown("metric")
         if n_left_out == 0:
