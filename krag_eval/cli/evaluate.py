@@ -258,7 +258,7 @@ def evaluate(
             output.check_not_read(outputs, [settings["corpus"]])
         made = _in_memory(file, run, asked, settings, foreign_index)
     result, found = made.result, made.diagnosis
-    asked.check_rejections_of(result)
+    asked.check_rejections(result.n_queries - result.summary.n_counted)
     last = result.k[-1]
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
     verdict = result.check(floors, **allowed) if floors else None

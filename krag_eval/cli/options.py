@@ -23,7 +23,6 @@ from krag_eval.scoring.cutoffs import Cutoff
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import PartitionPlan
-    from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric
 
 #: Options that a command takes together, as one mapping of their values.
@@ -480,7 +479,6 @@ class Evaluation:
         metrics, averages = list[str](), list[str]()
         for name in (named[one][0] if one in named else one for one in typed):
             if name == REJECTION_RATE.key:
-                made.check_rejections()
                 averages.append(name)
                 continue
             if (metric := _metric_of(name)) is None:
@@ -492,27 +490,25 @@ class Evaluation:
             is_average = name in averages_of([metric])
             averages += [resolved_average("metric", name, known)] if is_average else known
         unique = tuple(dict.fromkeys(averages))
-        return replace(made, metrics=tuple(dict.fromkeys(metrics)) or None, averages=unique)
+        made = replace(made, metrics=tuple(dict.fromkeys(metrics)) or None, averages=unique)
+        made.check_rejections()
+        return made
 
     def check_rejections(self, n_left_out: int | None = None) -> None:
-        """Refuse to print a rejection rate that there is not.
+        """Refuse to print a rejection rate where there is none.
 
         Args:
             n_left_out: The number of queries without ground truth, where it is known.
         """
+        from krag_eval.scoring.metrics import REJECTION_RATE
         from krag_eval.scoring.relevance import rejections_unknown
 
+        if REJECTION_RATE.key not in (self.averages or ()):
+            return
         if self.settings.get("no_ground_truth") != "skip":
             raise rejections_unknown("metric")
         if n_left_out == 0:
             raise rejections_unknown("metric", n_left_out)
-
-    def check_rejections_of(self, result: EvaluationResult) -> None:
-        """Refuse to print the rejection rate of a result that left no query out."""
-        from krag_eval.scoring.metrics import REJECTION_RATE
-
-        if REJECTION_RATE.key in (self.averages or ()):
-            self.check_rejections(result.n_queries - result.n_counted)
 
 
 def _with_union(matcher: str) -> str:
