@@ -516,10 +516,10 @@ def test_an_index_that_was_read_is_read_in_the_other_spelling_too():
          "members may not lend the films of the house to anyone", "negation",
          "one of them negates it", "한쪽만 부정"),
         ("the garden is open to members before nine in the evening",
-         "the garden is open to members after nine in the evening", "bound",
+         "the garden is open to members after nine in the evening", "text",
          "another bound", "범위가 다름"),
         ("the way from the house to the garden is 5 km long for all",
-         "the way from the house to the garden is 5 m long for all", "unit",
+         "the way from the house to the garden is 5 m long for all", "number",
          "another unit", "단위가 다름"),
     ],
 )  # fmt: skip

@@ -609,12 +609,12 @@ class Read:
         return len(self.tokens)
 
     def reading(self, text: str, by_letters: bool) -> Reading:
-        """Return a text as the guard reads it; the last ones are kept."""
+        """Return a text as the guard reads it; some of the last ones are kept."""
         key = text, by_letters
         reading = self._readings.get(key)
         if reading is None:
-            while sum(len(known) for known, _ in self._readings) > _KEPT:
-                del self._readings[next(iter(self._readings))]
+            if len(text) * len(self._readings) > _KEPT:
+                self._readings.clear()
             reading = self._readings[key] = Reading(text, by_letters)
         return reading
 
