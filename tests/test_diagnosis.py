@@ -517,10 +517,10 @@ def test_an_index_that_was_read_is_read_in_the_other_spelling_too():
          "one of them negates it", "한쪽만 부정"),
         ("the garden is open to members before nine in the evening",
          "the garden is open to members after nine in the evening", "text",
-         "another bound", "범위가 다름"),
+         "another text, which has “after” for “before”", "“before” 자리에 “after”"),
         ("the way from the house to the garden is 5 km long for all",
          "the way from the house to the garden is 5 m long for all", "number",
-         "another unit", "단위가 다름"),
+         "the passage has 5 km, the chunk 5 m there", "정답은 5 km, 청크는 5 m"),
     ],
 )  # fmt: skip
 def test_what_a_version_says_otherwise_is_told_and_kept(

@@ -223,7 +223,12 @@ def test_a_saved_result_explains_pieces(texts, expected, tmp_path):
     def told(of, label, k):
         """Return what is known without texts."""
         found = of.explain(label, k=k)
-        items = [replace(one, alternatives=None, about=(), near=None) for one in found.items]
+        items = [
+            replace(one, alternatives=None, about=(), near=None, contradicted=[
+                (other.rank, other.share, other.alternative) for other in one.contradicted
+            ])
+            for one in found.items
+        ]  # fmt: skip
         return items, [replace(one, text=None) for one in found.documents]
 
     for label in expected.labels:
