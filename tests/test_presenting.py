@@ -2,7 +2,10 @@
 
 import gettext
 import io
+import json
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -11,7 +14,7 @@ from babel.messages.mofile import write_mo
 from hypothesis import example, given, strategies as st
 from markdown_it import MarkdownIt
 
-from krag_eval import _language
+from krag_eval import _language, to_label
 from krag_eval._doors import Shown, page_of
 from krag_eval._language import _, ngettext, speaking
 from krag_eval._text import ACTING
@@ -218,3 +221,21 @@ def test_a_note_is_one_comment_of_latex():
     page = Page(notes=["Left out: 'a\n\\input{x}' and 'b\r\u2028c'"])
     (line,) = page.latex().splitlines()
     assert line.startswith("% Left out: ")
+
+
+def test_a_page_does_not_follow_from_what_was_shown_before(tmp_path):
+    """Two labellers are no matcher and its labels, of which they are a kind."""
+    pairs = [{"actual": "a", "predicted": text, "relevant": text == "a"} for text in "ab"]
+    rows = to_label([{"question": "Q", "actual": ["a"], "predicted": ["b"]}]).rows
+    files = [tmp_path / "anna.jsonl", tmp_path / "ben.jsonl"]
+    for file in files:
+        said = [{**row, "labeller": file.stem, "relevant": False, "time": "2026"} for row in rows]
+        file.write_text("".join(f"{json.dumps(one)}\n" for one in said))
+    code = f"""
+from krag_eval import agreement, read_labels
+agreement("rouge1", {pairs!r}).summary()
+anna, ben = map(read_labels, {[*map(str, files)]!r})
+print(anna.agreement(ben).summary())
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("anna and ben ")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import cache, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -133,19 +133,29 @@ def wrapped(line: str, width: int | None) -> str:
     return "\n  ".join(one.plain.rstrip() for one in lines).replace(_TOGETHER, " ")
 
 
-@singledispatch
 def page_of(shown: Any) -> Page:
     """Return what is shown of an object, in the language of the moment."""
     if hasattr(shown, "_page"):
         page: Page = shown._page()
         return page
-    # It registers a function for the class, so this is only reached once.
+    # Of every class, as one of a base class may be known already.
     for one in type(shown).__mro__:
-        name = f"krag_eval.presenting.{one.__module__.rpartition('.')[2]}"
-        if find_spec(name):
-            import_module(name)
-    return page_of.dispatch(type(shown))(shown)
+        _register(one.__module__.rpartition(".")[2])
+    return _page_of(shown)
+
+
+@cache
+def _register(module: str) -> None:
+    """Import what registers the pages of the classes of a module, if there is any."""
+    name = f"krag_eval.presenting.{module}"
+    if find_spec(name):
+        import_module(name)
+
+
+@singledispatch
+def _page_of(shown: Any) -> Page:
+    raise TypeError(f"nothing says how to show a {type(shown).__name__}")
 
 
 #: A decorator of the function that makes the page of a class, which its annotation names.
-presents = page_of.register
+presents = _page_of.register
