@@ -777,8 +777,9 @@ class Comparison(Drawn):
         ...     return evaluator.evaluate(k=10)
         >>> comparison = compare({"old": finds("a" * 40), "new": finds("a" * 20 + "x" * 20)})
         >>> print(comparison.by("corpus").summary())
-        chat: old is better than new on ndcg@10 by 1.000 (1.000 against 0.000; 95 % interval 1.000
-        to 1.000; p < 0.001 after Holm).
+        chat: old is better than new on ndcg@10 by 1.000 (1.000 against 0.000; no interval, as all
+        queries differ alike; p < 0.001 after Holm). Every query differs by the same amount, so the
+        effect size (d_z) is infinite.
         """
         from krag_eval.statistics.slices import sliced_comparison
 

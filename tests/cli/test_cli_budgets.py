@@ -199,7 +199,7 @@ def test_budgets_that_nothing_fits_into():
 def test_advice_about_budgets_can_be_typed():
     """A length is of budgets alone; words are known by coverage alone."""
     assert refusal(f"{CALL} --length characters").endswith("; pass --budget 1000.")
-    refused = refusal("evaluate nowhere.jsonl --fail-under token_recall@5=0.5")
+    refused = refusal(f"{CALL} -m text --fail-under token_recall@5=0.5")
     assert refused.endswith("choose --matcher coverage or --matcher spans.")
     refused = refusal(f"{CALL} --union -m rougeL")
     assert refused.endswith("rougeL; leave it out, or pass --matcher coverage or --matcher spans.")

@@ -90,12 +90,20 @@ def test_another_version_is_told_in_every_output():
     assert counts(f"{CALL} -k 1")["contradicted"] == 1
     (row,) = [one for one in rows_in(run(f"{CALL} --csv -").stdout) if one["chunk_says"]]
     names = ("class", "chunk", "differs_in", "passage_says", "chunk_says")
-    assert [row[name] for name in names] == ["contradicted", "3", "number", "5", "6"]
+    assert [row[name] for name in names] == [
+        "contradicted",
+        "3",
+        "number",
+        "costs five",
+        "costs six",
+    ]
     run(f"{CALL} --json d.json --report out.html")
-    assert Diagnosis.from_json("d.json").items[2].chunk_says == "6"
-    assert "the passage has 5, the chunk 6 there" in Path("out.html").read_text("utf-8")
+    assert Diagnosis.from_json("d.json").items[2].chunk_says == "costs six"
+    assert "the passage has costs five, the chunk costs six there" in Path("out.html").read_text(
+        "utf-8"
+    )
     run(f"{CALL} --report out.html --report-language ko")
-    assert "같은 자리에 정답은 5, 청크는 6" in Path("out.html").read_text("utf-8")
+    assert "같은 자리에 정답은 costs five, 청크는 costs six" in Path("out.html").read_text("utf-8")
 
 
 def test_a_report():

@@ -79,7 +79,7 @@ def test_it_is_the_share_of_words_in_shared_runs_of_five(actual, predicted, expe
 def test_it_equals_the_definition(alone, actual, predicted, min_run):
     """Any texts, any run, many pairs at once or each alone."""
     expected = [[reference(truth, found, min_run) for found in predicted] for truth in actual]
-    matcher = CoverageMatcher(min_run=min_run)
+    matcher = CoverageMatcher(min_run=min_run, guard="off")
     scores = scores_of(matcher, actual, predicted).tolist()
     if alone:
         scores = [[matcher.similarity(truth, found) for found in predicted] for truth in actual]
@@ -101,7 +101,7 @@ def test_it_is_exact_even_if_every_hash_collides(actual, predicted):
     expected = [[reference(truth, found, 3) for found in predicted] for truth in actual]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "_hashes", colliding)
-        scores = scores_of(CoverageMatcher(min_run=3), actual, predicted)
+        scores = scores_of(CoverageMatcher(min_run=3, guard="off"), actual, predicted)
     assert scores.tolist() == expected
 
 
