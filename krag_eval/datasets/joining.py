@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from krag_eval._language import N_, _
 from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
-from krag_eval.datasets.table import LISTED, Mark, Query, listed
+from krag_eval.datasets.table import LISTED, Mark, OfRun, Query, listed
 from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, single
 from krag_eval.errors import Advice, Place, clipped, warn
 
@@ -372,7 +372,8 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
                 names=listed(shared)
             )
         )
-    said = [*golden.notes]
+    joining += [note for note in run.notes if isinstance(note, OfRun)]
+    said = [note for note in golden.notes if not isinstance(note, OfRun)]
     if golden.vocabulary and run.vocabulary:
         said[1:2] = run.notes[1:2]
     return said[:N_SAID] + joining + said[N_SAID:]

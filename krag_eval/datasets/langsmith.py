@@ -212,4 +212,5 @@ def langsmith_dataset(table: Records, given: Given) -> Dataset:
         _("retrieved documents read from outputs") if is_run else _("no retrieved documents"),
     ]
     kept, left_out = tags_of(table, LANGSMITH, given.tags)
-    return Dataset(**parts_of(queries, table.name, roles), notes=notes + left_out, tags=kept)
+    parts = parts_of(queries, table.name, roles)
+    return Dataset(**{**parts, "notes": notes + parts["notes"] + left_out}, tags=kept)

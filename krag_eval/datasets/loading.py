@@ -29,6 +29,7 @@ from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, r
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
+    BESIDE,
     Drafts,
     Given,
     Mapped,
@@ -320,8 +321,9 @@ def read_jsonl(
     reader.check(file.name, fields[:3])
     kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
     parts = parts_of(queries, file.name, roles)
-    notes = notes_on(reader.left_out) + note_on_defaults(queries[0].mark.defaults) + unreviewed
-    return Dataset(**parts, tags=kept, notes=notes)
+    parts["notes"] += notes_on(reader.left_out) + note_on_defaults(queries[0].mark.defaults)
+    parts["notes"] += unreviewed
+    return Dataset(**parts, tags=kept)
 
 
 #: The arguments that name the fields of a query.
@@ -744,7 +746,7 @@ def _table(
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
     # Others can only be tags.
-    wanted = Names({*KNOWN, *PARTS, *SPANS, *filter(None, given.mapped)})
+    wanted = Names({*KNOWN, *PARTS, *SPANS, *BESIDE, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)

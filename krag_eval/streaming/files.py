@@ -255,9 +255,8 @@ def evaluate_file(
     files.reviews.check(files.name, done.n_queries)
     result = plan.result([done.partial], rows) if result is None else result
     settings = with_unreviewed(result.settings, done.n_drafts)
-    return replace(
-        result, settings=settings, notes=[*files.notes, *note_on_defaults(first.mark.defaults)]
-    )
+    notes = [*files.notes, *files.notes_on_order(), *note_on_defaults(first.mark.defaults)]
+    return replace(result, settings=settings, notes=notes)
 
 
 _USUAL: Mapping[str, Any] = {
