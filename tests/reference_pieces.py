@@ -103,6 +103,81 @@ def begun_amount(text, position):
     return ()
 
 
+def held_at_edges(text, documents, run):
+    """Yield what stands at edges of documents while others continue the text.
+
+    A place where a text may be cut is the position of a token and how many of its letters stand
+    before. Documents of the same text are one document, at the best of their ranks.
+
+    Yields:
+        Position in the text, the rank from which it counts, the rank of the document where it
+        stands, and its position there.
+    """
+    ranked = {}
+    for rank, document in enumerate(documents, 1):
+        ranked.setdefault(tuple(document), rank)
+    ranked = {rank: list(document) for document, rank in ranked.items() if document}
+    yield from _at_ends(text, ranked, run)
+    mirrored = {rank: _mirrored(document) for rank, document in ranked.items()}
+    for at, since, rank, place in _at_ends(_mirrored(text), mirrored, run):
+        yield len(text) - 1 - at, since, rank, len(ranked[rank]) - 1 - place
+
+
+def _mirrored(text):
+    return [word[::-1] for word in text[::-1]]
+
+
+def _at_ends(text, documents, run):
+    cuts = [(at, n) for at, word in enumerate(text) for n in range(len(word)) if at or n]
+    continued = {}
+    for cut in reversed(cuts):
+        continued[cut] = dict(_continuing(text, documents, run, cut, continued))
+    for cut in cuts:
+        for stop in [*(one for one in cuts if one >= cut), (len(text), 0)]:
+            # Of what both have, less than a run: one that has more holds it anyway.
+            if stop[0] + (stop[1] > 0) - cut[0] - (cut[1] > 0) >= run:
+                break
+            for first in range(cut[0] if cut[1] else cut[0] - 1, -1, -1):
+                before = _between(text, (first, 0), stop)
+                for rank, document in documents.items():
+                    others = [since for other, since in continued[cut].items() if other != rank]
+                    if document[-len(before) :] == before and others:
+                        place = len(document) - len(before)
+                        yield first, max(rank, min(others)), rank, place
+
+
+def _continuing(text, documents, run, cut, continued):
+    """Yield the documents, by rank, that continue a text from a place on, and since which rank."""
+    last = min(cut[0] + (cut[1] > 0) + run, len(text))
+    wanted = _between(text, cut, (last, 0))
+    for rank, document in documents.items():
+        if document[: len(wanted)] == wanted:
+            yield rank, rank
+            continue
+        since = [
+            max(rank, other_since)
+            for stop in continued
+            if stop > cut and document == _between(text, cut, stop)
+            for behind, others in continued.items()
+            if cut < behind <= stop
+            for other, other_since in others.items()
+            if other != rank
+        ]
+        if since:
+            yield rank, min(since)
+
+
+def _between(text, start, stop):
+    """Return the tokens between two places of a text, at the ends perhaps parts of tokens."""
+    words = [*text, ""]
+    if start[0] == stop[0]:
+        parts = [words[start[0]][start[1] : stop[1]]]
+    else:
+        parts = [words[start[0]][start[1] :], *words[start[0] + 1 : stop[0]]]
+        parts.append(words[stop[0]][: stop[1]])
+    return [part for part in parts if part]
+
+
 class Held:
     """What documents hold of one text of the ground truth. Ranks are from 1."""
 
@@ -115,10 +190,28 @@ class Held:
         self.alone = [positions_shared(text, one, run, letters=letters) for one in documents]
         #: Positions of document i that lie in the text.
         self.useful = [positions_used(one, text, run, letters=letters) for one in documents]
+        #: What stands at edges of documents, and goes on in others: it counts from the second on.
+        self.at_edges = self._at_edges(text, documents, run)
+        for rank, document in enumerate(documents, 1):
+            first = documents.index(document) + 1
+            self.useful[rank - 1] |= {at for since, at in self.at_edges.values() if since == first}
         #: U_g(i): positions that documents 1 to i hold together; of no document, none.
         self.together: list[set[int]] = [set()]
-        for positions in self.alone:
-            self.together.append(self.together[-1] | positions)
+        for rank, positions in enumerate(self.alone, 1):
+            completed = {at for at, (since, _) in self.at_edges.items() if since == rank}
+            self.together.append(self.together[-1] | positions | completed)
+
+    def _at_edges(self, text, documents, run):
+        """Return those that no document up to that rank holds in a run: position -> rank, place.
+
+        A place in another document than that of the rank is beyond it.
+        """
+        rows = held_at_edges(list(text), [list(one) for one in documents], run)
+        best = {}
+        for at, since, rank, place in sorted(rows):
+            if not any(at in alone for alone in self.alone[:since]):
+                best.setdefault(at, (since, place if rank == since else (rank, place)))
+        return best
 
     def share(self, positions):
         return len(positions) / self.size if self.size else 0.0

@@ -574,7 +574,7 @@ class Reader:
         tokens = self.tokens.followed_by(others)
         n, names = len(tokens), [*self._token]
         read = Read(tokens, np.full(n, run), None, np.full(n, by_letters), names)
-        return shared_runs(tokens, units, run), read
+        return shared_runs(tokens, units, run, read.seams), read
 
     def held(
         self, truths: Mapping[int, Sequence[str]], chunks: Sequence[str]

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count, groupby
 from typing import ClassVar, Literal, TypeAlias, get_args
 
@@ -25,6 +26,7 @@ from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArra
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, Without, shared_runs
 from krag_eval.matching.plaintext import numbers_in
+from krag_eval.matching.seams import Seams
 from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import ByScript, Tokenizer, letter_tokens, word_tokens
 
@@ -343,7 +345,8 @@ class CoverageMatcher(TextMatcher):
 
     def _shared(self, units: Units) -> SharedRuns:
         """Return the runs that are shared within each query."""
-        return shared_runs(units.values.tokens, units, units.values.min_run)
+        read = units.values
+        return shared_runs(read.tokens, units, read.min_run, read.seams)
 
     def shares(self, runs: SharedRuns, read: Read) -> tuple[FloatArray, Without | None]:
         """Return how much is covered in each pair that shares a run, and which contradict."""
@@ -361,7 +364,7 @@ class CoverageMatcher(TextMatcher):
         without = None
         if self.is_guarded:
             pairs = self._contradicted(runs, read, similarity)
-            without = Without(pairs, similarity[pairs], read.tokens, read.min_run)
+            without = Without(pairs, similarity[pairs], read.tokens, read.min_run, read.seams)
             similarity[pairs] = 0.0
         if self.numbers == "anywhere":
             whole, part = np.where(turned, (truth, document), (document, truth))
@@ -502,6 +505,12 @@ class Read:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    @cached_property
+    def seams(self) -> Seams:
+        """What looks for the pieces of passages at the edges of documents."""
+        run = int(self.min_run.max(initial=1))
+        return Seams(self.tokens, self.names, self.by_letters, run)
 
     def take(self, texts: IntArray) -> Read:
         """Return some of the texts, in the order asked for."""

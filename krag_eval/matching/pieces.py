@@ -6,7 +6,7 @@ which tokens of its own these are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from krag_eval.matching.joins import BoolArray, FloatArray, IntArray, Pairs, Pieces, Units
 from krag_eval.matching.numbering import TokenNumbers
+from krag_eval.matching.seams import Held, Seams
 
 TokenArray: TypeAlias = NDArray[np.int32]
 HashArray: TypeAlias = NDArray[np.uint64]
@@ -25,6 +26,8 @@ _MOST_ROWS = 1 << 15
 _BLOCK = 1 << 14
 # Documents with a run at a time.
 _MOST_HELD = 1 << 20
+# Places of tokens in documents have so few bits: above them, one is in another document.
+_PLACES = 24
 # A rank beyond all others.
 _NOWHERE = np.iinfo(np.int32).max
 # Tokens of ground truth whose runs are looked up together: documents are read anew for others.
@@ -145,6 +148,7 @@ class SharedRuns:
         added: Truth, rank, and the tokens of the truth that the document at that rank holds and no
             better-ranked one, where there are any; by truth, then rank.
         of_document: The tokens of documents that are shared.
+        at_edges: What stands at edges of documents, and goes on in others.
     """
 
     truths: OnceEach
@@ -155,6 +159,7 @@ class SharedRuns:
     held: IntArray
     added: tuple[IntArray, IntArray, IntArray]
     of_document: Spans
+    at_edges: AtEdges
 
     def own(self) -> IntArray:
         """Return how many tokens of the document are shared; shape (pairs,)."""
@@ -187,7 +192,7 @@ class SharedRuns:
             units: The texts of each query.
             without: The pairs whose document says something else.
         """
-        spans = self.of_document
+        spans = self.at_edges.joined(self.of_document)
         span, holder, ranks = self._each(spans.truth, spans.document)
         held = holder, ranks, spans.start[span], spans.stop[span]
         order = np.lexsort((spans.start[span], ranks, holder))
@@ -234,6 +239,10 @@ class SharedRuns:
         kept = np.isin(self.truth, self.truth[without.pairs])
         kept[without.pairs] = False
         truth, document = self.truth[kept], self.document[kept]
+        if without.seams is not None:
+            others = without.others(self)
+            both = np.concatenate([np.stack([truth, document], 1), others])
+            truth, document = np.unique(both, axis=0).T
         rank = self.documents.best_rank(document)
         order = np.lexsort((rank, truth))
         truth, document, rank = truth[order], document[order], rank[order]
@@ -243,7 +252,8 @@ class SharedRuns:
         blank = np.zeros(len(without.tokens), np.bool_)
         ours, theirs = self.truths.unit(wanted), self.documents.unit(document)
         again = Units(without.tokens, blank, ours, one_each, wanted, theirs, one_each, n_each)
-        query, place, tokens = shared_runs(without.tokens, again, without.min_run).added
+        runs = shared_runs(without.tokens, again, without.min_run, without.seams)
+        query, place, tokens = runs.added
         return wanted[query], rank[start[query] + place - 1], tokens
 
 
@@ -255,21 +265,89 @@ class Without(NamedTuple):
         share: How much of the ground truth each holds.
         tokens: The tokens of all texts.
         min_run: Tokens in a run, of each text if they differ.
+        seams: What looks for pieces at the edges of documents, if anything does.
     """
 
     pairs: IntArray
     share: FloatArray
     tokens: TokenNumbers
     min_run: int | IntArray
+    seams: Seams | None = None
+
+    def others(self, runs: SharedRuns) -> IntArray:
+        """Return the other documents at whose edges the truths of the pairs stand; (rows, 2)."""
+        assert self.seams is not None
+        found = list[tuple[int, int]]()
+        documents = runs.document[self.pairs]
+        for truth in np.unique(runs.truth[self.pairs]).tolist():
+            without = {*documents[runs.truth[self.pairs] == truth].tolist()}
+            for side in _pieces(
+                self.seams, runs.truths, runs.documents, truth, self.min_run, without
+            ):
+                found += [(truth, number) for held in side for _, number, _by in held.holders]
+        return np.array(sorted({*found}), np.int64).reshape(-1, 2)
 
 
-def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> SharedRuns:
+class AtEdges(NamedTuple):
+    """Tokens of ground truth at edges of documents, each with the document that completes it.
+
+    Attributes:
+        truth, token: The ground-truth text, within all queries, and its token; shape (rows,).
+        rank: The rank from which the token counts; shape (rows,).
+        document: The document that completes it, within all queries; shape (rows,).
+        place: The token's place in that document; behind its end, if it stands in another one.
+    """
+
+    truth: IntArray
+    token: IntArray
+    rank: IntArray
+    document: IntArray
+    place: IntArray
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, int, int, int, int]]) -> AtEdges:
+        """Return rows, of each token the one of the best rank.
+
+        Their places come behind the rank of the document in which they are.
+        """
+        columns = np.array(sorted(rows), np.int64).reshape(-1, 5).T
+        begins = np.diff(columns[0], prepend=-1) != 0
+        begins |= np.diff(columns[1], prepend=-1) != 0
+        truth, token, rank, document, place = columns[:, begins]
+        is_own = place >> _PLACES == rank
+        place[is_own] &= (1 << _PLACES) - 1
+        return cls(truth, token, rank, document, place)
+
+    def joined(self, spans: Spans) -> Spans:
+        """Return stretches of documents, and these tokens among them."""
+        if not len(self.truth):
+            return spans
+        own = self.truth, self.document, self.place, self.place + 1
+        truth, document, start, stop = (
+            np.concatenate([*both]).astype(np.int64) for both in zip(spans, own, strict=True)
+        )
+        order = np.lexsort((start, document, truth))
+        truth, document, start, stop = (one[order] for one in (truth, document, start, stop))
+        pair = np.cumsum((np.diff(truth, prepend=-1) != 0) | (np.diff(document, prepend=-1) != 0))
+        # Each pair on a stretch of its own: where what was passed ends, another one begins.
+        shift = pair * (int(stop.max()) + 2)
+        reach = np.maximum.accumulate(stop + shift)
+        begins = np.append(True, (start + shift)[1:] > reach[:-1])
+        last = np.append(np.flatnonzero(begins)[1:], len(begins)) - 1
+        ends = (reach - shift)[last]
+        return Spans(truth[begins], document[begins], start[begins], ends)
+
+
+def shared_runs(
+    tokens: TokenNumbers, units: Units, min_run: int | IntArray, seams: Seams | None = None
+) -> SharedRuns:
     """Find the runs of tokens that a query's ground-truth texts share with its documents.
 
     Args:
         tokens: The tokens of all distinct texts.
         units: Which of them are the ground truth and the documents of each query.
         min_run: Tokens in a run, of each text if they differ; of a shorter ground-truth text, all.
+        seams: What looks for pieces at the edges of documents, if they are looked for.
     """
     truths = OnceEach.among(units.n_alternatives, units.alternatives, len(tokens))
     documents = OnceEach.among(units.n_predicted, units.predicted, len(tokens))
@@ -290,9 +368,82 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> 
                 batches = _batches(truth.once(), document)
                 spans += [[*map(_compact, _merged(*batch, length, 1))] for batch in batches]
     truth, document, tokens_held = _sorted(held, 2)
+    at_edges = AtEdges.of(_at_edges(seams, truths, documents, min_run, first_rank) if seams else ())
+    np.minimum.at(first_rank, begin[at_edges.truth] + at_edges.token, at_edges.rank)
     added, shown = _added(sizes, first_rank), Spans(*_sorted(spans, 3))
     pairs = truth, document, tokens_held
-    return SharedRuns(truths, documents, tokens.sizes, *pairs, added, shown)
+    return SharedRuns(truths, documents, tokens.sizes, *pairs, added, shown, at_edges)
+
+
+def _at_edges(
+    seams: Seams,
+    truths: OnceEach,
+    documents: OnceEach,
+    min_run: int | IntArray,
+    first_rank: NDArray[np.int32],
+) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield the rows of :class:`AtEdges` that lower the first rank of a token.
+
+    Args:
+        seams: What looks for them.
+        truths: The ground-truth texts.
+        documents: The documents.
+        min_run: Tokens in a run, of each text if they differ.
+        first_rank: The first rank of a document that holds a token of them; shape (tokens,).
+    """
+    sizes = seams.tokens.sizes[truths.unit()]
+    ends = np.cumsum(sizes).tolist()
+    several = np.diff(documents.of_query)[truths.query()] > 1
+    for truth in np.flatnonzero((sizes > 0) & several).tolist():
+        ranks = first_rank[ends[truth] - int(sizes[truth]) : ends[truth]]
+        if ranks.max() <= 2:  # no two documents complete anything before
+            continue
+        sides = _pieces(seams, truths, documents, truth, min_run)
+        for is_end, side in zip((True, False), sides, strict=True):
+            for held in side:
+                yield from _rows(held, truth, ranks, documents, seams, is_end=is_end)
+
+
+def _pieces(
+    seams: Seams,
+    truths: OnceEach,
+    documents: OnceEach,
+    truth: int,
+    min_run: int | IntArray,
+    without: Collection[int] = (),
+) -> tuple[list[Held], list[Held]]:
+    """Return what of a ground-truth text stands at ends of documents of its query, and at starts.
+
+    Some documents may be left out, by number.
+    """
+    text = int(truths.key[truth] % truths.n_units)
+    query = int(truths.key[truth] // truths.n_units)
+    run = min_run if isinstance(min_run, int) else int(min_run[text])
+    run = min(run, int(seams.tokens.sizes[text]))
+    return seams.pieces(text, run, seams.edges(documents, query), without)
+
+
+def _rows(
+    held: Held,
+    truth: int,
+    ranks: NDArray[np.int32],
+    documents: OnceEach,
+    seams: Seams,
+    *,
+    is_end: bool,
+) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield the rows of :class:`AtEdges` for a word, unless better-ranked documents have it."""
+    unit, completed = held.unit, held.completed()
+    if completed is None or completed[0] >= ranks[unit.token : unit.token + unit.n_tokens].max():
+        return
+    rank, by, (own_rank, own, _) = completed
+    place = held.behind
+    if is_end:
+        text = documents.key[own] % documents.n_units
+        place = int(seams.tokens.sizes[text]) - held.behind - unit.n_tokens
+    place = max(place, 0) + (own_rank << _PLACES)
+    for n in range(unit.n_tokens):
+        yield truth, unit.token + n, rank, by, place + n
 
 
 def _sorted(parts: list[list[Any]], n_keys: int) -> list[Any]:

@@ -21,7 +21,7 @@ from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, boolean, must, 
 from krag_eval.matching.base import Matcher, of_pair
 from krag_eval.matching.exact import hashable, is_nothing, metadata_value, refused
 from krag_eval.matching.joins import IntArray, Matches, Pairs, Units
-from krag_eval.matching.pieces import OnceEach, SharedRuns, Spans, ranges
+from krag_eval.matching.pieces import AtEdges, OnceEach, SharedRuns, Spans, ranges
 
 # What splitters call the first character of a chunk: LangChain's, Haystack's.
 _FIRST = ("start_index", "split_idx_start")
@@ -287,7 +287,8 @@ def _shared(units: Units) -> SharedRuns:
     truth, document, unit, begin, end = (one[order] for one in (truth, document, unit, begin, end))
     added = _added(truth, chunks.best_rank(document), begin, end)
     held = Spans(truth, document, begin - start[unit], end - start[unit])
-    return SharedRuns(truths, chunks, stop - start, truth, document, end - begin, added, held)
+    pairs = truth, document, end - begin
+    return SharedRuns(truths, chunks, stop - start, *pairs, added, held, AtEdges.of(()))
 
 
 def _begin_in(

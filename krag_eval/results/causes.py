@@ -788,7 +788,7 @@ def _by_words(
     run = np.minimum(tokens.sizes[len(chunks) :], matcher.min_run)
     for truths in filter(len, _batches(run, len(chunks))):
         units = Units.of_block(read, truths + len(chunks), chunks)
-        runs = shared_runs(tokens, units, matcher.min_run)
+        runs = shared_runs(tokens, units, matcher.min_run, read.seams)
         share, without = matcher.shares(runs, read)
         truth = runs.truths.unit() - len(chunks)
         of_pair, held_by = truth[runs.truth], runs.documents.unit(runs.document)
