@@ -144,6 +144,8 @@ def _at_ends(text, documents, run):
                     if document[-len(before) :] == before and others:
                         place = len(document) - len(before)
                         yield first, max(rank, min(others)), rank, place
+                        for at in range(first + 1, stop[0]):  # what both have
+                            yield at, max(rank, min(others)), rank, place + at - first
 
 
 def _continuing(text, documents, run, cut, continued):

@@ -41,7 +41,8 @@ from krag_eval.matching.coverage import (
 from krag_eval.matching.exact import ExactTextMatcher
 from krag_eval.matching.joins import Units
 from krag_eval.matching.numbering import TokenNumbers
-from krag_eval.matching.pieces import SharedRuns, holders, shared_runs
+from krag_eval.matching.pieces import OnceEach, SharedRuns, holders, shared_runs
+from krag_eval.matching.seams import Seams
 from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, tokenizer_name
 from krag_eval.statistics.gates import Gate, GateReport
 
@@ -642,11 +643,29 @@ class Reader:
                 likely, holders(wanted, broken, run, _COMPARED), strict=True
             ):
                 several += [at[place] for place in places]
+        for several, places in zip(likely, self._at_edges(texts, chunks), strict=True):
+            several += places
         of_text = dict(zip(texts, likely, strict=True))
         return {
             query: [chunks[at] for at in sorted({*chain(*(of_text[text] for text in of))})]
             for query, of in truths.items()
         }
+
+    def _at_edges(self, texts: Sequence[str], chunks: Sequence[str]) -> Iterator[list[int]]:
+        """Yield, of each text, the chunks at whose edges pieces of it stand that others continue.
+
+        They have no run of it. Of chunks with the same edge, some will do.
+        """
+        n, run = len(self.unit), self.matcher.min_run
+        by_letters = np.full(n, self.matcher.tokenizer is letter_tokens)
+        seams = Seams(self.tokens, [*self._token], by_letters, run)
+        units = np.array([self.unit[one] for one in chunks], np.int64)
+        documents = OnceEach.among(np.array([len(units)]), units, n)
+        for text in texts:
+            asked = self.unit[text], min(run, self.size(text)), seams.edges(documents, 0)
+            sides = seams.pieces(*asked, most=_COMPARED) if self.size(text) else ()
+            held = {number for one in chain(*sides) for _, number, _ in one.holders}
+            yield (documents.best_rank(np.array(sorted(held), np.int64)) - 1).tolist()
 
     def _taken(self, texts: Iterable[str]) -> TokenNumbers:
         return self.tokens.take(np.array([self.unit[one] for one in texts], np.int64))

@@ -178,22 +178,31 @@ class Search(NamedTuple):
             last = bisect_left(starts, place)
             for stop in range(place - (letters[place - 1] == _APART), len(letters)):
                 overlap = units[last : bisect_left(starts, stop)]
-                behind = sum(one.n_tokens for one in overlap)
-                if behind >= self.run:
+                if sum(one.n_tokens for one in overlap) >= self.run:
                     break
                 if letters[stop - 1] != _APART:
-                    yield from self._before(last, stop, behind, continued_by)
+                    yield from self._before(last, stop, overlap, continued_by)
 
     def _before(
-        self, last: int, stop: int, behind: int, continued_by: list[Holder]
+        self, last: int, stop: int, overlap: list[Unit], continued_by: list[Holder]
     ) -> Iterator[Held]:
-        """Yield the words before one, as far as documents have them that end at a place."""
+        """Yield the words before one, as far as documents have them that end at a place.
+
+        With them those behind it, which the documents that continue the passage have as well: both
+        pieces may be shorter than a run.
+        """
+        letters, n_behind = self.text.letters, sum(one.n_tokens for one in overlap)
         for unit in reversed(self.text.units[:last]):
-            holders = self.ends.having(self.text.letters[unit.start - unit.apart : stop][::-1])
-            if not holders or behind >= 2 * self.run:
+            holders = self.ends.having(letters[unit.start - unit.apart : stop][::-1])
+            if not holders or n_behind >= 2 * self.run:
                 return
-            yield Held(unit, self._best(holders), behind, continued_by)
-            behind += unit.n_tokens
+            best, behind = self._best(holders), 0
+            for one in reversed(overlap):
+                if one.stop <= stop:
+                    yield Held(one, best, behind, continued_by)
+                behind += one.n_tokens
+            yield Held(unit, best, n_behind, continued_by)
+            n_behind, overlap = n_behind + unit.n_tokens, []
 
     def _best(self, holders: Iterable[Holder]) -> list[Holder]:
         best: dict[int, Holder] = {}
