@@ -107,7 +107,8 @@ def held_at_edges(text, documents, run):
     """Yield what stands at edges of documents while others continue the text.
 
     A place where a text may be cut is the position of a token and how many of its letters stand
-    before. Documents of the same text are one document, at the best of their ranks.
+    before. Documents of the same text are one document, at the best of their ranks. Of a text
+    shorter than a run, documents that are shorter still hold nothing.
 
     Yields:
         Position in the text, the rank from which it counts, the rank of the document where it
@@ -116,7 +117,8 @@ def held_at_edges(text, documents, run):
     ranked = {}
     for rank, document in enumerate(documents, 1):
         ranked.setdefault(tuple(document), rank)
-    ranked = {rank: list(document) for document, rank in ranked.items() if document}
+    least = len(text) if len(text) < run else 1
+    ranked = {rank: list(document) for document, rank in ranked.items() if len(document) >= least}
     yield from _at_ends(text, ranked, run)
     mirrored = {rank: _mirrored(document) for rank, document in ranked.items()}
     for at, since, rank, place in _at_ends(_mirrored(text), mirrored, run):
@@ -129,7 +131,7 @@ def _mirrored(text):
 
 def _at_ends(text, documents, run):
     cuts = [(at, n) for at, word in enumerate(text) for n in range(len(word)) if at or n]
-    continued = {}
+    run, continued = min(run, len(text)), {}
     for cut in reversed(cuts):
         continued[cut] = dict(_continuing(text, documents, run, cut, continued))
     for cut in cuts:
@@ -208,7 +210,7 @@ class Held:
 
         A place in another document than that of the rank is beyond it.
         """
-        rows = held_at_edges(list(text), [list(one) for one in documents], run)
+        rows = held_at_edges(list(text), [list(one) for one in documents], self.rules.min_run)
         best = {}
         for at, since, rank, place in sorted(rows):
             if not any(at in alone for alone in self.alone[:since]):
@@ -352,7 +354,8 @@ class Found:
     def n_new(self):
         """Tokens of the documents that show something for the first time: N."""
         new = [sum(len(text.added(rank)) for text in self.words) for rank in self.ranks]
-        return sum(min(pair) for pair in zip(new, self.n_useful, strict=True))
+        useful = sum(min(pair) for pair in zip(new, self.n_useful, strict=True))
+        return min(useful, self.n_read)
 
 
 # --- the metrics of words, and all of them --------------------------------------------------

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from langchain_core.documents import Document
 from reference import no_advice
-from reference_pieces import Query, Rules, positions_shared, random_case
+from reference_pieces import Query, Rules, held_at_edges, positions_shared, random_case
 from refusals import blamed
 from results_made import MISSING, changed, evaluated, read_back, write_lines
 
@@ -80,6 +80,7 @@ def slow_class_of(text, documents, asked, rules, *, is_deep):
     def is_enough(*chunks):
         agreeing = [chunk for chunk in chunks if not contradicts(text, chunk, rules)]
         positions = set().union(*(positions_shared(text, chunk, run) for chunk in agreeing))
+        positions |= {at for at, *_ in held_at_edges(text, agreeing, rules.min_run)}
         return len(positions) > 0 and len(positions) / len(text) >= rules.threshold
 
     seen = documents[: asked.k]

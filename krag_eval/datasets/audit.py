@@ -662,7 +662,7 @@ class Reader:
         units = np.array([self.unit[one] for one in chunks], np.int64)
         documents = OnceEach.among(np.array([len(units)]), units, n)
         for text in texts:
-            asked = self.unit[text], min(run, self.size(text)), seams.edges(documents, 0)
+            asked = self.unit[text], run, seams.edges(documents, 0)
             sides = seams.pieces(*asked, most=_COMPARED) if self.size(text) else ()
             held = {number for one in chain(*sides) for _, number, _ in one.holders}
             yield (documents.best_rank(np.array(sorted(held), np.int64)) - 1).tolist()

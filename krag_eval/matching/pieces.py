@@ -419,7 +419,6 @@ def _pieces(
     text = int(truths.key[truth] % truths.n_units)
     query = int(truths.key[truth] // truths.n_units)
     run = min_run if isinstance(min_run, int) else int(min_run[text])
-    run = min(run, int(seams.tokens.sizes[text]))
     return seams.pieces(text, run, seams.edges(documents, query), without)
 
 

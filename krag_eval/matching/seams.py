@@ -104,12 +104,12 @@ class Edges:
             if is_whole:
                 self.whole[letters.removesuffix(_APART)].append(holder)
         self.sizes = sorted({*map(len, self.whole)})
-        self._first = {one[:_FIRST] for one in self._letters}
+        self._first = {one[:n] for one in self._letters for n in range(1, _FIRST + 1)}
         self._takes_any = any(size < _FIRST for size in self.sizes)
 
     def may_have(self, letters: str) -> bool:
-        """Return whether a document may begin with what begins with some letters."""
-        return letters in self._first or len(letters) < _FIRST or self._takes_any
+        """Return whether a document may begin with some letters: with the first of them."""
+        return self._takes_any or letters[:_FIRST] in self._first
 
     def having(self, letters: str) -> list[Holder]:
         """Return the documents that begin with some letters."""
@@ -152,6 +152,17 @@ class Held(NamedTuple):
         return rank, by, at
 
 
+class DocumentEdges(NamedTuple):
+    """How documents begin, how they end, from right to left, and how many tokens short ones have.
+
+    These are by number.
+    """
+
+    beginnings: Edges
+    ends: Edges
+    sizes: dict[int, int]
+
+
 class Search(NamedTuple):
     """A search for the pieces of a passage at the ends of documents, or mirrored.
 
@@ -176,7 +187,7 @@ class Search(NamedTuple):
         (letters, units), starts = self.text, [one.start for one in self.text.units]
         for place, continued_by in self._continued().items():
             last = bisect_left(starts, place)
-            for stop in range(place - (letters[place - 1] == _APART), len(letters)):
+            for stop in range(place - (letters[place - 1] == _APART), len(letters) + 1):
                 overlap = units[last : bisect_left(starts, stop)]
                 if sum(one.n_tokens for one in overlap) >= self.run:
                     break
@@ -218,12 +229,13 @@ class Search(NamedTuple):
         ends = [0, *accumulate(one.n_tokens for one in units)]
         found: dict[int, list[Holder]] = {}
         for place in range(len(letters) - 1, units[0].start, -1):
-            part = letters[place : place + _FIRST]
-            if part[0] == _APART or not self.beginnings.may_have(part):
+            if letters[place] == _APART:
                 continue
             first = bisect_left(starts, place)
             last = min(bisect_left(ends, ends[first] + self.run), len(units)) - 1
             stop = units[last].stop + units[last].apart
+            if not self.beginnings.may_have(letters[place : min(stop, place + _FIRST)]):
+                continue
             holders = {*self.beginnings.having(letters[place:stop])}
             if self.beginnings.sizes:
                 holders |= {*self._passed(place, found)}
@@ -264,46 +276,52 @@ class Seams:
         self._n_edge = 2 * run + 2  # a number in two halves stands before or behind a run
         self._bounds = [0, *np.cumsum(tokens.sizes).tolist()]
         self._edges_of: dict[int, tuple[str, str, bool]] = {}
-        self._known: tuple[OnceEach | None, int, tuple[Edges, Edges]]
-        self._known = None, -1, (Edges([]), Edges([]))
+        self._known: tuple[OnceEach, int, DocumentEdges] | None = None
 
     def passage(self, text: int) -> Spelled:
         """Return a passage, given its number."""
         return self._spelled(text, self._bounds[text], self._bounds[text + 1])
 
-    def edges(self, documents: OnceEach, query: int) -> tuple[Edges, Edges]:
-        """Return how the documents of a query begin and end, by rank and number."""
-        known, of_query, edges = self._known
-        if documents is not known or query != of_query:
-            edges = self._of_query(documents, query)
-            self._known = documents, query, edges
-        return edges
+    def edges(self, documents: OnceEach, query: int) -> DocumentEdges:
+        """Return how the documents of a query begin and end."""
+        if self._known is None or documents is not self._known[0] or query != self._known[1]:
+            self._known = documents, query, self._of_query(documents, query)
+        return self._known[2]
 
-    def _of_query(self, documents: OnceEach, query: int) -> tuple[Edges, Edges]:
+    def _of_query(self, documents: OnceEach, query: int) -> DocumentEdges:
         first, last = documents.of_query[query : query + 2].tolist()
         members = np.arange(first, last)
         ranks, numbers = documents.best_rank(members).tolist(), members.tolist()
-        holders = zip(ranks, numbers, numbers, strict=True)
         texts = documents.unit(members).tolist()
-        known = [(holder, *self._edges(text)) for holder, text in zip(holders, texts, strict=True)
-                 if self._bounds[text] < self._bounds[text + 1]]  # fmt: skip
-        return (
-            Edges([(holder, begin, is_whole) for holder, begin, _, is_whole in known]),
-            Edges([(holder, end, is_whole) for holder, _, end, is_whole in known]),
-        )
+        sizes = self.tokens.sizes[texts].tolist()
+        known = [(holder, *self._edges(text)) for *holder, text, size in zip(
+            ranks, numbers, numbers, texts, sizes, strict=True) if size]  # fmt: skip
+        return DocumentEdges(
+            Edges([((*holder,), begin, is_whole) for holder, begin, _, is_whole in known]),
+            Edges([((*holder,), end, is_whole) for holder, _, end, is_whole in known]),
+            {number: size for number, size in zip(numbers, sizes, strict=True)
+             if size <= self._n_edge},
+        )  # fmt: skip
 
     def pieces(
         self,
         text: int,
         run: int,
-        edges: tuple[Edges, Edges],
+        edges: DocumentEdges,
         without: Collection[int] = (),
         most: int = _ENOUGH,
     ) -> tuple[list[Held], list[Held]]:
-        """Return the words of a passage at ends of documents, and those at beginnings."""
-        passage, (beginnings, ends) = self.passage(text), edges
-        forward = Search(passage, ends, beginnings, run, without, most)
-        backward = Search(passage.mirrored(), beginnings, ends, run, without, most)
+        """Return the words of a passage at ends of documents, and those at beginnings.
+
+        A passage shorter than a run is short evidence: documents that are shorter still are none.
+        """
+        passage, size = self.passage(text), int(self.tokens.sizes[text])
+        beginnings, ends, sizes = edges
+        if size < run:
+            without = {*without, *(one for one, n in sizes.items() if n < size)}
+        how = min(run, size), without, most
+        forward = Search(passage, ends, beginnings, *how)
+        backward = Search(passage.mirrored(), beginnings, ends, *how)
         return [*forward.pieces()], [*backward.pieces()]
 
     def _spelled(self, text: int, start: int, stop: int) -> Spelled:

@@ -69,12 +69,15 @@ def _counted(relevance: Relevance, pieces: Pieces, k: int | None) -> TokenCounts
     )
     brought = np.bincount(at.reshape(-1), tokens[new], minlength=len(bringing))
     own = first[np.searchsorted(place, bringing)]
+    retrieved = _retrieved(relevance, pieces, k)
+    useful = of_queries(bringing // step, np.minimum(brought, own))
     return TokenCounts(
         of_queries(query[chosen], pieces.alternative_tokens[chosen]),
         of_queries(query[chosen], held[chosen]),
-        _retrieved(relevance, pieces, k),
+        retrieved,
         of_queries(place // step, first),
-        of_queries(bringing // step, np.minimum(brought, own)),
+        # What stands at an edge counts with the document that completes it, beside its own place.
+        np.minimum(useful, retrieved),
     )
 
 
