@@ -139,14 +139,18 @@ def _at_ends(text, documents, run):
             # Of what both have, less than a run: one that has more holds it anyway.
             if stop[0] + (stop[1] > 0) - cut[0] - (cut[1] > 0) >= run:
                 break
-            for first in range(cut[0] if cut[1] else cut[0] - 1, -1, -1):
-                before = _between(text, (first, 0), stop)
+            for start in [(0, 0), *(one for one in cuts if one < cut)]:
+                before = _between(text, start, stop)
+                first = start[0] + (start[1] > 0)
                 for rank, document in documents.items():
                     others = [since for other, since in continued[cut].items() if other != rank]
-                    if document[-len(before) :] == before and others:
-                        place = len(document) - len(before)
-                        yield first, max(rank, min(others)), rank, place
-                        for at in range(first + 1, stop[0]):  # what both have
+                    # It begins with the text, or with the document, or is a run.
+                    is_long = start[1] == 0 and (start[0] == 0 or stop[0] - first >= run)
+                    ends = document[-len(before) :] == before
+                    is_piece = ends and (is_long or document == before)
+                    if others and is_piece and first < cut[0] + (cut[1] > 0):
+                        place = len(document) - len(before) + (start[1] > 0)
+                        for at in range(first, max(stop[0], cut[0] + (cut[1] > 0))):
                             yield at, max(rank, min(others)), rank, place + at - first
 
 

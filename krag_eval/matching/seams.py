@@ -5,7 +5,8 @@ A piece of a passage that is shorter than a run is found nowhere by
 next words, as many as a run has or all there are, begin another document at the cut, or up to the
 splitter's overlap before it; so does, mirrored, a piece at the beginning of a document. A word or a
 number that was cut in two is whole again. A document that is shorter than a run as a whole is
-passed: what follows it has to begin yet another one.
+passed: what follows it has to begin yet another one. A piece begins where the passage begins, or
+where its document does, so that no altered passage is made whole by what ends elsewhere.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from itertools import accumulate
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -197,23 +199,39 @@ class Search(NamedTuple):
     def _before(
         self, last: int, stop: int, overlap: list[Unit], continued_by: list[Holder]
     ) -> Iterator[Held]:
-        """Yield the words before one, as far as documents have them that end at a place.
+        """Yield the words before one that documents have which end at a place, as far as they go.
 
-        With them those behind it, which the documents that continue the passage have as well: both
-        pieces may be shorter than a run.
+        With them come those behind it, which the documents that continue the passage have as well:
+        both pieces may be shorter than a run.
         """
-        letters, n_behind = self.text.letters, sum(one.n_tokens for one in overlap)
-        for unit in reversed(self.text.units[:last]):
-            holders = self.ends.having(letters[unit.start - unit.apart : stop][::-1])
-            if not holders or n_behind >= 2 * self.run:
-                return
+        for first, holders in self._reaching(last, stop, overlap):
             best, behind = self._best(holders), 0
-            for one in reversed(overlap):
-                if one.stop <= stop:
-                    yield Held(one, best, behind, continued_by)
-                behind += one.n_tokens
-            yield Held(unit, best, n_behind, continued_by)
-            n_behind, overlap = n_behind + unit.n_tokens, []
+            for unit in reversed([*self.text.units[first:last], *overlap] if best else []):
+                if unit.stop <= stop or unit not in overlap:
+                    yield Held(unit, best, behind, continued_by)
+                behind += unit.n_tokens
+
+    def _reaching(
+        self, last: int, stop: int, overlap: list[Unit]
+    ) -> Iterator[tuple[int, Iterable[Holder]]]:
+        """Yield the documents that end at a place, and the first word from which they have all.
+
+        Where only a part of the passage ends there, one that was altered may: so that part begins
+        where the passage does, or the document, or it has a run.
+        """
+        letters, units = self.text
+        n_tokens = sum(one.n_tokens for one in overlap if one.stop <= stop)
+        first = last
+        while first and n_tokens < self.run:
+            first -= 1
+            n_tokens += units[first].n_tokens * (units[first].stop <= stop)
+        begin = units[first].start - units[first].apart
+        yield first, self.ends.having(letters[begin:stop][::-1])
+        for size in self.ends.sizes:
+            whole = self.ends.whole.get(letters[max(stop - size, 0) : stop][::-1])
+            first = bisect_left(units, stop - size, key=attrgetter("start"))
+            if whole and first < last:
+                yield first, whole
 
     def _best(self, holders: Iterable[Holder]) -> list[Holder]:
         best: dict[int, Holder] = {}
