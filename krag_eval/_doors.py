@@ -46,7 +46,7 @@ class Shown:
     @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return in sentences what the numbers say, in a language such as ``"ko"``."""
-        return "\n".join(page_of(self).sentences)
+        return page_of(self).said()
 
     @spoken
     def to_markdown(self, language: Language | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -124,11 +125,11 @@ def check_apart(
     read = list(inputs)
     within = [os.fsdecode(one) for one in read if not isinstance(one, int) and os.path.isdir(one)]
     files = [os.path.join(one, name) for one in within for name in os.listdir(one) if is_read(name)]
-    among = {_identity(one) for one in (*read, *files)} - {None}
+    among = {file_identity(one) for one in (*read, *files)} - {None}
     written: set[object] = set()
     for argument, output in outputs.items():
         spelling = None if isinstance(output, int) else _spelling(output)
-        identity = _identity(output)
+        identity = file_identity(output)
         if identity in among:
             problem = f": {_shown(output)} is among the files that are read"
             raise InvalidInput(argument, problem, "name another")
@@ -150,7 +151,7 @@ def check_apart(
             raise InvalidInput(argument, f"{problem}run", "move it away, or name another output")
 
 
-def _identity(file: FileOrDescriptor) -> tuple[int, int] | None:
+def file_identity(file: FileOrDescriptor) -> tuple[int, int] | None:
     """Return what is the same for all names of a regular file; ``None`` for anything else."""
     try:
         seen = os.stat(file)
@@ -312,27 +313,65 @@ def differences(
             yield spoken.get(name) or f"{within}{name}={clipped(theirs)}, not {clipped(ours)}"
 
 
-def lock(file: IO[Any], argument: str, path: str | os.PathLike[str]) -> None:
+@contextmanager
+def changing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let nobody else change a file meanwhile who asks the same; wait for whoever does.
+
+    A file beside it is locked and removed, as the file itself may be replaced. What is there and
+    not a regular file is not locked: it is not replaced either.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir() or (target.exists() and not target.is_file()):
+        yield
+        return
+    digest = hashlib.blake2b(os.fsencode(target.name), digest_size=8).hexdigest()
+    beside = target.with_name(f"{_TEMPORARY}{digest}.lock")
+    with naming(path):
+        file = _locked(beside)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows removes no file that is open
+            beside.unlink()
+        file.close()
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """Open and lock a file that whoever had it before may remove."""
+    while True:
+        file = path.open("ab")
+        try:
+            lock(file, "path", path, wait=True)
+            if file_identity(path) == file_identity(file.fileno()):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def lock(file: IO[Any], argument: str, path: str | os.PathLike[str], *, wait: bool = False) -> None:
     """Lock a file until it is closed; the operating system releases it after a kill.
 
     Args:
         file: An open file.
         argument: The argument that names it.
         path: What is in use by another run, if the file is locked.
+        wait: Whether to wait for another run that has locked it.
 
     Raises:
-        OSError: If another run has locked it.
+        OSError: If another run has locked it, and does not end where it is waited for.
     """
     try:
         if sys.platform == "win32":
             import msvcrt
 
             file.seek(2**40)  # a byte that is never written
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
             problem = f"{argument}: {path} is in use by another run; wait for it, or name another."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -98,6 +98,10 @@ def _checked_matcher(argument: str, matcher: Any) -> Matcher:
     return resolve_matcher(matcher)
 
 
+def _checked_grade_key(argument: str, key: Any) -> str | None:
+    return None if key is None or key == "no" else errors.text(argument, key)
+
+
 def _checked_score(argument: str, score: Any) -> float | None:
     if score is None:
         return None
@@ -160,8 +164,10 @@ class PlanOptions:
         _conventions_help, "NAME|FIELDS", default="default", check=disputed.checked_conventions
     )
     grade_key: str | None = option(
-        "Key in the metadata of the ground truth that holds its grade; all are 1 by default.",
+        "Key in the metadata of the ground truth that holds its grade; all are 1 by default, but "
+        "where a file says 0 of some of it; 'no' makes all 1.",
         "KEY",
+        check=_checked_grade_key,
         signed="grades",
     )
     aspect_key: str | None = option(
@@ -257,6 +263,19 @@ def settled_threshold(threshold: float | None, matcher: Matcher) -> float:
         problem = f"must be left out for the matcher {matcher.signature}, which decides without one"
         raise errors.InvalidInput("threshold", f"{problem}, got {threshold!r}")
     return errors.number("threshold", threshold, 0, 1)
+
+
+def with_defaults(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options, and what a data set brings for those that are not given.
+
+    A matcher that is given wins whole: it brings its own threshold.
+
+    >>> with_defaults({"matcher": "rouge1", "threshold": 0.01}, {"matcher": "rouge1"})
+    {'matcher': 'rouge1'}
+    """
+    has_matcher = options.get("matcher") is not None
+    rest = {name: value for name, value in defaults.items() if name != "threshold"}
+    return {**(rest if has_matcher else defaults), **options}
 
 
 #: How a run is evaluated, wherever its documents are.

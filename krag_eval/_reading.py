@@ -284,7 +284,14 @@ def object_of(text: str, place: Place, expected: str) -> dict[str, Any]:
     except InvalidInput as error:
         raise error.at(place) from error.__cause__
     except json.JSONDecodeError as error:
-        fix = _SPREAD if text.strip() in ("{", "[") else "correct the line"
+        if is_of_trec(text):
+            problem = "is a line of judgements or of a run as trec_eval reads them, and no JSON"
+            raise place.error(problem, FOR_TREC) from error
+        fix = "correct the line"
+        if text.strip() in ("{", "["):
+            fix = _SPREAD
+        elif place.line == 1 and _IS_HEADER.match(text):
+            fix = "give its name the ending .csv or .tsv, if it is a table"
         raise not_json(error, place, "one complete object per line", fix) from error
     if not isinstance(content, dict):
         fix = "write one object per line, without a list around them"
@@ -292,10 +299,26 @@ def object_of(text: str, place: Place, expected: str) -> dict[str, Any]:
     return content
 
 
+#: Where judgements and runs go, in whatever form.
+FOR_TREC = "judgements and runs are for read_trec, or krag-eval trec QRELS RUN"
 _SPREAD = (
-    "put each object on one line (jq -c does); judgements and runs, {topic: {document: number}}, "
-    "are for read_trec, or krag-eval trec"
+    "put each object on one line (jq -c does), or all into one array; {topic: {document: number}}: "
+    + FOR_TREC
 )
+# Names of columns, parted by commas, semicolons or tabs.
+_IS_HEADER = re.compile(r"""["']?[^\W\d][\w .-]*["']?[,;\t]""")
+_OF_TREC = re.compile(
+    r"\S+\s+\S+\s+\S+\s+(?:-?\d+|\d+\s+-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\s+\S+)\s*"
+)
+
+
+def is_of_trec(line: str) -> bool:
+    """Tell whether a line is a judgement, or one of a run, as trec_eval reads them.
+
+    >>> is_of_trec("7 0 d1 1"), is_of_trec("7 Q0 d1 1 2.5 bm25"), is_of_trec('{"query": "7 0 1"}')
+    (True, True, False)
+    """
+    return line[:1] not in ("{", "[", '"') and _OF_TREC.fullmatch(line) is not None
 
 
 def not_json(

@@ -78,7 +78,12 @@ def visible(text: str) -> str:
     """
     if text.isprintable() and "  " not in text:  # nearly all are, and nothing in them acts
         return text
-    return ACTING.sub(_escaped, _SPACE.sub(" ", text))
+    return harmless(_SPACE.sub(" ", text))
+
+
+def harmless(text: str) -> str:
+    """Return text with whatever would act instead of showing spelled out, tabs and lines too."""
+    return text if text.isprintable() else ACTING.sub(_escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -877,12 +877,12 @@ class QuerySet:
     def given_grades(self, key: str) -> NDArray[np.float64]:
         """Return the grade of each item, from its documents' metadata; shape (items,).
 
-        It is NaN where its documents have none, which stands for grade 1; 0 says that it is not
-        ground truth.
+        It is NaN where its documents have none, which stands for grade 1; 0, or less as in
+        judgements of TREC, says that it is not ground truth.
 
         Raises:
-            InvalidInput: For a grade that is negative, not finite or not a number, and for an
-                ``AnyOf`` whose alternatives have different grades.
+            InvalidInput: For a grade that is not finite or not a number, and for an ``AnyOf``
+                whose alternatives have different grades.
         """
         errors.text("grade_key", key, "the name of a metadata key")
         grades = self._in_metadata(key, _checked_grade, "grade")
@@ -1143,10 +1143,10 @@ def _checked_grade(value: Any, at: Location) -> float | None:
     if value is None:
         return None
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not number or not 0 <= value < np.inf:
-        problem = f": a grade must be a finite number of at least 0, got {clipped(value)}"
-        raise at.error(problem, "0 says that the document is not ground truth")
-    return float(value)
+    if not number or not math.isfinite(value):
+        problem = f": a grade must be a finite number, got {clipped(value)}"
+        raise at.error(problem, "0, or less, says that the document is not ground truth")
+    return max(0.0, float(value))
 
 
 def checked_labels(queries: Any, n_queries: int) -> list[str | int]:
@@ -1230,6 +1230,15 @@ Tag: TypeAlias = "str | int | float | bool | None"
 ID_TAGS = ("id", "qid", "query_id", "question_id", "_id")
 
 
+def is_like_id(name: str) -> bool:
+    """Tell whether a tag is called as ids of queries are, or might be.
+
+    >>> is_like_id("qid"), is_like_id("eval_id"), is_like_id("source")
+    (True, True, False)
+    """
+    return name.lower().endswith("id")
+
+
 def ids_among(tags: Mapping[str, Sequence[Tag]]) -> list[str] | None:
     """Return the ids of queries as texts; ``None`` unless one of their tags is an id of each.
 
@@ -1271,6 +1280,36 @@ def is_tag(value: object) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
     return value is None or isinstance(value, int)
+
+
+#: The tag that says whether a person accepted the ground truth of a query.
+STATUS = "status"
+DRAFT, REJECTED = "draft", "rejected"
+
+
+def status_of(row: Mapping[str, Any]) -> str | None:
+    """Return whether a row is a draft, or rejected; ``None`` if its status is neither.
+
+    >>> status_of({"status": "Draft"}), status_of({"status": "open"})
+    ('draft', None)
+    """
+    value = row.get(STATUS)
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return word if word in (DRAFT, REJECTED) else None
+
+
+def with_status(tags: Any, own: Mapping[str, Sequence[Tag]]) -> Any:
+    """Return tags that tell which queries are drafts, if those of the data set do.
+
+    >>> with_status({}, {"status": ["draft", None], "topic": ["a", "b"]})
+    {'status': ['draft', None]}
+    """
+    return {**(tags or {}), STATUS: own[STATUS]} if unreviewed_in(own) else tags
+
+
+def unreviewed_in(tags: Mapping[str, Sequence[Tag]]) -> int:
+    """Return how many queries are drafts that nobody has accepted, by their tags."""
+    return list(tags.get(STATUS, ())).count(DRAFT)
 
 
 def checked_tags(tags: object, n_queries: int) -> dict[str, list[Tag]]:

@@ -24,7 +24,16 @@ from krag_eval import __version__, conventions as disputed, documents
 from krag_eval._language import _, ngettext
 from krag_eval._options import PLAN_OPTIONS, PlanOptions, check_options, settled_threshold
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.documents import AnyOf, Digests, DocumentLike, Judged, QuerySet, Tag, checked_tags
+from krag_eval.documents import (
+    AnyOf,
+    Digests,
+    DocumentLike,
+    Judged,
+    QuerySet,
+    Tag,
+    checked_tags,
+    unreviewed_in,
+)
 from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, clipped, muted, tallied, warn_of
 from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
@@ -33,9 +42,11 @@ from krag_eval.results import rows as per_query
 from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.reviews import with_unreviewed
 from krag_eval.scoring import cutoffs as cut, metrics as measures
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Budget, Cutoff, Cutoffs, Length, Measure
 from krag_eval.scoring.metrics import REJECTION_RATE, Metric, Table
+from krag_eval.scoring.missing import MissingQuestions
 from krag_eval.scoring.parts import Findings, Partial, Reach, Summary, no_texts
 from krag_eval.scoring.relevance import (
     Beside,
@@ -240,6 +251,7 @@ class OfflineRetrievalEvaluator:
         self._matching = _Matching(query_set, plan, judged, n_jobs, lists=lists)
         self._tags = {} if tags is None else checked_tags(tags, query_set.n_queries)
         self._retrieval: RetrievalRun | None = None
+        self._missing: MissingQuestions | None = None
         self._cut: Relevance | None = None
         self._with_lengths: Relevance | None = None
 
@@ -290,6 +302,16 @@ class OfflineRetrievalEvaluator:
         """
         other = copy.copy(self)
         other._retrieval = RetrievalRun(np.full(len(self.queries), np.nan), tuple(failures))
+        return other
+
+    def with_missing(self, missing: MissingQuestions | None) -> OfflineRetrievalEvaluator:
+        """Return an evaluator of the same matches whose results know what the run lacks.
+
+        Args:
+            missing: The questions of the ground truth that it lacks.
+        """
+        other = copy.copy(self)
+        other._missing = missing
         return other
 
     def calculate_hit_rate(self, k: Cutoff | str = None) -> dict[str, float]:
@@ -466,9 +488,10 @@ class OfflineRetrievalEvaluator:
         reach, (counted, tables, _) = Reach.of(evidence, run.cutoffs), run.scored(evidence)
         with matching.lock:
             reach.warn(run.cutoffs, matching.is_first)
-        return run.told(
+        result = run.told(
             n_queries=len(counted),
             n_counted=int(counted.sum()),
+            n_unreviewed=unreviewed_in(self._tags),
             reach=reach,
             rows=per_query.RowsInMemory(
                 labels=self.queries,
@@ -488,6 +511,9 @@ class OfflineRetrievalEvaluator:
             ),
             retrieval=self._retrieval,
         )
+        if self._missing is None:
+            return result
+        return replace(result, settings=self._missing.added_to(result.settings))
 
     def explain_conventions(self, k: Cutoff | str = None) -> pd.DataFrame:
         """Return every metric under every preset, and the fields behind each difference.
@@ -962,11 +988,19 @@ class PartitionPlan:
         return self.plan.counted(found), tables, found
 
     def told(
-        self, *, n_queries: int, n_counted: int, reach: Reach, rows: per_query.Rows, **more: Any
+        self,
+        *,
+        n_queries: int,
+        n_counted: int,
+        reach: Reach,
+        rows: per_query.Rows,
+        n_unreviewed: int = 0,
+        **more: Any,
     ) -> EvaluationResult:
         """Return the result of a run, with what is known of it beside."""
+        settings = self._settings(n_queries, n_queries - n_counted, reach)
         return EvaluationResult(
-            settings=self._settings(n_queries, n_queries - n_counted, reach),
+            settings=with_unreviewed(settings, n_unreviewed),
             rows=rows,
             **self._known(),
             **more,

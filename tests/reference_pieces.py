@@ -193,6 +193,7 @@ class Held:
         run = min(rules.min_run, len(text))
         self.size = len(text)  # m_g
         self.rules = rules
+        self.text, self.documents, self.run = text, documents, run
         #: M(g, i): positions of the text that document i holds.
         letters = rules.letters
         self.alone = [positions_shared(text, one, run, letters=letters) for one in documents]
@@ -246,6 +247,22 @@ class Held:
     def added(self, rank):
         """Return the positions that no document before this one holds."""
         return self.together[rank] - self.together[rank - 1]
+
+    def bringing(self, rank):
+        """Return the positions of a document that bring what no document before it holds."""
+        return {self._place(position, rank) for position in self.added(rank)}
+
+    def _place(self, position, rank):
+        """Return where a document holds a position: in the first run with it, first met."""
+        if position in self.at_edges:
+            return self.at_edges[position][1]
+        for start in range(max(position - self.run + 1, 0), position + 1):
+            wanted = runs_wanted(self.text, self.run, letters=self.rules.letters)[start:][:1]
+            had = runs_had(self.documents[rank - 1], self.run, letters=self.rules.letters)
+            for place, both in enumerate(had):
+                if wanted and wanted[0] in both:
+                    return place + position - start
+        raise AssertionError(position)
 
 
 # --- one query -------------------------------------------------------------------------------
@@ -356,10 +373,9 @@ class Found:
 
     @cached_property
     def n_new(self):
-        """Tokens of the documents that show something for the first time: N."""
-        new = [sum(len(text.added(rank)) for text in self.words) for rank in self.ranks]
-        useful = sum(min(pair) for pair in zip(new, self.n_useful, strict=True))
-        return min(useful, self.n_read)
+        """Tokens of the documents that show something for the first time: N, the sum of |W_i|."""
+        bringing = [[text.bringing(rank) for text in self.words] for rank in self.ranks]
+        return min(sum(len(set().union(*several)) for several in bringing), self.n_read)
 
 
 # --- the metrics of words, and all of them --------------------------------------------------
@@ -451,6 +467,24 @@ def random_case(seed, *, alternatives=True, graded=True):
     some = any(query.ground_truth() for query in queries)
     skip, all_items = some and source.random() < 0.5, source.random() < 0.7
     return Case(queries, rules, skip, all_items, seed)
+
+
+def overlapping_case(seed):
+    """Return a random case whose passages and chunks are stretches of one text."""
+    source = random.Random(seed)
+    words = source.choice(VOCABULARIES[1:])
+    queries = []
+    for _ in range(source.randint(1, 4)):
+        text = _random_text(source, words, source.choice([12, 20, 30]))
+
+        def stretches(n, longest, text=text):
+            starts = [source.randrange(len(text)) for _ in range(n)]
+            return [text[start : start + source.randint(1, longest)] for start in starts]
+
+        items = [stretches(source.choice([1, 1, 1, 2]), 12) for _ in range(source.randint(2, 4))]
+        documents = [_around(source, words, one) for one in stretches(source.randint(0, 6), 15)]
+        queries.append(Query(items, documents, [1.0] * len(items)))
+    return Case(queries, Rules(source.choice([0.3, 0.8]), source.randint(1, 4)), seed=seed)
 
 
 def in_letters(case):

@@ -94,6 +94,11 @@ TOLD = {
     "clusters": "By what the queries were grouped.",
     "dependent": "Tag -> the design effect of queries that share its value, where it matters.",
     "failed": "Name -> for how many queries its retriever failed.",
+    "missing": "Name -> the questions of the ground truth that its run lacks: n of how many, and "
+    "whether they are left out (skip) or count as nothing retrieved (zero).",
+    "evaluate.missing": "The questions that the run lacks: n of how many, and whether they are "
+    "left out (skip) or count as nothing retrieved (zero).",
+    "runs.missing": "How many questions of the ground truth are left out, as the run lacks them.",
     "baseline": "What the others are compared with, if that is one alone.",
     "differences": "Two systems on one metric: value_b minus value_a, with its interval and p.",
     "differences.a": "The one system.",
@@ -105,7 +110,8 @@ TOLD = {
     "ci_high": "Its upper end.",
     "p_permutation": "p of a paired permutation test.",
     "p_holm": "That p, corrected for all tests made here: below 0.05, the difference is shown.",
-    "effect_size": "The mean of the differences by query over their standard deviation.",
+    "effect_size": "The mean of the differences by query over their standard deviation; null where "
+    "these are all alike, and the verdict says so.",
     "wins": "For how many queries b is better.",
     "ties": "For how many they are equal.",
     "losses": "For how many a is better.",
@@ -240,9 +246,9 @@ TOLD = {
 MAPS = {
     "agree.n_open", "audit.findings", "audit.looked_at", "audit.tiers", "audit.tiers.*",
     "audit.unchecked",
-    "compare.dependent", "compare.failed", "diagnose.counts", "evaluate.intervals",
-    "evaluate.diagnosis.counts",
-    "evaluate.metrics", "evaluate.slices", "explain.metrics", "gate.failed", "history.left_out",
+    "compare.dependent", "compare.failed", "compare.missing", "diagnose.counts",
+    "evaluate.intervals", "evaluate.diagnosis.counts", "evaluate.metrics", "evaluate.slices",
+    "explain.metrics", "gate.failed", "gate.missing", "history.left_out",
     "history.runs.metrics", "plan.dependent", "reanchor.counts", "trec.runs", "trec.runs.*",
     "trec.signature",
 }  # fmt: skip

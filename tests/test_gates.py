@@ -3,13 +3,15 @@
 import itertools
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from reference import no_advice
+from refusals import blamed
 from systems import asked, few_queries, first, only, result_of
 
-from krag_eval import Conventions, Metric, OfflineRetrievalEvaluator, compare
+from krag_eval import Conventions, EvaluationResult, Metric, OfflineRetrievalEvaluator, compare
 from krag_eval.errors import InvalidInput, KragEvalWarning
 from krag_eval.statistics.comparison import compared
 from krag_eval.statistics.gates import Gate, GateFailedError, GateReport, parse_floor
@@ -171,25 +173,46 @@ def test_drops(new, old, options, outcome, told):
 
 def test_more_may_be_allowed_than_there_is_only_where_there_is_no_end():
     """1 is the whole range of a share; ranks and scores beyond 1 have room for more."""
-    result = first(40)
-    assert result.check(baseline=result, metric="recall@5", max_drop=1)
-    assert result.check(baseline=result, metric="mean_rank@5", max_drop=2)
+    assert first(40).check(baseline=first(40), metric="recall@5", max_drop=1)
+    assert first(40).check(baseline=first(40), metric="mean_rank@5", max_drop=2)
     every = OfflineRetrievalEvaluator(
         [["a"]] * 30, [["a", "a"]] * 30, conventions=Conventions(credit="every")
-    ).evaluate(2)
-    assert every.check(baseline=every, metric="map@2", max_drop=2)
+    )
+    assert every.evaluate(2).check(baseline=every.evaluate(2), metric="map@2", max_drop=2)
 
 
 def test_a_gate_on_zeros_is_pointed_out():
     """It holds, and protects nothing; a 0 beside matches is a 0 like any other."""
     nothing = first(0)
     with pytest.warns(KragEvalWarning, match="protects nothing") as caught:
-        assert nothing.check(baseline=nothing, metric="recall@5")
+        assert first(0).check(baseline=nothing, metric="recall@5")
     (warning,) = (one.message for one in caught if "protects" in str(one.message))
     assert warning.fix.settings == (("matcher", "coverage"),)
     with warnings.catch_warnings(record=True, action="always") as record:
         first(1).check(baseline=nothing, metric="recall@5")
     assert not any("protects" in str(one.message) for one in record)
+
+
+@pytest.mark.parametrize("made", ["as it is", None])
+def test_a_result_is_not_held_against_itself(tmp_path, made):
+    """Neither the object, nor what was saved of it, also before files said when they were made."""
+    result = first(40) if made else replace(first(40), made=None)
+    result.to_json(tmp_path / "a.json")
+    for baseline in (result, EvaluationResult.from_json(tmp_path / "a.json")):
+        with blamed("baseline"):
+            result.check(baseline=baseline, metric="recall@5")
+    another = first(40)
+    assert another == result
+    assert "identical values" in result.check(baseline=another, metric="recall@5").gates[0].reason
+    swapped = result_of([0, *[1] * 39], k=(1, 5))
+    other = first(39).check(baseline=swapped, metric="recall@5", max_drop=1)
+    assert "from 0.9750 to 0.9750, no worse" in other.gates[0].reason
+
+
+def test_results_are_made_one_after_the_other():
+    """In one millisecond, too: no two of a process are the same run."""
+    made = [first(1, 2).made for _ in range(50)]
+    assert made == sorted(set(made))
 
 
 def test_a_larger_drop_that_may_be_chance_is_inconclusive():

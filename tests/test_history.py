@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -473,17 +474,72 @@ def test_a_note_of_a_gate_changes_nothing_else(folder):
     path = folder / "1.json"
     as_before(path, DAY_1)
     judged = EvaluationResult.from_json(path)
-    note_gate(path, "failed", judged)
+    note_gate(path, "inconclusive", {"mrr@5 >= 0.7": "inconclusive"}, judged)
     read = EvaluationResult.from_json(path)
-    assert (read, read.gate, read.made) == (result, "failed", None)
+    assert (read, read.gate, read.made) == (result, "inconclusive", None)
     assert path.stat().st_mtime == DAY_1.timestamp()
-    note_gate(path, "passed", judged)
-    assert EvaluationResult.from_json(path).gate == "passed"
     with pytest.raises(InvalidInput):
-        note_gate(path, "failed", finds(29))
-    note_gate(path, "fine", judged)
+        note_gate(path, "failed", {}, finds(29))
+    changed(path, "verdicts", {"mrr@5 >= 0.7": "fine"})
     with pytest.raises(InvalidInput):
         EvaluationResult.from_json(path)
+
+
+def test_gates_at_once_lose_no_verdict(folder):
+    """Each reads the file, and writes it anew, after the other."""
+    (result,) = save(folder, finds(30))
+    conditions = [f"mrr@5 >= 0.{i}" for i in range(10, 34)]
+
+    def note(condition):
+        note_gate(folder / "1.json", "failed", {condition: "failed"}, result)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(note, conditions))
+    read = EvaluationResult.from_json(folder / "1.json")
+    assert read.verdicts == dict.fromkeys(conditions, "failed")
+    assert [one.name for one in folder.iterdir()] == ["1.json"]
+
+
+@pytest.mark.parametrize("first_outcome", ["failed", "inconclusive", "passed"])
+@pytest.mark.parametrize("second_outcome", ["failed", "inconclusive", "passed"])
+def test_a_condition_keeps_its_worst_outcome(folder, first_outcome, second_outcome):
+    """Noted in the file, or saved over it; other values begin anew."""
+    order = ["failed", "inconclusive", "passed"]
+    expected = min(first_outcome, second_outcome, key=order.index)
+    (result,) = save(folder, finds(30))
+    path = folder / "1.json"
+    for outcome in (first_outcome, second_outcome):
+        note_gate(path, outcome, {"mrr@5 >= 0.7": outcome}, result)
+    for saved in (None, result, finds(30)):
+        if saved is not None:
+            saved.to_json(path)
+        read = EvaluationResult.from_json(path)
+        assert (read.gate, read.verdicts) == (expected, {"mrr@5 >= 0.7": expected})
+    finds(29).to_json(path)
+    read = EvaluationResult.from_json(path)
+    assert (read.gate, read.verdicts) == (None, {})
+
+
+def test_conditions_are_told_apart(folder):
+    """By metric, bound, slice and what they are held against; in every language alike."""
+    save(folder, finds(30))
+    tags = {"half": ["a", "b"] * (N // 2)}
+    new, old = (replace(one, rows=replace(one.rows, tags=tags)) for one in (finds(30), finds(30)))
+    told = {"floors": {"mrr@5": 0.5, "mean_rank@5": 2}, "max_drop": 0.02, "n_resamples": 500}
+    for language in ("en", "ko"):
+        report = History.of(folder).check(
+            new, metric="ndcg@10", baseline=old, language=language, **told
+        )
+        assert [*report.verdicts] == [
+            "mrr@5 >= 0.5",
+            "mean_rank@5 <= 2.0",
+            "ndcg@10 drop <= 0.02 against the history",
+            "ndcg@10 drop <= 0.02 against the baseline",
+        ]
+        sliced = new.check(baseline=old, metric="ndcg@10", by="half", language=language)
+        assert [*sliced.verdicts][1:] == [
+            f"ndcg@10 drop <= 0.0 in half {name} against the baseline" for name in "ab"
+        ]
 
 
 def test_each_metric_has_its_runs(folder):
@@ -520,7 +576,7 @@ def test_a_run_under_several_names_counts_once(folder):
     report = check(folder, finds(28))
     assert held(report) == ["3", "2", "1"]
     assert "copies of other runs: latest, copy." in report.note
-    note_gate(folder / "copy.json", "failed", last)
+    note_gate(folder / "copy.json", "failed", {}, last)
     report = check(folder, finds(28))
     assert held(report) == ["2"]
     assert "their gate failed: 3." in report.note

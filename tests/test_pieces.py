@@ -18,6 +18,7 @@ from reference_pieces import (
     Rules,
     averages,
     in_letters,
+    overlapping_case,
     random_case,
 )
 
@@ -147,6 +148,27 @@ NAN = math.nan
         # Three useful tokens, "a b c", hold the four positions of two items. 3 / (3 + 4 - 4).
         (["a b", "b c"], ["a b c"], PAIRS, None, {
             "token_recall": 1.0, "token_precision": 1.0, "token_iou": 1.0, "redundancy": 0.0,
+        }),
+        # Passages of ten and eleven words that overlap by ten: the first document brings the first
+        # eight to both, the second two more. N = 8 + 2 of 12 read and 12 useful; 10 / (12 + 1).
+        (["a b c d e f g h i j", "a b c d e f g h i j k"], ["a b c d e f g h", "g h i j"],
+         ALONE, None, {
+            "token_recall": 20 / 21, "token_precision": 10 / 12, "token_iou": 10 / 13,
+            "redundancy": 2 / 12,
+        }),
+        # Of the second document "d" is new to one passage, "d e" to the other: two words. Of seven
+        # words read, all of which are in runs, N = 3 + 2.
+        (["a b c d", "b c d e"], ["a b c", "b c d e"], ALONE, None, {
+            "token_recall": 1.0, "token_precision": 5 / 7, "redundancy": 2 / 7,
+        }),
+        # The run "a b" brings "a" and "b" at 3 and 4, the run "b c" brings "c" at 5, and the run
+        # "c d", which is first met at 0, "d" at 1: four words of nine read and six in runs.
+        (["a b c d"], ["c d x a b c d y z"], ALONE, None, {
+            "token_precision": 4 / 9, "redundancy": 2 / 6,
+        }),
+        # "a b" is met at 0, "b a" at 1, and the last word by "a b" again, at 1: three words.
+        (["a b a b"], ["a b a"], ALONE, None, {
+            "token_recall": 1.0, "token_precision": 1.0, "redundancy": 0.0,
         }),
         # The same four words twice: 4 new of 8 useful, and of 8 read.
         (["a b c d"], ["a b c d", "a b c d"], PAIRS, None, {
@@ -322,6 +344,13 @@ def test_agrees_with_the_definition_by_letters(seeds, union):
     """The same where some tokens are numbers, with which the letters behind them go."""
     for case in cases(seeds, union=union):
         assert_agrees(in_letters(case))
+
+
+@in_blocks
+def test_agrees_with_the_definition_where_passages_overlap(seeds):
+    """Passages and chunks cut from one text at many places, as annotators and splitters do."""
+    for seed in seeds:
+        assert_agrees(overlapping_case(seed))
 
 
 @either_way

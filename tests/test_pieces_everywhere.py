@@ -10,18 +10,20 @@ import numpy as np
 import pandas as pd
 import pytest
 from reference_pieces import random_case
-from results_made import read_back
+from results_made import MISSING, changed, read_back
 
 from krag_eval import (
     AnyOf,
     Conventions,
     CoverageMatcher,
+    EvaluationResult,
     OfflineRetrievalEvaluator,
     RetrievalRecorder,
     compare,
     evaluate_retriever,
 )
 from krag_eval.distributed.worker import PARTIAL, Fields, Task, unpacked
+from krag_eval.errors import InvalidInput
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.scoring.cutoffs import unspelled
@@ -380,3 +382,15 @@ def test_a_gate_on_what_is_undefined_fails():
     assert math.isnan(result.averages()["redundancy"])
     assert not result.check({"redundancy@2": 1.0}).passed
     assert held(["a b c"]).check({"redundancy@2": 0.0}).passed
+
+
+def test_a_file_that_does_not_say_which_words_bring_something_new(expected, tmp_path):
+    """It shows what it showed; for what would need these words it is refused, and not guessed."""
+    saved(tmp_path)
+    for name in ("brought", "brought_rank", "brought_start", "brought_stop"):
+        changed(tmp_path / "result.json", "evidence", "pieces", name, MISSING)
+    result = EvaluationResult.from_json(tmp_path / "result.json")
+    assert result.to_dict() == pytest.approx(expected.to_dict(), rel=0, abs=0, nan_ok=True)
+    with pytest.raises(InvalidInput) as caught:
+        result.metrics_at_thresholds(["macro_token_precision@3"], [0.5])
+    assert (caught.value.argument, bool(caught.value.fix)) == ("result", True)

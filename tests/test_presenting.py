@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from krag_eval import _language
 from krag_eval._doors import Shown, page_of
 from krag_eval._language import _, ngettext, speaking
+from krag_eval._text import ACTING
 from krag_eval.presenting import Column, Page, Table
 from krag_eval.presenting.table import for_markdown
 
@@ -157,3 +158,63 @@ def test_a_text_in_markdown_is_that_text(around, text):
     assert "".join(one.content for one in within).replace("\u200b", "") == " ".join(text.split())
     blocks = {one.type.removesuffix("_open").removesuffix("_close") for one in tokens}
     assert blocks <= _BLOCKS | {"inline"}
+
+
+#: Colours and titles of terminals, by one character or two; an override of the reading direction,
+#: an isolate without an end; a line for a printer, and for Unicode; half of a character.
+_ACTING = [
+    *("\x1b[31m", "\x9b31m", "\x1b]0;x\x07", "\u202egnp.", "\u2066"),
+    *("\r", "\x85", "\x00", "\ud83d"),
+]
+_FORMS = {
+    "repr": lambda page: page.text(),
+    "terminal": lambda page: page.text(80),
+    "html": lambda page: page.html(),
+    "markdown": lambda page: page.markdown(),
+    "latex": lambda page: page.latex(),
+    "table": lambda page: "".join(table.text() for table in page.tables),
+    "summary": lambda page: page.said(),
+}
+
+
+@pytest.mark.parametrize("acting", _ACTING, ids=ascii)
+@pytest.mark.parametrize("form", _FORMS)
+@pytest.mark.parametrize(
+    "field",
+    ["title", "table", "heading", "wide heading", "cell", "sentences", "notes", "signature"],
+)
+def test_nothing_acts_wherever_it_stands(form, field, acting):
+    """A question, a tag or a system's name may hold anything; what it says besides is shown."""
+    hostile = f"q{acting}z"
+    columns = [Column("a", "a"), Column(hostile if "heading" in field else "b", "b")]
+    if field == "wide heading":
+        columns += [Column(f"{hostile}\n{n}" * 9, "b") for n in range(9)]
+    cell = (hostile, hostile) if field == "cell" else "x"
+    table = Table([{"a": "x", "b": cell}], columns, title=hostile if field == "table" else "t")
+    shown = {field: hostile if field in ("title", "signature") else [hostile]}
+    page = Page(tables=[table], **{} if field in ("table", "cell") or "heading" in field else shown)
+    text = _FORMS[form](page)
+    assert ACTING.findall(text.replace("\n", "")) == []
+    if form in ("html", "repr", "terminal"):
+        assert "q" in text
+        assert "z" in text
+
+
+@pytest.mark.parametrize("shown", ["*", "[2pt]", "*x", " [1]", "[x] & y", "\n[1]", "*&"])
+@pytest.mark.parametrize("place", ["header", "first row", "second row"])
+def test_no_cell_of_latex_is_an_argument(shown, place):
+    """After a line end, and a rule of booktabs, an asterisk or a bracket would be theirs."""
+    header, *rows = [
+        [shown if one == place else "x", "y"] for one in ("header", "first row", "second row")
+    ]
+    lines = Table.of_cells(header, rows).latex().splitlines()
+    starts = [line.lstrip()[:3] for line in lines]
+    assert not [start for start in starts if start.startswith(("*", "["))]
+    assert sum(start in ("{}*", "{}[") for start in starts) == 1
+
+
+def test_a_note_is_one_comment_of_latex():
+    """A question with a line end in it would leave the comment."""
+    page = Page(notes=["Left out: 'a\n\\input{x}' and 'b\r\u2028c'"])
+    (line,) = page.latex().splitlines()
+    assert line.startswith("% Left out: ")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from krag_eval._io import file_identity
 from krag_eval._language import _
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading, verdicts
@@ -103,6 +105,11 @@ def compare(
             **({} if found.clusters is None else {"clusters": found.clusters}),
             **({"dependent": dict(found.dependent)} if found.dependent else {}),
             **({"failed": found.failed} if found.failed else {}),
+            **(
+                {"missing": {name: one._asdict() for name, one in found.missing.items()}}
+                if found.missing
+                else {}
+            ),
             "differences": output.records_of(found.table),
             "signature": f"{found.signature} | n_resamples={found.n_resamples}",
         },
@@ -127,7 +134,7 @@ def _named(files: Sequence[str]) -> dict[str, str]:
     """
     if len(files) < 2:
         raise InvalidInput("files", f": name at least two to compare, got {len(files)}")
-    if len(set(files)) < len(files):
+    if len({file_identity(file) or file for file in files}) < len(files):
         raise InvalidInput("files", f": each is named once, got {', '.join(files)}")
     names = reading.names_of_files(["stdin" if file == "-" else _stem(file) for file in files])
     names = names if len(set(names)) == len(files) else reading.names_of_files(files)
@@ -183,12 +190,7 @@ _DROP: options.Options = {
     "strict": option(
         "Fail also what is inconclusive: a larger drop that may be chance.", kind=bool
     ),
-    "allow_failures": option(
-        "Accept results in which the retriever failed for up to N queries.",
-        "N",
-        kind=int,
-        default=0,
-    ),
+    **options.ALLOWED,
     "on": options.ON,
     "clusters": options.CLUSTERS,
 }
@@ -237,6 +239,8 @@ def gate(
 
     if last is not None and history is None:
         raise InvalidInput("last", "is about --history, and none was given")
+    if baseline is not None:
+        _check_another(baseline, run or new)
     how = {**drop, "metric": drop["metric"] or None}
     named = [*drop["metric"], *(parse_floor(one)[0] for one in floors)]
     asked = _how_to_evaluate(new, run, typed, history, is_kept="json" in outputs)
@@ -268,6 +272,7 @@ def gate(
             "outcome": report.outcome,
             "gates": output.records_of(rows),
             "failed": dict(report.failed),
+            "missing": {name: one._asdict() for name, one in report.missing.items()},
             "ground_truth": report.ground_truth,
             "note": note_of(report, redact=redact),
         },
@@ -281,6 +286,14 @@ def gate(
         report=report.comparisons[0].report if report.comparisons else result.report,
     )
     return verdicts.pronounce(report, redact=redact)
+
+
+def _check_another(baseline: str, new: str) -> None:
+    """Refuse to hold a file against itself, by whatever names."""
+    with suppress(OSError):  # what is not there is refused where it is read
+        if os.path.samefile(baseline, new):
+            problem = f": {baseline} and {new} are one file, which cannot be worse than itself"
+            raise InvalidInput("baseline", problem, "name the file of an earlier run")
 
 
 def _saved_or_evaluated(
@@ -325,7 +338,7 @@ def _note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> 
     files = {os.path.realpath(file): file for file in (*report.itself, new)}
     for file in files.values():
         try:
-            note_gate(file, report.noted, result)
+            note_gate(file, report.noted, report.verdicts, result)
         except (OSError, Refusal) as error:
             why = error.problem if isinstance(error, Refusal) else error.strerror or error
             told = _(

@@ -173,6 +173,7 @@ def evaluate(
         flags=("--by",),
     ),
     floors: tuple[str, ...] = options.FLOORS,
+    allowed: Any = options.ALLOWED,
     foreign_index: ForeignIndex = options.FOREIGN_INDEX,
     verbose: bool = option("Print the whole signature in a terminal, too."),
     texts: bool = option("Save the documents' texts, ids and metadata in --json too."),
@@ -224,6 +225,9 @@ def evaluate(
     if texts and "json" not in outputs:
         raise InvalidInput("texts", "is about --json, and none was asked for", "add --json OUT")
     _check_alone(metric, foreign_index, typed)
+    for name, value in {} if floors else allowed.items():
+        if value:
+            raise InvalidInput(name, "is about --fail-under, and none was given", "leave it out")
     asked = options.Evaluation.of(typed)
     settings = asked.settings
     if settings.get("score_cutoff") == "auto":
@@ -256,7 +260,7 @@ def evaluate(
     result, found = made.result, made.diagnosis
     last = result.k[-1]
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
-    verdict = result.check(floors) if floors else None
+    verdict = result.check(floors, **allowed) if floors else None
     sliced = [result.by(one, metrics=asked.averages) for one in dict.fromkeys(tag)]
     values = {
         name: value
@@ -276,8 +280,9 @@ def evaluate(
             "n_queries": result.n_queries,
             "n_counted": result.summary.n_counted,
             **({"n_failed": result.n_failed} if result.n_failed else {}),
+            **({"missing": result.missing._asdict()} if result.missing else {}),
             "n_contradicted": result.n_contradicted,
-            "metrics": output.or_none(values),
+            "metrics": values,
             **_intervals(values, bounds),
             **(
                 {"slices": {one.tag: output.records_of(one.table) for one in sliced}}
@@ -348,7 +353,8 @@ def _in_chunks(
         if not is_told:
             reading.check_golden(source, behind[0], asked)
     result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
-    reading.say(source, result.notes[N_SAID:])
+    # How the columns of two files were read comes first.
+    reading.say(source, result.notes[N_SAID if behind else 0 :])
     return _Made(source, result)
 
 
@@ -372,7 +378,7 @@ def _in_memory(
             chosen, result = reading.cut_by_score(dataset, result, asked)
             beside.append(page_of(chosen))
             held_out = dict(zip(("recall", "abstention"), chosen.held_out, strict=True))
-            cut["held_out"] = output.or_none(held_out)
+            cut["held_out"] = held_out
         cut |= _dropped(dataset, result)
         told = _("Score cutoff {cutoff}: {n_dropped} retrieved documents are worse, and dropped.")
         beside.append(Page(sentences=[told.format(**cut)]))

@@ -6,6 +6,7 @@ And ``history``: how results moved from run to run.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -100,7 +101,7 @@ def _result_of(
             without texts.
     """
     if reading.is_saved(file):
-        known = (*reading.TWO_FILES, *(() if chunks is None else ("matcher",)))
+        known = (*reading.TWO_FILES, "drafts", *(() if chunks is None else ("matcher",)))
         given = options.given(typed)
         if useless := [one for one in given if one not in known]:
             problem = f"says how to evaluate, and {file} is a saved result"
@@ -205,12 +206,15 @@ def explain(
     saved, whose name ends in .json. QUERY is its question, its id, or its position, from 0.
     """
     is_named = asked is not None or contradicted
-    if run and query is None and not (is_named and (run == "-" or os.path.exists(run))):
+    # One word behind FILE is the query, unless it is a file, behind which the query was forgotten.
+    is_run = os.path.isfile(run or "") or (is_named and (run == "-" or os.path.exists(run or "")))
+    if run and query is None and not is_run:
         run, query = None, run
     if (query is not None) + (asked is not None) + contradicted != 1:
         got = "none" if query is None and asked is None else "two" if query and asked else "both"
         problem = f"must be one question, or its position, or --contradicted for all, got {got}"
-        raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
+        files = shlex.join(filter(None, [file, run]))
+        raise InvalidInput("query", problem, f"'krag-eval misses {files}' lists them")
     result, at = _result_of(file, k, typed, run=run)
     if contradicted:
         _list_contradicted(result, outputs)
@@ -240,7 +244,7 @@ def explain(
             "position": told.position,
             "k": spelled(told.k),
             "status": told.status,
-            "metrics": output.or_none(told.metrics),
+            "metrics": told.metrics,
             "documents": output.records_of(documents),
             "items": output.records_of(items),
             "failure": told.failure,

@@ -202,8 +202,8 @@ def _streamed(help: str) -> Callable[[], str]:
 
 #: What ``--index`` is, wherever there is one.
 CHUNKS_HELP = N_(
-    'The chunks of the store, as JSONL: on each line a text in quotes, or an object with "text" or '
-    '"page_content" and perhaps "id". \'-\' reads standard input.'
+    "The chunks of the store, as JSONL or one JSON array: each a text in quotes, or an object with "
+    '"text" or "page_content" and perhaps "id". \'-\' reads standard input.'
 )
 ON: Any = option(
     "What to compare: all queries, which must then be the same ones, or those in common.",
@@ -245,6 +245,24 @@ _BESIDE: Options = {
 }
 
 
+#: What a gate accepts that its numbers do not rest on.
+ALLOWED: Options = {
+    "allow_failures": option(
+        "Accept results in which the retriever failed for up to N queries.",
+        "N",
+        kind=int,
+        default=0,
+    ),
+    "allow_missing": option(
+        "Accept results that lack up to N questions of the ground truth, as --missing skip leaves "
+        "them out.",
+        "N",
+        kind=int,
+        default=0,
+    ),
+}
+
+
 #: Ground truth and a run in two files.
 _TWO_FILES: Options = {
     "golden": option(
@@ -274,6 +292,12 @@ CELLS: Options = {
     ),
     "delimiter": option("What separates cells of a CSV file.  [default: ,]", "CHARACTER"),
     "encoding": ENCODING,
+    "drafts": option(
+        'What happens to ground truth whose "status" is "draft", as nobody has accepted it: refuse '
+        'it, or count it and say so. "rejected" never counts.',
+        choices=("error", "count"),
+        default="error",
+    ),
 }
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -246,8 +247,26 @@ def write_text(text: str, target: Target) -> None:
 
 
 def json_of(content: Any) -> str:
-    """Return the text of a JSON file."""
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    """Return the text of a JSON file; what is undefined or infinite is ``null``.
+
+    >>> print(json_of({"mean_rank@5": float("nan"), "effect_size": float("-inf")}))
+    {
+      "mean_rank@5": null,
+      "effect_size": null
+    }
+    <BLANKLINE>
+    """
+    text = json.dumps(_finite(content), ensure_ascii=False, allow_nan=False, indent=2)
+    return text + "\n"
+
+
+def _finite(content: Any) -> Any:
+    """Return content with ``None`` for every number that JSON cannot write."""
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {name: _finite(value) for name, value in content.items()}
+    return list(map(_finite, content)) if isinstance(content, list | tuple) else content
 
 
 def csv_of(rows: pd.DataFrame) -> str:
@@ -289,15 +308,6 @@ def diagnosed(found: Diagnosis) -> dict[str, Any]:
     }
 
 
-def or_none(values: Mapping[str, float]) -> dict[str, float | None]:
-    """Return averages as JSON has them; what is undefined is ``None``.
-
-    >>> or_none({"mrr@5": 0.5, "mean_rank@5": float("nan")})
-    {'mrr@5': 0.5, 'mean_rank@5': None}
-    """
-    return {name: value if value == value else None for name, value in values.items()}
-
-
 def write_json(
     result: EvaluationResult,
     target: Target,
@@ -309,7 +319,7 @@ def write_json(
     from krag_eval.results.saved import as_text
 
     if isinstance(target, StandardOutput):
-        noted = result if gate is None else replace(result, gate=gate.noted)
+        noted = result if gate is None else gate.noted_on(result)
         write_text(as_text(noted, "-", texts=texts), target)
     else:
         result.to_json(target, texts=texts, gate=gate)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _CELLS = ("cells", "delimiter")
 #: The options of ground truth and a run in two files.
 TWO_FILES = ("golden", "retrieved", "missing")
-_FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", "corpus", *_CELLS)
+_FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", "corpus", "drafts",
+           *_CELLS)  # fmt: skip
 
 
 def evaluated_file(
@@ -44,9 +45,9 @@ def evaluated_file(
         DatasetError: If the file cannot be used; an error about a query names its line.
     """
     dataset, options = dataset_of(file, asked.settings, run), _evaluating(asked)
-    if "corpus" in asked.settings:
+    if "corpus" in asked.settings and "matcher" not in dataset.defaults:
         # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
-        options = {"matcher": "coverage", **dataset.defaults, **options}
+        options = {"matcher": "coverage", **options}
     with placed(dataset):
         result = dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
     return dataset, result
@@ -296,7 +297,8 @@ def with_texts(
     two = {name: one for name, one in given.items() if name == "missing"}
     if run and "retrieved" in given:
         raise InvalidInput("retrieved", f": the run is {run} already", "leave it out")
-    dataset = joined(golden, behind, two, {}) if behind else loaded(golden, {})
+    named = {name: one for name, one in given.items() if name == "drafts"}
+    dataset = joined(golden, behind, two, named) if behind else loaded(golden, named)
     if dataset.predicted is None:
         problem = f"must name what was retrieved, which {golden} does not hold"
         raise InvalidInput("retrieved", problem, Advice("add {}", retrieved=...))

@@ -193,13 +193,18 @@ def _advised(error: click.UsageError, typed: Sequence[str]) -> click.UsageError:
     elif type(error) is click.UsageError:  # words that are left over
         after = typed[typed.index("-k") + 1 :] if "-k" in typed else []
         cutoffs = [*takewhile(_CUTOFF.fullmatch, after)]
+        pieces = command.collect_usage_pieces(cast(click.Context, error.ctx))
         files = [one for one in typed if os.path.isfile(one)]
+        problem += "."
         if len(cutoffs) > 1:
-            problem += "."
             advice = f"Write -k {','.join(cutoffs)}."
-        elif command.name == "evaluate" and len(files) > 1:
-            problem += "."
+        elif command.name == "evaluate":
+            files = files if len(files) > 1 else ["FILE", "FILE", "..."]
             advice = f"To compare files, type 'krag-eval compare {shlex.join(files)}'."
+        elif "QUERY" in pieces:
+            advice = "Put a question with spaces in quotes."
+        takes = f"{command.name} takes {' '.join(pieces[1:]) or 'options alone'}."
+        advice = f"{advice} {takes}" if advice else takes
     return click.UsageError(f"{problem} {advice}", error.ctx) if advice else error
 
 

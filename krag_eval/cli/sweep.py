@@ -90,7 +90,7 @@ def sweep(
     told = None if choice is None else {
         "cell": choice.name,
         "metric": choice.metric,
-        **output.or_none({name: getattr(choice, name) for name in numbers}),
+        **{name: getattr(choice, name) for name in numbers},
     }  # fmt: skip
     compared = found.comparison
     output.emit(

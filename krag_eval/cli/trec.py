@@ -154,6 +154,8 @@ def _evaluated(
         rows = RowsInMemory(result.labels, tables, result.counted, result.rows.digests)
         result = replace(result, rows=rows)
     said = {name: str(value) for name, value in how.items() if value != _UNSAID[name]}
+    # What is missing in the run says so itself.
+    said = {name: value for name, value in said.items() if name not in result.settings}
     return replace(result, settings={**result.settings, **said})
 
 

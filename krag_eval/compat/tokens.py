@@ -57,8 +57,13 @@ class KragTokens:
         if tokenizer not in allowed:
             raise unknown("tokenizer", tokenizer, [one.value for one in TokenizerType])
         self.type = allowed[tokenizer]
-        self.name = f"krag-{self.type.value}"
         self._words = _WORDS[self.type]()
+
+    @property
+    def name(self) -> str:
+        """Name in signatures, with the versions of what finds the words."""
+        versions = ",".join(f"{name}={value}" for name, value in _VERSIONS[self.type]().items())
+        return f"krag-{self.type.value}" + (f"({versions})" if versions else "")
 
     @property
     def config(self) -> TokenizerConfig:
@@ -110,6 +115,11 @@ def _nltk_words() -> Callable[[str], list[str]]:
     return words
 
 
+_VERSIONS: dict[TokenizerType, Callable[[], dict[str, str]]] = {
+    TokenizerType.WHITESPACE: dict,
+    TokenizerType.KIWI: tokenizers.kiwi_versions,
+    TokenizerType.NLTK: lambda: {"version": tokenizers.installed_version("nltk")},
+}
 _WORDS: dict[TokenizerType, Callable[[], Callable[[str], list[str]]]] = {
     TokenizerType.WHITESPACE: lambda: str.split,
     TokenizerType.KIWI: _kiwi_words,

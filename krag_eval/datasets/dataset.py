@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from krag_eval._language import N_, _
-from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options
+from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options, with_defaults
 from krag_eval.documents import (
     AnyOf,
     DocumentLike,
@@ -21,12 +21,14 @@ from krag_eval.documents import (
     metadata_of,
     single,
     text_of,
+    with_status,
 )
 from krag_eval.errors import Advice, InvalidInput, Place, warn
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator
     from krag_eval.results.latency import Failure
+    from krag_eval.scoring.missing import MissingQuestions
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,6 +60,8 @@ class Dataset:
         cited: Per query, the documents that the answer cited, likewise. As ``predicted`` they are
             of one run: a retriever that is asked anew is not held to them.
         failures: The queries whose retriever failed, as traces record it; results have them, too.
+        missing: Which questions of the ground truth a run lacks, if the data set was joined of the
+            two; results have it, too.
         run: Per query, where its retrieved documents stand, if they came from a file of their own;
             ``None`` for a query that this lacks.
 
@@ -84,6 +88,7 @@ class Dataset:
     unwanted: Sequence[Any] | Mapping[str | int, Any] | None = None
     cited: Sequence[Any] | Mapping[str | int, Any] | None = None
     run: Sequence[Place | None] = field(default=(), compare=False)
+    missing: MissingQuestions | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.questions is not None and len(self.questions) != len(self.queries):
@@ -133,7 +138,7 @@ class Dataset:
             if (values := getattr(self, field))
         }
         tags = {name: [values[at] for at in places] for name, values in self.tags.items()}
-        return replace(self, **lists, tags=tags, failures=())
+        return replace(self, **lists, tags=tags, failures=(), missing=None)
 
     if not TYPE_CHECKING:  # which would take any name for an attribute
 
@@ -148,7 +153,8 @@ class Dataset:
 
         Args:
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
-                ``threshold``, …; they go before the data set's own ``defaults`` and ``tags``.
+                ``threshold``, …; they go before the data set's own ``defaults`` and ``tags``,
+                and a matcher before the ``threshold`` of these as well.
 
         Raises:
             DatasetError: If nothing has been retrieved yet.
@@ -171,11 +177,16 @@ class Dataset:
             )
         matcher = options.get("matcher")
         queries = labels_for(matcher, self.queries, self.questions)
-        known = {"queries": queries, "tags": self.tags, **self.defaults}
+        known = {"queries": queries, "tags": self.tags}
         lists = {name: getattr(self, name) for name in ("judged", *LISTS)}
+        if "tags" in options:
+            options["tags"] = with_status(options["tags"], self.tags)
         known |= {name: some for name, some in lists.items() if some is not None}
-        made = OfflineRetrievalEvaluator(self.actual, self.predicted, **{**known, **options})
-        return made.with_failures(self.failures) if self.failures else made
+        made = OfflineRetrievalEvaluator(
+            self.actual, self.predicted, **{**known, **with_defaults(self.defaults, options)}
+        )
+        made = made.with_failures(self.failures) if self.failures else made
+        return made.with_missing(self.missing)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data set to a file, from which :func:`load_dataset` makes an equal one.
@@ -192,7 +203,8 @@ class Dataset:
             MissingPackage: If pyarrow is missing, for Parquet.
 
         Warns:
-            KragEvalWarning: If there are ``failures``, which no such file can tell.
+            KragEvalWarning: If there are ``failures``, or questions are ``missing``, which no such
+                file can tell.
 
         >>> import tempfile
         >>> from krag_eval import AnyOf, load_dataset
@@ -204,8 +216,11 @@ class Dataset:
         """
         from krag_eval.datasets.saving import Content, save_content
         from krag_eval.results.latency import told_failed
+        from krag_eval.scoring.missing import told_missing
 
-        for told in told_failed({self.source or "dataset": len(self.failures)}):
+        name = self.source or "dataset"
+        lacking = told_missing({name: self.missing})
+        for told in (*told_failed({name: len(self.failures)}), *lacking):
             warn(told, _("this file will not tell; result.to_json keeps them"))
         save_content(
             Content(

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -227,7 +228,8 @@ def _delimited_rows(file: File) -> Iterator[Row]:
     """Yield the rows of a table with a header, which is row 1, as a spreadsheet counts."""
     delimiter = file.delimiter or ","
     with closing(file.lines(blank=True)) as lines:  # type: ignore[type-var]
-        reader = csv.reader((text for _, text in lines), delimiter=delimiter, strict=True)
+        texts = _table_lines(lines, file.name)
+        reader = csv.reader(texts, delimiter=delimiter, strict=True)
         header: list[str] = []
         begins, number = 1, 0
         try:
@@ -252,6 +254,25 @@ def _delimited_rows(file: File) -> Iterator[Row]:
                 f"not a row of a table: {error}",
                 'quote cells with ", and double a quote within one',
             ) from error
+
+
+# How JSON begins, and no name of a column does: an object, or an array of objects or texts.
+_JSON_BEGINS = re.compile(r"""\s*(?:\{\s*(?:"|$)|\[\s*(?:[{"]|$))""")
+
+
+def _table_lines(lines: Iterable[tuple[int, str]], name: str) -> Iterator[str]:
+    """Yield the lines of a table.
+
+    Raises:
+        DatasetError: If the first is one of JSON.
+    """
+    is_first = True
+    for number, text in lines:
+        if is_first and _JSON_BEGINS.match(text):
+            fix = "give it a name that ends in .jsonl"
+            raise Place(name, number).error("is JSON, and its name says that it is a table", fix)
+        is_first = is_first and not text.strip()
+        yield text
 
 
 _USUAL = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
@@ -17,11 +17,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import N_, _
+from krag_eval._language import N_, _, ngettext
 from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
-from krag_eval.datasets.table import LISTED, Mark, Query, listed
-from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, single
+from krag_eval.datasets.table import LISTED, Mark, Query, listed, own_truth_note, told_errors
+from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, is_like_id, single
 from krag_eval.errors import Advice, Place, clipped, warn
+from krag_eval.results.latency import Failure
+from krag_eval.scoring.missing import MissingQuestions
 
 #: What happens to questions of the ground truth that a run lacks.
 Lacking: TypeAlias = Literal["error", "zero", "skip"]
@@ -109,12 +111,17 @@ class Side(ABC):
         """Refuse queries without questions, where these or the others lack ids as well."""
         if _QUESTION not in self.keys:
             side = self if self.ids is None else other
-            nameless = side.query(max(side._lacking.get(kind, 0) for kind in ID_TAGS)).place
+            nameless = side.query(max(side._lacking.get(kind, 0) for kind in ID_TAGS))
+            others = {*nameless.tags} - {*ID_TAGS}
+            named = sorted(repr(name) for name in others if is_like_id(name))
+            fix = 'give each row an "id"'
+            if named:
+                fix = f'call {" or ".join(named)} "id" in both files, if that is what it is'
             raise Place(self.name).error(
-                f"not all queries have a question, and {nameless} has no id, so that neither joins",
-                Advice("give each row an \"id\", or name the column with the question by {}",
-                       question=...),
-            )  # fmt: skip
+                f"not all queries have a question, and {nameless.place} has no id among "
+                f"{', '.join(ID_TAGS)}, so that neither joins",
+                Advice(f"{fix}, or name the column with the question by {{}}", question=...),
+            )
 
 
 class _OfDataset(Side):
@@ -131,7 +138,7 @@ class _OfDataset(Side):
         dataset = self._dataset
         label = dataset.queries[at] if self._is_named else None
         question = None if dataset.questions is None else dataset.questions[at]
-        tags = {name: dataset.tags[name][at] for name in ID_TAGS if name in dataset.tags}
+        tags = {name: of_each[at] for name, of_each in dataset.tags.items() if is_like_id(name)}
         return Query(_place(dataset, at), question, [], [], Mark(label), tags)
 
     def documents(self) -> Iterable[DocumentLike]:
@@ -181,7 +188,8 @@ def joined(golden: Side, run: Side, missing: Lacking, same: Callable[[int, int],
             lacks a question and ``missing`` is ``"error"``.
 
     Warns:
-        KragEvalWarning: If the run has other queries, or lacks some.
+        KragEvalWarning: If the run has other queries, or lacks some, or several queries of the
+            ground truth take one list.
     """
     told, ours, theirs = _kinds(golden, run)
     first = run.first(theirs, None if told == _BY_ID else same)
@@ -200,6 +208,7 @@ def joined(golden: Side, run: Side, missing: Lacking, same: Callable[[int, int],
         run.some(theirs, np.delete(first, near[is_there])),
     )
     tell_overlap(overlap, golden.name, run.name, None if missing == "error" else missing)
+    _tell_shared(golden, run, ours, np.setdiff1d(np.flatnonzero(is_there), distinct))
     n_lacking, name = golden.some(ours, np.flatnonzero(~is_there))
     if n_lacking and missing == "error":
         raise Place(run.name).error(
@@ -213,6 +222,20 @@ def joined(golden: Side, run: Side, missing: Lacking, same: Callable[[int, int],
         )
     told = _(told).format(n=int(is_there.sum()), queries=golden.n_queries, run=run.name)
     return Joined(told, found)
+
+
+def _tell_shared(golden: Side, run: Side, kind: str, again: NDArray[np.int64]) -> None:
+    """Warn of queries that take a list of the run which another query has taken."""
+    n, first = golden.some(kind, again)
+    if n:
+        message = ngettext(
+            "{n} query of {golden} asks what another one asks ({first!r}), and takes the same list "
+            "of {run}. Where they are not one query, give each an id in both files.",
+            "{n} queries of {golden} ask what another one asks (the first is {first!r}), and take "
+            "the same list of {run}. Where they are not one query, give each an id in both files.",
+            n,
+        )
+        warn(message.format(n=n, golden=golden.name, first=first, run=run.name))
 
 
 def _kinds(golden: Side, run: Side) -> tuple[str, str, str]:
@@ -340,6 +363,8 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
 
     made = golden.chosen(kept.tolist())
     tags = {name: of_run(values) for name, values in run.tags.items() if name not in golden.tags}
+    failures = _failures_in(run, places)
+    notes = joined_notes(golden, run, told, cites=golden.cited is not None)
     return replace(
         made,
         predicted=[one or [] for one in of_run(lists)],
@@ -347,8 +372,25 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
         cited=None if run.cited is None else of_run(run.cited),
         tags={**made.tags, **tags},
         defaults=joined_defaults(ours, theirs),
-        notes=joined_notes(golden, run, told, cites=golden.cited is not None),
+        notes=[*notes, *told_errors(len(failures), len(places))],
+        failures=failures,
+        missing=missing_in(found, missing),
     )
+
+
+def missing_in(found: NDArray[np.int64], missing: Lacking) -> MissingQuestions | None:
+    """Return which questions the run lacks, by their places in it."""
+    return MissingQuestions.of(int((found < 0).sum()), len(found), missing)
+
+
+def _failures_in(run: Dataset, places: Sequence[int | None]) -> list[Failure]:
+    """Return the failures of a run at the places of the questions that they are of."""
+    failures = {failure.position: failure for failure in run.failures}
+    return [
+        failures[at]._replace(position=position)
+        for position, at in enumerate(places)
+        if at is not None and at in failures
+    ]
 
 
 def _place(dataset: Dataset, at: int) -> Place:
@@ -362,6 +404,10 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
     from krag_eval.datasets.vocabularies import N_SAID
 
     joining = [told]
+    if run.actual and any(run.actual):
+        joining.append(own_truth_note(run.source, ["actual"]))
+    elif run.vocabulary:
+        joining += filter(None, run.notes[:1])
     if golden.predicted is not None:
         joining.append(_("these replace the retrieved documents that the questions had"))
     if cites:
@@ -375,4 +421,7 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
     said = [*golden.notes]
     if golden.vocabulary and run.vocabulary:
         said[1:2] = run.notes[1:2]
-    return said[:N_SAID] + joining + said[N_SAID:]
+    # Rows that failed are told for both files together.
+    failed = told_errors(len(run.failures or ()), run.n_queries)
+    of_run = [note for note in run.notes[N_SAID:] if run.vocabulary and note not in failed]
+    return [*said[:N_SAID], *joining, *said[N_SAID:], *of_run]

@@ -21,6 +21,7 @@ from krag_eval.datasets.table import (
     parts_of,
     query_in,
     tags_of,
+    told_errors,
 )
 from krag_eval.documents import plain
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped
@@ -212,4 +213,6 @@ def langsmith_dataset(table: Records, given: Given) -> Dataset:
         _("retrieved documents read from outputs") if is_run else _("no retrieved documents"),
     ]
     kept, left_out = tags_of(table, LANGSMITH, given.tags)
-    return Dataset(**parts_of(queries, table.name, roles), notes=notes + left_out, tags=kept)
+    parts = parts_of(queries, table.name, roles)
+    notes += [*left_out, *told_errors(len(parts["failures"]), len(queries))]
+    return Dataset(**parts, notes=notes, tags=kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib import resources
 from itertools import chain, islice
@@ -17,6 +17,7 @@ from krag_eval._language import _
 from krag_eval._reading import (
     MAX_BYTES,
     Source as FileSource,
+    kind_of,
     located,
     names_of,
     not_json,
@@ -25,25 +26,35 @@ from krag_eval._reading import (
 )
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.datasets.dataset import Dataset, is_bare, labels_for, with_index
-from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, rows_in
+from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, json_in, rows_in
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
+    ERRORS,
+    Drafts,
     Given,
     Mapped,
     Records,
+    Reviews,
     Roles,
     Side,
     TagReader,
     asked_by,
     cells_as_lists,
     checked_choice,
+    checked_drafts,
     content_of,
+    grades_in,
+    in_order_of_scores,
     is_frame,
+    note_on_defaults,
     notes_on,
+    own_truth_note,
     parts_of,
     query_in,
     records_in,
+    told_errors,
+    with_drafts,
 )
 from krag_eval.datasets.traces import SPANS, Choice, traces_dataset
 from krag_eval.datasets.trec import RUN, is_judgements, read_trec
@@ -52,11 +63,13 @@ from krag_eval.datasets.vocabularies import (
     as_saved,
     is_foreign,
     nothing_retrieved,
+    own_truth,
     roles_of,
     said,
     shape_of,
 )
 from krag_eval.documents import (
+    STATUS,
     DocumentLike,
     Location,
     check_chunks,
@@ -68,6 +81,7 @@ from krag_eval.documents import (
     plain,
     single,
     text_of,
+    unreviewed_in,
 )
 from krag_eval.errors import (
     Advice,
@@ -131,6 +145,7 @@ def load_dataset(
     tags: bool | Sequence[str] = True,
     cells: Cells = "list",
     missing: Lacking | None = None,
+    drafts: Drafts = "error",
 ) -> Dataset:
     """Load questions with their ground truth, and what was retrieved if that is there.
 
@@ -183,6 +198,10 @@ def load_dataset(
         missing: What happens to questions that ``retrieved`` lacks: ``"error"`` refuses them,
             ``"zero"`` counts them as nothing retrieved, ``"skip"`` leaves them out, both with a
             warning. A run that lacks some is refused unless you say; spans leave them out.
+        drafts: What happens to rows of ground truth whose ``status`` is ``draft``, as nobody has
+            accepted them: ``"error"`` refuses them, ``"count"`` takes them, and notes and
+            signatures say how many there are. ``rejected`` rows are left out, with a warning. Any
+            other status is a tag.
 
     Raises:
         DatasetError: If anything cannot be understood; the message names row and column.
@@ -206,7 +225,8 @@ def load_dataset(
     own, theirs = said_of_each(source, retrieved, in_file)
     given = Given(_mapped(question, actual, predicted), corpus, retrieved, max_bytes,
                   checked_choice(tags), one_of("cells", cells, ("list", "text")),
-                  missing=checked_missing(missing, retrieved), in_file=theirs)  # fmt: skip
+                  missing=checked_missing(missing, retrieved), in_file=theirs,
+                  drafts=checked_drafts(drafts))  # fmt: skip
     if isinstance(source, Iterator) and not (hasattr(source, "read") or is_frame(source)):
         source = [*source]
     if isinstance(source, Dataset):
@@ -233,6 +253,7 @@ def read_jsonl(
     max_bytes: int | None = MAX_BYTES,
     tags: bool | Sequence[str] = True,
     encoding: str = "utf-8",
+    drafts: Drafts = "error",
 ) -> Dataset:
     """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
 
@@ -262,6 +283,7 @@ def read_jsonl(
         tags: Whether to keep other fields as tags: texts of at most 200 characters, numbers and
             booleans, at most 100 fields; or the names of those to keep.
         encoding: Of the text, such as ``"cp949"``.
+        drafts: What happens to lines whose ``status`` is ``draft``, as in :func:`load_dataset`.
 
     Raises:
         DatasetError: If anything in the file cannot be used, or there is nothing in it; the
@@ -273,6 +295,8 @@ def read_jsonl(
     Dataset of 1 queries from <stream>
     """
     fields, choice = Fields(question_field, actual_field, predicted_field), checked_choice(tags)
+    drafts = checked_drafts(drafts)
+    reviews = Reviews(drafts)
     file = File.of(source, max_bytes=max_bytes, encoding=encoding)
     rows = rows_in(file, "jsonl")
     first = next(rows, None)
@@ -283,25 +307,33 @@ def read_jsonl(
         )
     every = chain([first], rows)
     if fields.are_foreign_to(first[1]):
-        given = Given(fields.mapped, max_bytes=max_bytes, tags=choice, named_by=FIELD_OPTIONS)
+        given = Given(fields.mapped, max_bytes=max_bytes, tags=choice, named_by=FIELD_OPTIONS,
+                      drafts=drafts)  # fmt: skip
         table = Records.of(every, file.name)
         dataset = dataset_of(table, given)
         if predicted_field is not None and dataset.predicted is None:
             raise nothing_retrieved(table, FIELD_OPTIONS[-1])
-        return dataset if predicted_field is not None else replace(dataset, predicted=None)
+        if predicted_field is not None:
+            return dataset
+        return replace(dataset, predicted=None, failures=())
     roles = fields.roles
     reader = TagReader(asked_by(roles), choice)
     # One after the other, so that of several mistakes the first line's is told.
-    queries = [query_in(row, roles, place, reader) for place, row in every]
+    queries = [query_in(row, roles, place, reader) for place, row in reviews.accepted(every)]
+    reviews.check(file.name, len(queries))
     if question_field != "question" and all(one.question is None for one in queries):
         raise queries[0].place.error(
             f'no field "{question_field}" on any line',
             Advice("name the one with the question by {}, or leave that out", question_field=...),
         )
     reader.check(file.name, fields[:3])
-    kept = reader.columns([one.tags for one in queries])
+    kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
+    defaults = note_on_defaults(queries[0].mark.defaults)
+    queries, notes = in_order_of_scores(queries)
     parts = parts_of(queries, file.name, roles)
-    return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out))
+    notes += grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
+    notes += told_errors(len(parts["failures"]), len(queries))
+    return Dataset(**parts, tags=kept, notes=notes)
 
 
 #: The arguments that name the fields of a query.
@@ -339,9 +371,10 @@ def read_chunks(
     *,
     max_bytes: int | None = MAX_BYTES,
 ) -> list[DocumentLike]:
-    r"""Read the chunks of an index, one per line, from a plain or gzip-compressed file.
+    r"""Read the chunks of an index, from a plain or gzip-compressed file.
 
-    A line is a text in quotes, or a JSON object with a text and perhaps an id: ``"page_content"``
+    There is one on each line, or all are in one JSON array. A chunk is a text in quotes, or a JSON
+    object with a text and perhaps an id: ``"page_content"``
     and ``"id"``, ``"text"`` and ``"id"``, BEIR's ``"_id"`` and ``"text"`` (after its ``"title"``),
     or AutoRAG's ``"doc_id"`` and ``"contents"``. Other fields are kept as metadata, beside those of
     ``"metadata"``.
@@ -351,15 +384,15 @@ def read_chunks(
         max_bytes: As in :func:`read_jsonl`.
 
     Raises:
-        DatasetError: If a line is something else, or there is none; the message names file and
-            line.
+        DatasetError: If a chunk is something else, or there is none; the message names file and
+            line, or row of an array.
 
     >>> import io
     >>> read_chunks(io.StringIO('"At nine."\n{"id": 7, "text": "At ten.", "page": 3}'))
     ['At nine.', {'page_content': 'At ten.', 'id': 7, 'metadata': {'page': 3}}]
     """
     file = File.of(source, max_bytes=max_bytes)
-    chunks = [_chunk_in(text, Place(file.name, number)) for number, text in file.lines()]
+    chunks = [*_chunks_of(file)]
     if not chunks:
         raise Place(file.name).error(
             'holds no chunks; expected one per line, such as {"id": "7", "text": "At nine."}'
@@ -367,20 +400,44 @@ def read_chunks(
     return chunks
 
 
-def _chunk_in(text: str, place: Place) -> DocumentLike:
-    """Read one chunk from one line, whatever its fields are called."""
-    if text.lstrip().startswith('"'):
-        try:
-            with located(place):
-                return str(parsed(text))
-        except json.JSONDecodeError as error:
-            raise not_json(error, place, "one text per line") from error
-    content = object_of(text, place, 'a text or a JSON object with "text"')
-    made = chunk_in(content)
+def _chunks_of(file: File) -> Iterator[DocumentLike]:
+    """Yield the chunks of a file: those of an array, or one per line."""
+    with closing(file.lines()) as lines:  # type: ignore[type-var]
+        first = next(lines, None)
+        every = chain(filter(None, [first]), lines)
+        start = "" if first is None else first[1].strip()
+        if start.startswith("[") or start == "{":
+            content = json_in([*every], file.name, "an array of chunks, or one per line")
+            for row, chunk in enumerate(content if isinstance(content, list) else [content]):
+                yield _chunk_in(chunk, Place(file.name, row=row))
+            return
+        for number, text in every:
+            place = Place(file.name, number)
+            yield _chunk_in(_on_line(text, place), place)
+
+
+def _on_line(text: str, place: Place) -> Any:
+    """Return what JSON a line holds: a text or an object."""
+    if not text.lstrip().startswith('"'):
+        return object_of(text, place, 'a text or a JSON object with "text"')
+    try:
+        with located(place):
+            return parsed(text)
+    except json.JSONDecodeError as error:
+        raise not_json(error, place, "one text per line") from error
+
+
+def _chunk_in(content: Any, place: Place) -> DocumentLike:
+    """Read one chunk, whatever its fields are called."""
+    if isinstance(content, str):
+        return content
+    made = chunk_in(content) if isinstance(content, dict) else None
     if made is None:
+        is_object = isinstance(content, dict)
+        got = f"the fields {names_of(content)}" if is_object else kind_of(content)
         raise place.error(
             'a chunk needs one text, as "text" or "page_content", or a span of a source, and at '
-            f"most one id, got the fields {names_of(content)}"
+            f"most one id, got {got}"
         )
     with located(place):
         return document_in(made, Location("chunk"))
@@ -455,7 +512,7 @@ def advised_to_load() -> Iterator[None]:
 
 
 # The options that advice about rows and columns names.
-_OF_LOADING = ("cells", *Mapped._fields)
+_OF_LOADING = ("cells", "drafts", *Mapped._fields)
 
 
 def evaluated_again(
@@ -552,9 +609,11 @@ def _questions(table: Records, given: Given) -> Dataset:
     one_per_row = given.cells == "list"
     read, notes = (table, []) if one_per_row else cells_as_lists(table, roles)
     read, roles, unusual = as_saved(read, roles)
-    content = content_of(read, roles, given.tags, one_per_row=one_per_row)
+    content = content_of(read, roles, given.tags, one_per_row=one_per_row, drafts=given.drafts)
     others = [one for one in table.names if one not in asked_by(roles)]
     content["notes"] = said(roles, others) + notes + unusual + content["notes"]
+    if truth := own_truth(table, roles):
+        content["notes"][0] = own_truth_note(table.name, truth)
     return Dataset(**content, vocabulary=roles.shape)
 
 
@@ -578,7 +637,9 @@ def dataset_of(table: Records, given: Given) -> Dataset:
     joined = _completed(read(table, alone), given)
     if not isinstance(given.tags, bool) and not joined.tags.keys() >= {*given.tags}:
         read(table, alone._replace(tags=given.tags))  # refuses the tag that there is not
-    tags = {name: some for name, some in joined.tags.items() if is_wanted(name, given.tags)}
+    is_kept = {STATUS} if unreviewed_in(joined.tags) else set()
+    tags = {name: some for name, some in joined.tags.items()
+            if name in is_kept or is_wanted(name, given.tags)}  # fmt: skip
     return replace(joined, tags=tags)
 
 
@@ -722,7 +783,7 @@ def _table(
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
     # Others can only be tags.
-    wanted = Names({*KNOWN, *PARTS, *SPANS, *filter(None, given.mapped)})
+    wanted = Names({*KNOWN, *PARTS, *SPANS, *ERRORS, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)

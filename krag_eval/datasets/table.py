@@ -10,9 +10,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._io import arrow_table, shielded, unshielded
 from krag_eval._language import N_, _, ngettext
@@ -21,8 +22,22 @@ from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.datasets import formats
 from krag_eval.datasets.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
+from krag_eval.datasets.ranking import (
+    RowOrder,
+    ScoreOrder,
+    grade_of,
+    in_rank_order,
+    note_on_grades,
+    note_on_ranks,
+    scores_of,
+    zero_grades,
+)
 from krag_eval.documents import (
+    DRAFT,
+    ID_TAGS,
     LONGEST_TAG,
+    REJECTED,
+    STATUS,
     DocumentLike,
     IdAlone,
     Item,
@@ -40,6 +55,7 @@ from krag_eval.documents import (
     plain,
     single,
     span_without_text,
+    status_of,
 )
 from krag_eval.errors import (
     Advice,
@@ -50,8 +66,10 @@ from krag_eval.errors import (
     Refusal,
     clipped,
     must,
+    one_of,
     warn,
 )
+from krag_eval.results.latency import Failure
 
 _MOST_NAMES = 20
 _LONGEST_NAME = 40
@@ -306,13 +324,15 @@ class Given(NamedTuple):
     named_by: Sequence[str] = Mapped._fields
     missing: str | None = None
     is_run: bool = False
+    drafts: Drafts = "error"
     in_file: Mapping[str, Any] = MappingProxyType({})
 
     def check(self, taken: Collection[str], what: str) -> None:
         """Refuse what a source of some kind does not take."""
         cells = None if self.cells == "list" else self.cells
+        drafts = None if self.drafts == "error" else self.drafts
         given = {**self.mapped._asdict(), "corpus": self.corpus, "retrieved": self.retrieved}
-        for argument, value in {**given, "cells": cells}.items():
+        for argument, value in {**given, "cells": cells, "drafts": drafts}.items():
             if value is not None and argument not in taken:
                 raise InvalidInput(argument, f"is not for {what}", "leave it out")
 
@@ -394,6 +414,10 @@ CITED = ("cited", "인용문서", "인용 문서", "cited_document_ids")
 _FIELDS = {"judged": JUDGED, "unwanted": UNWANTED, "cited": CITED}
 #: What other fields with documents are called -> what they hold.
 LISTED = {name: field for field, names in _FIELDS.items() for name in names}
+#: What the field is called with what a retriever failed with.
+ERRORS = ("error", "오류", "에러")
+# How cells of a table say that there was none.
+_NO_ERROR = ("none", "null", "nan", "false", "0", "no")
 #: The options of an evaluator that a file can tell.
 OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
            "grade_key", "averaging_method", "aspect_key")  # fmt: skip
@@ -441,6 +465,81 @@ def _mark_in(value: Any) -> Mark:
     return Mark(label, defaults, bool(hidden), tags)
 
 
+# What people decided about a row of ground truth
+
+#: What happens to drafts: they are refused, or counted.
+Drafts: TypeAlias = Literal["error", "count"]
+
+
+def checked_drafts(drafts: str) -> Drafts:
+    """Return what happens to drafts."""
+    return one_of("drafts", drafts, ("error", "count"))  # type: ignore[return-value]
+
+
+@dataclass
+class Reviews:
+    """Holds the rows of a ground truth to what people decided about them.
+
+    Attributes:
+        drafts: What happens to rows that nobody has accepted yet.
+        n_rejected: How many rows were left out.
+    """
+
+    drafts: Drafts = "error"
+    n_rejected: int = 0
+
+    def admits(self, row: Mapping[str, Any], place: Place) -> bool:
+        """Tell whether a row counts; a rejected one never does, and is counted as such.
+
+        Raises:
+            DatasetError: If it is a draft, and drafts are not to be counted.
+        """
+        status = status_of(row)
+        if status == DRAFT and self.drafts == "error":
+            problem = (
+                'is a draft ("status": "draft"), which is no ground truth until it is accepted'
+            )
+            fix = "accept it, or reject it; {} counts drafts, and says how many there are"
+            raise place.error(problem, Advice(fix, drafts="count"))
+        self.n_rejected += status == REJECTED
+        return status != REJECTED
+
+    def accepted(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows that count."""
+        return ((place, row) for place, row in rows if self.admits(row, place))
+
+    def check(self, name: str, n_accepted: int) -> None:
+        """Warn of how many rows were left out, if there were any.
+
+        Raises:
+            DatasetError: If no other is there.
+        """
+        if self.n_rejected and not n_accepted:
+            raise Place(name).error(f"holds nothing but rejected rows ({self.n_rejected})")
+        if self.n_rejected:
+            message = ngettext(
+                "{name}: {n} rejected row is left out.",
+                "{name}: {n} rejected rows are left out.",
+                self.n_rejected,
+            )
+            warn(message.format(name=name, n=self.n_rejected))
+
+
+def with_drafts(
+    queries: Sequence[Query], tags: dict[str, list[Tag]]
+) -> tuple[dict[str, list[Tag]], list[str]]:
+    """Return tags that tell which queries are drafts, whatever tags were asked for, and a note."""
+    n = sum(query.is_draft for query in queries)
+    if not n:
+        return tags, []
+    others = tags.get(STATUS, [None] * len(queries))
+    status: list[Tag] = [
+        DRAFT if query.is_draft else other for query, other in zip(queries, others, strict=True)
+    ]
+    note = _("{n} of {queries} unreviewed").format(n=n, queries=len(queries))
+    return {**tags, STATUS: status}, [note]
+
+
 # Tags: the fields that no role names
 
 # Rows may have fields of ever other names; each tag holds one value per query.
@@ -453,6 +552,7 @@ _NOT_IN_FIRST = N_("is not in the first chunk")
 _LINE_END = N_("has a line end in its name")
 _DIFFERS = N_("differs between rows of one question")
 _HALF = N_("holds half of a character")
+_DISGUISED = N_("would be read under its own name, but for invisible characters in it")
 N_("holds a list")
 N_("holds an object")
 _NO_TAGS: Mapping[str, Tag] = {}
@@ -504,6 +604,26 @@ def _as_marked(cell: Tag, tag: Tag) -> bool:
     return (cell or "") in (text, shielded(text)[:LONGEST_TAG])
 
 
+def is_disguised(name: str) -> bool:
+    r"""Tell whether a name is one that means something, with invisible characters around it.
+
+    >>> is_disguised("\ufeffquestion"), is_disguised("question"), is_disguised("\ufefftopic")
+    (True, False, False)
+    """
+    plain_name = "".join(one for one in name if one not in _INVISIBLE).strip()
+    return plain_name != name and plain_name in _MEANT
+
+
+# A byte order mark within quotes, and what copies of web pages and of documents bring along.
+_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad"
+_MEANT = frozenset({*QUESTIONS, *ID_TAGS, *LISTED, OWN, STATUS})
+
+
+def disguised_among(names: Iterable[str]) -> dict[str, str]:
+    """Return why such names are no tags, by name."""
+    return dict.fromkeys(filter(is_disguised, names), _DISGUISED)
+
+
 class TagReader:
     """Reads the tags of rows that come one by one.
 
@@ -550,6 +670,9 @@ class TagReader:
     def _is_new(self, name: str) -> bool:
         """Add a name, unless it is not wanted or there are enough."""
         if name in self.left_out:
+            return False
+        if is_disguised(name):
+            self.left_out.setdefault(name, _DISGUISED)
             return False
         if not is_wanted(name, self._choice):
             if len(self._unwanted) < MOST_TAGS:
@@ -656,7 +779,11 @@ class Query(NamedTuple):
     """One query, checked, and its place in a file.
 
     ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` says that it was a
-    text, and no list; ``run`` is its place, if that is in a file of its own.
+    text, and no list; ``is_draft`` that nobody has accepted its ground truth; ``run`` is its place,
+    if that is in a file of its own; ``error`` is what the retriever failed with, where nothing was
+    retrieved. ``by_rank`` says whether retrieved records were put into the order of their ranks,
+    ``None`` where they have none; ``zero_grades`` names the fields of ground-truth records that are
+    0 somewhere, as grades are.
     """
 
     place: Place
@@ -669,7 +796,11 @@ class Query(NamedTuple):
     unwanted: list[Any] | None = None
     cited: list[Any] | None = None
     is_text: bool = False
+    is_draft: bool = False
     run: Place | None = None
+    by_rank: bool | None = None
+    zero_grades: frozenset[str] = frozenset()
+    error: str = ""
 
     @property
     def label(self) -> str | int | None:
@@ -698,16 +829,58 @@ def query_in(
             question = _question_in(row.get(roles.question), roles.question)
             if mark.shielded and isinstance(question, str):
                 question = unshielded(question)
-        actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
         lists, predicted = lists_in(row), []
+        records = _records_in(row, roles.actual)
+        if records:
+            lists["zero_grades"] = zero_grades(records)
+        actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
+        failure = ""
         if roles.predicted is not None:
+            failure = _error_in(row, roles)
+            row = _with_empty_lists(row, roles.predicted.fields) if failure else row
+            records = _records_in(row, roles.predicted)
+            order = records and in_rank_order(records, Location(str(roles.predicted.texts)))
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
+            if order:
+                lists["by_rank"] = order != [*range(len(order))]
+                predicted = [predicted[place] for place in order]
             field = row[str(roles.predicted.texts or roles.predicted.ids)]
             lists["is_text"] = _one_as_list(field, row) is not field
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
+    lists["is_draft"] = bool(roles.actual.fields) and status_of(row) == DRAFT
+    lists["error"] = "" if predicted else failure
     return Query(place, question, actual, predicted, mark, found, **lists)
+
+
+def _error_in(row: Mapping[str, Any], roles: Roles) -> str:
+    """Return what a row says that its retriever failed with, as a text; ``""`` if nothing.
+
+    >>> roles = Roles("krag_eval", "question", Side("actual"), Side("predicted"))
+    >>> [_error_in({"error": one}, roles) for one in ("timeout", {"code": 504}, True, "", False)]
+    ['timeout', '{"code": 504}', 'true', '', '']
+    """
+    for name in ERRORS:
+        value = plain(row.get(name))
+        if name in asked_by(roles) or is_missing(value) or not value:
+            continue
+        if not isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False, default=str)
+        if not is_blank(value) and value.strip().casefold() not in _NO_ERROR:
+            return value
+    return ""
+
+
+def _with_empty_lists(row: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
+    """Return a row with empty lists of documents, if it has nothing at all in their fields.
+
+    Who writes what went wrong may write nothing else.
+    """
+    values = [plain(row.get(name)) for name in fields]
+    if not all(is_missing(value) or value == "" for value in values):
+        return row
+    return with_fields(row, {name: [] for name in fields})
 
 
 def lists_in(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -813,6 +986,25 @@ def documents_of(
     return made
 
 
+def _records_in(row: Mapping[str, Any], side: Side) -> list[Any]:
+    """Return the documents of one side as they are written, if some are records.
+
+    Those in a cell of a table are looked into where they may have a rank or a grade.
+    """
+    value = row.get(str(side.texts)) if not side.ids and not side.metadata else None
+    if isinstance(value, str):
+        written = value.lstrip()[:1] == "[" and ("{" in value) and _MAY_BE_RECORDS.search(value)
+        value = list_in(value, Location(str(side.texts))) if written else None
+    values = plain(value)
+    if not isinstance(values, list | tuple):
+        return []
+    return [*map(plain, values)] if any(isinstance(plain(x), Mapping) for x in values) else []
+
+
+# The names of what a record tells beside its document; in a cell, they are in quotes.
+_MAY_BE_RECORDS = re.compile(r"""['"](?:rank|relevance|grade|label|score)['"]""")
+
+
 def _one_as_list(value: Any, row: Mapping[str, Any]) -> Any:
     """Return a plain text as a list of it; the cells of a table, and what spells a list, stay."""
     if not isinstance(value, str) or isinstance(row, Cells) or is_blank(value):
@@ -849,15 +1041,23 @@ def _ids(value: Any, name: str) -> list[str]:
     return [str(one) for one in ids]
 
 
-def queries_of(table: Records, roles: Roles, tags: TagReader | None = None) -> list[Query]:
-    """Make a query of each row of a table.
+def queries_of(
+    table: Records,
+    roles: Roles,
+    tags: TagReader | None = None,
+    drafts: Drafts = "error",
+) -> list[Query]:
+    """Make a query of each row of a table that is not rejected; a run has no such rows.
 
     Raises:
         DatasetError: If there is none, or one cannot be used.
     """
     if not table.rows:
         raise Place(table.name).error("holds no rows; expected at least one")
-    queries = [query_in(row, roles, place, tags) for place, row in table.rows]
+    reviews, rows = Reviews(drafts), iter(table.rows)
+    rows = reviews.accepted(rows) if roles.actual.fields else rows
+    queries = [query_in(row, roles, place, tags) for place, row in rows]
+    reviews.check(table.name, len(queries))
     for one in queries if table.in_memory else ():
         with located(one.place):
             if isinstance(one.question, str):
@@ -900,13 +1100,14 @@ def _cell_as_list(value: Any) -> Any:
 
 
 def joined(
-    queries: Sequence[Query], tags: Mapping[str, list[Tag]]
+    queries: Sequence[Query], tags: Mapping[str, list[Tag]], order: RowOrder | None = None
 ) -> tuple[list[Query], dict[str, list[Tag]], dict[str, str]]:
     """Put the rows of a question together: its documents in their order, ground truth once.
 
     Args:
         queries: A query for each row; those without a label stay as they are.
         tags: One value per row, by name.
+        order: The order of the rows, where a column tells it.
 
     Returns:
         A query for each question, its tags, and why others are left out, by name.
@@ -923,6 +1124,8 @@ def joined(
     groups: dict[Any, list[int]] = {}
     for number, one in enumerate(queries):
         groups.setdefault((number,) if one.label is None else one.label, []).append(number)
+    if order is not None and order.column is not None:
+        groups = _in_order(groups, queries, order)
     kept, left_out = {}, {}
     for name, values in tags.items():
         found = [{values[row] for row in rows} - {None} for rows in groups.values()]
@@ -931,6 +1134,27 @@ def joined(
         else:
             kept[name] = [next(iter(one), None) for one in found]
     return [_one_query([queries[row] for row in rows]) for rows in groups.values()], kept, left_out
+
+
+def _in_order(
+    groups: Mapping[Any, list[int]], queries: Sequence[Query], order: RowOrder
+) -> dict[Any, list[int]]:
+    """Return the rows of each question in the order that a column tells."""
+    ranked = {label: _first_of_each([row for row in rows if queries[row].predicted], queries)
+              for label, rows in groups.items()}  # fmt: skip
+    for rows in ranked.values():
+        order.look_at(rows)
+    in_order = {}
+    for label, rows in groups.items():
+        with located(queries[rows[0]].place._replace(column=str(order.column))):
+            first = order.sorted(ranked[label], Location(""))
+        in_order[label] = [*first, *(row for row in rows if row not in set(first))]
+    return in_order
+
+
+def _first_of_each(rows: Sequence[int], queries: Sequence[Query]) -> list[int]:
+    """Return one row for each retrieved document, which may stand beside several ground truths."""
+    return [*{repr(queries[row].predicted): row for row in reversed(rows)}.values()][::-1]
 
 
 def _one_query(rows: Sequence[Query]) -> Query:
@@ -954,10 +1178,57 @@ def _one_query(rows: Sequence[Query]) -> Query:
         given = [some for row in rows if (some := getattr(row, name)) is not None]
         once = {repr(item): item for some in given for item in some}
         lists[name] = [*once.values()] if given else None
+    lists["is_draft"] = any(row.is_draft for row in rows)
+    lists["error"] = "" if predicted else next((row.error for row in rows if row.error), "")
     return first._replace(actual=[*actual.values()], predicted=predicted, **lists)
 
 
+def note_on_defaults(defaults: Mapping[str, Any]) -> list[str]:
+    """Say how rows ask to be evaluated, in one sentence, if they do."""
+    if not defaults:
+        return []
+    message = _("evaluated with {settings}, as the file asks; options that are given win")
+    return [message.format(settings=", ".join(f"{name}={defaults[name]}" for name in defaults))]
+
+
+def own_truth_note(run: str, names: Sequence[str]) -> str:
+    """Say that the ground truth of a run is not used."""
+    message = _("the ground truth that {run} has of its own, in {names}, is not used")
+    return message.format(run=run, names=listed(names))
+
+
 # From all queries to the parts of a data set
+
+
+def in_order_of_scores(queries: Sequence[Query]) -> tuple[list[Query], list[str]]:
+    """Put retrieved documents into the order of their scores, and say what was made of the order.
+
+    Raises:
+        DatasetError: If a score is not a finite number.
+    """
+    order = ScoreOrder()
+    for query in queries:
+        if (scores := scores_in(query)) is not None:
+            order.look_at(scores)
+    found = [in_score_order(query, order) for query in queries]
+    return found, note_on_ranks(sum(query.by_rank is True for query in queries)) + order.notes()
+
+
+def scores_in(query: Query) -> list[float] | None:
+    """Return what tells the order of what was retrieved, unless ranks have told it."""
+    if query.by_rank is not None or len(query.predicted) < 2:
+        return None
+    with located(query.place):
+        return scores_of(query.predicted, Location("predicted"))
+
+
+def in_score_order(query: Query, order: ScoreOrder | None) -> Query:
+    """Return a query with what was retrieved in the order of its scores, if that is known."""
+    scores = None if order is None else scores_in(query)
+    places = None if order is None or scores is None else order.sorted(scores)
+    if places is None:
+        return query
+    return query._replace(predicted=[query.predicted[place] for place in places])
 
 
 def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any]:
@@ -975,10 +1246,44 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "predicted": None if roles.predicted is None else [one.predicted for one in queries],
         "source": name,
         "lines": [one.place.line for one in queries if one.place.line],
-        "defaults": {**matcher_of(roles, name, queries), **_defaults_of(queries)},
+        "defaults": {
+            **matcher_of(roles, name, queries),
+            **grades_in(queries)[0],
+            **_defaults_of(queries),
+        },
+        "failures": failures_of(queries),
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
         **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
+
+
+def grades_in(queries: Iterable[Query]) -> tuple[dict[str, Any], list[str]]:
+    """Return the grade key of an evaluation and a note on it, where records tell grades."""
+    name = grade_of(query.zero_grades for query in queries)
+    return ({}, []) if name is None else ({"grade_key": name}, [note_on_grades(name)])
+
+
+def failures_of(queries: Iterable[Query]) -> list[Failure]:
+    """Return the queries whose retriever failed, as their rows say."""
+    return [
+        Failure(position, "error", one.error, 0.0)
+        for position, one in enumerate(queries)
+        if one.error
+    ]
+
+
+def told_errors(n: int, n_queries: int) -> list[str]:
+    """Say how many rows say that they failed, in a note; nothing where none does.
+
+    >>> told_errors(1, 3)
+    ['1 of 3 rows with an error and nothing retrieved read as queries that failed']
+    """
+    message = ngettext(
+        "{n} of {rows} rows with an error and nothing retrieved read as queries that failed",
+        "{n} of {rows} rows with an error and nothing retrieved read as queries that failed",
+        n_queries,
+    )
+    return [message.format(n=n, rows=n_queries)] if n else []
 
 
 def check_once(queries: Iterable[Query]) -> None:
@@ -1015,7 +1320,12 @@ def tell_unnamed(n: int, n_queries: int, name: str, field: str | None, where: st
 
 
 def content_of(
-    table: Records, roles: Roles, choice: TagChoice, *, one_per_row: bool = True
+    table: Records,
+    roles: Roles,
+    choice: TagChoice,
+    *,
+    one_per_row: bool = True,
+    drafts: Drafts = "error",
 ) -> dict[str, Any]:
     """Return what a data set of a table is made of, with its tags and notes.
 
@@ -1024,26 +1334,37 @@ def content_of(
         roles: What its columns mean.
         choice: Which others to keep as tags.
         one_per_row: Whether each row is a query; if not, the rows of a question are one.
+        drafts: What happens to rows that nobody has accepted yet.
 
     Raises:
         DatasetError: If a row cannot be used, or a column that was chosen is no tag.
     """
     reader, notes = TagReader(asked_by(roles), choice), []
-    queries = queries_of(table, roles, reader)
+    queries = queries_of(table, roles, reader, drafts)
+    n_rows = len(queries)
     tags = reader.columns([one.tags for one in queries])
     if not one_per_row:
-        queries, tags, differing = joined(queries, tags)
+        places = {query.place for query in queries}
+        rows = [row for place, row in table.rows if place in places]  # without rejected ones
+        order = RowOrder(rows, table.names)
+        queries, tags, differing = joined(queries, tags, order)
         for name, why in differing.items():
             reader.leave_out(name, why)
-        if len(queries) < len(table.rows):
+        if len(queries) < n_rows:
             told = _(
                 "{rows} rows put together by question into {queries} queries, documents in the "
                 "order of the rows"
             )
-            notes.append(told.format(rows=len(table.rows), queries=len(queries)))
+            notes.append(told.format(rows=n_rows, queries=len(queries)))
+        notes += order.notes()
     reader.check(table.name, table.names)
-    notes += notes_on(reader.left_out)
-    return {**parts_of(queries, table.name, roles), "tags": tags, "notes": notes}
+    tags, unreviewed = with_drafts(queries, tags)
+    defaults = note_on_defaults(queries[0].mark.defaults)
+    queries, on_order = in_order_of_scores(queries)
+    parts = parts_of(queries, table.name, roles)
+    notes += on_order + grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
+    notes += told_errors(len(parts["failures"]), len(queries))
+    return {**parts, "tags": tags, "notes": notes}
 
 
 def matcher_of(roles: Roles, name: str, queries: Iterable[Query]) -> dict[str, Any]:

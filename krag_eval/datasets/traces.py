@@ -49,6 +49,7 @@ from krag_eval.errors import (
     warn,
 )
 from krag_eval.results.latency import Failure
+from krag_eval.scoring.missing import MissingQuestions
 
 if TYPE_CHECKING:
     from krag_eval.datasets import loading
@@ -713,6 +714,7 @@ def _joined(
         defaults=defaults,
         notes=[*dataset.notes, *told],
         failures=_failures(groups_at, choice.calls),
+        missing=MissingQuestions.of(len(lacking), len(known), choice.missing),
     )
 
 

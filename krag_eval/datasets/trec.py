@@ -31,6 +31,7 @@ from krag_eval.datasets.formats import format_of, json_in
 from krag_eval.datasets.table import Records, is_frame, listed, records_in
 from krag_eval.documents import AnyOf, DocumentLike
 from krag_eval.errors import Advice, DatasetError, Place, boolean, one_of, warn, whole
+from krag_eval.scoring.missing import MissingQuestions
 
 #: What happens to a topic of the judgements for which the run has nothing.
 Missing: TypeAlias = Literal["zero", "skip"]
@@ -94,6 +95,7 @@ def judged_dataset(
     # A grade of 0 says that a document is not relevant.
     whole("relevance_level", relevance_level, 1)
     topics, pools = [*qrels.by_topic], qrels.by_topic
+    lacking = [one for one in topics if run is not None and one not in run.by_topic]
     if run is not None:
         absent: Any = None if missing == "skip" else "zero, as trec_eval -c"
         check_overlap(topics, run.by_topic, expected_name=qrels.name, given_name=run.name,
@@ -119,6 +121,7 @@ def judged_dataset(
         source=(run or qrels).name,
         defaults={**defaults, "grade_key": _GRADE_KEY} if graded else defaults,
         judged=looked_at if judged else None,
+        missing=MissingQuestions.of(len(lacking), len(qrels.by_topic), missing),
     )
 
 

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from krag_eval._language import _
+from krag_eval._reading import FOR_TREC, is_of_trec
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.beir import PARTS, collection_dataset
 from krag_eval.datasets.dataset import Dataset
@@ -33,6 +34,7 @@ from krag_eval.datasets.table import (
     Records,
     Roles,
     Side,
+    asked_by,
     doubts,
     listed,
 )
@@ -71,7 +73,7 @@ class Shape(NamedTuple):
     unless: tuple[str, ...] = ()
     weak: bool = False
     read: Callable[[Records, Given], Dataset] | None = None
-    taken: tuple[str, ...] = (*Mapped._fields, "retrieved", "cells")
+    taken: tuple[str, ...] = (*Mapped._fields, "retrieved", "cells", "drafts")
 
     def is_meant(self, names: Collection[str]) -> bool:
         """Tell whether fields of these names may be of this shape."""
@@ -115,6 +117,9 @@ _LISTS = (
 )  # fmt: skip
 # What says that questions have ground truth, which runs and judgements lack.
 _GIVEN = tuple(name for one in _LISTS for name in one.actual[:2] if name)
+# Those that mean nothing else, whatever stands beside them.
+_TRUTH = frozenset(name for one in _LISTS if one.tells == ((),) and not one.weak
+                   for name in one.actual[:2] if name)  # fmt: skip
 #: All that is known by the names of fields; another tool is another entry.
 SHAPES = (
     *_LISTS,
@@ -352,8 +357,10 @@ def nothing_retrieved(table: Records, option: str) -> DatasetError:
 def _hint(table: Records) -> str:
     one = table.rows[0][1].values() if len(table.rows) == 1 else [None]
     nested = all(isinstance(value, Mapping) for value in one)
-    if nested or {"q_id", "doc_id", "score"} <= {*table.names}:
-        return "judgements and runs are for read_trec, or krag-eval trec; otherwise, "
+    judged = ({"q_id", "doc_id", "score"}, {"query-id", "corpus-id", "score"})
+    is_trec = is_of_trec(" ".join(table.names))  # a table without a header
+    if nested or is_trec or any(names <= {*table.names} for names in judged):
+        return f"{FOR_TREC}; otherwise, "
     if {"format_version", "signature"} <= {*table.names}:
         return "it is a saved result, for compare, gate, explain and report; otherwise, "
     return doubts(table.names) + _nearest({*table.names})
@@ -374,6 +381,25 @@ def _nearest(names: set[str]) -> str:
     return f"{listed(shared)}: known from {whose}{beside}; " if shared else ""
 
 
+def own_truth(table: Records, roles: Roles) -> list[str]:
+    """Return the columns of a run that hold ground truth, which nobody reads there.
+
+    >>> run = Records.of([(Place("run"), {"actual": ["nine"], "predicted": ["ten"]})], "run")
+    >>> own_truth(run, Roles("krag_eval", None, Side(), Side("predicted")))
+    ['actual']
+    """
+    others = [name for name in table.names if name in _TRUTH and name not in asked_by(roles)]
+    return (
+        []
+        if roles.actual.fields
+        else [
+            name
+            for name in others
+            if not all(is_missing(one) or one in ("", "[]", []) for one in table.column(name))
+        ]
+    )
+
+
 #: How many sentences :func:`said` returns.
 N_SAID = 3
 
@@ -391,8 +417,9 @@ def said(roles: Roles, others: Sequence[str] = ()) -> list[str]:
         _(" with ").join(side.fields) if side else "" for side in (roles.actual, roles.predicted)
     )
     retrieved, asked = _("retrieved documents read from {}"), _("questions read from {}")
+    truth = _("ground truth read from {}, {}").format(actual, by_name.format(roles.shape))
     return [
-        _("ground truth read from {}, {}").format(actual, by_name.format(roles.shape)),
+        truth if roles.actual.fields else "",
         retrieved.format(predicted)
         if predicted
         else _("no column with retrieved documents") + left,

@@ -148,7 +148,7 @@ def _written(settings: Mapping[str, str], commit: str) -> str:
         told = verdict.read_text("utf-8")
     else:
         errors = filter(None, settings.get("ERRORS", "").splitlines())
-        said = "".join(f"- {for_markdown(visible(one))}\n" for one in errors)
+        said = "".join(f"- {for_markdown(one)}\n" for one in errors)
         told = "### " + _("Retrieval gate: no verdict") + f"\n\n{said}"
     run = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"
     places = {_("Report"): settings.get("REPORT"), _("Log"): run.format_map(settings)}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakValueDictionary
 
 import pytest
 
@@ -64,6 +65,7 @@ class KragGate:
         strict: bool = False,
         save: str | os.PathLike[str] | None = None,
         allow_failures: int = 0,
+        allow_missing: int = 0,
         **sampling: Any,
     ) -> GateReport:
         """Check a result as :meth:`EvaluationResult.check` does; fail the test if it falls short.
@@ -82,9 +84,12 @@ class KragGate:
             on: ``"all"`` or ``"common"``, the queries to compare on.
             by: A tag, no slice of which may drop further either.
             strict: Whether what is inconclusive fails; otherwise it is a warning.
-            save: The file to save the result in, with what became of this gate, also if it fails:
-                into the folder of the history, where later results are not held to a failure.
+            save: The file to save the result in, with what became of this gate, such as one in the
+                folder of the history; not the baseline. A result that fails this gate, or failed
+                one before, is not saved: a file that holds it already gets the failure noted.
             allow_failures: For how many queries the retriever may have failed.
+            allow_missing: How many questions of the ground truth may be left out, as the run lacks
+                them.
             **sampling: ``level``, ``n_resamples``, ``seed`` and ``clusters``, as in ``check``.
 
         Returns:
@@ -102,14 +107,15 @@ class KragGate:
 
         refused = ""
         try:
+            _check_save(save, baseline)
             asked = {"metric": metric, "max_drop": max_drop, "on": on, "by": by, **sampling}
-            asked |= {"strict": strict, "allow_failures": allow_failures, "baseline": baseline}
+            asked |= {"strict": strict, "baseline": baseline}
+            asked |= {"allow_failures": allow_failures, "allow_missing": allow_missing}
             asked |= {} if last is None else {"last": last}
             report = _checked(result, floors, history, asked)
-            if save is not None:
-                result.to_json(save, gate=report)
-            lines = repr(report).splitlines()
-            short = [] if report else [*_told(result, report)]
+            not_saved = [] if save is None else [*_saved(result, save, report)]
+            lines = [*repr(report).splitlines(), *not_saved]
+            short = [] if report else [*_told(result, report), *not_saved]
         except _NoBaselineError as error:
             refused = error.args[0]
         except Refusal as error:
@@ -125,6 +131,51 @@ class KragGate:
         if short:
             pytest.fail("\n".join(short), pytrace=False)
         return report
+
+
+#: The results that failed a gate in this process, as long as there is use for them.
+_FAILED: WeakValueDictionary[int, EvaluationResult] = WeakValueDictionary()
+
+
+def _check_save(
+    save: str | os.PathLike[str] | None, baseline: EvaluationResult | str | os.PathLike[str] | None
+) -> None:
+    """Refuse to replace the baseline, by its file or by what is in that.
+
+    Raises:
+        InvalidInput: If the file is, or holds, the baseline.
+    """
+    from krag_eval._io import check_apart
+    from krag_eval.errors import InvalidInput, Refusal
+    from krag_eval.results.result import EvaluationResult
+
+    if save is None or baseline is None:
+        return
+    if isinstance(baseline, str | os.PathLike):
+        check_apart({"save": save}, [baseline])
+    elif isinstance(baseline, EvaluationResult):
+        saved = None
+        with suppress(Refusal, OSError):  # there is none yet, or it is no result
+            saved = EvaluationResult.from_json(save)
+        if saved is not None and saved.is_same_run(baseline):
+            raise InvalidInput("save", f": {os.fspath(save)} holds the baseline", "name another")
+
+
+def _saved(
+    result: EvaluationResult, save: str | os.PathLike[str], report: GateReport
+) -> Iterator[str]:
+    """Save a result that never failed a gate; say that another is not saved."""
+    from krag_eval.errors import Refusal
+    from krag_eval.results.saved import note_gate
+
+    if not report:
+        _FAILED[id(result)] = result
+    if id(result) not in _FAILED and result.gate != "failed":
+        result.to_json(save, gate=report)
+        return
+    with suppress(Refusal, OSError):  # there is no such file, or it holds another result
+        note_gate(save, report.noted, report.verdicts, result)
+    yield _("not saved in {}: the result failed a gate").format(os.fspath(save))
 
 
 class _NoBaselineError(Exception):
@@ -266,6 +317,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     ]
     if lines:
         from krag_eval._language import _, languages, speaking
+        from krag_eval._text import harmless
         from krag_eval.errors import InvalidInput
 
         unsure: tuple[str, ...] = ()
@@ -277,4 +329,4 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             title = _("retrieval gates")
         terminalreporter.section(title)
         for line in sorted(lines, key=lambda line: not line.startswith(unsure)):
-            terminalreporter.line(line, yellow=line.startswith(unsure))
+            terminalreporter.line(harmless(line), yellow=line.startswith(unsure))

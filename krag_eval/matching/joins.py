@@ -29,7 +29,7 @@ BlockScorer: TypeAlias = Callable[..., FloatArray]
 
 
 # Kinds of rows in pieces, and none of them.
-_KINDS = ("added", "span", "contradicted", "agreed")
+_KINDS = ("added", "brought", "span", "contradicted", "agreed")
 _no_rows: Callable[[], Any] = partial(np.empty, 0, np.int64)
 
 # From here on it is worth a look whether the texts of one query are repeated.
@@ -158,6 +158,8 @@ class Pieces:
         document_tokens: Tokens of each predicted document, query by query; shape (documents,).
         added_alternative, added_rank, added_tokens: Tokens of an alternative that the document at a
             rank holds and none before it, where there are any.
+        brought_alternative, brought_rank, brought_start, brought_stop: The tokens of the document
+            at a rank that bring these, as stretches that do not touch, by start.
         span_alternative, span_rank, span_start, span_stop: The tokens of the document at a rank
             that lie in runs shared with an alternative, as stretches that do not touch, by start.
         contradicted_alternative, contradicted_rank, contradicted_share: The documents that say
@@ -172,6 +174,10 @@ class Pieces:
     added_alternative: IntArray
     added_rank: IntArray
     added_tokens: IntArray
+    brought_alternative: IntArray
+    brought_rank: IntArray
+    brought_start: IntArray
+    brought_stop: IntArray
     span_alternative: IntArray
     span_rank: IntArray
     span_start: IntArray

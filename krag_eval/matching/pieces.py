@@ -26,10 +26,11 @@ _MOST_ROWS = 1 << 15
 _BLOCK = 1 << 14
 # Documents with a run at a time.
 _MOST_HELD = 1 << 20
-# Places of tokens in documents have so few bits: above them, one is in another document.
-_PLACES = 24
-# A rank beyond all others.
-_NOWHERE = np.iinfo(np.int32).max
+# Ranks stand above the bits of a position; this is beyond all others.
+_RANK_SHIFT = 32
+_NOWHERE = np.iinfo(np.int64).max
+# From here on, a place in a document is one in another document, which that one completes.
+_ELSEWHERE = 1 << 30
 # Tokens of ground truth whose runs are looked up together: documents are read anew for others.
 _LOOKED_UP = 1 << 16
 # Bits of a hash that say, before anything is searched, whether it may be there.
@@ -147,6 +148,9 @@ class SharedRuns:
         held: Tokens of the ground truth that the document holds; shape (pairs,).
         added: Truth, rank, and the tokens of the truth that the document at that rank holds and no
             better-ranked one, where there are any; by truth, then rank.
+        brought: Truth, rank, start and stop of the tokens of that document which bring them, by
+            truth, rank, start. A token of the truth is brought by the first of its runs that the
+            document has, where that run is in the document for the first time.
         of_document: The tokens of documents that are shared.
         at_edges: What stands at edges of documents, and goes on in others.
     """
@@ -158,6 +162,7 @@ class SharedRuns:
     document: IntArray
     held: IntArray
     added: tuple[IntArray, IntArray, IntArray]
+    brought: tuple[IntArray, IntArray, IntArray, IntArray]
     of_document: Spans
     at_edges: AtEdges
 
@@ -196,7 +201,8 @@ class SharedRuns:
         span, holder, ranks = self._each(spans.truth, spans.document)
         held = holder, ranks, spans.start[span], spans.stop[span]
         order = np.lexsort((spans.start[span], ranks, holder))
-        rows = [*self._by_alternative(*self.added), *(_compact(one[order]) for one in held)]
+        rows = [*self._by_alternative(*self.added), *self._by_alternative(*self.brought)]
+        rows += (_compact(column[order]) for column in held)
         if without is not None and len(without.pairs):
             pairs = self.truth[without.pairs], self.document[without.pairs]
             row, alternative, rank = self._each(*pairs)
@@ -225,14 +231,12 @@ class SharedRuns:
         rows = of_truth[row]
         return rows, alternative[row], self.documents.number(occurrence, document[rows])
 
-    def _by_alternative(
-        self, truth: IntArray, rank: IntArray, tokens: IntArray
-    ) -> tuple[IntArray, IntArray, IntArray]:
+    def _by_alternative(self, truth: IntArray, rank: IntArray, *columns: IntArray) -> list[Any]:
         """Return rows that are known of each truth, for all of its occurrences."""
         row, alternative = self.truths.each(truth)
         order = np.lexsort((rank[row], alternative))
         row = row[order]
-        return _compact(alternative[order]), _compact(rank[row]), _compact(tokens[row])
+        return [_compact(alternative[order]), *(_compact(one[row]) for one in (rank, *columns))]
 
     def _agreed(self, without: Without) -> tuple[IntArray, IntArray, IntArray]:
         """Return the same of the truths of some pairs, as if these did not share anything."""
@@ -305,17 +309,20 @@ class AtEdges(NamedTuple):
     place: IntArray
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[int, int, int, int, int]]) -> AtEdges:
+    def of(cls, rows: Iterable[tuple[int, ...]]) -> AtEdges:
         """Return rows, of each token the one of the best rank.
 
-        Their places come behind the rank of the document in which they are.
+        Args:
+            rows: Truth, token and rank; the rank of the document at whose edge the token stands,
+                and its place there; that document, and the one that completes it.
         """
-        columns = np.array(sorted(rows), np.int64).reshape(-1, 5).T
+        columns = np.array(sorted(rows), np.int64).reshape(-1, 7).T
         begins = np.diff(columns[0], prepend=-1) != 0
         begins |= np.diff(columns[1], prepend=-1) != 0
-        truth, token, rank, document, place = columns[:, begins]
-        is_own = place >> _PLACES == rank
-        place[is_own] &= (1 << _PLACES) - 1
+        truth, token, rank, own_rank, place, own, document = columns[:, begins]
+        elsewhere = own_rank != rank
+        key = own[elsewhere] << _RANK_SHIFT | place[elsewhere]
+        place[elsewhere] = _ELSEWHERE + np.unique(key, return_inverse=True)[1].reshape(-1)
         return cls(truth, token, rank, document, place)
 
     def joined(self, spans: Spans) -> Spans:
@@ -353,7 +360,7 @@ def shared_runs(
     documents = OnceEach.among(units.n_predicted, units.predicted, len(tokens))
     sizes = tokens.sizes[truths.unit()]
     run = np.minimum(sizes, np.broadcast_to(min_run, len(tokens))[truths.unit()])
-    begin, first_rank = np.cumsum(sizes) - sizes, np.full(int(sizes.sum()), _NOWHERE, np.int32)
+    begin, first_place = np.cumsum(sizes) - sizes, np.full(int(sizes.sum()), _NOWHERE, np.int64)
     # Of the ground truth is kept what follows from spans: a long text may share thousands with each
     # of thousands of documents.
     held, spans = [[np.empty(0, np.int64)] * 3], [[np.empty(0, np.int32)] * 4]
@@ -362,17 +369,21 @@ def shared_runs(
         for part in _slices(sizes[wanted], _LOOKED_UP):
             for truth, document in _joined(tokens, truths, wanted[part], documents, length):
                 for batch in _batches(truth, document.once()):
-                    found = _merged(*batch, length, 0)
-                    held.append([*found.of_pairs()])
-                    _note_ranks(found, begin, documents, first_rank)
+                    runs = _RunPairs.of(*batch, 0)
+                    held.append([*runs.spans(length).of_pairs()])
+                    runs.note_places(length, begin, documents, first_place)
                 batches = _batches(truth.once(), document)
-                spans += [[*map(_compact, _merged(*batch, length, 1))] for batch in batches]
+                merged = (_RunPairs.of(*batch, 1).spans(length) for batch in batches)
+                spans += [[*map(_compact, one)] for one in merged]
     truth, document, tokens_held = _sorted(held, 2)
-    at_edges = AtEdges.of(_at_edges(seams, truths, documents, min_run, first_rank) if seams else ())
-    np.minimum.at(first_rank, begin[at_edges.truth] + at_edges.token, at_edges.rank)
-    added, shown = _added(sizes, first_rank), Spans(*_sorted(spans, 3))
+    at_edges = AtEdges.of(
+        _at_edges(seams, truths, documents, min_run, first_place) if seams else ()
+    )
+    token, place = begin[at_edges.truth] + at_edges.token, at_edges.place
+    np.minimum.at(first_place, token, (at_edges.rank << _RANK_SHIFT) + place)
+    (added, brought), shown = _added(sizes, first_place), Spans(*_sorted(spans, 3))
     pairs = truth, document, tokens_held
-    return SharedRuns(truths, documents, tokens.sizes, *pairs, added, shown, at_edges)
+    return SharedRuns(truths, documents, tokens.sizes, *pairs, added, brought, shown, at_edges)
 
 
 def _at_edges(
@@ -380,8 +391,8 @@ def _at_edges(
     truths: OnceEach,
     documents: OnceEach,
     min_run: int | IntArray,
-    first_rank: NDArray[np.int32],
-) -> Iterator[tuple[int, int, int, int, int]]:
+    first_place: IntArray,
+) -> Iterator[tuple[int, ...]]:
     """Yield the rows of :class:`AtEdges` that lower the first rank of a token.
 
     Args:
@@ -389,13 +400,13 @@ def _at_edges(
         truths: The ground-truth texts.
         documents: The documents.
         min_run: Tokens in a run, of each text if they differ.
-        first_rank: The first rank of a document that holds a token of them; shape (tokens,).
+        first_place: As :meth:`_RunPairs.note_places` has noted it.
     """
     sizes = seams.tokens.sizes[truths.unit()]
     ends = np.cumsum(sizes).tolist()
     several = np.diff(documents.of_query)[truths.query()] > 1
     for truth in np.flatnonzero((sizes > 0) & several).tolist():
-        ranks = first_rank[ends[truth] - int(sizes[truth]) : ends[truth]]
+        ranks = first_place[ends[truth] - int(sizes[truth]) : ends[truth]] >> _RANK_SHIFT
         if ranks.max() <= 2:  # no two documents complete anything before
             continue
         sides = _pieces(seams, truths, documents, truth, min_run)
@@ -425,12 +436,12 @@ def _pieces(
 def _rows(
     held: Held,
     truth: int,
-    ranks: NDArray[np.int32],
+    ranks: IntArray,
     documents: OnceEach,
     seams: Seams,
     *,
     is_end: bool,
-) -> Iterator[tuple[int, int, int, int, int]]:
+) -> Iterator[tuple[int, ...]]:
     """Yield the rows of :class:`AtEdges` for a word, unless better-ranked documents have it."""
     unit, completed = held.unit, held.completed()
     if completed is None or completed[0] >= ranks[unit.token : unit.token + unit.n_tokens].max():
@@ -440,9 +451,8 @@ def _rows(
     if is_end:
         text = documents.key[own] % documents.n_units
         place = int(seams.tokens.sizes[text]) - held.behind - unit.n_tokens
-    place = max(place, 0) + (own_rank << _PLACES)
     for n in range(unit.n_tokens):
-        yield truth, unit.token + n, rank, by, place + n
+        yield truth, unit.token + n, rank, own_rank, max(place, 0) + n, own, by
 
 
 def _sorted(parts: list[list[Any]], n_keys: int) -> list[Any]:
@@ -452,32 +462,24 @@ def _sorted(parts: list[list[Any]], n_keys: int) -> list[Any]:
     return [column[order] for column in columns]
 
 
-def _note_ranks(
-    spans: Spans, begin: IntArray, documents: OnceEach, first_rank: NDArray[np.int32]
-) -> None:
-    """Lower the first rank of each token that spans of the ground truth hold.
+def _added(sizes: IntArray, first_place: IntArray) -> tuple[Any, Any]:
+    """Return ``added`` and ``brought`` of :class:`SharedRuns`.
 
     Args:
-        spans: What documents hold.
-        begin: Where the tokens of each ground-truth text begin in ``first_rank``.
-        documents: The documents.
-        first_rank: The first rank of a document that holds a token; shape (tokens,).
+        sizes: Tokens of each ground-truth text.
+        first_place: As :meth:`_RunPairs.note_places` has noted it.
     """
-    rank = documents.best_rank(spans.document).astype(np.int32)
-    sizes = spans.stop - spans.start
-    for part in _slices(sizes, _BLOCK):
-        token = ranges(begin[spans.truth[part]] + spans.start[part], sizes[part])
-        np.minimum.at(first_rank, token, np.repeat(rank[part], sizes[part]))
-
-
-def _added(sizes: IntArray, first_rank: NDArray[np.int32]) -> tuple[IntArray, IntArray, IntArray]:
-    """Return truth, rank, and the tokens of the truth that no better-ranked document holds."""
-    found = np.flatnonzero(first_rank < _NOWHERE)
-    truth = np.searchsorted(np.cumsum(sizes), found, side="right")
-    rank = first_rank[found]
+    is_held = np.flatnonzero(first_place < _NOWHERE)
+    truth = np.searchsorted(np.cumsum(sizes), is_held, side="right")
+    rank, place = np.divmod(first_place[is_held], 1 << _RANK_SHIFT)
     step = int(rank.max(initial=0)) + 1
     key, tokens = np.unique(truth * step + rank, return_counts=True)
-    return key // step, key % step, tokens
+    order = np.lexsort((place, rank, truth))
+    truth, rank, place = truth[order], rank[order], place[order]
+    begins = np.ones(len(place), np.bool_)
+    begins[1:] = (np.diff(truth) != 0) | (np.diff(rank) != 0) | (np.diff(place) > 1)
+    stop = place[np.roll(begins, -1)] + 1  # the last one ends with the first one's mark
+    return (key // step, key % step, tokens), (*(one[begins] for one in (truth, rank, place)), stop)
 
 
 def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: int) -> BoolArray:
@@ -809,32 +811,77 @@ def _batches(truth: _Rows, document: _Rows) -> Iterator[tuple[_Rows, _Rows]]:
         yield truth, document
 
 
-def _merged(truth: _Rows, document: _Rows, length: int, side: int) -> Spans:
-    """Join ground truth and documents by run, and merge the runs of each pair on one side.
+class _RunPairs(NamedTuple):
+    """Where ground truth and documents have the same runs, sorted by pair, then position.
 
-    Args:
-        truth: Where the ground truth has runs.
-        document: Where the documents have them, sorted by run.
-        length: Tokens in a run.
-        side: 0 for positions in the ground truth, 1 for those in the documents.
+    Attributes:
+        truth, document: The texts, within all queries; shape (rows,).
+        position: Where the run begins in one of them, the side that is asked about.
+        other: Where it begins in the other.
     """
-    n_runs = max(int(rows.run.max(initial=-1)) for rows in (truth, document)) + 1
-    counts = np.bincount(document.run, minlength=n_runs)
-    sizes = counts[truth.run]
-    ours = np.repeat(np.arange(len(sizes)), sizes)
-    theirs = ranges((np.cumsum(counts) - counts)[truth.run], sizes)
-    position = (truth.position[ours], document.position[theirs])[side]
-    pair = truth.member[ours] * (int(document.member.max(initial=-1)) + 1) + document.member[theirs]
-    order = np.lexsort((position, pair))
-    position, pair = position[order], pair[order]
-    # A run that begins before the last one has ended, or where it ends, continues its span.
-    begins = np.ones(len(pair), np.bool_)
-    begins[1:] = (pair[1:] != pair[:-1]) | (position[1:] - position[:-1] > length)
-    first = np.flatnonzero(begins)
-    last = np.append(first[1:], len(pair))[: len(first)] - 1
-    rows = order[first]
-    members = truth.member[ours[rows]], document.member[theirs[rows]]
-    return Spans(*members, position[first], position[last] + length)
+
+    truth: IntArray
+    document: IntArray
+    position: IntArray
+    other: IntArray
+
+    @classmethod
+    def of(cls, truth: _Rows, document: _Rows, side: int) -> _RunPairs:
+        """Join ground truth and documents by run.
+
+        Args:
+            truth: Where the ground truth has runs.
+            document: Where the documents have them, sorted by run.
+            side: 0 for positions in the ground truth, 1 for those in the documents.
+        """
+        n_runs = max(int(rows.run.max(initial=-1)) for rows in (truth, document)) + 1
+        counts = np.bincount(document.run, minlength=n_runs)
+        sizes = counts[truth.run]
+        ours = np.repeat(np.arange(len(sizes)), sizes)
+        theirs = ranges((np.cumsum(counts) - counts)[truth.run], sizes)
+        places = truth.position[ours], document.position[theirs]
+        members = truth.member[ours], document.member[theirs]
+        pair = members[0] * (int(document.member.max(initial=-1)) + 1) + members[1]
+        order = np.lexsort((places[side], pair))
+        return cls(*(column[order] for column in (*members, places[side], places[1 - side])))
+
+    def continued(self) -> BoolArray:
+        """Return which rows are of the same pair as the row before; shape (rows,)."""
+        same = np.zeros(len(self.truth), np.bool_)
+        same[1:] = (np.diff(self.truth) == 0) & (np.diff(self.document) == 0)
+        return same
+
+    def spans(self, length: int) -> Spans:
+        """Merge the runs of each pair, all of this length, on the side that is asked about."""
+        # A run that begins before the last one has ended, or where it ends, continues its span.
+        begins = ~self.continued()
+        begins[1:] |= np.diff(self.position) > length
+        first = np.flatnonzero(begins)
+        last = np.append(first[1:], len(begins))[: len(first)] - 1
+        members = self.truth[first], self.document[first]
+        return Spans(*members, self.position[first], self.position[last] + length)
+
+    def note_places(
+        self, length: int, begin: IntArray, documents: OnceEach, first_place: IntArray
+    ) -> None:
+        """Note of each token of the ground truth where a document holds it first.
+
+        Args:
+            length: Tokens in a run.
+            begin: Where the tokens of each ground-truth text begin in ``first_place``.
+            documents: The documents.
+            first_place: The first rank of a document that holds a token, shifted, plus the position
+                in it; shape (tokens,).
+        """
+        # What an earlier run of the passage holds is brought by that run.
+        skipped = np.zeros(len(self.position), np.int64)
+        skipped[1:] = np.maximum(length - np.diff(self.position), 0)
+        skipped[~self.continued()] = 0
+        token = begin[self.truth] + self.position + skipped
+        place = (documents.best_rank(self.document) << _RANK_SHIFT) + self.other + skipped
+        for part in _slices(sizes := length - skipped, _BLOCK):
+            row = ranges(token[part], sizes[part]), ranges(place[part], sizes[part])
+            np.minimum.at(first_place, *row)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, groupby
+from operator import itemgetter
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -285,10 +286,16 @@ def _shared(units: Units) -> SharedRuns:
     order = np.lexsort((document, truth))
     order = order[(begin < end)[order]]  # an empty document holds nothing
     truth, document, unit, begin, end = (one[order] for one in (truth, document, unit, begin, end))
-    added = _added(truth, chunks.best_rank(document), begin, end)
+    rank = chunks.best_rank(document)
+    pair, first, last = _new(truth, rank, begin, end)
+    in_chunk = start[unit[pair]]
+    bringing = truth[pair], rank[pair], first - in_chunk, last - in_chunk
+    begins = np.flatnonzero(np.diff(pair, prepend=-1))
+    tokens = np.add.reduceat(last - first, begins) if len(begins) else begins
+    added = truth[pair[begins]], rank[pair[begins]], tokens
     held = Spans(truth, document, begin - start[unit], end - start[unit])
-    pairs = truth, document, end - begin
-    return SharedRuns(truths, chunks, stop - start, *pairs, added, held, AtEdges.of(()))
+    of_pairs, at_edges = (truth, document, end - begin), AtEdges.of(())
+    return SharedRuns(truths, chunks, stop - start, *of_pairs, added, bringing, held, at_edges)
 
 
 def _begin_in(
@@ -311,27 +318,30 @@ def _begin_in(
     return order[ranges(first, sizes)], np.repeat(np.arange(len(outer)), sizes)
 
 
-def _added(
+def _new(
     truth: IntArray, rank: IntArray, begin: IntArray, end: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return truth, rank, and how much of the truth no better-ranked document holds.
+    """Return the stretches of each truth that no better-ranked document holds.
 
     Args:
         truth: The truth of each pair, ascending.
         rank: The rank of its document.
         begin: Where what they have in common begins.
         end: Where it ends.
+
+    Returns:
+        The pair of each stretch, where it starts, and where it stops; by truth, rank, start.
     """
     order = np.lexsort((rank, truth))
-    truth, rank, begin, end = (one[order] for one in (truth, rank, begin, end))
-    new = np.zeros(len(truth), np.int64)
-    pairs = enumerate(zip(truth.tolist(), begin.tolist(), end.tolist(), strict=True))
-    for _truth, of_truth in groupby(pairs, key=lambda pair: pair[1][0]):
+    rows: list[tuple[int, int, int]] = []
+    pairs = zip(order.tolist(), *(one[order].tolist() for one in (truth, begin, end)), strict=True)
+    for _truth, of_truth in groupby(pairs, key=itemgetter(1)):
         # What is held so far, as stretches that do not touch.
         starts, stops = list[int](), list[int]()
-        for pair, (_truth, start, stop) in of_truth:
+        for pair, _truth, start, stop in of_truth:
             met = slice(bisect_left(stops, start), bisect_right(starts, stop))
-            first, last = min([start, *starts[met]]), max([stop, *stops[met]])
-            new[pair] = last - first - sum(stops[met]) + sum(starts[met])
-            starts[met], stops[met] = [first], [last]
-    return truth[new > 0], rank[new > 0], new[new > 0]
+            gaps = zip([start, *stops[met]], [*starts[met], stop], strict=True)
+            rows += ((pair, first, last) for first, last in gaps if first < last)
+            starts[met], stops[met] = [min([start, *starts[met]])], [max([stop, *stops[met]])]
+    pair, start, stop = np.array(rows, np.int64).reshape(-1, 3).T
+    return pair, start, stop

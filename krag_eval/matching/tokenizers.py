@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar, TypeAlias, cast
 
 from krag_eval import errors
@@ -351,19 +352,19 @@ class KiwiTokenizer:
 
     @property
     def name(self) -> str:
-        """Name in signatures: ``kiwi``, and the options that differ from the default.
+        """Name in signatures: ``kiwi``, its versions, and the options that differ from the default.
 
-        >>> KiwiTokenizer().name, KiwiTokenizer(keep=["NN"]).name
-        ('kiwi', 'kiwi(keep=NN)')
+        >>> KiwiTokenizer(keep=["NN"]).name  # doctest: +ELLIPSIS
+        'kiwi(version=...,model=...,keep=NN)'
         """
         options = {
+            **kiwi_versions(),
             "keep": self.keep and "+".join(self.keep),
             "stop_tags": None if self.stop_tags is None else "+".join(self.stop_tags) or "none",
             "particles": "yes" if self.particles else None,
             "user_words": _words_for_signature(_checked_words(self.user_words)),
         }
-        said = ",".join(f"{name}={value}" for name, value in options.items() if value)
-        return f"kiwi({said})" if said else "kiwi"
+        return f"kiwi({','.join(f'{name}={value}' for name, value in options.items() if value)})"
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of one text."""
@@ -480,8 +481,14 @@ def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
     if not callable(tokenizer) and callable(method):  # as rouge_score.tokenizers.Tokenizer has it
         return cast(Tokenizer, method)
     if isinstance(tokenizer, str):
-        if tokenizer == "kiwi":
-            return KiwiTokenizer()
+        if tokenizer.partition("(")[0] == "kiwi":
+            kiwi = KiwiTokenizer()
+            if tokenizer not in ("kiwi", kiwi.name):
+                be = f"be 'kiwi', which is {kiwi.name} here"
+                raise errors.must(
+                    "tokenizer", be, tokenizer, "pass a KiwiTokenizer for its options"
+                )
+            return kiwi
         if tokenizer in _FUNCTIONS:
             return _FUNCTIONS[tokenizer]
         raise errors.unknown("tokenizer", tokenizer, TOKENIZER_NAMES)
@@ -498,8 +505,8 @@ def tokenizer_name(tokenizer: str | Tokenizer, *, marked: bool = True) -> str:
     else its module and qualified name (an instance those of its class) and a digest of its source
     and of what it holds, ``#unknown`` where that cannot be told; without ``marked``, none.
 
-    >>> tokenizer_name("kiwi"), tokenizer_name(unicode_tokens), tokenizer_name(str.split)
-    ('kiwi', 'unicode', 'builtins.str.split')
+    >>> tokenizer_name("letters"), tokenizer_name(unicode_tokens), tokenizer_name(str.split)
+    ('letters', 'unicode', 'builtins.str.split')
     """
     resolved = resolve_tokenizer(tokenizer)
     known = (name for name, one in _FUNCTIONS.items() if one is resolved)
@@ -694,6 +701,26 @@ class _SharedKiwi:
 shared_kiwi = _SharedKiwi()
 # The Kiwi that knows some words, the same one for the same words.
 _kiwi_with = cache(_SharedKiwi)
+
+
+def kiwi_versions() -> dict[str, str]:
+    """Return the versions of Kiwi and of its model, as signatures name them.
+
+    Another version may take other morphemes from the same text.
+    """
+    return {
+        "version": installed_version("kiwipiepy"),
+        "model": installed_version("kiwipiepy_model"),
+    }
+
+
+@cache
+def installed_version(package: str) -> str:
+    """Return the version of an installed package; ``unknown`` if it says none."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def _check_kiwipiepy() -> None:

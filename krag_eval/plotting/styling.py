@@ -257,10 +257,11 @@ def with_legend(
 
 
 def queries_of(result: EvaluationResult) -> str:
-    """Say how many queries count, how many do not, and how many failed."""
+    """Say how many queries count, how many do not, failed, or are missing."""
     told, skipped = number_of_queries(result.n_counted), result.n_queries - result.n_counted
     told = _("{}, {} skipped").format(told, skipped) if skipped else told
-    return _("{}, {} failed").format(told, result.n_failed) if result.n_failed else told
+    told = _("{}, {} failed").format(told, result.n_failed) if result.n_failed else told
+    return _("{}, {} missing").format(told, result.n_missing) if result.n_missing else told
 
 
 def number_of_queries(number: int) -> str:

@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from krag_eval._text import isolated, visible, width_of
+from krag_eval._text import harmless, isolated, visible, width_of
 from krag_eval.presenting.table import Column, Table, for_markdown
 
 __all__ = ["Column", "Page", "Table", "page_of", "presents"]
@@ -54,6 +54,10 @@ class Page:
         first = next(iter(self.sentences), self.title.partition("\n")[0])
         return {"verdict": self.verdict or first, "advice": [*self.advice]}
 
+    def said(self) -> str:
+        """Return the sentences, a line each."""
+        return _lines(self.sentences, None)
+
     def text(self, width: int | None = None) -> str:
         """Return it as lines, for a terminal of so many columns if that is known."""
         between = "\n" if width is None else "\n\n"
@@ -61,19 +65,20 @@ class Page:
             f"{_lines([one.title], width)}\n{one.text(width)}".lstrip("\n") for one in self.tables
         ]
         # A signature fills the terminal, so that it is copied whole where there is room.
-        said = f"{_lines(self.told, width)}\n{wrapped(self.signature, width)}".strip("\n")
+        signature = wrapped(visible(self.signature), width)
+        said = f"{_lines(self.told, width)}\n{signature}".strip("\n")
         shown = between.join(filter(None, [_lines(self.title.split("\n"), width), *tables, said]))
         return "\n".join(isolated(line.rstrip()) for line in shown.split("\n"))
 
     def html(self) -> str:
         """Return it as HTML, all of its texts escaped."""
-        parts = [f"<p>{html.escape(line)}</p>" for line in self.title.split("\n") if line]
+        parts = [f"<p>{_for_html(line)}</p>" for line in self.title.split("\n") if line]
         for table in self.tables:
-            parts += [f"<p>{html.escape(table.title)}</p>"] if table.title else []
+            parts += [f"<p>{_for_html(table.title)}</p>"] if table.title else []
             parts.append(table.html())
-        parts += [f"<p>{html.escape(line)}</p>" for line in self.told]
+        parts += [f"<p>{_for_html(line)}</p>" for line in self.told]
         if self.signature:
-            parts.append(f"<p><small>{html.escape(self.signature)}</small></p>")
+            parts.append(f"<p><small>{_for_html(self.signature)}</small></p>")
         return "".join(parts)
 
     def markdown(self) -> str:
@@ -86,7 +91,7 @@ class Page:
 
     def latex(self) -> str:
         """Return the tables, below the notes as comments."""
-        notes = "".join(f"% {line}\n" for line in self.notes)
+        notes = "".join(f"% {visible(line)}\n" for line in self.notes)
         return notes + "\n".join(table.latex() for table in self.tables)
 
 
@@ -97,11 +102,15 @@ _WIDEST = 100
 
 
 def _lines(told: Sequence[str], width: int | None) -> str:
-    """Return lines; for a terminal broken to so many columns, with nothing in them that acts."""
+    """Return lines with nothing in them that acts, for a terminal broken to so many columns."""
     if width is None:
-        return "\n".join(filter(None, told))
+        return "\n".join(harmless(part) for line in filter(None, told) for part in line.split("\n"))
     parts = [visible(part) for line in told for part in line.split("\n") if part]
     return "\n".join(wrapped(part, min(width, _WIDEST)) for part in parts)
+
+
+def _for_html(text: str) -> str:
+    return html.escape(visible(text))
 
 
 def wrapped(line: str, width: int | None) -> str:

@@ -11,6 +11,8 @@ from krag_eval._language import _, ngettext
 from krag_eval.presenting import Column, Page, Table, numbers, presents
 from krag_eval.presenting.numbers import p_said, percent, short
 from krag_eval.results.latency import told_failed
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
+from krag_eval.scoring.missing import told_missing
 from krag_eval.statistics.comparison import Comparison, named_tag, told_left_out
 from krag_eval.statistics.paired import Difference
 
@@ -117,7 +119,7 @@ def sentence(row: Difference, level: float) -> str:
             "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} ({value_b} "
             "against {value_a}; {level} % interval {low} to {high}; p {p} after Holm)."
         ).format(**known, by=short(row.difference), low=short(row.ci_low), high=short(row.ci_high))
-        return " ".join([told, *told_shares(row), *told_detectable(row)])
+        return " ".join([told, *told_shares(row), *_told_effect(row), *told_detectable(row)])
     low, high = map(short, toward_better(row))
     order = "ab" if row.better == row.a else "ba"
     for role, name in zip(("better", "worse"), order, strict=True):
@@ -139,7 +141,14 @@ def sentence(row: Difference, level: float) -> str:
             "a value for more queries."
         )
     told = shown.format(**known, by=short(abs(row.difference)), low=low, high=high)
-    return " ".join([told, *told_shares(row)])
+    return " ".join([told, *told_shares(row), *_told_effect(row)])
+
+
+def _told_effect(row: Difference) -> list[str]:
+    """Say why there is no effect size where several queries all differ alike."""
+    if row.spread is None or row.spread.n < 2 or not math.isinf(row.effect_size):
+        return []
+    return [_("Every query differs by the same amount, so the effect size (d_z) is infinite.")]
 
 
 def toward_better(row: Difference) -> tuple[float, float]:
@@ -181,15 +190,18 @@ def told_beside(comparison: Comparison, name_of: Callable[[str], str] = str) -> 
     """Say what the differences rest on, the systems called as ``name_of`` says.
 
     For how many tests p is corrected, where there are several; which queries were left out; how far
-    queries in clusters do alike; and how many failed.
+    queries in clusters do alike; how many failed, and how many are drafts.
     """
     p_values = [p for row in comparison.differences for p in (row.p_holm, row.p_share_holm)]
     n = sum(not math.isnan(p) for p in p_values)
     family = [_("Holm's correction covers the {} tests made here.").format(n)] if n > 1 else []
     left_out = {name_of(name): labels for name, labels in comparison.left_out.items()}
     failed = {name_of(name): n for name, n in comparison.failed.items()}
-    missing = told_left_out(len(comparison.queries), left_out)
-    return [*family, *missing, *_told_clusters(comparison), *told_failed(failed)]
+    missing = {name_of(name): one for name, one in comparison.missing.items()}
+    apart = told_left_out(len(comparison.queries), left_out)
+    drafts = {name_of(name): n for name, n in unreviewed_of(comparison.compared).items()}
+    beside = [*told_failed(failed), *told_missing(missing), *unreviewed_sentences(drafts)]
+    return [*family, *apart, *_told_clusters(comparison), *beside]
 
 
 def _told_clusters(comparison: Comparison) -> list[str]:

@@ -13,8 +13,9 @@ from krag_eval.presenting.numbers import p_said
 from krag_eval.presenting.result import result_page
 from krag_eval.results.history import has_rows
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.verdicts import Outcome
 from krag_eval.statistics.comparison import Comparison, told_left_out
-from krag_eval.statistics.gates import Drop, Fate, Floor, Gate, GateReport, Outcome, not_ruled_out
+from krag_eval.statistics.gates import Drop, Fate, Floor, Gate, GateReport, not_ruled_out
 from krag_eval.statistics.paired import Difference
 
 # Questions that got worse, and columns of each.
@@ -178,6 +179,8 @@ def _moved(row: Difference, comparison: Comparison) -> str:
         ).format(name=row.metric, **shares)
     told = _("{name} went from {before:.4f} to {after:.4f}")
     moved = told.format(name=row.metric, before=row.value_a, after=row.value_b)
+    if not (row.wins or row.losses or row.difference):
+        moved += _(" with identical values in every query")
     if comparison.left_out:
         moved += _(" on the {} queries that both have").format(len(comparison.queries))
     if math.isnan(row.share_a):

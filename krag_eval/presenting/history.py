@@ -17,6 +17,8 @@ from krag_eval.results.history import (
     told_others,
 )
 from krag_eval.results.latency import told_failed
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
+from krag_eval.scoring.missing import told_missing
 
 # Columns of the name of a run.
 _NAME = 40
@@ -83,6 +85,8 @@ def _told(history: History) -> list[str]:
         )
         lines.append(by_file.format(n=n))
     lines += told_failed({run.name: run.result.n_failed for run in history.runs})
+    lines += told_missing({run.name: run.result.missing for run in history.runs})
+    lines += unreviewed_sentences(unreviewed_of({run.name: run.result for run in history.runs}))
     bare = [run.name for run in history.runs if not has_rows(run.result)]
     if bare:
         without = _("Without intervals, because they were saved without per-query rows: {}.")

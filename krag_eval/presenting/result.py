@@ -11,6 +11,7 @@ from krag_eval._text import fitted, visible, whole_percent
 from krag_eval.presenting import Column, Page, Table, numbers, presents
 from krag_eval.presenting.contradictions import NO_TEXTS
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
 
@@ -63,12 +64,13 @@ def result_page(
     run = result.retrieval
     is_timed = run is not None and not math.isnan(run.latency.mean)
     asked = [_("latency: {}").format(result.latency)] if is_timed else []
+    drafts = unreviewed_sentences(unreviewed_of({"": result}))
     return Page(
         title.format(result.n_queries),
         [Table.of_cells(header, table)],
-        notes=[*asked, *result.summary.told_failed(), *told_contradicted(result)],
+        notes=[*asked, *result.summary.caveats(), *drafts, *told_contradicted(result)],
         signature=result.signature,
-        verdict=result.summary(),
+        verdict=" ".join([result.summary(), *drafts]),
         advice=told_contradicted(result),
     )
 

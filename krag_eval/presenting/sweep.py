@@ -11,6 +11,7 @@ from krag_eval._language import _, ngettext
 from krag_eval.presenting import Column, Page, Table, presents
 from krag_eval.presenting.comparison import sentence
 from krag_eval.presenting.numbers import rounded, short
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.retrievers.sweep import Sweep
 
 # Columns of the frame that name a cell, or say something of it in words.
@@ -31,7 +32,7 @@ def _page(sweep: Sweep) -> Page:
     counts = {"cells": len(sweep.cells), "queries": n_queries, "runs": len(sweep.run)}
     sentences = [told.format(**counts), *reused(sweep)]
     if sweep.comparison is None:
-        said = sweep.cells[0].result.summary.told_failed()
+        said = sweep.cells[0].result.summary.caveats()
     else:
         said = [sweep.comparison.summary()]
     choice = chosen(sweep)
@@ -40,7 +41,8 @@ def _page(sweep: Sweep) -> Page:
         sentences.append(_("Best for their context: {names}.").format(names=front))
     star = _("* no other cell is as good for as little context, and better or shorter")
     verdict = " ".join(choice or said)
-    notes = [star, *shared(sweep)]
+    drafts = unreviewed_sentences(unreviewed_of({"": sweep.cells[0].result}))
+    notes = [star, *shared(sweep), *drafts]
     return Page(tables=[_table(sweep)], sentences=sentences, notes=notes, verdict=verdict)
 
 

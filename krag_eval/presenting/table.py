@@ -107,7 +107,7 @@ class Table:
     @cached_property
     def cells(self) -> list[list[str]]:
         """All that is shown: the header, then every row."""
-        header = [" ".join(column.heading.split()) for column in self.columns]
+        header = [visible(column.heading).strip() for column in self.columns]
         return [header, *([column.cell(row) for column in self.columns] for row in self.rows)]
 
     def text(self, width: int | None = None) -> str:
@@ -123,7 +123,7 @@ class Table:
         from rich import box, cells, console
         from rich.table import Table as Grid
 
-        header = [column.heading for column in self.columns]
+        header = ["\n".join(map(visible, one.heading.split("\n"))) for one in self.columns]
         shown = [[one.translate(_IN_TEXT) for one in row] for row in (header, *self.cells[1:])]
         sizes = [
             max(cells.cell_len(line) for cell in column for line in cell.split("\n"))
@@ -177,14 +177,14 @@ class Table:
     def markdown(self) -> str:
         """Return GitHub's Markdown."""
         header, *rows = [
-            ["<br>".join(map(for_markdown, cell.split("\n"))) for cell in row] for row in self.cells
+            ["<br>".join(map(_escaped, cell.split("\n"))) for cell in row] for row in self.cells
         ]
         rule = ["---"] * self.names + ["---:"] * (len(header) - self.names)
         return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows)) + "\n"
 
     def latex(self) -> str:
         """Return a LaTeX ``tabular`` with the rules of booktabs."""
-        header, *rows = [rf"{' & '.join(map(_for_latex, row))} \\" for row in self.cells]
+        header, *rows = [_row_for_latex(row) for row in self.cells]
         aligned = "l" * self.names + "r" * (len(self.columns) - self.names)
         lines = [rf"\begin{{tabular}}{{{aligned}}}", r"\toprule", header, r"\midrule", *rows]
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
@@ -219,11 +219,18 @@ _OPENS_A_BLOCK = re.compile(r"^(\d*)([.)]|[#+=-]+)(?=\s|$)")
 def for_markdown(text: str) -> str:
     r"""Escape what GitHub's Markdown would not show as it is; underscores within a word are.
 
+    What would act instead of showing is spelled out.
+
     >>> print(for_markdown("a_b | _c_"))
     a_b \| \_c\_
     >>> print(for_markdown("1. Ask @ann of ndcg@10, see #7"))
     1\. Ask @&#8203;ann of ndcg@10, see #&#8203;7
     """
+    return _escaped(visible(text))
+
+
+def _escaped(text: str) -> str:
+    """Escape a visible text for Markdown; what is highlighted becomes bold."""
     escaped = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
     escaped = escaped.translate({ord(OPEN): "**", ord(CLOSE): "**"} | _DIFFERENT)
     escaped = _OPENS_A_BLOCK.sub(r"\1\\\2", _ALIVE.sub("&#8203;", escaped))
@@ -236,6 +243,12 @@ def _for_html(cell: str) -> str:
     lines = text.split("\n")
     shown = (f'<div dir="auto" style="text-align:start">{line}</div>' for line in lines)
     return "".join(shown) if len(lines) > 1 else text
+
+
+def _row_for_latex(row: Iterable[str]) -> str:
+    shown = " & ".join(map(_for_latex, row))
+    # The line end, or the rule of booktabs, above would take an asterisk or a bracket for its own.
+    return ("{}" if shown.lstrip().startswith(("*", "[")) else "") + rf"{shown} \\"
 
 
 def _for_latex(text: str) -> str:

@@ -26,6 +26,7 @@ from krag_eval.report.rendering import NAME, picture
 from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.evidence import checked_metadata
 from krag_eval.results.result import STATUSES, EvaluationResult
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import METRICS, averages_of
 from krag_eval.statistics.intervals import FEW_QUERIES, wilson
@@ -91,6 +92,7 @@ def result_page(
         "level": level,
         "few": table is not None and n < FEW_QUERIES and FEW_QUERIES,
         "contradicted": told_contradicted(result),
+        "drafts": unreviewed_sentences(unreviewed_of({"": result})),
         "longest": _longest(result, cutoff),
         "front": [key for key in _FRONT if key in averages]
         or [key for key in averages if not _is_folded(key, averages)][:3],

@@ -29,10 +29,12 @@ from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, muted, 
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.results.rows import RowsInMemory, TableOf, truth_digest
 from krag_eval.results.saved import read
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
+from krag_eval.scoring.missing import told_missing
 from krag_eval.statistics import comparison, gates, intervals
 from krag_eval.statistics.comparison import On, told_left_out
 from krag_eval.statistics.gates import GateReport, Terms
@@ -274,7 +276,8 @@ class History(Drawn):
 
         Columns: ``run``, ``made``, ``made_by_file``, ``metric``, ``value``, ``low`` and ``high``
         (the 95 % interval), ``comparable`` (with the run before), ``changed``, in words, and
-        ``failed``: for how many queries the retriever failed, which count as nothing retrieved.
+        ``failed``: for how many queries the retriever failed, which count as nothing retrieved;
+        and ``missing``: how many questions of the ground truth are left out.
         """
         import pandas as pd
 
@@ -282,11 +285,11 @@ class History(Drawn):
         rows = [
             (run.name, run.made, run.made_by_file, metric, self.value(run, metric),
              *self.bounds(run, metric), run.is_comparable, "; ".join(page_of(run).sentences),
-             run.result.n_failed)
+             run.result.n_failed, run.result.n_missing)
             for run in self.runs
             for metric in self.metrics
         ]  # fmt: skip
-        return pd.DataFrame(rows, columns=[*names, "comparable", "changed", "failed"])
+        return pd.DataFrame(rows, columns=[*names, "comparable", "changed", "failed", "missing"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the runs as JSON has them; what is undefined is ``None``."""
@@ -315,6 +318,7 @@ class History(Drawn):
             "comparable": run.is_comparable,
             "changes": [change._asdict() for change in run.changes],
             "failed": run.result.n_failed,
+            "missing": run.result.n_missing,
             "signature": run.result.signature,
         }
 
@@ -332,6 +336,7 @@ class History(Drawn):
         baseline: EvaluationResult | None = None,
         strict: bool = False,
         allow_failures: int = 0,
+        allow_missing: int = 0,
         clusters: str | None = None,
         level: float = _LEVEL,
         n_resamples: int = _N_RESAMPLES,
@@ -360,6 +365,8 @@ class History(Drawn):
             strict: Whether what is inconclusive fails.
             allow_failures: For how many queries the retriever may have failed, in the result and in
                 a run; a run where it failed for more is not compared with.
+            allow_missing: How many questions of the ground truth the result, and a run, may lack,
+                likewise.
             clusters: A tag of the queries that belong together.
             level: As in ``result.check``.
             n_resamples: Number of random swaps, and of resamples of the bootstrap.
@@ -377,17 +384,20 @@ class History(Drawn):
         metrics = _asked(result, metric)
         sampling = intervals.check_sampling(level, n_resamples, seed)
         terms = Terms(
-            sampling, max_drop, on, by, clusters, errors.boolean("strict", strict), allow_failures
+            *(sampling, max_drop, on, by, clusters, errors.boolean("strict", strict)),
+            *(allow_failures, allow_missing),
         )
         failed = gates.allowed_failures({"new": result}, terms)
-        pairs, apart = _comparable(self.runs, result, on, allow_failures)
+        missing = gates.allowed_missing({"new": result}, terms)
+        pairs, apart = _comparable(self.runs, result, terms)
         groups = self._groups(pairs, apart, metrics, last)
         compared = []
         for names, several in groups:
             mean = _mean_of(several, result, [metrics[name][1] for name in names])
             compared.append(gates.against(result, mean, names, terms))
             failed |= {run.name: n for run, _, _ in several if (n := run.result.n_failed)}
-        found = [*gates.floor_gates(result, floors), *gates.drop_gates(compared, by)]
+            missing |= {run.name: one for run, _, _ in several if (one := run.result.missing)}
+        found = [*gates.floor_gates(result, floors), *gates.drop_gates(compared, by, "the history")]
         notes = [note for one in compared for note in told_left_out(len(one.queries), one.left_out)]
         against_it: tuple[comparison.Comparison, ...] = ()
         if baseline is not None:
@@ -396,15 +406,19 @@ class History(Drawn):
             said = _("{} (against the baseline)")
             found += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
             failed |= with_it.failed
+            missing |= with_it.missing
             against_it = with_it.comparisons
             notes += told_left_out(with_it.n_compared or 0, with_it.left_out)
         told = [*self._told(groups), *_told_apart(apart), *dict.fromkeys(notes)]
+        runs = {run.name: run.result for _, several in groups for run, *_ in several}
+        drafts = unreviewed_of({**runs, "new": result})
         return HistoryReport(
             gates=gates.settled(found, terms),
             left_out={name: some for one in compared for name, some in one.left_out.items()},
             n_compared=min(len(one.queries) for one in compared),
             language=language,
             failed=failed,
+            missing=missing,
             ground_truth=truth_digest(result.rows),
             comparisons=(*compared, *against_it),
             held_against={
@@ -412,7 +426,13 @@ class History(Drawn):
                 for names, several in groups
                 for name in names
             },
-            told=(*told, *told_failed(failed)),
+            told=(
+                *told,
+                *told_failed(failed),
+                *told_missing(missing),
+                *unreviewed_sentences(drafts),
+                *_told_before(result),
+            ),
             itself=tuple(
                 os.path.join(self.folder, f"{name}.json")
                 for name, why in apart.items()
@@ -575,7 +595,7 @@ def _known(result: EvaluationResult, metrics: Iterable[str]) -> dict[str, tuple[
 
 
 def _comparable(
-    runs: Sequence[HistoryRun], result: EvaluationResult, on: On, allow_failures: int
+    runs: Sequence[HistoryRun], result: EvaluationResult, terms: Terms
 ) -> tuple[list[_Pair], dict[str, str]]:
     """Return the runs that a result can be held against, the last first, and why not the others."""
     pairs: list[_Pair] = []
@@ -583,11 +603,11 @@ def _comparable(
     soon = datetime.now(UTC) + _CLOCKS_DIFFER
     for several in _gathered(reversed(runs)):
         *copies, run = several  # by name, the first of them stands for all
-        if run.result.made == result.made and run.result == result:
+        if run.result.is_same_run(result):
             apart |= dict.fromkeys((one.name for one in several), _ITSELF)
             continue
         apart |= dict.fromkeys((one.name for one in copies), _COPY)
-        pair = _AHEAD if run.made > soon else _brought_to(run, result, on, allow_failures)
+        pair = _AHEAD if run.made > soon else _brought_to(run, result, terms)
         if not isinstance(pair, str) and any(one.result.gate == "failed" for one in several):
             pair = _FAILED
         if isinstance(pair, str):
@@ -612,22 +632,33 @@ def _gathered(runs: Iterable[HistoryRun]) -> list[list[HistoryRun]]:
     return found
 
 
-def _brought_to(
-    run: HistoryRun, result: EvaluationResult, on: On, allow_failures: int
-) -> _Pair | str:
+def _brought_to(run: HistoryRun, result: EvaluationResult, terms: Terms) -> _Pair | str:
     """Return a run and a result on the queries they are compared on, or why they cannot be."""
-    if run.result.n_failed > allow_failures:
+    if run.result.n_failed > terms.allow_failures:
         return f"{run.result.n_failed} of {run.result.n_queries} queries failed"
+    if (lacking := run.result.missing) and lacking.n_left_out > terms.allow_missing:
+        return f"{lacking.n} of {lacking.questions} questions are missing"
     try:
         with muted():
             both = dict(zip(_CALLED, (run.result, result), strict=True))
-            ours, theirs = comparison.aligned(both, on)[0].values()
+            ours, theirs = comparison.aligned(both, terms.on)[0].values()
         apart = [one for several in comparison.differing(ours, theirs) for one in several]
     except errors.Refusal as error:
         return error.problem.removeprefix(": ")
     if not apart and 2 * theirs.n_queries < result.n_queries:
         return f"it has {theirs.n_queries} of the {result.n_queries} queries"
     return "; ".join(apart) or (run, ours, theirs)
+
+
+def _told_before(result: EvaluationResult) -> Iterator[str]:
+    """Say that a result failed a gate before, and on which conditions if that is known."""
+    if result.gate == "failed":
+        failed = [name for name, outcome in result.verdicts.items() if outcome == "failed"]
+        message = _(
+            "This result has failed a gate before{conditions}, so later ones are not held to it, "
+            "whatever it passes now."
+        )
+        yield message.format(conditions=f" ({', '.join(failed)})" if failed else "")
 
 
 def _told_apart(apart: Mapping[str, str]) -> Iterator[str]:

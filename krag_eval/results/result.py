@@ -22,6 +22,7 @@ from krag_eval._language import N_, Language, _, spoken
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, clipped, text, warn, whole
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
+from krag_eval.results.verdicts import Outcome, Verdicts, merged, worst
 from krag_eval.scoring import cutoffs
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, Length, spelled
@@ -37,6 +38,7 @@ from krag_eval.scoring.metrics import (
     metrics_of,
     resolved_average,
 )
+from krag_eval.scoring.missing import MissingQuestions
 from krag_eval.scoring.parts import Summary, settled_in
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
-    from krag_eval.statistics.gates import GateReport, Outcome
+    from krag_eval.statistics.gates import GateReport
     from krag_eval.statistics.intervals import BudgetToRecall
     from krag_eval.statistics.predicting import Predictions
     from krag_eval.statistics.score_cutoffs import ScoreCutoffs
@@ -71,6 +73,8 @@ _HIDDEN_COLUMNS = ("precision_base", "rank")
 # https://reproducible-builds.org/specs/source-date-epoch/
 _CLOCK = "SOURCE_DATE_EPOCH"
 _ALL = slice(None)
+# The last moment that a result was made at in this process.
+_LAST_MADE = [0.0]
 
 
 _TABLES = "per_query() is a DataFrame of the queries, metrics one of the averages"
@@ -84,13 +88,17 @@ _CALLED_ELSEWHERE = {
 
 
 def _now() -> datetime:
-    """Return the moment that it is, or is to be taken for.
+    """Return the moment that it is, or is to be taken for, in milliseconds, as it is saved.
+
+    By the clock, every result of a process has a moment of its own.
 
     Raises:
         InvalidInput: If it is to be taken for what is none.
     """
-    seconds = os.environ.get(_CLOCK) or time()
-    try:  # in milliseconds, as it is saved
+    seconds: str | float | None = os.environ.get(_CLOCK)
+    if not seconds:
+        seconds = _LAST_MADE[0] = max(round(time(), 3), round(_LAST_MADE[0] + 0.001, 3))
+    try:
         return datetime.fromtimestamp(round(float(seconds), 3), UTC)
     except (ValueError, OverflowError, OSError) as error:
         problem = f"must be seconds since 1970, got {clipped(seconds)}"
@@ -116,13 +124,15 @@ class EvaluationResult(Shown):
         retrieval: How a retriever answered, if krag_eval asked one or traces tell of failures;
             ``None`` otherwise.
         declared: What is known of metrics that are not computed by default, by column.
-        gate: The outcome of the gate that it was held to, if its file says: ``"passed"``,
+        gate: The worst outcome of the gates that it was held to, if its file says: ``"passed"``,
             ``"inconclusive"`` or ``"failed"``.
         made: When it was evaluated; ``None`` if it was saved before that was kept. A time in
             ``SOURCE_DATE_EPOCH`` (seconds since 1970) is taken for the clock's, so that saved
             files can be the same to the byte.
         notes: How two files were understood, and what joined, if they were joined by
             :func:`~krag_eval.evaluate_file`; not saved.
+        verdicts: What became of each condition of those gates, by what it asked, such as
+            ``"ndcg@10 >= 0.6"``; the worst, where it was asked more than once.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]]).evaluate(k=[1, 3])
@@ -142,6 +152,7 @@ class EvaluationResult(Shown):
     made: datetime | None = field(default_factory=_now)
     gate: Outcome | None = None
     notes: Sequence[str] = field(default=(), compare=False)
+    verdicts: Verdicts = field(default_factory=dict)
 
     @property
     def k(self) -> tuple[Cutoff, ...]:
@@ -162,10 +173,26 @@ class EvaluationResult(Shown):
     def n_failed(self) -> int:
         """Number of queries whose retriever failed, which count as nothing retrieved.
 
-        0 where krag_eval did not ask a retriever, nor traces tell; :attr:`failures` has each of
-        them.
+        0 where krag_eval did not ask a retriever, nor traces or rows tell; :attr:`failures` has
+        each of them, but of a file that was evaluated in chunks.
         """
-        return 0 if self.retrieval is None else len(self.retrieval.failures)
+        if self.retrieval is not None:
+            return len(self.retrieval.failures)
+        return 0 if self.totals is None else self.totals.n_failed
+
+    @property
+    def missing(self) -> MissingQuestions | None:
+        """The questions of the ground truth that the run lacks; ``None`` where it lacks none.
+
+        ``.n`` of ``.questions`` are missing; ``.way`` is ``"skip"`` if they are left out, and
+        ``"zero"`` if they count as nothing retrieved.
+        """
+        return MissingQuestions.of_settings(self.settings)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of questions of the ground truth that are left out, as the run lacks them."""
+        return 0 if self.missing is None else self.missing.n_left_out
 
     @property
     def n_contradicted(self) -> int:
@@ -202,10 +229,11 @@ class EvaluationResult(Shown):
     def summary(self) -> Summary:  # it can be called, too
         """The exact sums all averages follow from; those of parts add up to those of the whole."""
         if self.totals is not None:
-            return replace(self.totals, n_failed=self.n_failed)
+            return replace(self.totals, n_failed=self.n_failed, missing=self.missing)
         sums = Summary.of(self.rows.tables, self.rows.counted, **settled_in(self))
         found = 0 if self.evidence is None else self.evidence.relevance.n_contradicted
-        return replace(sums, n_failed=self.n_failed, n_contradicted=found)
+        sums = replace(sums, n_failed=self.n_failed, missing=self.missing)
+        return replace(sums, n_contradicted=found)
 
     @cached_property
     def definitions(self) -> dict[str, Average]:
@@ -647,7 +675,7 @@ class EvaluationResult(Shown):
 
     def _warn_of_failed(self) -> None:
         """Warn where what is worked out takes queries that failed for ones that found nothing."""
-        for told in self.summary.told_failed():
+        for told in self.summary.caveats():
             warn(told)
 
     def _evidence(
@@ -953,6 +981,7 @@ class EvaluationResult(Shown):
         by: str | None = None,
         strict: bool = False,
         allow_failures: int = 0,
+        allow_missing: int = 0,
         clusters: str | None = None,
         level: float = 0.95,
         n_resamples: int = 10_000,
@@ -968,7 +997,8 @@ class EvaluationResult(Shown):
             floors: The least each average may be, ``{"ndcg@10": 0.6}`` or ``["ndcg@10=0.6"]``; for
                 ``mean_rank``, where lower is better, the most. An undefined average fails.
             baseline: An earlier result over the same queries, with the same ground truth and
-                settings.
+                settings. It may have identical values, as of a system that did not change; it may
+                not be this result, nor a copy of its file.
             metric: What may not drop below the baseline: ``"ndcg@10"``, or several.
             max_drop: How far it may drop, 0 if not given. A larger drop fails only if it is more
                 than chance, by the paired permutation test that :func:`~krag_eval.compare` makes:
@@ -982,6 +1012,8 @@ class EvaluationResult(Shown):
             strict: Whether what is inconclusive fails.
             allow_failures: For how many queries of this result, and of the baseline, the retriever
                 may have failed. They count as nothing retrieved; the report says how many they are.
+            allow_missing: How many questions of the ground truth this result, and the baseline, may
+                lack, as ``missing="skip"`` leaves them out; the report says how many they are.
             clusters: A tag of the queries, such as ``"source"``: those that share its value belong
                 together, and are swapped and drawn together.
             level: 1 less what p must be below, after Holm's correction for the metrics, and how
@@ -995,7 +1027,8 @@ class EvaluationResult(Shown):
             TypeError: If the baseline is no result.
             ValueError: If an average or the tag is unknown, an average was not evaluated, a number
                 is out of range, there is nothing to check, the two results are not comparable, or
-                the retriever failed for more queries than are allowed.
+                are one, or the retriever failed for more queries, or more are missing, than are
+                allowed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
@@ -1007,7 +1040,8 @@ class EvaluationResult(Shown):
         from krag_eval.statistics.intervals import check_sampling
 
         sampling = check_sampling(level, n_resamples, seed)
-        terms = Terms(sampling, max_drop, on, by, clusters, strict, allow_failures)
+        allowed = (allow_failures, allow_missing)
+        terms = Terms(sampling, max_drop, on, by, clusters, strict, *allowed)
         return check(self, floors, baseline, metric, terms)
 
     @spoken
@@ -1203,7 +1237,8 @@ class EvaluationResult(Shown):
                 what is short in their metadata: numbers, booleans and texts of 200 characters at
                 most. Without them everything else still works.
             gate: What became of the gate that it was held to. A history does not hold later results
-                to one that failed.
+                to one that failed. What this result, or a file of that name with the same values,
+                says of earlier gates is kept: a failure is never taken back.
 
         Raises:
             ValueError: If ``texts`` are asked for and this result has none, or the file is the one
@@ -1212,7 +1247,7 @@ class EvaluationResult(Shown):
         """
         from krag_eval.results.saved import write
 
-        write(path, self if gate is None else replace(self, gate=gate.noted), texts=texts)
+        write(path, self if gate is None else gate.noted_on(self), texts=texts)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> EvaluationResult:
@@ -1249,6 +1284,30 @@ class EvaluationResult(Shown):
                 for k, table in self.tables.items()
             )
         )
+
+    def with_verdicts(self, gate: Outcome | None, verdicts: Verdicts) -> EvaluationResult:
+        """Return this result, knowing what became of more conditions, and still of all before.
+
+        Args:
+            gate: What became of the conditions together.
+            verdicts: What became of each.
+        """
+        both = merged(self.verdicts, verdicts)
+        return replace(self, gate=worst([self.gate, gate]), verdicts=both)
+
+    def is_same_run(self, other: EvaluationResult) -> bool:
+        """Tell whether another result is this one, perhaps saved and read, under whatever name.
+
+        It has equal values and was made at the same moment. An unchanged system that is evaluated
+        again has equal values, and is another run.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]])
+        >>> first, second = evaluator.evaluate(5), evaluator.evaluate(5)
+        >>> first.is_same_run(first), first == second, first.is_same_run(second)
+        (True, True, False)
+        """
+        return self is other or (self.made == other.made and self == other)
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
 

@@ -15,6 +15,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -26,15 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval import documents
-from krag_eval._io import check_apart, replacing
+from krag_eval._io import changing, check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import AnyOf, DocumentLike, Judged, Lists, QuerySet
-from krag_eval.errors import InvalidInput, Place, clipped
+from krag_eval.errors import InvalidInput, Place, Refusal, clipped
 from krag_eval.matching.joins import Pieces
 from krag_eval.results.evidence import Evidence, Texts
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import DIGEST, JudgedRows, RowsInMemory, checked_digests, rows_named
+from krag_eval.results.verdicts import OUTCOMES, Outcome, Verdicts
 from krag_eval.scoring.cutoffs import spelled, unspelled
 from krag_eval.scoring.metrics import completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, metrics_in
@@ -44,7 +46,6 @@ _FORMAT = "krag_eval.result"
 FORMAT_VERSION = 1
 # No list is that long, and a query with more could not be explained.
 _MOST_RETRIEVED = 10**7
-_OUTCOMES = ("passed", "inconclusive", "failed")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _TOO_LARGE = "what it holds does not fit into memory"
 # What reading a file raises that holds something else.
@@ -62,7 +63,8 @@ def write(path: _Path, result: EvaluationResult, *, texts: bool = False) -> None
     """Save a result; the file appears complete or not at all.
 
     Args:
-        path: The file; one of that name is replaced.
+        path: The file; one of that name is replaced. If it has the same values, and was held to
+            gates, what became of these is kept.
         result: What to save.
         texts: Whether to keep the documents' texts too, each distinct one once, and with them ids
             and those values of metadata that are short texts, numbers or booleans.
@@ -72,9 +74,23 @@ def write(path: _Path, result: EvaluationResult, *, texts: bool = False) -> None
             rows are in.
     """
     check_not_its_rows(result, path)
-    text = as_text(result, path, texts=texts)
-    with replacing(path) as temporary:
-        temporary.write_text(text, "utf-8")
+    with changing(path):
+        text = as_text(_with_verdicts_of_file(result, path), path, texts=texts)
+        with replacing(path) as temporary:
+            temporary.write_text(text, "utf-8")
+
+
+def _with_verdicts_of_file(result: EvaluationResult, path: _Path) -> EvaluationResult:
+    """Return a result with what became of the gates that the values in a file were held to.
+
+    A file that holds none, or anything else, is about to be replaced, and says nothing.
+    """
+    with suppress(Refusal, OSError):
+        if os.path.isfile(path) and (content := _loaded(path)).get("gate") is not None:
+            saved = _result_of(content, path)
+            if saved == result:
+                return result.with_verdicts(saved.gate, saved.verdicts)
+    return result
 
 
 def check_not_its_rows(result: EvaluationResult, path: _Path) -> None:
@@ -86,27 +102,45 @@ def check_not_its_rows(result: EvaluationResult, path: _Path) -> None:
     check_apart({"path": path}, filter(None, [result.rows.path]))
 
 
-def note_gate(path: _Path, outcome: str, result: EvaluationResult) -> None:
+def note_gate(path: _Path, gate: Outcome, verdicts: Verdicts, result: EvaluationResult) -> None:
     """Write into the file of a result what became of the gate that it was held to.
 
-    Nothing else in it changes, nor do the mode of the file and its time, by which old results are
-    ordered.
+    It is added to what the file says of earlier gates, of which no failure is taken back. Nothing
+    else in it changes, nor do the mode of the file and its time, by which old results are ordered.
+    Of several at once, one writes after the other.
+
+    Args:
+        path: The file.
+        gate: What became of the conditions together.
+        verdicts: What became of each.
+        result: The result that it is to hold.
 
     Raises:
         InvalidInput: If the file holds another result than that one by now.
         OSError: If the file is read-only, or cannot be written.
     """
-    kept, content = os.stat(path), _loaded(path)
-    if not (kept.st_mode & stat.S_IWUSR and os.access(path, os.W_OK)):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
-    held = _result_of(dict(content), path)
-    if held.made != result.made or held != result:
-        raise _unusable(path, "it holds another result by now", "check that one, too")
-    del content["checksum"]
-    with replacing(path) as temporary:
-        temporary.write_text(_laid_out(content | {"gate": outcome}), "utf-8")
-        os.chmod(temporary, stat.S_IMODE(kept.st_mode))
-    os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    with changing(path):
+        kept, content = os.stat(path), _loaded(path)
+        if not (kept.st_mode & stat.S_IWUSR and os.access(path, os.W_OK)):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+        saved = _result_of(dict(content), path)
+        if not saved.is_same_run(result):
+            raise _unusable(path, "it holds another result by now", "check that one, too")
+        del content["checksum"]
+        content |= _verdicts_content(saved.with_verdicts(gate, verdicts))
+        with replacing(path) as temporary:
+            temporary.write_text(_laid_out(content), "utf-8")
+            os.chmod(temporary, stat.S_IMODE(kept.st_mode))
+        os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+
+
+def _verdicts_content(result: EvaluationResult) -> Content:
+    """Return what a file says of gates: the outcome of all, as earlier readers know it, and each.
+
+    Nothing where there was none.
+    """
+    of_each = {"verdicts": dict(result.verdicts)} if result.verdicts else {}
+    return of_each if result.gate is None else {"gate": result.gate} | of_each
 
 
 def read(path: _Path) -> EvaluationResult:
@@ -232,17 +266,15 @@ def as_text(result: EvaluationResult, path: _Path, *, texts: bool = False) -> st
         content["retrieval"] = result.retrieval.content()
     if result.made is not None:
         content["made"] = result.made.isoformat(timespec="milliseconds")
-    if result.gate is not None:
-        content["gate"] = result.gate
-    return _laid_out(content)
+    return _laid_out(content | _verdicts_content(result))
 
 
 def _parts(content: Content, path: Path) -> dict[str, Any]:
     """Return the parts of a result, checked for what its methods take for granted."""
     if not all(isinstance(one, str) for pair in content["settings"].items() for one in pair):
         raise TypeError("its settings are not texts")
-    gate = content.get("gate")
-    if gate not in (None, *_OUTCOMES):
+    gate, verdicts = content.get("gate"), content.get("verdicts", {})
+    if not {gate, *verdicts.values()} <= {None, *OUTCOMES}:
         raise ValueError("what became of its gate is unknown")
     parts = {
         "settings": content["settings"],
@@ -251,6 +283,7 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
         "conventions": Conventions.parse(content["conventions"]),
         "made": _moment(content["made"]) if "made" in content else None,
         "gate": gate,
+        "verdicts": verdicts,
     }
     if "summary" in content:
         totals = parts["totals"] = Summary.from_json(content["summary"])
@@ -389,6 +422,7 @@ _ASPECTS = ("query", "item", "aspect")
 # What says in a file how many rows each alternative has -> what these are of, and their columns.
 _HELD = {
     "added": ("added_alternative", "added_rank", "added_tokens"),
+    "brought": ("brought_alternative", "brought_rank", "brought_start", "brought_stop"),
     "spans": ("span_alternative", "span_rank", "span_start", "span_stop"),
 }
 _CONTRADICTED = {
@@ -461,6 +495,9 @@ def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
     tokens = _whole(kept["tokens"], n_alternatives)
     rows: dict[str, Any] = {}
     kinds = _HELD | (_CONTRADICTED if "contradicted" in kept else {})
+    # Files that an unreleased 0.2.0 wrote do not say which words of a document bring something new.
+    nothing: Content = {name: [] for name in _HELD["brought"]} | {"brought": [0] * len(tokens)}
+    kept = nothing | kept
     for name, (of_rows, *columns) in kinds.items():
         n = _whole(kept[name], len(tokens))
         rows[of_rows] = np.repeat(np.arange(len(tokens)), n)
@@ -468,7 +505,7 @@ def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
             if one == "contradicted_share":
                 rows[one] = _or_all_1(kept[one], int(n.sum()))
             else:
-                rows[one] = _whole(kept[one], n, least=int(one != "span_start"))
+                rows[one] = _whole(kept[one], n, least=int(not one.endswith("_start")))
     return Pieces(
         alternative_item=np.repeat(np.arange(len(n_alternatives)), n_alternatives),
         alternative_tokens=tokens,

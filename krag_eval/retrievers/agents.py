@@ -24,6 +24,7 @@ from krag_eval.errors import Advice, InvalidInput, InvalidType, warn
 from krag_eval.retrievers import recording
 from krag_eval.retrievers.asking import Asking, Call, query_in
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
+from krag_eval.retrievers.messages import returned_in
 from krag_eval.retrievers.recording import MESSAGES, Question, RetrievalRecorder, Seen, strand
 from krag_eval.retrievers.verbs import Asks, asks, twin_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
@@ -124,8 +125,8 @@ def evaluate_agent(
     """
     call = AgentCall(Searching(agent, calls, retriever, recorder, input_key))
     evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
-    return Run(call, evaluation, Asking(on_error, max_concurrency, timeout, config, progress,
-                                        checkpoint, checkpoint_key), "asking")  # fmt: skip
+    return AgentRun(call, evaluation, Asking(on_error, max_concurrency, timeout, config, progress,
+                                             checkpoint, checkpoint_key), "asking")  # fmt: skip
 
 
 @twin_of(evaluate_agent)
@@ -135,7 +136,8 @@ def aevaluate_agent() -> None:
 
 # A tool whose searches can be seen, in words.
 _TOOL = N_(
-    'a tool that returns its documents as an artifact (response_format="content_and_artifact")'
+    'a tool that returns its documents as an artifact (response_format="content_and_artifact"), '
+    "as JSON or as content blocks"
 )
 
 
@@ -177,6 +179,7 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
             raise errors.must("recorder", "be a RetrievalRecorder", self.recorder, kind=InvalidType)
         self.name = self.agent.get_name()
         self._searched: list[bool] = []
+        self.searches: dict[str, list[Seen]] = {}
         self._asked: list[tuple[str, Question]] = []
         self._under_way: dict[int, tuple[str, RetrievalRecorder]] = {}
         self._at_once = False
@@ -261,11 +264,13 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         return question
 
     def _found(self, question: Question, text: str) -> list[DocumentLike]:
-        (question,) = recording.settled([question])
+        # Whether plain texts are documents cannot be told by one question.
+        (question,) = recording.settled([question], self.retriever or "")
         name = self.retriever
         if name is None and question.searches:
             name = recording.chosen_name([question], None)
         seen = recording.seen_of(question, name, text, self.calls)
+        self.searches[text] = recording.calls_of(question, name)
         self._searched.append(seen is not None)
         if seen is None:
             return []
@@ -294,11 +299,28 @@ class AgentCall(Call):
         return {"input_key": agent.input_key, "calls": agent.calls, "evaluated": agent.retriever}
 
 
+@dataclass(frozen=True)
+class AgentRun(Run):
+    """One way to ask an agent the questions, whose later searches may come after the cutoff."""
+
+    def _evaluated(self, predicted: list[list[DocumentLike]]) -> EvaluationResult:
+        result, questions = super()._evaluated(predicted), self.evaluation.questions
+        agent = cast("Searching", self.call.runnable)
+        if agent.calls in ("union", "all"):
+            searches = [agent.searches.get(text, []) for text in questions.texts]
+            recording.warn_of_depth(searches, predicted, questions.actual, self.evaluation.options,
+                                    result, repeats=agent.calls == "all")  # fmt: skip
+        return result
+
+
 def records_from_messages(*conversations: Sequence[Any]) -> RetrievalRecorder:
     """Read from the messages of an agent what it searched for and found, after the fact.
 
     A search is a tool message with documents as its artifact, which a tool with
-    ``response_format="content_and_artifact"`` returns. Its question is the last message of a human
+    ``response_format="content_and_artifact"`` returns, or with documents in its content: as JSON,
+    or as content blocks, as tools of MCP return them. Plain texts in these are documents where no
+    tool returned any for certain, with a warning, or of the tool that is named when this is
+    evaluated. Its question is the last message of a human
     before it: a conversation with several turns holds several questions. What the tool was asked is
     read from the model's message. A tool that failed did search if a tool of its name returned
     documents elsewhere.
@@ -338,7 +360,10 @@ def records_from_messages(*conversations: Sequence[Any]) -> RetrievalRecorder:
             recorder._adopt(question)
     if conversations and not recorder.records.shape[0]:
         warn(
-            _("No search was found: no message of a tool holds documents as its artifact."),
+            _(
+                "No search was found: no message of a tool holds documents as its artifact, as "
+                "JSON or as content blocks."
+            ),
             _(
                 "Of messages, only searches of {tool} can be seen; of a running agent, "
                 "evaluate_agent"
@@ -390,14 +415,16 @@ def _questions_in(messages: Sequence[BaseMessage]) -> Iterator[Question]:
 
 def _search_in(message: ToolMessage, asked: Mapping[str | None, Any]) -> dict[str, Any] | None:
     """Return the search that a tool's message tells of; ``None`` if the tool did not search."""
-    documents = recording.documents_found(message.artifact)
-    if documents is None and message.status != "error":
+    documents, texts = returned_in(message)
+    if documents is None and texts is None and message.status != "error":
         return None
+    failed = documents is None and message.status == "error"
     call = asked.get(message.tool_call_id, {})
     return {
         "name": message.name or call.get("name") or "tool",
         "query": query_in(call.get("args", "")),
         "documents": documents,
-        "error": ToolException(str(message.text)) if documents is None else None,
+        "texts": None if failed else texts,
+        "error": ToolException(str(message.text)) if failed else None,
         "call_id": message.tool_call_id,
     }

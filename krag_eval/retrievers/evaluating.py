@@ -15,12 +15,20 @@ from langchain_core.runnables.config import RunnableConfig, get_config_list
 from krag_eval import errors
 from krag_eval._io import bar_of, bars
 from krag_eval._language import _
-from krag_eval._options import LISTS, PLAN_OPTIONS
+from krag_eval._options import LISTS, PLAN_OPTIONS, with_defaults
 from krag_eval.datasets import loading, table, vocabularies
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
-from krag_eval.documents import DocumentLike, Location, QuerySet, Tag, checked_tags, documents_in
-from krag_eval.errors import InvalidInput, InvalidType, clipped, muted, warn
+from krag_eval.documents import (
+    DocumentLike,
+    Location,
+    QuerySet,
+    Tag,
+    checked_tags,
+    documents_in,
+    with_status,
+)
+from krag_eval.errors import InvalidInput, InvalidType, Place, clipped, muted, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
 from krag_eval.retrievers.asking import Answered, Answers, Asking, Call, RetrieverLike, Round
@@ -340,7 +348,8 @@ class Questions:
         elif self.notes:
             warn(f"dataset: {self.notes[0]}.", errors.Advice(_("pass {} to keep none"), tags={}))
         labels = labels_for(given.get("matcher"), self.labels, self.texts)
-        return {"queries": labels, "tags": self.tags, **self.defaults, **given}
+        options = {"queries": labels, "tags": self.tags, **with_defaults(self.defaults, given)}
+        return {**options, "tags": with_status(options["tags"], self.tags)}
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -363,11 +372,14 @@ def _of_dataset(dataset: Dataset) -> Questions:
 def _of_rows(rows: Sequence[Any]) -> Questions:
     if not len(rows):
         raise InvalidInput("dataset", "must hold at least one question, got none")
-    texts, actual = [], []
+    texts, actual, accepted, reviews = [], [], [], table.Reviews()
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
             problem = f'must be a row {{"question": …, "actual": [documents]}}, got {clipped(row)}'
             raise InvalidType("dataset", problem, query=at)
+        if not reviews.admits(row, Place("dataset", row=at)):
+            continue
+        accepted.append(row)
         for name in ("question", "actual"):
             if name not in row:
                 problem = f"has no {name!r}, only {', '.join(map(repr, row))}"
@@ -378,10 +390,11 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
         texts.append(row["question"])
         where = Location("dataset", at, "['actual']")
         actual.append(documents_in(row["actual"], where, ground_truth=True))
+    reviews.check("dataset", len(accepted))
     tags = table.TagReader(_ASKED, choice=True)
-    found = tags.columns([tags.read(row, table.Mark()) for row in rows])
-    labels = labels_of(texts, [row.get("id") for row in rows])
-    listed = [table.lists_in(row) for row in rows]
+    found = tags.columns([tags.read(row, table.Mark()) for row in accepted])
+    labels = labels_of(texts, [row.get("id") for row in accepted])
+    listed = [table.lists_in(row) for row in accepted]
     lists = {name: [one.get(name) for one in listed] for name in _OF_TRUTH
              if any(name in one for one in listed)}  # fmt: skip
     return Questions(texts, labels, actual, lists, found, table.notes_on(tags.left_out))
@@ -580,8 +593,12 @@ class Run:
         answers.close()
         predicted, run = answers.run(replace(self, known=answers.known))
         with bars(self.asking.progress):
-            result = self.evaluation.result(predicted)
+            result = self._evaluated(predicted)
         return replace(result, retrieval=run)
+
+    def _evaluated(self, predicted: list[list[DocumentLike]]) -> EvaluationResult:
+        """Evaluate the answers."""
+        return self.evaluation.result(predicted)
 
 
 def _check_no_loop() -> None:

@@ -13,7 +13,7 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -28,12 +28,13 @@ from krag_eval._language import _
 from krag_eval._options import EVALUATOR_OPTIONS, LISTS, check_options
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.vocabularies import KNOWN
-from krag_eval.documents import Location, as_document, checked_tags, documents_in, id_of, text_of
+from krag_eval.documents import Location, checked_tags, documents_in, id_of, text_of
 from krag_eval.errors import Advice, InvalidInput, InvalidType, Refusal, called, clipped, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.asking import Answer, Call, Wrapped, query_in
 from krag_eval.retrievers.evaluating import Questions, Rows, labels_of
+from krag_eval.retrievers.messages import returned_in
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class RetrievalRecorder(BaseCallbackHandler):
     Retrievers are known by the name LangChain gives them: their class, or the ``run_name`` of
     their config, ``retriever.with_config(run_name="dense")``. A tool that returns documents as its
     artifact (``response_format="content_and_artifact"``) and asks no retriever is one itself, by
-    the name of the tool. **A plain function or ``RunnableLambda`` fires no retriever events**, so
+    the name of the tool; so is one that returns them as JSON or as content blocks, as tools of MCP
+    do. **A plain function or ``RunnableLambda`` fires no retriever events**, so
     nothing is seen of it; put :meth:`wrap` around it.
 
     >>> from langchain_core.runnables import RunnableLambda
@@ -184,7 +186,7 @@ class RetrievalRecorder(BaseCallbackHandler):
         """
         import pandas as pd
 
-        questions = self._settled()
+        questions = self._settled(retriever)
         name = chosen_name(questions, retriever)
         ordered = _of_result(questions, result)
         first = result.first_ranks()
@@ -209,9 +211,9 @@ class RetrievalRecorder(BaseCallbackHandler):
         index = pd.Index(result.labels, name="query", dtype=object)
         return pd.DataFrame(rows, index, columns=_UNTIL_FOUND, dtype="Int64")
 
-    def _settled(self) -> list[Question]:
+    def _settled(self, named: str | None = None) -> list[Question]:
         with self._lock:
-            return settled(self._questions.values())
+            return settled(self._questions.values(), named)
 
     def _adopt(self, question: Question) -> None:
         """Take over a question that was recorded elsewhere."""
@@ -281,7 +283,9 @@ class RetrievalRecorder(BaseCallbackHandler):
         check_options(RetrievalRecorder.evaluate, options, EVALUATOR_OPTIONS)
         if calls is not None:
             errors.one_of("calls", calls, CALLS)
-        questions = self._ended()
+        questions = self._ended(retriever)
+        if retriever is None:
+            _warn_of_texts(questions)
         name = chosen_name(questions, retriever)
         asked = [question_of(one, input_key) for one in questions]
         truth = _truth_in(ground_truth, questions, asked)
@@ -299,16 +303,19 @@ class RetrievalRecorder(BaseCallbackHandler):
         predicted = [call.documents or [] if call is not None else [] for call in seen]
         evaluator = OfflineRetrievalEvaluator(actual, predicted, **known)
         result = evaluator.evaluate(k, budget=budget, length=length, metrics=metrics)
+        if calls in (None, "union", "all"):
+            searches = [calls_of(question, name) for question in ordered]
+            warn_of_depth(searches, predicted, actual, known, result, repeats=calls == "all")
         return replace(result, retrieval=_run_of(seen))
 
-    def _ended(self) -> list[Question]:
+    def _ended(self, named: str | None) -> list[Question]:
         """Return the questions, all of them answered."""
         with self._lock:
             running = len({id(one.question) for one in self._runs.values()})
         if running:
             problem = f"{running} of {self.n_questions} questions are still being answered, or hang"
             raise InvalidInput("", problem, "wait for them, or clear the recorder and ask again")
-        return self._settled()
+        return self._settled(named)
 
     def wrap(
         self,
@@ -370,7 +377,7 @@ class RetrievalRecorder(BaseCallbackHandler):
             if run_id in self._runs and not self._runs[run_id].call_id:
                 # Early releases of langchain-core 1 tell the id of the call only now.
                 self._runs[run_id].call_id = getattr(output, "tool_call_id", "")
-        self._end(run_id, documents_found(getattr(output, "artifact", None)))
+        self._end(run_id, *returned_in(output))
 
     def on_retriever_start(
         self, serialized: Any, query: str, *, run_id: UUID, **details: Any
@@ -422,6 +429,7 @@ class RetrievalRecorder(BaseCallbackHandler):
         self,
         run_id: UUID,
         documents: list[DocumentLike] | None = None,
+        texts: list[DocumentLike] | None = None,
         error: BaseException | None = None,
     ) -> None:
         now = perf_counter()
@@ -430,6 +438,7 @@ class RetrievalRecorder(BaseCallbackHandler):
             if seen is None:
                 return
             seen.seconds, seen.documents, seen.error = now - seen.start, documents, error
+            seen.texts = texts
             if seen.is_search:
                 for one in seen.around:
                     one.searched = True
@@ -485,24 +494,6 @@ def as_message(given: Any) -> BaseMessage | None:
         return None
 
 
-def documents_found(artifact: Any) -> list[DocumentLike] | None:
-    """Return the documents a tool returned as its artifact; ``None`` if that is something else.
-
-    >>> documents_found([{"page_content": "At nine."}])
-    [Document(metadata={}, page_content='At nine.')]
-    >>> documents_found("9") is None
-    True
-    """
-    if not isinstance(artifact, list | tuple) or not all(map(_is_document, artifact)):
-        return None
-    return [as_document(one) for one in artifact]
-
-
-def _is_document(value: Any) -> bool:
-    text = value.get("page_content") if isinstance(value, Mapping) else ""
-    return isinstance(text, str) and (isinstance(value, Mapping) or hasattr(value, "page_content"))
-
-
 def _run_of(calls: Sequence[Seen | None]) -> RetrievalRun:
     seconds, failures = np.full(len(calls), np.nan), []
     for position, call in enumerate(calls):
@@ -512,6 +503,16 @@ def _run_of(calls: Sequence[Seen | None]) -> RetrievalRun:
             error = call.error or RuntimeError("it never returned")
             failures.append(Failure.of(position, error, call.seconds))
     return RetrievalRun(seconds, tuple(failures))
+
+
+def _warn_of_texts(questions: Iterable[Question]) -> None:
+    """Warn of tools whose plain texts are taken for documents, as nothing else tells."""
+    tools = {one.name for question in questions for one in question.seen
+             if one.texts and one.documents is one.texts}  # fmt: skip
+    if tools:
+        message = _("Plain texts that {tools} returned are taken for documents.")
+        fix = Advice(_("name the tool that searches by {}"), retriever=...)
+        warn(message.format(tools=", ".join(map(repr, sorted(tools)))), fix)
 
 
 def _warn_of_uncalled(calls: Sequence[Seen | None], name: str | None) -> None:
@@ -569,6 +570,7 @@ class Seen:
         query: What it was asked, which a chain may have rewritten.
         parent: The run that called it; ``None`` if it is the outermost, or that is not known.
         documents: What it returned; ``None`` if it failed or is still at it.
+        texts: Plain texts that it returned, which may be documents.
         error: What it raised.
         seconds: How long it took; NaN until it ended.
         call_id: The id of a tool's call, as its model gave it; ``""`` if none is known.
@@ -582,6 +584,7 @@ class Seen:
     query: str = ""
     parent: Seen | None = None
     documents: list[DocumentLike] | None = None
+    texts: list[DocumentLike] | None = None
     error: BaseException | None = None
     seconds: float = float("nan")
     call_id: str = ""
@@ -672,23 +675,33 @@ class Question:
         return self.by_agent or any(seen.tool is not None for seen in self.seen)
 
 
-def settled(questions: Iterable[Question]) -> list[Question]:
+def settled(questions: Iterable[Question], named: str | None = None) -> list[Question]:
     """Return the questions with their searches alone, in the order their model asked for them.
 
     Tools that did not search are left out. One that failed did search if a tool of that name
-    returned documents elsewhere.
+    returned documents elsewhere. Plain texts are documents of the tool that is named; of any, where
+    nothing else was returned.
+
+    Args:
+        questions: What was recorded.
+        named: The retriever or tool that is known to search.
     """
     questions = list(questions)
     known = {seen.name for one in questions for seen in one.seen if seen.is_search}
+    guessed = {seen.name for one in questions for seen in one.seen if seen.texts}
+    guessed = guessed & {named} if known or named is not None else guessed
 
-    def is_search(seen: Seen) -> bool:
+    def search(seen: Seen) -> Seen | None:
+        if seen.is_search:
+            return seen
+        if seen.texts is not None and not seen.searched and seen.name in known | guessed:
+            return replace(seen, documents=seen.texts if seen.name in guessed else [])
         failed = seen.error is not None and not seen.searched
-        return seen.is_search or (failed and seen.name in known)
+        return seen if failed and seen.name in known | guessed else None
 
-    return [
-        replace(one, seen=_in_the_order_asked(filter(is_search, one.seen), one.order))
-        for one in questions
-    ]
+    searches = [[*filter(None, map(search, one.seen))] for one in questions]
+    return [replace(one, seen=_in_the_order_asked(some, one.order))
+            for one, some in zip(questions, searches, strict=True)]  # fmt: skip
 
 
 def _in_the_order_asked(searches: Iterable[Seen], order: Mapping[str, int]) -> list[Seen]:
@@ -716,7 +729,8 @@ def chosen_name(questions: Sequence[Question], retriever: str | None) -> str | N
             "Ask within the recorder's with block, or pass it among the callbacks in the config of "
             "each call. A plain function or RunnableLambda fires no retriever events: wrap it by "
             "the recorder's wrap method. A tool is seen if it returns its documents as an artifact "
-            '(response_format="content_and_artifact") or asks a retriever',
+            '(response_format="content_and_artifact"), as JSON or as content blocks, or asks a '
+            "retriever",
         )
     if retriever is not None:
         return errors.one_of("retriever", retriever, everyone)
@@ -795,6 +809,118 @@ def _arriving(calls: Iterable[Seen]) -> Iterator[tuple[int, DocumentLike, bool]]
         ids.update(name for _, name, _ in documents if name is not None)
         texts.update(text for _, _, text in documents)
         texts_without_id.update(text for _, name, text in documents if name is None)
+
+
+# What is lost behind a cutoff
+
+
+class _Hidden(NamedTuple):
+    """A search whose documents all come after a cutoff.
+
+    Attributes:
+        call: Its number among the searches for its question, from 1.
+        search: The search.
+        rank: The rank of its first document, among those of all searches.
+    """
+
+    call: int
+    search: Seen
+    rank: int
+
+
+def _hidden(calls: Sequence[Seen], k: int, *, repeats: bool) -> _Hidden | None:
+    """Return the first of the later searches that a cutoff ends before, if there is one."""
+    counted = (call for call, _document, is_new in _arriving(calls) if is_new or repeats)
+    ranks: dict[int, int] = {}
+    for rank, call in enumerate(counted, 1):
+        ranks.setdefault(call, rank)
+    late = (call for call, rank in ranks.items() if call > 1 and rank > k)
+    return next((_Hidden(call, calls[call - 1], ranks[call]) for call in late), None)
+
+
+def warn_of_depth(
+    searches: Sequence[Sequence[Seen]],
+    predicted: Sequence[Sequence[DocumentLike]],
+    actual: Sequence[Any],
+    options: Mapping[str, Any],
+    result: EvaluationResult,
+    *,
+    repeats: bool,
+) -> None:
+    """Warn where the deepest cutoff ends before the documents of a later search begin.
+
+    The warning has the values of the other ways to count searches.
+
+    Args:
+        searches: Per query, the searches that were joined; none if they are not known.
+        predicted: Per query, their documents.
+        actual: Per query, its ground truth.
+        options: The options of the evaluator.
+        result: What was evaluated.
+        repeats: Whether documents that came again count.
+    """
+    k = max((cutoff for cutoff in result.k if isinstance(cutoff, int)), default=None)
+    if k is None or None in result.k:
+        return
+    hidden = [_hidden(calls, k, repeats=repeats) for calls in searches]
+    found = [(label, one) for label, one in zip(result.labels, hidden, strict=True) if one]
+    if not found:
+        return
+    label, (call, search, rank) = found[0]
+    message = _(
+        "k={k} ends before the documents of a later search for {n} of {queries} questions (the "
+        "first is {question!r}: call {call} of {retriever!r}, for {query!r}, begins at rank {rank}"
+        "). {values}."
+    )
+    values = _("; ").join(_values_by_way(searches, predicted, actual, options, k))
+    warn(
+        message.format(k=k, n=len(found), queries=len(hidden), question=label, call=call,
+                       retriever=search.name, query=search.query, rank=rank, values=values),
+        Advice(_("choose by {} or {}, or look at each search by {}"),
+               ("calls", "last"), ("k", None), ("calls", "each")),
+    )  # fmt: skip
+
+
+def _values_by_way(
+    searches: Sequence[Sequence[Seen]],
+    predicted: Sequence[Sequence[DocumentLike]],
+    actual: Sequence[Any],
+    options: Mapping[str, Any],
+    k: int,
+) -> list[str]:
+    """Say what the ways to count searches come to: macro recall and MRR of each."""
+
+    def evaluated(lists: Sequence[Any], cutoff: int | None = k) -> EvaluationResult:
+        evaluator = OfflineRetrievalEvaluator(actual, lists, **options)
+        return evaluator.evaluate(cutoff, metrics=["recall", "mrr"])
+
+    def of_call(number: int) -> list[Any]:
+        return [
+            (calls[number].documents or []) if -len(calls) <= number < len(calls)
+            else ([] if calls else documents)
+            for calls, documents in zip(searches, predicted, strict=True)
+        ]  # fmt: skip
+
+    n_calls = max(map(len, searches))
+    with errors.muted():
+        joined, deepest = evaluated(predicted), evaluated(predicted, None)
+        last, each = evaluated(of_call(-1)), [evaluated(of_call(one)) for one in range(n_calls)]
+    ways: dict[str, tuple[Sequence[EvaluationResult], int | None]] = {
+        _("All searches at k={}").format(k): ([joined], k),
+        'calls="last"': ([last], k),
+        "k=None": ([deepest], None),
+        _("the best search of each question"): (each, k),
+    }
+    sentence = _("{way}: recall {recall:.4f}, MRR {mrr:.4f}")
+    return [sentence.format(way=way, recall=_best_of(results, "recall", cutoff),
+                            mrr=_best_of(results, "reciprocal_rank", cutoff))
+            for way, (results, cutoff) in ways.items()]  # fmt: skip
+
+
+def _best_of(results: Sequence[EvaluationResult], column: str, k: int | None) -> float:
+    """Return the mean over queries of the best value that a result has for each."""
+    best = np.fmax.reduce([one.tables[k][column] for one in results])[results[0].counted]
+    return float(np.nanmean(best)) if not np.isnan(best).all() else float("nan")
 
 
 def _per_call(options: Mapping[str, Any], each: Sequence[Sequence[object]]) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from krag_eval.scoring.metrics import (
     declared_metric,
     metrics_of,
 )
+from krag_eval.scoring.missing import MissingQuestions, told_missing
 from krag_eval.scoring.relevance import Relevance
 
 
@@ -72,6 +73,7 @@ class Summary(OfAPart):
         declared: What is known of metrics that are not computed by default, by column.
         n_failed: Number of queries whose retriever failed, which count as nothing retrieved.
         n_contradicted: Number of pairs that would match if their document did not contradict.
+        missing: The questions of the ground truth that the run lacks, if that is known.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> first = OfflineRetrievalEvaluator([["a"]], [["a", "x"]]).evaluate(2).summary
@@ -90,6 +92,7 @@ class Summary(OfAPart):
     declared: Mapping[str, Metric] = field(default_factory=dict)
     n_failed: int = field(default=0, metadata=joined_by(add))
     n_contradicted: int = field(default=0, metadata=joined_by(add))
+    missing: MissingQuestions | None = None
 
     @classmethod
     def of(
@@ -151,7 +154,7 @@ class Summary(OfAPart):
         if self.n_counted < self.n_queries:
             which = _("{n} of {queries} queries")
             which = which.format(n=self.n_counted, queries=self.n_queries)
-        return " ".join([_("Over {}: {}.").format(which, told), *self.told_failed()])
+        return " ".join([_("Over {}: {}.").format(which, told), *self.caveats()])
 
     def told_failed(self) -> list[str]:
         """Say in a sentence for how many queries the retriever failed; nothing where it did not."""
@@ -161,6 +164,10 @@ class Summary(OfAPart):
             "The retriever failed for {n} of {queries} queries, which count as nothing retrieved."
         )
         return [told.format(n=self.n_failed, queries=self.n_queries)]
+
+    def caveats(self) -> list[str]:
+        """Say in a sentence each how many queries failed, and which the run lacks."""
+        return [*self.told_failed(), *told_missing({"": self.missing})]
 
     def __repr__(self) -> str:
         return f"Summary({self()!r})"

@@ -6,11 +6,12 @@ a document holds is known from the runs of tokens it shares with the ground trut
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval.errors import InvalidInput
 from krag_eval.matching.joins import BoolArray, IntArray, Pieces
 from krag_eval.scoring.relevance import Relevance
 
@@ -25,7 +26,8 @@ class TokenCounts(NamedTuple):
         covered: Of these, those that the documents hold, all together.
         retrieved: Of the documents.
         matching: Of these, those in runs shared with the ground truth, every repeat included.
-        useful: Of these, those that bring words of the ground truth no better-ranked document has.
+        useful: Of these, those that bring words of the ground truth no better-ranked document has;
+            one that brings words of several items, or several words, counts once.
     """
 
     wanted: IntArray
@@ -49,35 +51,35 @@ def token_counts(relevance: Relevance, k: int | None) -> TokenCounts:
 
 
 def _counted(relevance: Relevance, pieces: Pieces, k: int | None) -> TokenCounts:
-    n_queries = relevance.n_queries
+    if len(pieces.added_alternative) and not len(pieces.brought_alternative):
+        raise InvalidInput(
+            "result",
+            "was saved before krag_eval counted words by their place in a document",
+            "evaluate it anew",
+        )
+    query = relevance.item_query[pieces.alternative_item]
     added = slice(None) if k is None else pieces.added_rank <= k
     alternative, tokens = pieces.added_alternative[added], pieces.added_tokens[added]
-    n_alternatives = len(pieces.alternative_item)
-    held = np.bincount(alternative, tokens, minlength=n_alternatives)
+    held = np.bincount(alternative, tokens, minlength=len(query))
     chosen = _chosen(pieces, held)
-    query = relevance.item_query[pieces.alternative_item]
 
-    def of_queries(query: IntArray, tokens: NDArray[Any]) -> IntArray:
-        sums = np.bincount(query, tokens, minlength=n_queries)
+    def of_queries(tokens: NDArray[Any]) -> IntArray:
+        sums = np.bincount(query[chosen], tokens[chosen], minlength=relevance.n_queries)
         return np.asarray(sums, np.int64)  # whole numbers far below 2**53
 
-    new = chosen[alternative]
-    step = int(relevance.n_retrieved.max(initial=0)) + 1
-    place, first = _places(pieces, query, chosen, k, step)
-    bringing, at = np.unique(
-        query[alternative[new]] * step + pieces.added_rank[added][new], return_inverse=True
-    )
-    brought = np.bincount(at.reshape(-1), tokens[new], minlength=len(bringing))
-    own = first[np.searchsorted(place, bringing)]
+    def of_documents(kind: Literal["span", "brought"]) -> IntArray:
+        columns = ("alternative", "rank", "start", "stop")
+        rows = [getattr(pieces, f"{kind}_{column}") for column in columns]
+        return _distinct(relevance, query, chosen, k, *rows)
+
     retrieved = _retrieved(relevance, pieces, k)
-    useful = of_queries(bringing // step, np.minimum(brought, own))
     return TokenCounts(
-        of_queries(query[chosen], pieces.alternative_tokens[chosen]),
-        of_queries(query[chosen], held[chosen]),
+        of_queries(pieces.alternative_tokens),
+        of_queries(held),
         retrieved,
-        of_queries(place // step, first),
+        of_documents("span"),
         # What stands at an edge counts with the document that completes it, beside its own place.
-        np.minimum(useful, retrieved),
+        np.minimum(of_documents("brought"), retrieved),
     )
 
 
@@ -98,26 +100,42 @@ def _chosen(pieces: Pieces, held: NDArray[Any]) -> BoolArray:
     return chosen
 
 
-def _places(
-    pieces: Pieces, query: IntArray, chosen: BoolArray, k: int | None, step: int
-) -> tuple[IntArray, IntArray]:
-    """Return the documents that share a run with the ground truth, and how many such tokens.
+def _distinct(
+    relevance: Relevance,
+    query: IntArray,
+    chosen: BoolArray,
+    k: int | None,
+    alternative: IntArray,
+    rank: IntArray,
+    start: IntArray,
+    stop: IntArray,
+) -> IntArray:
+    """Return how many tokens of documents lie in stretches, each once; shape (queries,).
 
-    A document is its query times ``step``, plus its rank; they are ascending.
+    Args:
+        relevance: What was found.
+        query: The query of each alternative.
+        chosen: Whether an alternative counts.
+        k: The cutoff.
+        alternative: The alternative that each stretch is about.
+        rank: The rank of its document.
+        start: Its first token.
+        stop: The one after its last.
     """
-    kept = chosen[pieces.span_alternative]
+    within = chosen[alternative]
     if k is not None:
-        kept &= pieces.span_rank <= k
-    document = query[pieces.span_alternative[kept]] * step + pieces.span_rank[kept]
-    start, stop = pieces.span_start[kept], pieces.span_stop[kept]
+        within &= rank <= k
+    query, start, stop = query[alternative[within]], start[within], stop[within]
+    step = int(relevance.n_retrieved.max(initial=0)) + 1
+    document = query * step + rank[within]
     order = np.lexsort((start, document))
-    document, start, stop = document[order], start[order], stop[order]
-    places, first, number = np.unique(document, return_index=True, return_inverse=True)
+    query, document, start, stop = (one[order] for one in (query, document, start, stop))
     # One line for all documents, each on a stretch of its own: what was passed is not new.
-    shift = number.reshape(-1) * (int(stop.max(initial=0)) + 1)
+    number = np.cumsum(np.diff(document, prepend=-1) != 0)
+    shift = number * (int(stop.max(initial=0)) + 1)
     passed = np.maximum.accumulate(np.concatenate([[0], stop + shift]))[:-1]
     new = np.maximum(stop + shift - np.maximum(start + shift, passed), 0)
-    return places, np.add.reduceat(new, first) if len(first) else new
+    return np.asarray(np.bincount(query, new, minlength=relevance.n_queries), np.int64)
 
 
 def _retrieved(relevance: Relevance, pieces: Pieces, k: int | None) -> IntArray:

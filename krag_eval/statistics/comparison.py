@@ -20,16 +20,18 @@ import numpy as np
 from krag_eval import errors
 from krag_eval._doors import Drawn, write_report
 from krag_eval._language import N_, Language, _, ngettext, spoken
-from krag_eval.documents import ids_among
+from krag_eval.documents import STATUS, ids_among, unreviewed_in
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, must, warn, whole
 from krag_eval.matching.base import says_less
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.reviews import UNREVIEWED, with_unreviewed
 from krag_eval.results.rows import RowsInMemory, rows_at
 from krag_eval.scoring.averages import DEFINED
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
 from krag_eval.scoring.metrics import mark_in, resolved_average
+from krag_eval.scoring.missing import MissingQuestions, told_missing
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics import intervals, paired
 from krag_eval.statistics.intervals import Clusters, Sampling, Standing
@@ -407,19 +409,23 @@ def settings_of(settings: Mapping[str, str], rows: RowsInMemory) -> dict[str, st
         "queries": str(rows.n_queries),
     }
     measured = any(isinstance(k, Budget) and k.unit == "t" for k in rows.cutoffs)
-    return {
+    found = {
         name: changed.get(name, value)
         for name, value in settings.items()
         if name != "length" or measured
     }
+    return with_unreviewed(found, unreviewed_in(rows.tags)) if STATUS in rows.tags else found
 
 
 def _common_signature(results: Mapping[str, EvaluationResult]) -> str:
     """Return what the results have in common, as the first one prints it."""
     first = next(iter(results.values()))
-    if len({one.settings.get("retrieved") for one in results.values()}) == 1:
-        return first.signature
-    settings = {name: value for name, value in first.settings.items() if name != "retrieved"}
+    differing = {
+        name
+        for name in ("missing", "retrieved")
+        if len({one.settings.get(name) for one in results.values()}) > 1
+    }
+    settings = {name: value for name, value in first.settings.items() if name not in differing}
     return replace(first, settings=settings).signature
 
 
@@ -507,7 +513,13 @@ class Comparison(Drawn):
             for name, one in self.compared.items()
             if one.retrieval is not None
         }
+        counts |= {name: one.n_failed for name, one in self.given.items() if one.retrieval is None}
         return {name: n for name, n in counts.items() if n}
+
+    @property
+    def missing(self) -> dict[str, MissingQuestions]:
+        """System -> the questions of the ground truth that its run lacks, if any."""
+        return {name: one.missing for name, one in self.given.items() if one.missing is not None}
 
     @cached_property
     def grouping(self) -> Clusters | None:
@@ -560,7 +572,8 @@ class Comparison(Drawn):
         intervals are those of ``result.confidence_intervals``: they say how far each average would
         move with other queries. Whether one system is better than another is for the paired
         differences to say, also where these intervals overlap. Where queries failed, ``failed``
-        says how many of each system.
+        says how many of each system; where a run lacks questions, ``missing`` how many are left
+        out.
         """
         import pandas as pd
 
@@ -573,6 +586,8 @@ class Comparison(Drawn):
             columns[f"{metric}_best"] = [name in best for name in systems]
         if self.failed:
             columns["failed"] = [self.failed.get(name, 0) for name in systems]
+        if self.missing:
+            columns["missing"] = [self.given[name].n_missing for name in systems]
         names = list(self._standings[self.metrics[0]])
         return pd.DataFrame(columns, index=pd.Index(names, name="system", dtype=object))
 
@@ -582,7 +597,8 @@ class Comparison(Drawn):
 
         With clusters also ``standard_error`` and ``design_effect`` of its ``spread``; where queries
         have no value, also on how many both have one, the shares that have one, and p of these;
-        where some failed, ``failed_a`` and ``failed_b``, how many of each system.
+        where some failed, ``failed_a`` and ``failed_b``, how many of each system; where a run lacks
+        questions, ``missing_a`` and ``missing_b``, how many are left out.
         """
         import pandas as pd
 
@@ -596,6 +612,9 @@ class Comparison(Drawn):
         if self.failed:
             table["failed_a"] = [self.failed.get(row.a, 0) for row in self.differences]
             table["failed_b"] = [self.failed.get(row.b, 0) for row in self.differences]
+        if self.missing:
+            table["missing_a"] = [self.given[row.a].n_missing for row in self.differences]
+            table["missing_b"] = [self.given[row.b].n_missing for row in self.differences]
         return table
 
     @property
@@ -747,7 +766,7 @@ class Comparison(Drawn):
         """
         from krag_eval.statistics.slices import sliced_comparison
 
-        for told in told_failed(self.failed):
+        for told in (*told_failed(self.failed), *told_missing(self.missing)):
             warn(told)
         return sliced_comparison(self, tag)
 
@@ -829,7 +848,7 @@ def checked_metric(
 
 
 #: Settings in which comparable results may differ; their cutoffs are compared as a set.
-MAY_DIFFER = ("averaging", "k", "krag_eval", "metrics", "retrieved")
+MAY_DIFFER = ("averaging", "k", "krag_eval", "metrics", "missing", "retrieved", UNREVIEWED)
 # The first versions from which on some numbers are others than before.
 _NUMBERS_CHANGED = ((0, 2),)
 _NAMED = 5

@@ -17,10 +17,13 @@ from krag_eval._doors import Shown, page_of
 from krag_eval._language import Language, _, language, speaking
 from krag_eval.errors import Advice, InvalidInput, clipped, must, one_line, warn
 from krag_eval.results.latency import told_failed
+from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.results.rows import truth_digest
+from krag_eval.results.verdicts import OUTCOMES, Outcome, Verdicts, worst
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE
+from krag_eval.scoring.missing import MissingQuestions, told_missing
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics import comparison as comparisons
 from krag_eval.statistics.comparison import Comparison, On
@@ -39,11 +42,6 @@ class GateFailedError(AssertionError):
     """A result is not good enough; the message says why, one line per broken condition."""
 
 
-#: What can become of a condition, the worst first.
-Outcome: TypeAlias = Literal["failed", "inconclusive", "passed"]
-OUTCOMES: tuple[Outcome, ...] = ("failed", "inconclusive", "passed")
-
-
 @dataclass(frozen=True)
 class Gate:
     """One condition and what became of it.
@@ -54,6 +52,8 @@ class Gate:
         reason: One line that says so, with the numbers.
         slice: The slice of the queries it is about; ``None`` if it is about all of them.
         is_inconclusive: Whether it is worse than allowed, and that may be chance.
+        condition: What it asks, such as ``"ndcg@10 >= 0.6"`` or ``"ndcg@10 drop <= 0.02 against the
+            baseline"``, the same in every language: by this, files of results keep its outcome.
     """
 
     metric: str
@@ -61,6 +61,7 @@ class Gate:
     reason: str
     slice: str | None = None
     is_inconclusive: bool = False
+    condition: str = field(default="", compare=False)
 
     @property
     def outcome(self) -> Outcome:
@@ -80,6 +81,10 @@ class GateReport(Shown):
         language: What the reasons are written in, ``"en"`` or ``"ko"``.
         failed: ``"baseline"`` and ``"new"`` -> for how many queries its retriever failed, which was
             allowed; empty if for none.
+        unreviewed: ``"baseline"`` and ``"new"`` -> how many of its queries are drafts that nobody
+            has accepted, as ``"34 of 60"``; empty if none is.
+        missing: ``"baseline"`` and ``"new"`` -> the questions of the ground truth that it lacks, as
+            ``result.missing`` has them; empty if none does.
         ground_truth: What tells the ground truth that the verdict rests on from another: the same
             questions with the same documents have the same digest. ``""`` if that is not known, as
             of a run in parts that keeps no rows.
@@ -92,6 +97,8 @@ class GateReport(Shown):
     n_compared: int | None = None
     language: Language = "en"
     failed: Mapping[str, int] = field(default_factory=dict, hash=False)
+    unreviewed: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
+    missing: Mapping[str, MissingQuestions] = field(default_factory=dict, hash=False, kw_only=True)
     ground_truth: str = ""
     comparisons: tuple[Comparison, ...] = field(default=(), compare=False)
 
@@ -103,13 +110,22 @@ class GateReport(Shown):
     @property
     def outcome(self) -> Outcome:
         """``"failed"`` if a condition is, else ``"inconclusive"`` if one is, else ``"passed"``."""
-        found = {gate.outcome for gate in self.gates}
-        return next((one for one in OUTCOMES if one in found), "passed")
+        return worst(gate.outcome for gate in self.gates) or "passed"
 
     @property
     def noted(self) -> Outcome:
         """What the file of the result keeps: an inconclusive one that is strict has failed."""
         return self.outcome if self.passed else "failed"
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """What the file of the result keeps of each condition, by what it asks."""
+        outcomes = ((one.condition, one.outcome if one.passed else "failed") for one in self.gates)
+        return {condition: outcome for condition, outcome in outcomes if condition}
+
+    def noted_on(self, result: EvaluationResult) -> EvaluationResult:
+        """Return a result that knows what became of it here, and in earlier gates."""
+        return result.with_verdicts(self.noted, self.verdicts)
 
     @property
     def by_outcome(self) -> list[Gate]:
@@ -135,10 +151,11 @@ class GateReport(Shown):
 
     @property
     def note(self) -> str:
-        """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
+        """Which queries were left out, how many failed, are missing or drafts; or ``""``."""
         with speaking(self.language):
             left_out = comparisons.told_left_out(self.n_compared or 0, self.left_out)
-            return " ".join([*left_out, *told_failed(self.failed)])
+            lacking = [*told_failed(self.failed), *told_missing(self.missing)]
+            return " ".join([*left_out, *lacking, *unreviewed_sentences(self.unreviewed)])
 
 
 def parse_floor(text: str) -> tuple[str, float]:
@@ -177,6 +194,7 @@ class Terms(NamedTuple):
     clusters: str | None = None
     strict: bool = False
     allow_failures: int = 0
+    allow_missing: int = 0
 
 
 def check(
@@ -189,19 +207,28 @@ def check(
     """Check a result; see ``EvaluationResult.check``."""
     errors.boolean("strict", terms.strict)
     failed = allowed_failures({"new": result}, terms)
+    missing = allowed_missing({"new": result}, terms)
     gates = floor_gates(result, floors)
     if baseline is not None:
         if not isinstance(baseline, type(result)):
             raise must("baseline", "be an EvaluationResult", baseline, kind=errors.InvalidType)
+        if result.is_same_run(baseline):
+            fix = "evaluate an earlier run, or read the file in which it was saved"
+            raise InvalidInput("baseline", "is the result itself, which cannot be worse", fix)
         if metric is None:
             problem = "must name what may not drop below the baseline, got none"
             raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
         failed = allowed_failures({"baseline": baseline}, terms) | failed
+        missing = allowed_missing({"baseline": baseline}, terms) | missing
         found = against(result, baseline, metric, terms)
         every = settled(gates + drop_gates([found], terms.by), terms)
         n, digest = len(found.queries), truth_digest(result.rows)
-        return GateReport(every, found.left_out, n, language(), failed, digest, (found,))
-    unasked = Terms(terms.sampling, allow_failures=terms.allow_failures)
+        drafts = unreviewed_of({"baseline": baseline, "new": result})
+        return GateReport(every, found.left_out, n, language(), failed, digest, (found,),
+                          unreviewed=drafts, missing=missing)  # fmt: skip
+    unasked = Terms(
+        terms.sampling, allow_failures=terms.allow_failures, allow_missing=terms.allow_missing
+    )
     about_baseline = {"metric": metric, **terms._asdict()}
     for argument, value in about_baseline.items():
         if value != getattr(unasked, argument, None):
@@ -210,7 +237,9 @@ def check(
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
     digest = truth_digest(result.rows)
-    return GateReport(tuple(gates), language=language(), failed=failed, ground_truth=digest)
+    drafts = unreviewed_of({"new": result})
+    return GateReport(tuple(gates), language=language(), failed=failed, ground_truth=digest,
+                      unreviewed=drafts, missing=missing)  # fmt: skip
 
 
 def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> dict[str, int]:
@@ -228,6 +257,25 @@ def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> d
             fix = "ask these again, as retry_failed() does, or allow them with {}"
             raise InvalidInput("allow_failures", told, Advice(fix, allow_failures=n))
     return failed
+
+
+def allowed_missing(
+    results: Mapping[str, EvaluationResult], terms: Terms
+) -> dict[str, MissingQuestions]:
+    """Return which questions of the ground truth are missing, by the name of a result.
+
+    Raises:
+        InvalidInput: If more are left out than are allowed: what was not asked is not good enough.
+    """
+    most = errors.whole("allow_missing", terms.allow_missing, 0)
+    missing = {name: one.missing for name, one in results.items() if one.missing is not None}
+    for name, one in missing.items():
+        if one.n_left_out > most:
+            told = f"is {most}, and {one.n} of the {one.questions} questions are missing in {name}"
+            fix = "ask these, count them as nothing retrieved with {}, or allow them with {}"
+            advice = Advice(fix, ("missing", "zero"), ("allow_missing", one.n))
+            raise InvalidInput("allow_missing", told, advice)
+    return missing
 
 
 def settled(gates: Iterable[Gate], terms: Terms) -> tuple[Gate, ...]:
@@ -250,7 +298,8 @@ def floor_gates(
         # Where lower is better, it is a ceiling; what is undefined fails.
         passed = value <= floor if average.lower_is_better else value >= floor
         told = page_of(Floor(name, value, floor, average, passed)).sentences
-        gates.append(Gate(name, passed, told[0]))
+        condition = f"{name} {'<=' if average.lower_is_better else '>='} {floor}"
+        gates.append(Gate(name, passed, told[0], condition=condition))
     return gates
 
 
@@ -288,17 +337,24 @@ def against(
     return found
 
 
-def drop_gates(comparisons: Sequence[Comparison], by: str | None) -> list[Gate]:
+def drop_gates(
+    comparisons: Sequence[Comparison], by: str | None, against: str = "the baseline"
+) -> list[Gate]:
     """Check that nothing dropped, in all queries and in the slices of a tag.
 
     Holm's correction is over everything compared; that of the slices is over all of them.
+
+    Args:
+        comparisons: The comparisons with what it may not drop below.
+        by: The tag.
+        against: What that is, in the conditions.
     """
     rows = [(one, row) for one in comparisons for row in one.differences]
     of_all = corrected([row for _, row in rows], comparisons[0].level)
     gates = [_drop_gate(row, one) for (one, _), row in zip(rows, of_all, strict=True)]
     for one in comparisons if by is not None else ():
         gates += _slice_gates(one, str(by))
-    return gates
+    return [replace(gate, condition=f"{gate.condition} against {against}") for gate in gates]
 
 
 def checked_floors(
@@ -356,7 +412,8 @@ def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
         raise InvalidInput(argument, error.problem, error.fix) from None
     for row in rows:
         name, gate = one_line(row.slice or ""), _drop_gate(row, comparison)
-        yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
+        reason, condition = f"{by} {name}: {gate.reason}", f"{gate.condition} in {by} {name}"
+        yield replace(gate, slice=name, reason=reason, condition=condition)
 
 
 #: What can become of an average that may not drop.
@@ -381,6 +438,7 @@ def _drop_gate(row: Difference, comparison: Comparison) -> Gate:
         fate not in ("undefined", "fewer", "worse"),
         page_of(Drop(fate, row, comparison)).sentences[0],
         is_inconclusive=fate in ("apart", "unsure", "of fewer"),
+        condition=f"{row.metric} drop <= {comparison.max_drop}",
     )
 
 

@@ -149,7 +149,7 @@ def confidence_intervals(
         spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(averages))]
         table["standard_error"] = [one.standard_error for one in spreads]
         table["design_effect"] = [one.design_effect for one in spreads]
-    for told in result.summary.told_failed():
+    for told in result.summary.caveats():
         warn(told)
     _warn_of_weak_intervals(table, sums, clustered=grouped is not None)
     return table

@@ -20,6 +20,7 @@ from krag_eval.errors import InvalidInput, clipped, must, number, warn
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import Average
+from krag_eval.scoring.missing import told_missing
 from krag_eval.statistics import comparison as comparisons, intervals
 from krag_eval.statistics.comparison import Comparison
 from krag_eval.statistics.intervals import Clusters, Spread
@@ -127,9 +128,13 @@ def plan_questions(
         dependent={} if grouped is not None else comparisons.dependent_tags([(every, where)]),
     )
     _check_varies(plan)
-    failed = pilot.failed if isinstance(pilot, Comparison) else {"pilot": pilot.n_failed}
-    for told in told_failed(failed):  # they vary, too
-        warn(told)
+    if isinstance(pilot, Comparison):
+        caveats = [*told_failed(pilot.failed), *told_missing(pilot.missing)]
+    else:
+        lacking = {"pilot": pilot.missing}
+        caveats = [*told_failed({"pilot": pilot.n_failed}), *told_missing(lacking)]
+    for caveat in caveats:  # queries that failed vary, too
+        warn(caveat)
     if plan.spread.n < intervals.FEW_QUERIES:
         told = _(
             "The plan rests on {n} queries, and with fewer than {few} their standard deviation is "

@@ -22,6 +22,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import (
@@ -35,7 +36,7 @@ from krag_eval._io import (
     take_place,
 )
 from krag_eval._language import _
-from krag_eval._options import LISTS, PLAN_OPTIONS, check_options
+from krag_eval._options import LISTS, PLAN_OPTIONS, check_options, with_defaults
 from krag_eval._reading import MAX_BYTES, check_encoding, checked_bytes
 from krag_eval.datasets.dataset import labels_for, looks_at_questions
 from krag_eval.datasets.formats import TagChoice
@@ -43,12 +44,18 @@ from krag_eval.datasets.joining import Lacking
 from krag_eval.datasets.loading import Fields, checked_missing, said_of_each
 from krag_eval.datasets.table import (
     MOST_LEFT_OUT,
+    Drafts,
     Query,
     TagReader,
     check_once,
     checked_choice,
+    checked_drafts,
+    disguised_among,
+    failures_of,
+    note_on_defaults,
     notes_on,
     tell_unnamed,
+    told_errors,
 )
 from krag_eval.errors import (
     Advice,
@@ -63,7 +70,9 @@ from krag_eval.errors import (
 )
 from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
+from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.reviews import with_unreviewed
 from krag_eval.results.rows import (
     POSITION,
     Rows,
@@ -108,6 +117,7 @@ def evaluate_file(
     max_bytes: int | None = MAX_BYTES,
     tags: bool | Sequence[str] = True,
     encoding: str = "utf-8",
+    drafts: Drafts = "error",
     **options: Any,
 ) -> EvaluationResult:
     """Evaluate a file of any size, or a directory of files, in memory for one chunk at a time.
@@ -167,6 +177,9 @@ def evaluate_file(
             names. A warning names what is left out.
         encoding: Of text, such as ``"cp949"``; of two files, as in
             :func:`~krag_eval.load_dataset`.
+        drafts: What happens to rows whose ``status`` is ``draft``: ``"error"`` refuses them,
+            ``"count"`` takes them, and the signature says how many there are. Rejected rows are
+            left out, with a warning.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
             ``threshold``, ``conventions``, …
 
@@ -195,11 +208,12 @@ def evaluate_file(
     size = _CHUNK if chunk_size is None else whole("chunk_size", chunk_size, 1)
     output = None if per_query is None else checked_row_file(per_query)
     check_encoding(encoding)
+    drafts = checked_drafts(drafts)
     run, k = _run_and_cutoffs(retrieved, k)
     missing = checked_missing(missing, run)
     fields = Fields(question_field, actual_field, predicted_field)
     most, encodings = checked_bytes(max_bytes), said_of_each(path, run, {"encoding": encoding})
-    found = [QueryFiles.found(path, most, **encodings[0])]
+    found = [QueryFiles.found(path, most, **encodings[0], drafts=drafts)]
     if run is not None:
         found.append(QueryFiles.found(run, most, **encodings[1]))
     paths = [one for some in found for one in some.paths]
@@ -210,8 +224,9 @@ def evaluate_file(
     with ExitStack() as stack:
         stack.enter_context(bars(progress))
         if run is None:
-            files = found[0].recognised(fields)
+            files, graded = found[0].recognised(fields).in_order()
         else:
+            graded = {}
             # Once it is closed, or the process killed, nothing is left of it.
             kept = Kept(stack.enter_context(SpooledTemporaryFile(MOST_WEIGHT)))
             files = JoinedFiles.of(found[0], found[1], fields, kept, missing or "error")
@@ -219,11 +234,11 @@ def evaluate_file(
         if first is None:
             raise Place(files.name).error("holds no queries; expected at least one")
         # What Dataset.save wrote says how to evaluate it, as in memory.
-        settings = {**files.defaults(first), **options}
+        settings = with_defaults({**graded, **files.defaults(first)}, options)
         plan = PartitionPlan.of(
             k, budget=budget, length=length, metrics=metrics, lists=files.lists(first), **settings
         )
-        said = {"tags": choice, "encoding": encoding, "missing": missing}
+        said = {"tags": choice, "encoding": encoding, "missing": missing, "drafts": drafts}
         made_for = {"files": seen, "fields": list(fields[:3]), **_settings_of(plan, said)}
         state = None
         if output is not None:
@@ -241,13 +256,22 @@ def evaluate_file(
     if run is None:
         name, question = files.name, files.fields.question
         tell_unnamed(done.n_unnamed, done.n_queries, name, question, done.first_unnamed)
-    for note in notes_on(done.left_out):
+    disguised = disguised_among(files.begin().names) if run is None and choice else {}
+    for note in notes_on({**disguised, **done.left_out}):
         warn(f"{files.name}: {note}.", Advice(_("pass {} to keep none"), tags=False))
+    files.reviews.check(files.name, done.n_queries)
     result = plan.result([done.partial], rows) if result is None else result
-    return replace(result, notes=files.notes)
+    settings = with_unreviewed(result.settings, done.n_drafts)
+    if files.missing is not None:
+        settings = files.missing.added_to(settings)
+    notes = [*files.notes, *note_on_defaults(first.mark.defaults)]
+    notes += told_errors(result.n_failed, result.n_queries)
+    return replace(result, settings=settings, notes=notes)
 
 
-_USUAL: Mapping[str, Any] = {"tags": True, "encoding": "utf-8", "missing": None}
+_USUAL: Mapping[str, Any] = {
+    "tags": True, "encoding": "utf-8", "missing": None, "drafts": "error",
+}  # fmt: skip
 
 
 def _settings_of(plan: PartitionPlan, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -302,10 +326,14 @@ def _at_once(
     positions = files.positions(0, len(queries)).tolist()
     evaluate = partial(_in_memory, plan, options, positions)
     result = _evaluated(plan, queries, tags, first, files.lists(first), evaluate)
+    if failures := failures_of(queries):
+        seconds = np.full(len(queries), np.nan)
+        result = replace(result, retrieval=RetrievalRun(seconds, tuple(failures)))
     sums = replace(plan.nothing(), summary=result.summary)
     left_out = {} if tags is None else tags.left_out
     where = str(unnamed[0]) if unnamed else ""
-    return Progress(sums, BEGINNING, 1, len(unnamed), where, left_out=left_out), result
+    n_drafts = sum(query.is_draft for query in queries)
+    return Progress(sums, BEGINNING, 1, len(unnamed), where, (), left_out, n_drafts), result
 
 
 def _in_memory(
@@ -359,8 +387,10 @@ def _all_chunks(
             part = _evaluated(plan, chunk.queries, tags, first, lists, plan.evaluate)
             unnamed = _unnamed(chunk.queries, files.fields, is_first=not done.n_parts)
             positions = files.positions(done.n_queries, done.n_queries + len(chunk.queries))
+            n_failed = len(failures_of(chunk.queries))
+            summary = replace(part.partial.summary, n_failed=n_failed)
             done = Progress(
-                done.partial + part.partial,
+                done.partial + replace(part.partial, summary=summary),
                 chunk.after,
                 done.n_parts + 1,
                 done.n_unnamed + len(unnamed),
@@ -368,6 +398,7 @@ def _all_chunks(
                 () if tags is None else tuple(tags.names),
                 # The names of other fields may be as many as queries.
                 {} if tags is None else dict(islice(tags.left_out.items(), MOST_LEFT_OUT)),
+                done.n_drafts + sum(query.is_draft for query in chunk.queries),
             )
             if state is not None:
                 query, *others = part.rows.items()
@@ -469,6 +500,7 @@ class Progress:
         first_unnamed: The place of the first of them.
         tags: The names of the tags, in order: those of the first chunk.
         left_out: Why other fields are not among them, or not in every row.
+        n_drafts: Queries whose ground truth nobody has accepted.
     """
 
     partial: Partial
@@ -478,6 +510,7 @@ class Progress:
     first_unnamed: str = ""
     tags: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    n_drafts: int = 0
 
     @property
     def n_queries(self) -> int:

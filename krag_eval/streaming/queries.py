@@ -11,7 +11,8 @@ import pickle
 import stat
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields as fields_of, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, fields as fields_of, replace
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import gettempdir
@@ -31,30 +32,40 @@ from krag_eval.datasets.joining import (
     joined,
     joined_defaults,
     joined_notes,
+    missing_in,
     refuse_truth,
 )
 from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
+from krag_eval.datasets.ranking import ScoreOrder, grade_of, note_on_grades, note_on_ranks
 from krag_eval.datasets.table import (
+    ERRORS,
+    Drafts,
     Mapped,
     Query,
     Records,
+    Reviews,
     TagReader,
     asked_by,
+    in_score_order,
     matcher_of,
     notes_on,
+    own_truth_note,
     query_in,
+    scores_in,
     tell_unnamed,
 )
 from krag_eval.datasets.vocabularies import (
     KNOWN,
     as_saved,
     nothing_retrieved,
+    own_truth,
     roles_of,
     said,
     shape_of,
 )
-from krag_eval.documents import DocumentLike, Tag, single, text_of
-from krag_eval.errors import InvalidInput, Place
+from krag_eval.documents import STATUS, DocumentLike, Tag, single, text_of
+from krag_eval.errors import DatasetError, InvalidInput, Place
+from krag_eval.scoring.missing import MissingQuestions
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.
@@ -73,11 +84,15 @@ def is_read_in_directories(name: str) -> bool:
 
 
 class Cursor(NamedTuple):
-    """A place to read on from: so many rows into a file, and so many in all, from 0."""
+    """A place to read on from: so many rows into a file, and so many queries in all, from 0.
+
+    ``rejected`` counts the rows that are no queries.
+    """
 
     file: int = 0
     records: int = 0
     queries: int = 0
+    rejected: int = 0
 
 
 class Chunk(NamedTuple):
@@ -104,6 +119,9 @@ class QueryFiles:
         encoding: Of text.
         fields: What the fields of their rows are called, or mean.
         notes: What is said of the files beside their numbers.
+        reviews: What happens to drafts; it knows how many rows were rejected once all are read.
+        order: The order of scored documents, where :meth:`in_order` looked for it.
+        missing: Which questions the run lacks, of two files.
     """
 
     name: str
@@ -113,6 +131,9 @@ class QueryFiles:
     encoding: str = "utf-8"
     fields: Fields = _USUAL
     notes: Sequence[str] = ()
+    reviews: Reviews = field(default_factory=Reviews)
+    order: ScoreOrder | None = None
+    missing: MissingQuestions | None = None
 
     @classmethod
     def found(
@@ -120,6 +141,7 @@ class QueryFiles:
         path: str | os.PathLike[str],
         max_bytes: int | None = MAX_BYTES,
         encoding: str = "utf-8",
+        drafts: Drafts = "error",
     ) -> QueryFiles:
         """Find the files to read: one, or those of a directory in the order of their names.
 
@@ -149,7 +171,7 @@ class QueryFiles:
         if not kind.is_text and encoding != "utf-8":
             problem = f"is for files of text, got format {kind.name!r} ({name})"
             raise InvalidInput("encoding", problem, "leave it out")
-        return cls(name, paths, kind, max_bytes, encoding)
+        return cls(name, paths, kind, max_bytes, encoding, reviews=Reviews(drafts))
 
     @property
     def is_small(self) -> bool:
@@ -220,6 +242,23 @@ class QueryFiles:
             raise Place(self.name).error("holds no queries; expected at least one")
         return Records.of(showing.values(), self.name)
 
+    def in_order(self) -> tuple[QueryFiles, dict[str, Any]]:
+        """Return files whose documents come in the order of their scores, and how they are graded.
+
+        Where documents are records, all are looked at first: a file tells as a whole whether scores
+        are distances, and whether a grade of 0 is somewhere.
+        """
+        filled = (query for query, *_ in self.queries() if query.predicted)
+        first = next(filled, None)
+        records = [] if first is None else [*single(first.actual), *first.predicted]
+        if all(isinstance(document, str) for document in records):
+            return self, {}
+        look = OrderAndGrades()
+        with suppress(DatasetError):  # which is told when the row is reached
+            for query, *_ in self.queries():
+                look.look_at(query)
+        return replace(self, order=look.order, notes=[*self.notes, *look.notes()]), look.defaults
+
     def _all_rows(self) -> Iterator[Row]:
         return chain.from_iterable(map(self._rows, self.paths))
 
@@ -227,7 +266,8 @@ class QueryFiles:
         self, path: Path, source: Any = None, skipped: int = 0, tags: bool = True
     ) -> Iterator[Row]:
         fields = self.fields
-        wanted = {*KNOWN, *filter(None, [*asked_by(fields.roles), *fields[:3]])}
+        named = filter(None, [*asked_by(fields.roles), *fields[:3]])
+        wanted = {*KNOWN, *ERRORS, STATUS, *named}
         return self.format.rows(
             File(source or path, str(path), self.max_bytes, self.encoding,
                  self.format.delimiter or None, wanted, tags, skipped, held=False)
@@ -265,18 +305,24 @@ class QueryFiles:
             DatasetError: If it cannot be used.
         """
         roles, before, n_queries = self.fields.roles, 0, start.queries
+        n_rejected, is_truth = start.rejected, bool(self.fields.roles.actual.fields)
         for number, path in enumerate(self.paths):
             if number >= start.file:
                 skipped = start.records if number == start.file else 0
                 with open(path, "rb") as file:
                     rows = self._rows(path, file, skipped, tags is not None)
                     for n_rows, (place, row) in enumerate(rows, skipped + 1):
-                        query = query_in(row, roles, place, tags)
+                        if is_truth and not self.reviews.admits(row, place):
+                            n_rejected += 1
+                            continue
+                        query = in_score_order(query_in(row, roles, place, tags), self.order)
                         n_queries += 1
                         # What is in the buffer counts as read; a bar need not be that exact.
                         reached = file.raw.tell() if self.format.count is None else n_rows
-                        yield query, Cursor(number, n_rows, n_queries), before + reached
+                        after = Cursor(number, n_rows, n_queries, n_rejected)
+                        yield query, after, before + reached
             before += self._size(path)
+        self.reviews.n_rejected = n_rejected
 
     def defaults(self, first: Query) -> dict[str, Any]:
         """Return how the queries are evaluated if nobody says otherwise."""
@@ -297,6 +343,33 @@ class QueryFiles:
     def positions(self, start: int, end: int) -> NDArray[np.int64]:
         """Return where some of the queries are among those of the input."""
         return np.arange(start, end, dtype=np.int64)
+
+
+class OrderAndGrades:
+    """What the records of a file tell of the order of documents and of the grades of items."""
+
+    def __init__(self) -> None:
+        self.order = ScoreOrder()
+        self._n_by_rank = 0
+        self._zeros: set[frozenset[str]] = set()
+
+    def look_at(self, query: Query) -> None:
+        """Look at one query of the file."""
+        if (scores := scores_in(query)) is not None:
+            self.order.look_at(scores)
+        self._n_by_rank += query.by_rank is True
+        self._zeros.add(query.zero_grades)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """How the queries are graded if nobody says otherwise."""
+        name = grade_of(self._zeros)
+        return {} if name is None else {"grade_key": name}
+
+    def notes(self) -> list[str]:
+        """Say what was made of ranks, scores and grades."""
+        on_grades = [note_on_grades(name) for name in self.defaults.values()]
+        return note_on_ranks(self._n_by_rank) + self.order.notes() + on_grades
 
 
 def _only_kind(folder: str, paths: Sequence[Path]) -> Format:
@@ -351,7 +424,10 @@ class Kept:
     def add(self, query: Query) -> None:
         """Keep what was retrieved for one more query."""
         self._begins.append(self._file.tell())
-        found = (query.predicted, query.cited, dict(query.tags), tuple(query.place))
+        place = tuple(query.place)
+        found = (
+            query.predicted, query.cited, dict(query.tags), place, query.error, query.by_rank
+        )  # fmt: skip
         pickle.dump(found, self._file, pickle.HIGHEST_PROTOCOL)
 
     def __getitem__(self, at: int) -> tuple[Any, ...]:
@@ -370,6 +446,7 @@ class _Looked(Side):
 
     Attributes:
         tags: The reader of its tags.
+        told: What its records tell of order and grades.
         lists: The places of the queries that have judged documents, and the like.
     """
 
@@ -382,6 +459,7 @@ class _Looked(Side):
         self.files = files.meant(self._table, mapped, is_run=is_run)
         self.tags = self.reader()
         self.lists: dict[str, array[int]] = {}
+        self.told = OrderAndGrades()
 
     def reader(self, names: Sequence[str] | None = None) -> TagReader:
         """Return a reader of all tags: ids join, whether they are to be tags or not."""
@@ -409,17 +487,20 @@ class _Looked(Side):
                 its = matcher_of(roles, name, [query])
                 matcher = its if matcher in (None, its) else {}
             self.defaults = self.defaults or query.mark.defaults
+            self.told.look_at(query if self._is_run else query._replace(predicted=[]))
             self.add(query)
             yield query
         matcher = matcher_of(roles, name, []) if matcher is None else matcher
-        self.defaults = {**matcher, **self.defaults}
+        self.defaults = {**matcher, **self.told.defaults, **self.defaults}
         tell_unnamed(n_unnamed, self.n_queries, name, roles.question, where)
 
     def described(self) -> Dataset:
         """Return the data set that it is, without its queries."""
         roles = as_saved(self._table, self.files.fields.roles)[1]
         others = [one for one in self._table.names if one not in asked_by(roles)]
-        notes = said(roles, others) + notes_on(self.tags.left_out)
+        notes = said(roles, others) + self.told.notes() + notes_on(self.tags.left_out)
+        if truth := own_truth(self._table, roles):
+            notes[0] = own_truth_note(self.name, truth)
         tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}
         predicted: list[Any] | None = None if roles.predicted is None else []
         return Dataset([], [], predicted, self.name, notes=notes, vocabulary=roles.shape, tags=tags)
@@ -477,6 +558,7 @@ class JoinedFiles(QueryFiles):
         own["notes"] = joined_notes(
             ours.described(), theirs.described(), told, cites="cited" in ours.lists
         )
+        own["missing"] = missing_in(found, missing)
         places = np.flatnonzero(found >= (0 if missing == "skip" else -1))
         return cls(**own, sides=(ours, theirs), kept=kept, in_run=found, places=places)
 
@@ -490,12 +572,14 @@ class JoinedFiles(QueryFiles):
         for query, after, reached in super().queries(start, own):
             at = int(self.in_run[after.queries - 1])
             if at >= 0:
-                predicted, cited, of_run, place = self.kept[at]
+                predicted, cited, of_run, place, error, by_rank = self.kept[at]
                 theirs = {name: of_run[name] for name in of_run.keys() & run if name not in golden}
                 query = query._replace(predicted=predicted, cited=cited, run=Place(*place),
-                                       tags={**query.tags, **theirs})  # fmt: skip
+                                       tags={**query.tags, **theirs}, error=error,
+                                       by_rank=by_rank)  # fmt: skip
+                query = in_score_order(query, self.sides[1].told.order)
             else:
-                query = query._replace(predicted=[], cited=None)
+                query = query._replace(predicted=[], cited=None, error="")
             if at >= 0 or not skips:
                 yield query, after, reached
 

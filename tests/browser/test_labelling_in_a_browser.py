@@ -49,7 +49,7 @@ def opened(browser, folder):
         path = folder / "page.html"
         page.report(path)
         browser.open(path)
-        browser.ask("localStorage.clear()")
+        browser.ask("localStorage.clear(); sessionStorage.clear()")
         browser.open(path, **how)
         if name:
             browser.driver.find_element("id", "name").send_keys(name + Keys.ENTER)
@@ -281,6 +281,146 @@ class TestKept:
         assert browser.ask(leaves)
         press(browser, "d")
         assert not browser.ask(leaves)
+
+
+@pytest.fixture
+def tabs(browser):
+    """Return a function that goes to one of several tabs by its number, and opens them."""
+    first = browser.driver.current_window_handle
+
+    def go_to(number, path=None):
+        while len(browser.driver.window_handles) <= number:
+            browser.driver.switch_to.new_window("tab")
+        browser.driver.switch_to.window(browser.driver.window_handles[number])
+        if path:
+            browser.driver.get(path.as_uri())
+
+    yield go_to
+    for handle in browser.driver.window_handles:
+        if handle != first:
+            browser.driver.switch_to.window(handle)
+            browser.driver.close()
+    browser.driver.switch_to.window(first)
+
+
+def stored_answers(browser):
+    """Return what the browser keeps of the page, by labeller."""
+    (entry,) = browser.ask("return Object.values({...localStorage})")
+    return json.loads(entry)["answers"]
+
+
+class TestTabs:
+    """The page is open more than once; no answer of any tab is lost."""
+
+    def test_answers_of_two_tabs_are_joined(self, browser, opened, folder, tabs):
+        """Given by turns, and in each tab on a pair of its own; either tab's file has all."""
+        page = to_label(library(6))
+        path = opened(page)
+        tabs(1, path)
+        for turn in range(6):
+            for tab, step in ((0, 0), (1, 6)):
+                tabs(tab)
+                if turn == 0:
+                    press(browser, *[Keys.ARROW_RIGHT] * step)
+                press(browser, YES if "euros" in shown(browser) else NO)
+        for tab in (0, 1):
+            tabs(tab)
+            WebDriverWait(browser.driver, 20).until(lambda _: count(browser) == "12")
+        rows = read_rows(downloaded(browser, folder))
+        assert [row["relevant"] for row in rows] == ["euros" in row["predicted"] for row in rows]
+        tabs(0, path)
+        assert count(browser) == "12"
+
+    def test_the_last_answer_of_a_pair_counts(self, browser, opened, folder, tabs):
+        """Whichever tab gives it, and also where it is taken back."""
+        path = opened(to_label(library(2)))
+        press(browser, YES, YES)
+        tabs(1, path)
+        press(browser, Keys.ARROW_LEFT, NO)  # the second pair
+        tabs(0)
+        WebDriverWait(browser.driver, 20).until(
+            lambda _: [one[0] for one in stored_answers(browser)["Anna"].values()].count(False) == 1
+        )
+        press(browser, "u", "u")  # both of this tab
+        assert count(browser) == "0"
+        tabs(1, path)
+        assert count(browser) == "0"
+
+    def test_two_labellers_of_one_browser(self, browser, opened, folder, tabs):
+        """Each tab stays with its own, also when it is opened anew."""
+        path = opened(to_label(library(2)))
+        press(browser, YES)
+        tabs(1, path)
+        browser.ask("sessionStorage.clear()")
+        browser.ask("const entry = Object.keys(localStorage)[0];"
+                    "const kept = JSON.parse(localStorage[entry]); kept.name = '';"
+                    "localStorage[entry] = JSON.stringify(kept)")  # fmt: skip
+        browser.driver.get(path.as_uri())
+        browser.driver.find_element("id", "name").send_keys("Ben" + Keys.ENTER)
+        press(browser, NO, NO)
+        for tab, name, n in ((0, "Anna", "1"), (1, "Ben", "2")):
+            tabs(tab, path)
+            assert browser.ask("return document.getElementById('who').textContent") == name
+            assert count(browser) == n
+        assert {name: len(said) for name, said in stored_answers(browser).items()} == {
+            "Anna": 1, "Ben": 2,
+        }  # fmt: skip
+
+    def test_a_start_anew_is_one_for_all_tabs(self, browser, opened, tabs):
+        """The other tab does not bring back what was forgotten."""
+        path = opened(to_label(library(2)))
+        press(browser, YES, YES)
+        tabs(1, path)
+        browser.ask("window.confirm = () => true")
+        browser.driver.find_element("css selector", "[data-do=anew]").click()
+        tabs(0)
+        WebDriverWait(browser.driver, 20).until(lambda _: count(browser) == "0")
+        press(browser, NO)
+        assert [one[0] for one in stored_answers(browser)["Anna"].values()] == [False]
+
+
+class TestDamaged:
+    """What a browser keeps may be cut off, or written by something else."""
+
+    @pytest.mark.parametrize(
+        "entry",
+        [
+            *("", "{", "5", "null", "[]", '"a"', "{}", '{"name": "Anna"}', '{"name": 5}'),
+            '{"name": "Anna", "language": "en", "answers": null}',
+            '{"name": "Anna", "language": "en", "answers": {"Anna": {"x": "yes"}}}',
+            '{"name": "Anna", "language": "en", "answers": {"Anna": {"x": [true]}}}',
+            '{"name": "Anna", "language": "en", "answers": {"Anna": {"x": ["t", "2026"]}}}',
+            '{"name": null, "language": "en", "answers": {}}',
+            '{"name": "Anna", "language": 3, "answers": {}}',
+        ],
+    )
+    def test_it_starts_anew_and_says_so(self, browser, opened, entry):
+        """With what was kept put aside; answers are kept again."""
+        path = opened(to_label(library(2)))
+        press(browser, YES)
+        browser.ask("const [key] = Object.keys(localStorage); localStorage[key] = arguments[0];"
+                    "sessionStorage.clear()", entry)  # fmt: skip
+        browser.open(path)
+        assert browser.driver.find_element("id", "damaged").is_displayed()
+        assert browser.ask("return Object.values({...localStorage})") == [entry]
+        browser.driver.find_element("id", "name").send_keys("Anna" + Keys.ENTER)
+        press(browser, YES, NO)
+        browser.open(path)
+        assert count(browser) == "2"
+        assert not browser.driver.find_element("id", "damaged").is_displayed()
+
+    def test_what_an_earlier_version_kept_is_read(self, browser, opened):
+        """One labeller's answers, as they were."""
+        path = opened(to_label(library(2)))
+        press(browser, YES, NO)
+        browser.ask(
+            "const [key] = Object.keys(localStorage);"
+            "const {name, language, marks, answers} = JSON.parse(localStorage[key]);"
+            "localStorage[key] = JSON.stringify({name, said: answers.Anna, language, marks});"
+        )
+        browser.open(path)
+        assert count(browser) == "2"
+        assert not browser.driver.find_element("id", "damaged").is_displayed()
 
 
 def read_rows(path):

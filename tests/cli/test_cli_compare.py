@@ -3,14 +3,17 @@
 Of 40 queries, system a finds the first 20 and system b the first 30, all at rank 1.
 """
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli_runs import content, finding, refusal, run, written
 
 from krag_eval import compare
 from krag_eval._doors import page_of
 from krag_eval._text import width_of
+from krag_eval.cli.output import json_of
 from krag_eval.datasets import read_jsonl
 
 
@@ -228,3 +231,29 @@ def test_of_one_pilot_the_correlation_is_assumed():
     found = content("plan old.json --metric recall@1 --detect 0.05 --clusters source")
     # All five queries of each of 30 sources do alike.
     assert found["design_effect"] == DESIGN_EFFECT
+
+
+@pytest.mark.parametrize("names", ["five two", "two five", "five five"])
+def test_an_effect_size_without_a_bound_is_null_in_json(names):
+    """Of queries that all differ by the same amount, d_z divides by 0; the verdict says so."""
+    for name, rank in (("five", 5), ("two", 2)):
+        ranking = ["x"] * (rank - 1) + ["a"]
+        rows = [{"question": f"{n}?", "actual": ["a"], "predicted": ranking} for n in range(30)]
+        written(f"{name}.jsonl", rows)
+        written(f"{name}-2.jsonl", rows)
+    first, second = names.split()
+    call = f"compare {first}.jsonl {second}-2.jsonl -k 5 --metric mrr@5,ndcg@5"
+    result = json.loads(run(f"{call} --format json").stdout, parse_constant=pytest.fail)
+    differs = first != second
+    for row in result["differences"]:
+        assert row["effect_size"] == (None if differs else 0)
+    assert ("effect size (d_z) is infinite" in result["verdict"]) == differs
+    assert ("effect size (d_z) is infinite" in words(call)) == differs
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), np.float64("inf")])
+def test_no_number_that_json_cannot_write_is_printed(value):
+    """Wherever it stands; what is finite keeps its digits."""
+    text = json_of({"a": value, "b": [{"c": (value, 0.1 + 0.2, True, 3, "inf", None)}]})
+    expected = {"a": None, "b": [{"c": [None, 0.1 + 0.2, True, 3, "inf", None]}]}
+    assert json.loads(text, parse_constant=pytest.fail) == expected

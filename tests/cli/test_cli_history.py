@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from cli_runs import content, finding, refusal, run, written
+from results_made import MISSING, changed
 
 from krag_eval import History
 
@@ -110,6 +111,48 @@ def test_a_strict_gate_is_noted_as_it_came_out():
         assert gate_of("runs/new") == noted
 
 
+@pytest.mark.parametrize(
+    "second",
+    ["--metric recall@5 --max-drop 1", "--metric ndcg@10 --max-drop 1", "--metric mrr@5 --last 2 "
+     "--fail-under mrr@5=0.1 --max-drop 1", "--metric ndcg@10 --max-drop 1 --json again.json"],
+)  # fmt: skip
+def test_a_failure_stays_with_the_run(second):
+    """Whatever it passes afterwards; the gate says so, and the next run is not held to it."""
+    evaluated("runs/failing", 5, 3)
+    assert run(f"gate runs/failing.json {GATE}").exit_code == 1
+    done = run(f"gate runs/failing.json --history runs {second}")
+    assert done.exit_code == 0
+    assert "failed a gate before (ndcg@10 drop <= 0.0 against the history)" in done.stdout
+    verdicts = json.loads(Path("runs/failing.json").read_text("utf-8"))["verdicts"]
+    assert verdicts.pop("ndcg@10 drop <= 0.0 against the history") == "failed"
+    assert {*verdicts.values()} == {"passed"}
+    files = ["runs/failing", *(["again"] if "again" in second else [])]
+    assert [gate_of(name) for name in files] == ["failed"] * len(files)
+    evaluated("runs/next", 6, 4)
+    assert run(f"gate runs/next.json {GATE}").exit_code == 1
+
+
+def test_a_failure_stays_where_the_same_run_is_evaluated_again():
+    """The second command replaces the file by one with the same values."""
+    written("again.jsonl", finding(5))
+    call = "gate again.jsonl -k 5,10 --history runs --json again.json --metric ndcg@10"
+    assert run(call).exit_code == 1
+    assert run(f"{call} --max-drop 1").exit_code == 0
+    assert gate_of("again") == "failed"
+    written("again.jsonl", finding(6))
+    assert run(f"{call} --max-drop 1").exit_code == 0
+    assert gate_of("again") == "passed"
+
+
+def test_a_file_of_before_keeps_its_failure():
+    """It says that a gate failed, and not which."""
+    evaluated("runs/old", 5, 3, "--fail-under mrr@5=0.9", code=1)
+    changed(Path("runs/old.json"), "verdicts", MISSING)
+    done = run(f"gate runs/old.json {GATE} --max-drop 1")
+    assert (done.exit_code, gate_of("runs/old")) == (0, "failed")
+    assert "has failed a gate before, so" in done.stdout
+
+
 @pytest.mark.parametrize("copied", [shutil.copy, lambda old, new: Path(new).hardlink_to(old)])
 def test_a_verdict_is_noted_under_every_name(copied):
     """What failed would stay the norm under its name in the folder."""
@@ -125,7 +168,7 @@ def test_a_verdict_is_noted_under_every_name(copied):
 def test_a_result_that_cannot_be_written_has_a_verdict(monkeypatch):
     """With a warning: what became of the gate is not in the file."""
 
-    def refusing(path, outcome, result):
+    def refusing(path, *_):
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr("krag_eval.results.saved.note_gate", refusing)

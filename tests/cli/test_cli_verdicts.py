@@ -5,6 +5,7 @@ Of the sample, macro_recall@2 is (2/3 + 1/2) / 2 = 7/12, mrr (1 + 1/2) / 2 and m
 
 import json
 import re
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -307,13 +308,49 @@ def test_a_set_of_questions_that_grew():
 def test_few_or_other_queries():
     """A gate on few catches only a landslide; on others there is none."""
     saved("new", 5, n=6)
-    done = run("gate new.json --baseline new.json --metric ndcg@10")
+    saved("again", 5, n=6)
+    done = run("gate new.json --baseline again.json --metric ndcg@10")
     assert done.exit_code == 0
+    assert "with identical values in every query" in done.stdout
     assert done.stderr.startswith("warning: The intervals rest on 6 queries.")
     saved("old", 80)
     message = refusal(f"{GATE} --metric ndcg@10")
     assert message.startswith("'baseline' and 'new' cannot be compared")
     assert "queries: 100 vs 6" in message
+
+
+def _another_name(old, how):
+    new = Path("another.json" if old.endswith(".json") else "another.jsonl")
+    {"symlink": new.symlink_to, "hardlink": new.hardlink_to}[how](old)
+    return new
+
+
+@pytest.mark.parametrize("how", ["same", "spelling", "symlink", "hardlink"])
+@pytest.mark.parametrize(
+    ("new", "old"), [("new.json", "new.json"), ("all.jsonl", "all.jsonl"),
+                     ("golden.jsonl run.jsonl", "run.jsonl")],
+)  # fmt: skip
+def test_a_file_is_not_held_against_itself(new, old, how):
+    """Saved or evaluated, under whatever name."""
+    saved("new", 5)
+    rows = finding(5, 40)
+    written("all.jsonl", rows)
+    written("golden.jsonl", [{"question": x["question"], "actual": x["actual"]} for x in rows])
+    written("run.jsonl", [{"question": x["question"], "predicted": x["predicted"]} for x in rows])
+    names = {"same": old, "spelling": f"./{old}"}
+    baseline = names.get(how) or _another_name(old, how)
+    assert refusal(f"gate {new} --baseline {baseline} --metric mrr@5").startswith("--baseline: ")
+
+
+def test_a_copy_of_a_result_is_the_result():
+    """It holds the same run; a second run of a retriever that did not change is another."""
+    saved("new", 50)
+    shutil.copy("new.json", "old.json")
+    assert refusal(f"{GATE} --metric mrr@5").startswith("--baseline is the result itself")
+    saved("old", 50)
+    done = run(f"{GATE} --metric mrr@5")
+    assert done.exit_code == 0
+    assert "went from 0.5000 to 0.5000 with identical values in every query" in done.stdout
 
 
 @pytest.mark.parametrize("damage", [lambda text: text[:-9], lambda text: text.replace("1", "2")])

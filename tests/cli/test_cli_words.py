@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pandas as pd
 import pytest
-from cli_runs import SAMPLE, run
+from cli_runs import SAMPLE, invoked, run, written
 
 from krag_eval import OfflineRetrievalEvaluator
 from krag_eval._options import PLAN_OPTIONS
@@ -219,3 +219,43 @@ def test_nothing_is_said_that_only_python_understands(folder, monkeypatch, line)
     for quoted in re.findall(named, said):
         said = said.replace(quoted, "")
     assert not PYTHON.search(said), said
+
+
+def n_words(command):
+    """Return how many words a command takes at most; a negative number is any."""
+    each = [one.nargs for one in command.params if isinstance(one, click.Argument)]
+    return min(each, default=0) if min(each, default=0) < 0 else sum(each)
+
+
+@pytest.mark.parametrize("name", [n for n, one in main.commands.items() if n_words(one) >= 0])
+def test_words_that_are_left_over_say_what_there_may_be(name):
+    """Whatever the command is: its arguments as the help has them."""
+    command = main.commands[name]
+    context = click.Context(command)
+    needed = [one for one in command.params if one.required and isinstance(one, click.Option)]
+    options = [word for one in needed for word in (one.opts[0], "chunks.jsonl")]
+    words = ["golden"] * (n_words(command) + 1)  # a word that every argument may be
+    ended = invoked(name, *words, *options)
+    assert ended.exit_code == 2
+    takes = command.collect_usage_pieces(context)[1:]
+    assert f"{name} takes {' '.join(takes) or 'options alone'}." in ended.stderr
+
+
+def test_several_files_are_to_be_compared():
+    """Also where none of them is there; a question of several words is to be quoted."""
+    ended = invoked("evaluate", "a", "b", "c")
+    assert "'krag-eval compare FILE FILE ...'" in ended.stderr
+    ended = invoked("explain", "a", "What", "is", "it?")
+    assert "Put a question with spaces in quotes." in ended.stderr
+
+
+@pytest.mark.parametrize("run", ["run.jsonl", None])
+def test_a_query_that_was_forgotten_is_asked_for(sample, run):
+    """Behind two files as behind one; nothing is said of columns."""
+    written("golden.jsonl", [{"question": "When?", "actual": ["a"]}])
+    written("run.jsonl", [{"question": "When?", "predicted": ["a"]}])
+    files = ["golden.jsonl", *([run] if run else [])]
+    ended = invoked("explain", *files)
+    assert ended.exit_code == 2
+    assert f"'krag-eval misses {' '.join(files)}' lists them" in ended.stderr
+    assert "column" not in ended.stderr

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from processes import printed
+from systems import first
 
-from krag_eval import History, OfflineRetrievalEvaluator, evaluate_file
+from krag_eval import EvaluationResult, History, OfflineRetrievalEvaluator, evaluate_file
 from krag_eval.integrations.pytest import KragGate
 
 pytest_plugins = ("pytester",)
@@ -18,6 +19,8 @@ RESULT = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1)
 # Of two questions, the first loses one of two documents and the second everything: the macro
 # recall is (1/2 + 0) / 2 = 0.25. The first relevant document is at ranks 1 and never: MRR 0.5.
 SAMPLE = """
+from pathlib import Path
+
 import pytest
 from krag_eval import EvaluationResult, History, OfflineRetrievalEvaluator
 
@@ -41,7 +44,7 @@ def _loaded(tmp_path_factory):
     with warnings.catch_warnings(action="ignore"):
         result = OfflineRetrievalEvaluator([["a"]], [["b"]]).evaluate(1)
         result.to_json(folder / "a.json")
-        result.check(baseline=result, metric="mrr@1")
+        result.check(baseline=RESULT, metric="mrr@1")
         result.confidence_intervals()
         result.misses(1)
         repr(History.of(folder).check(RESULT, metric="mrr@1"))
@@ -142,8 +145,9 @@ def test_a_baseline_and_its_file(run):
     """Both are compared with the result; where there is none, it is told how to make one."""
     tests = """
 def test_retrieval(krag_gate, tmp_path):
-    result.to_json(tmp_path / "old.json")
-    for baseline in (result, tmp_path / "old.json", str(tmp_path / "old.json")):
+    old = evaluator.evaluate(2)
+    old.to_json(tmp_path / "old.json")
+    for baseline in (old, tmp_path / "old.json", str(tmp_path / "old.json")):
         assert krag_gate(result, baseline=baseline, metric="ndcg@2", max_drop=0.1)
 
 def test_missing(krag_gate):
@@ -174,10 +178,12 @@ def test_retrieval(krag_gate, tmp_path):
     report = krag_gate(finds(10), history=tmp_path, metric="recall@1")
     assert len(report.held_against["macro_recall@1"]) == 3
     assert krag_gate(finds(10), history=History.of(tmp_path), metric="recall@1", last=3)
-    krag_gate(finds(30), history=str(tmp_path), metric="recall@1", save="new.json")
+    krag_gate(finds(9), history=str(tmp_path), metric="recall@1", save="new.json")
+    krag_gate(finds(30), history=str(tmp_path), metric="recall@1", save="bad.json")
 
 def test_what_was_saved():
-    assert EvaluationResult.from_json("new.json").gate == "failed"
+    assert EvaluationResult.from_json("new.json").gate == "passed"
+    assert not Path("bad.json").exists()
 
 def test_missing(krag_gate):
     krag_gate(result, history="none", metric="mrr@2")
@@ -248,6 +254,60 @@ def failure_of(result, *asked, record=print, **how):
     with pytest.raises(pytest.fail.Exception) as caught:
         KragGate(record)(result, *asked, **how)
     return caught.value
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Save a baseline that found all of 40, and return its result and file."""
+    result = first(40)
+    result.to_json(tmp_path / "b.json")
+    return result, tmp_path / "b.json"
+
+
+@pytest.mark.parametrize("n", [40, 10])
+@pytest.mark.parametrize("how", ["file", "spelling", "link", "object"])
+def test_a_gate_does_not_replace_its_baseline(saved, tmp_path, n, how):
+    """Neither after a failure nor otherwise: refused before anything is checked."""
+    result, file = saved
+    before, baseline = file.read_bytes(), file
+    if how == "spelling":
+        baseline = tmp_path / ".." / tmp_path.name / "b.json"
+    elif how == "link":
+        baseline = tmp_path / "link.json"
+        baseline.symlink_to(file)
+    elif how == "object":
+        baseline = result
+    lines = []
+    failure = failure_of(
+        first(n), baseline=baseline, metric="mrr@5", save=file, record=lines.append
+    )
+    assert (str(failure).startswith("save: "), lines) == (True, [])
+    assert file.read_bytes() == before
+
+
+def test_a_failure_is_not_saved(tmp_path):
+    """Into no file, also where the result passes another gate afterwards, and says so."""
+    bad, lines, accepted = first(10), [], tmp_path / "accepted.json"
+    first(40).to_json(accepted)
+    before = accepted.read_bytes()
+    for target in (accepted, tmp_path / "new.json"):
+        failure = failure_of(bad, {"mrr@5": 0.9}, save=target)
+        assert f"not saved in {target}" in str(failure)
+    KragGate(lines.append)(bad, {"mrr@5": 0.1}, save=accepted)
+    assert lines[-1].startswith(f"not saved in {accepted}")
+    assert accepted.read_bytes() == before
+    assert not (tmp_path / "new.json").exists()
+
+
+def test_a_failure_is_noted_where_the_result_was_saved(tmp_path):
+    """By a gate that it passed before: else a history would take it for good."""
+    result, file = first(30), tmp_path / "new.json"
+    KragGate(print)(result, {"mrr@5": 0.1}, save=file)
+    assert EvaluationResult.from_json(file).gate == "passed"
+    failure_of(result, {"mrr@5": 0.9}, save=file)
+    read = EvaluationResult.from_json(file)
+    assert read.verdicts == {"mrr@5 >= 0.1": "passed", "mrr@5 >= 0.9": "failed"}
+    assert read.gate == "failed"
 
 
 @pytest.mark.filterwarnings("ignore")

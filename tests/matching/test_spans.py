@@ -271,6 +271,24 @@ def test_what_two_chunks_share_counts_once():
         assert result["redundancy@2"] == 1 - 100 / 130
 
 
+@pytest.mark.parametrize("matcher", ["spans", "spans(union=yes)"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_place_that_serves_two_passages_counts_once(matcher, swapped):
+    """Chunks of 8 and 4 characters bring 8 and 2 of two passages of 10 and 11 that overlap.
+
+    All the same in which order the passages stand. Of 21 characters wanted 20 are held: 10 of
+    8 + 4 read are useful, and 10 of the 12 + 21 - 20 that were read or wanted; 2 of 12 come again.
+    """
+    truths = [span(0, 10), span(0, 11)][:: -1 if swapped else 1]
+    lists = [truths], [[span(0, 8), span(6, 10)]]
+    result = OfflineRetrievalEvaluator(*lists, matcher=matcher).evaluate([1, 2])
+    assert result["macro_token_precision@2"] == pytest.approx(10 / 12)
+    assert result["token_iou@2"] == pytest.approx(10 / 13)
+    assert result["redundancy@2"] == pytest.approx(2 / 12)
+    assert result["macro_token_recall@2"] == 20 / 21
+    assert (result["macro_token_precision@1"], result["redundancy@1"]) == (1.0, 0.0)
+
+
 # --- in the rest of the package --------------------------------------------------------------
 
 

@@ -13,11 +13,15 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import kiwipiepy
+import kiwipiepy_model
 import pytest
 from hypothesis import example, given, settings, strategies as st
 from rouge_score.tokenizers import DefaultTokenizer
 
+from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator, RougeMatcher, compare
 from krag_eval._install import install_line
+from krag_eval.compat.tokens import KragTokens
 from krag_eval.errors import InvalidInput
 from krag_eval.matching import tokenizers
 from krag_eval.matching.tokenizers import (
@@ -436,6 +440,10 @@ class Named(Stemmer):
     name = "stem-3"
 
 
+#: What signatures say of the packages that are installed.
+VERSIONS = f"version={kiwipiepy.__version__},model={kiwipiepy_model.__version__}"
+
+
 @pytest.mark.parametrize(
     ("tokenizer", "name"),
     [
@@ -447,14 +455,14 @@ class Named(Stemmer):
         (Stemmer().words, f"{__name__}.Stemmer.words#"),
         (functools.partial(words_by_definition), f"{__name__}.words_by_definition(partial)#"),
         (Named(), "stem-3"),
-        (KiwiTokenizer(), "kiwi"),
-        (KiwiTokenizer(particles=True), "kiwi(particles=yes)"),
-        (KiwiTokenizer(keep={"SL", "NNP", "NNG"}), "kiwi(keep=NNG+NNP+SL)"),
-        (KiwiTokenizer(stop_tags=["J", "E"]), "kiwi(stop_tags=E+J)"),
-        (KiwiTokenizer(stop_tags=[]), "kiwi(stop_tags=none)"),
+        (KiwiTokenizer(), f"kiwi({VERSIONS})"),
+        (KiwiTokenizer(particles=True), f"kiwi({VERSIONS},particles=yes)"),
+        (KiwiTokenizer(keep={"SL", "NNP", "NNG"}), f"kiwi({VERSIONS},keep=NNG+NNP+SL)"),
+        (KiwiTokenizer(stop_tags=["J", "E"]), f"kiwi({VERSIONS},stop_tags=E+J)"),
+        (KiwiTokenizer(stop_tags=[]), f"kiwi({VERSIONS},stop_tags=none)"),
         (
             KiwiTokenizer(user_words=["행복주택", ("나라", "NNG"), ("새벽", "NNG", -1)]),
-            "kiwi(user_words=나라/NNG+새벽/NNG/-1+행복주택)",
+            f"kiwi({VERSIONS},user_words=나라/NNG+새벽/NNG/-1+행복주택)",
         ),
     ],
 )
@@ -463,6 +471,44 @@ def test_names_are_stable(tokenizer, name):
     told = tokenizer_name(tokenizer)
     assert re.sub("#[0-9a-f]{12}$", "#", told) == name
     assert tokenizer_name(tokenizer, marked=False) == name.removesuffix("#")
+
+
+#: What compares by Kiwi's morphemes, as a process makes it anew.
+BY_KIWI = {
+    "coverage": lambda: "coverage(tokenizer=kiwi)",
+    "rouge": lambda: "rougeL(tokenizer=kiwi)",
+    "options": lambda: CoverageMatcher(tokenizer=KiwiTokenizer(particles=True)),
+    "krag": lambda: RougeMatcher("rouge1", tokenizer=KragTokens("kiwi")),
+    "together": lambda: CoverageMatcher(tokenizer="kiwi") & RougeMatcher("rouge1"),
+}
+
+
+@pytest.mark.parametrize("package", ["kiwipiepy", "kiwipiepy_model"])
+@pytest.mark.parametrize("matcher", BY_KIWI.values(), ids=BY_KIWI)
+def test_two_versions_of_kiwi_are_two_matchers(monkeypatch, package, matcher):
+    """Of the program or of its model: results of both are not compared."""
+
+    def evaluated():
+        lists = [["나는 밥을 먹었다."]] * 2
+        return OfflineRetrievalEvaluator(lists, lists, matcher=matcher()).evaluate(1)
+
+    before = evaluated()
+    assert evaluated().signature == before.signature
+    real = tokenizers.installed_version
+    monkeypatch.setattr(
+        tokenizers, "installed_version", lambda name: "0.1" if name == package else real(name)
+    )
+    after = evaluated()
+    assert after.signature != before.signature
+    with pytest.raises(InvalidInput):
+        compare({"before": before, "after": after})
+
+
+def test_a_signature_of_another_kiwi_is_refused():
+    """What is typed from a result must be what is installed."""
+    with pytest.raises(InvalidInput) as caught:
+        resolve_tokenizer("kiwi(version=0.1,model=0.1)")
+    assert caught.value.argument == "tokenizer"
 
 
 OURS = (word_tokens, unicode_tokens, character_tokens, letter_tokens)
@@ -543,7 +589,9 @@ def test_tokenize_all_keeps_order_and_blanks(name):
     texts = ["밥 rag", "", " \u3000\n", "집"]
     rag = ["r", "a", "g"] if name in ("character", "letters") else ["rag"]
     assert list(tokenize_all(name, texts)) == [["밥", *rag], [], [], ["집"]]
-    assert tokenizer_name(resolve_tokenizer(name)) == name
+    named = tokenizer_name(resolve_tokenizer(name))
+    assert named == (f"kiwi({VERSIONS})" if name == "kiwi" else name)
+    assert tokenizer_name(named) == named  # a signature can be typed as it is
 
 
 @pytest.mark.parametrize("name", ["unicode", "rouge_score", "kiwi"])

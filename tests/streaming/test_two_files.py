@@ -12,7 +12,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from krag_eval import evaluate_file, load_dataset
-from krag_eval.errors import DatasetError, InvalidInput, InvalidType, KragEvalWarning, Refusal
+from krag_eval.errors import (
+    DatasetError,
+    InvalidInput,
+    InvalidType,
+    KragEvalWarning,
+    Place,
+    Refusal,
+)
 from krag_eval.streaming import files as files_module
 from krag_eval.streaming.files import RunState
 
@@ -57,7 +64,7 @@ def outcome(evaluate):
             result, notes = evaluate()
         except Refusal as error:
             # In memory, a column with one list among its ids is none; the line may be another.
-            problem = re.sub(r"\S+ has no id,", "", error.problem)
+            problem = re.sub(r"\S+ has no id among", "", error.problem)
             # There, rows of one question with a text each are told as such.
             problem = re.sub(r"asks .* again, .*|.* is given a second time .*", "twice", problem)
             return type(error), error.argument, problem, error.place
@@ -313,3 +320,64 @@ def test_folders_of_files_join(tmp_path):
                            per_query=tmp_path / "rows.csv")  # fmt: skip
     golden = [row for part in range(3) for row in GOLDEN[part::3]]
     assert result == load_dataset(golden, retrieved=RUN).evaluator().evaluate([1, 3])
+
+
+JOINS = {
+    "in memory": in_memory,
+    "by chunks": lambda *files, **options: streamed(*files, chunk_size=1, **options),
+    "at once": streamed,
+}
+every_join = pytest.mark.parametrize("join", JOINS.values(), ids=JOINS)
+
+
+@every_join
+@pytest.mark.parametrize("again", ["When?", " When?", "\u110b\u1165\u11ab\u110c\u1166?"])
+def test_queries_that_share_a_list_are_counted(tmp_path, join, again):
+    """Of one question, in whatever spelling; the one whose list it is too counts not."""
+    first = "언제?" if again.startswith("\u110b") else "When?"
+    golden = [
+        {"question": first, "actual": ["a"]},
+        {"question": "Who?", "actual": ["c"]},
+        *[{"question": again, "actual": ["b"]}] * 2,
+    ]
+    run = [{"question": first, "predicted": ["a"]}, {"question": "Who?", "predicted": ["c"]}]
+    files = written(tmp_path / "g.jsonl", golden), written(tmp_path / "r.jsonl", run)
+    with pytest.warns(KragEvalWarning) as caught:
+        result, _notes = join(*files)
+    (message,) = [str(one.message) for one in caught if "the same list" in str(one.message)]
+    assert message.startswith("2 queries of ")
+    assert result.averages(1)["macro_recall"] == 0.5  # a and c of a, c, b and b
+
+
+@every_join
+def test_queries_with_ids_share_no_list(tmp_path, join):
+    """Two of one question have each its own, and nothing is said."""
+    golden = [{"id": n, "question": "When?", "actual": [text]} for n, text in enumerate("ab")]
+    run = [{"id": n, "question": "When?", "predicted": [text]} for n, text in enumerate("ab")]
+    files = written(tmp_path / "g.jsonl", golden), written(tmp_path / "r.jsonl", run)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result, _notes = join(*files)
+    assert not [one for one in caught if "the same list" in str(one.message)]
+    assert result.averages(1)["macro_recall"] == 1
+
+
+@every_join
+@pytest.mark.parametrize("n_between", [0, 7])
+def test_a_run_that_names_a_question_twice_with_other_documents_is_refused(
+    tmp_path, join, n_between
+):
+    """Which of both was meant nobody knows; in another chunk as in the same one."""
+    golden = [{"question": "When?", "actual": ["a"]}]
+    golden += [{"question": f"{n}?", "actual": ["x"]} for n in range(n_between)]
+    run = [{"question": one["question"], "predicted": ["a"]} for one in golden]
+    run.append({"question": "When?", "predicted": ["b"]})
+    files = written(tmp_path / "g.jsonl", golden), written(tmp_path / "r.jsonl", run)
+    with pytest.raises(DatasetError) as caught:
+        join(*files)
+    assert caught.value.place == Place(str(files[1]), n_between + 2)
+    run[-1]["predicted"] = ["a"]  # the same once more is no question of which
+    written(files[1], run)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert join(*files)[0].averages(1)["macro_recall"] == 1 / (1 + n_between)

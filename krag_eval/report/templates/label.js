@@ -10,26 +10,103 @@
   const acting = new RegExp(data.acting, "gu");
   const store = ["krag-eval", data.page, ...data.settles].join(" ");
   const root = document.documentElement;
+  const UNDONE = "undone";
   let name = "";
-  let said = {}; // by the digest of a pair: what was said of it, and when
+  let answers = new Map(); // by labeller, then by the digest of a pair: what was said, and when
+  let forgotten = ""; // when somebody started anew
   let done = []; // for undo: where, and what was said there before
   let place = 0;
   let isDownloaded = true;
+  let last = 0;
 
-  function keep() {
+  // Later than every answer before it, whatever the clock does.
+  function now() {
+    last = Math.max(Date.now(), last + 1);
+    return new Date(last).toISOString();
+  }
+
+  function answerOf({ pair }) {
+    const answer = answers.get(name)?.get(pair);
+    return answer && answer[0] !== UNDONE ? answer : undefined;
+  }
+
+  function say({ pair }, relevant) {
+    if (!answers.has(name)) answers.set(name, new Map());
+    answers.get(name).set(pair, [relevant, now()]);
+    isDownloaded = false;
+    keep();
+  }
+
+  const isAnswer = (answer) =>
+    Array.isArray(answer) && answer.length === 2 && typeof answer[1] === "string" &&
+    [true, false, null, UNDONE].includes(answer[0]);
+  const isNewer = (one, other) =>
+    one[1] > other[1] || (one[1] === other[1] && String(one) > String(other));
+
+  function written() {
+    const byName = [...answers].map(([labeller, said]) => [labeller, Object.fromEntries(said)]);
+    const marks = !root.classList.contains("unmarked");
+    const kept = { name, forgotten, language: root.lang, marks };
+    return JSON.stringify({ ...kept, answers: Object.fromEntries(byName) });
+  }
+
+  // What this browser keeps of the page, from this tab or another; null if that is nothing.
+  function kept() {
+    const text = localStorage.getItem(store);
+    if (text === null) return null;
     try {
-      const kept = { name, said, language: root.lang, marks: !root.classList.contains("unmarked") };
-      localStorage.setItem(store, JSON.stringify(kept));
+      const entry = { forgotten: "", ...JSON.parse(text) };
+      // A page of an earlier version kept the answers of one labeller, as `said`.
+      const each = Object.entries(entry.answers ?? { [entry.name]: entry.said });
+      const byName = each.map(([labeller, said]) => [labeller, new Map(Object.entries(said))]);
+      const texts = [entry.name, entry.forgotten, entry.language];
+      const isWhole = byName.every(([, said]) => [...said.values()].every(isAnswer));
+      if (!isWhole || !texts.every((one) => typeof one === "string")) throw new Error("damaged");
+      return { ...entry, answers: new Map(byName) };
     } catch {
-      at("unkept").hidden = false;
+      at("damaged").hidden = false;
+      localStorage.setItem(`${store} damaged`, text);
+      localStorage.removeItem(store);
+      return null;
     }
   }
 
-  function kept() {
+  // Take in what another tab kept: of two answers the newer one, and none older than a start anew.
+  function merge(stored) {
+    const sides = [{ answers, forgotten }, stored];
+    const since = sides.map((side) => side.forgotten).sort()[1];
+    const merged = new Map();
+    for (const side of sides) {
+      for (const [labeller, said] of side.answers) {
+        if (!merged.has(labeller)) merged.set(labeller, new Map());
+        const newest = merged.get(labeller);
+        for (const [pair, answer] of said) {
+          if (side.forgotten < since && answer[1] <= since) continue;
+          if (!newest.has(pair) || isNewer(answer, newest.get(pair))) newest.set(pair, answer);
+        }
+      }
+    }
+    if (forgotten < since) done = [];
+    [answers, forgotten] = [merged, since];
+  }
+
+  // Whether another tab keeps all that this one knows.
+  const holds = (stored) =>
+    stored.forgotten === forgotten &&
+    [...answers].every(([labeller, said]) =>
+      [...said].every(
+        ([pair, answer]) => String(stored.answers.get(labeller)?.get(pair)) === String(answer),
+      ),
+    );
+
+  function keep() {
     try {
-      return JSON.parse(localStorage.getItem(store));
+      const stored = kept();
+      if (stored) merge(stored);
+      localStorage.setItem(store, written());
+      sessionStorage.setItem(store, name);
     } catch {
-      return null;
+      at("unkept").hidden = false;
     }
   }
 
@@ -57,19 +134,19 @@
 
   function show() {
     const isEnd = place >= asked.length;
-    const answers = asked.map(({ row }) => said[row.pair]).filter(Boolean);
-    const unsure = answers.filter(([relevant]) => relevant === null).length;
-    at("bar").value = answers.length;
-    at("n").textContent = answers.length;
+    const given = asked.map(({ row }) => answerOf(row)).filter(Boolean);
+    const unsure = given.filter(([relevant]) => relevant === null).length;
+    at("bar").value = given.length;
+    at("n").textContent = given.length;
     at("unsure").hidden = unsure === 0;
     at("unsure").querySelector("b").textContent = unsure;
     at("who").textContent = name;
     at("pair").hidden = isEnd;
     at("end").hidden = !isEnd;
     const words = { true: "yes", false: "no", null: "skip" };
-    const now = isEnd ? undefined : words[String(said[asked[place].row.pair]?.[0])];
+    const pressed = isEnd ? undefined : words[String(answerOf(asked[place].row)?.[0])];
     for (const word of Object.values(words)) {
-      button(word).setAttribute("aria-pressed", String(word === now));
+      button(word).setAttribute("aria-pressed", String(word === pressed));
       button(word).disabled = isEnd;
     }
     button("marks").setAttribute("aria-pressed", String(!root.classList.contains("unmarked")));
@@ -91,21 +168,19 @@
   function open() {
     at("start").hidden = true;
     at("work").hidden = false;
-    place = asked.findIndex(({ row }) => !said[row.pair]);
+    place = asked.findIndex(({ row }) => !answerOf(row));
     if (place < 0) place = asked.length;
     show();
   }
 
   function answer(relevant) {
     if (place >= asked.length) return;
-    const { pair } = asked[place].row;
-    const before = said[pair];
+    const { row } = asked[place];
+    const before = answerOf(row);
     done.push([place, before]);
-    said[pair] = [relevant, new Date().toISOString()];
-    isDownloaded = false;
-    keep();
+    say(row, relevant);
     // What was passed over comes again at the end; the end, where the last answer is given.
-    const left = asked.findIndex(({ row }) => !said[row.pair]);
+    const left = asked.findIndex((one) => !answerOf(one.row));
     place += 1;
     if (left < 0 && !before) place = asked.length;
     else if (left >= 0 && place === asked.length) place = left;
@@ -116,11 +191,7 @@
     if (done.length === 0) return;
     let before;
     [place, before] = done.pop();
-    const { pair } = asked[place].row;
-    if (before) said[pair] = before;
-    else delete said[pair];
-    isDownloaded = false;
-    keep();
+    say(asked[place].row, before ? before[0] : UNDONE);
     show();
   }
 
@@ -131,7 +202,7 @@
 
   function download() {
     const lines = data.rows.map((row) => {
-      const [relevant, time] = said[row.pair] ?? [row.relevant, null];
+      const [relevant, time] = answerOf(row) ?? [row.relevant, null];
       const settles = data.settles.length ? { settles: data.settles } : {};
       return `${JSON.stringify({ ...row, relevant, labeller: name, time, ...settles })}\n`;
     });
@@ -150,9 +221,10 @@
       row.page === data.page && row.labeller === rows[0].labeller && pairs.has(row.pair) &&
       String(row.settles ?? []) === String(data.settles);
     if (rows.length !== pairs.size || !rows.every(isOurs)) throw new Error("another page");
+    const said = rows.filter((row) => row.time).map((row) => [row.pair, [row.relevant, row.time]]);
+    if (!said.every(([, answer]) => isAnswer(answer))) throw new Error("damaged");
     name = rows[0].labeller;
-    said = {};
-    for (const row of rows) if (row.time) said[row.pair] = [row.relevant, row.time];
+    merge({ answers: new Map([[name, new Map(said)]]), forgotten });
     keep();
     open();
   }
@@ -161,7 +233,8 @@
     const words = at("sure").querySelector(`[lang="${root.lang}"]`).textContent;
     if (!confirm(words)) return;
     name = "";
-    said = {};
+    answers = new Map();
+    forgotten = now();
     done = [];
     isDownloaded = true;
     keep();
@@ -225,11 +298,29 @@
     if (!isDownloaded) event.preventDefault();
   });
 
-  const before = kept();
-  if (before) {
-    root.lang = before.language;
-    root.classList.toggle("unmarked", !before.marks);
-    ({ name, said } = before);
+  // Another tab has written, or all that was kept is gone.
+  addEventListener("storage", ({ key }) => {
+    if (key !== store && key !== null) return;
+    try {
+      const stored = kept();
+      if (stored) merge(stored);
+      if (!stored || !holds(stored)) keep();
+    } catch {
+      at("unkept").hidden = false;
+    }
+    if (!at("work").hidden) show();
+  });
+
+  try {
+    const stored = kept();
+    if (stored) {
+      root.lang = stored.language;
+      root.classList.toggle("unmarked", !stored.marks);
+      merge(stored);
+      name = sessionStorage.getItem(store) ?? stored.name; // each tab has its labeller
+    }
+  } catch {
+    at("unkept").hidden = false;
   }
   if (name) open();
   else at("start").hidden = false;
