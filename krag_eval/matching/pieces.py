@@ -31,6 +31,10 @@ _RANK_SHIFT = 32
 _NOWHERE = np.iinfo(np.int64).max
 # From here on, a place in a document is one in another document, which that one completes.
 _ELSEWHERE = 1 << 30
+# The rank from which two documents may hold what none holds alone.
+_FIRST_COMPLETED = 2
+# Tokens that stand for what may be half of a word, or of a number among letters.
+_OF_A_HALF = 20
 # Tokens of ground truth whose runs are looked up together: documents are read anew for others.
 _LOOKED_UP = 1 << 16
 # Bits of a hash that say, before anything is searched, whether it may be there.
@@ -364,6 +368,7 @@ def shared_runs(
     # Of the ground truth is kept what follows from spans: a long text may share thousands with each
     # of thousands of documents.
     held, spans = [[np.empty(0, np.int64)] * 3], [[np.empty(0, np.int32)] * 4]
+    cuts = _Cuts([], [], [])
     for length in np.unique(run[run > 0]).tolist():
         wanted = np.flatnonzero(run == length)
         for part in _slices(sizes[wanted], _LOOKED_UP):
@@ -372,47 +377,137 @@ def shared_runs(
                     runs = _RunPairs.of(*batch, 0)
                     held.append([*runs.spans(length).of_pairs()])
                     runs.note_places(length, begin, documents, first_place)
-                batches = _batches(truth.once(), document)
-                merged = (_RunPairs.of(*batch, 1).spans(length) for batch in batches)
-                spans += [[*map(_compact, one)] for one in merged]
+                for batch in _batches(truth.once(), document):
+                    runs = _RunPairs.of(*batch, 1)
+                    spans.append([*map(_compact, runs.spans(length))])
+                    if seams is not None:
+                        cuts.note(runs, length, seams, truths, documents)
+                cuts.repeated.append(truth.repeating())
     truth, document, tokens_held = _sorted(held, 2)
-    at_edges = AtEdges.of(
-        _at_edges(seams, truths, documents, min_run, first_place) if seams else ()
-    )
+    shown = Spans(*_sorted(spans, 3))
+    noted = min_run, truths, documents, cuts, first_place
+    at_edges = AtEdges.of(_at_edges(seams, *noted) if seams else ())
     token, place = begin[at_edges.truth] + at_edges.token, at_edges.place
     np.minimum.at(first_place, token, (at_edges.rank << _RANK_SHIFT) + place)
-    (added, brought), shown = _added(sizes, first_place), Spans(*_sorted(spans, 3))
+    added, brought = _added(sizes, first_place)
     pairs = truth, document, tokens_held
     return SharedRuns(truths, documents, tokens.sizes, *pairs, added, brought, shown, at_edges)
 
 
 def _at_edges(
     seams: Seams,
+    min_run: int | IntArray,
     truths: OnceEach,
     documents: OnceEach,
-    min_run: int | IntArray,
+    cuts: _Cuts,
     first_place: IntArray,
 ) -> Iterator[tuple[int, ...]]:
     """Yield the rows of :class:`AtEdges` that lower the first rank of a token.
 
     Args:
         seams: What looks for them.
+        min_run: Tokens in a run, of each text if they differ.
         truths: The ground-truth texts.
         documents: The documents.
-        min_run: Tokens in a run, of each text if they differ.
+        cuts: Where documents begin and end in them.
         first_place: As :meth:`_RunPairs.note_places` has noted it.
     """
     sizes = seams.tokens.sizes[truths.unit()]
-    ends = np.cumsum(sizes).tolist()
-    several = np.diff(documents.of_query)[truths.query()] > 1
-    for truth in np.flatnonzero((sizes > 0) & several).tolist():
-        ranks = first_place[ends[truth] - int(sizes[truth]) : ends[truth]] >> _RANK_SHIFT
-        if ranks.max() <= 2:  # no two documents complete anything before
-            continue
+    ends, may_be = np.cumsum(sizes), sizes > 0
+    # No two documents complete anything before the second rank.
+    late = np.append(0, np.cumsum(first_place >> _RANK_SHIFT > _FIRST_COMPLETED))
+    may_be &= late[ends] > late[ends - sizes]
+    may_be &= _may_be_cut(seams, min_run, truths, documents, cuts, sizes)
+    for truth in np.flatnonzero(may_be).tolist():
+        ranks = first_place[ends[truth] - sizes[truth] : ends[truth]] >> _RANK_SHIFT
         sides = _pieces(seams, truths, documents, truth, min_run)
         for is_end, side in zip((True, False), sides, strict=True):
             for held in side:
                 yield from _rows(held, truth, ranks, documents, seams, is_end=is_end)
+
+
+def _may_be_cut(
+    seams: Seams,
+    min_run: int | IntArray,
+    truths: OnceEach,
+    documents: OnceEach,
+    cuts: _Cuts,
+    sizes: IntArray,
+) -> BoolArray:
+    """Return which ground-truth texts documents may hold at their edges; shape (members,).
+
+    One of two documents has a run at the edge, and the other less than a run or half of a word; or
+    both have less, of a short text, or one of them is as short as a whole.
+    """
+    run = np.broadcast_to(min_run, len(seams.tokens))[truths.unit()]
+    may_be = cuts.near(run, sizes) | (sizes < 2 * run)
+    query, n_tokens = documents.query(), seams.tokens.sizes[documents.unit()]
+    least = np.full(len(documents.of_query) - 1, _NOWHERE)
+    np.minimum.at(least, query, np.where(n_tokens > 0, n_tokens, _NOWHERE))
+    may_be |= least[truths.query()] <= run + 1
+    return np.asarray(may_be & (np.diff(documents.of_query)[truths.query()] > 1))
+
+
+class _Cuts(NamedTuple):
+    """Where documents have runs at their very edge, in parts.
+
+    Attributes:
+        begins: Ground-truth text and position where the first run of a document begins in it.
+        ends: Likewise, where the last run of a document ends.
+        repeated: Likewise, where runs begin that the text has several times.
+    """
+
+    begins: list[IntArray]
+    ends: list[IntArray]
+    repeated: list[IntArray]
+
+    def note(
+        self, runs: _RunPairs, length: int, seams: Seams, truths: OnceEach, documents: OnceEach
+    ) -> None:
+        """Note the edges among runs of one length, given by their positions in documents.
+
+        Where both texts begin or end alike, nothing was cut.
+        """
+        flat, stops = seams.tokens.flat, np.cumsum(seams.tokens.sizes)
+        texts = truths.unit()[runs.truth], documents.unit()[runs.document]
+        sizes = [seams.tokens.sizes[text] for text in texts]
+        half = np.where(seams.by_letters[texts[1]], _OF_A_HALF, 1)
+        left = sizes[0] - runs.other - length, sizes[1] - runs.position - length
+        starts = [stops[text] - size for text, size in zip(texts, sizes, strict=True)]
+        lasts = [stops[text] - 1 for text in texts]
+        for noted, before, own, edges, shift in (
+            (self.begins, runs.other, runs.position, starts, 0),
+            (self.ends, *left, lasts, length),
+        ):
+            rows = np.flatnonzero((own <= half) & (before >= own))
+            differs = flat[edges[0][rows]] != flat[edges[1][rows]]
+            rows = rows[(before > own)[rows] | differs]
+            noted.append(np.stack([runs.truth[rows], runs.other[rows] + shift]))
+
+    def near(self, run: IntArray, sizes: IntArray) -> BoolArray:
+        """Return which texts have one near their own edges, or two with half of a word between.
+
+        Args:
+            run: Tokens in a run, of each text.
+            sizes: Tokens of each.
+        """
+        none = np.empty((2, 0), np.int64)
+        begins, ends, repeated = (
+            np.concatenate([none, *parts], axis=1).astype(np.int64) for parts in self
+        )
+        is_near, reach = np.zeros(len(run), np.bool_), run + _OF_A_HALF
+        for truth, place in (begins, repeated):
+            is_near[truth[(place > 0) & (place <= reach[truth])]] = True
+        for truth, place in (ends, repeated + run[repeated[0]] * [[0], [1]]):
+            left = sizes[truth] - place
+            is_near[truth[(left > 0) & (left <= reach[truth])]] = True
+        step = int(sizes.max(initial=0)) + 1
+        first, last = (np.unique(truth * step + place) for truth, place in (begins, ends))
+        # The last one that ends before.
+        at = np.searchsorted(last, first)
+        before = np.append(-step, last)[at]
+        is_near[first[first - before <= _OF_A_HALF] // step] = True
+        return is_near
 
 
 def _pieces(
@@ -661,6 +756,13 @@ class _Rows(NamedTuple):
         """Return the first place of each run in each text."""
         key = self.member * (int(self.run.max(initial=0)) + 1) + self.run
         return self.take(np.sort(np.unique(key, return_index=True)[1]))
+
+    def repeating(self) -> IntArray:
+        """Return the texts that have a run several times, and where."""
+        key = self.member * (int(self.run.max(initial=0)) + 1) + self.run
+        _, number, counts = np.unique(key, return_inverse=True, return_counts=True)
+        several = counts[number.reshape(-1)] > 1
+        return np.stack([self.member[several], self.position[several]])
 
 
 @dataclass(frozen=True, eq=False)

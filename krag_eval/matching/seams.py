@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from heapq import nsmallest
 from itertools import accumulate
 from operator import attrgetter
@@ -35,6 +36,8 @@ Holder: TypeAlias = tuple[int, int, int]
 _APART, _LAST = "\0", "\U0010ffff"
 # Letters that tell nearly all places of a passage from those where a document begins.
 _FIRST = 3
+# Likewise of letters and of words, before anything else is looked at.
+_FEW, _MORE = 2, 4
 # Documents of the same edge that are looked at: another one has to continue it.
 _ENOUGH = 2
 
@@ -97,17 +100,46 @@ class Edges:
         edges: Each document, how it begins, and whether that is all of it.
     """
 
-    def __init__(self, edges: Collection[tuple[Holder, str, bool]]) -> None:
-        known = sorted((letters, holder) for holder, letters, _ in edges)
-        self._letters = [letters for letters, _ in known]
-        self._holders = [holder for _, holder in known]
-        self.whole = defaultdict[str, list[Holder]](list)
-        for holder, letters, is_whole in edges:
+    def __init__(self, edges: Sequence[tuple[Holder, str, bool]]) -> None:
+        self._edges = edges
+
+    @cached_property
+    def _sorted(self) -> list[tuple[str, Holder]]:
+        return sorted((letters, holder) for holder, letters, _ in self._edges)
+
+    @cached_property
+    def _letters(self) -> list[str]:
+        return [letters for letters, _ in self._sorted]
+
+    @cached_property
+    def whole(self) -> dict[str, list[Holder]]:
+        """The documents that are short as a whole, by their letters."""
+        whole = defaultdict[str, list[Holder]](list)
+        for holder, letters, is_whole in self._edges:
             if is_whole:
-                self.whole[letters.removesuffix(_APART)].append(holder)
-        self.sizes = sorted({*map(len, self.whole)})
-        self._first = {one[:n] for one in self._letters for n in range(1, _FIRST + 1)}
-        self._takes_any = any(size < _FIRST for size in self.sizes)
+                whole[letters.removesuffix(_APART)].append(holder)
+        return whole
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many letters these have, ascending."""
+        return sorted({*map(len, self.whole)})
+
+    @cached_property
+    def _first(self) -> set[str]:
+        return {letters[:n] for _, letters, _ in self._edges for n in range(1, _FIRST + 1)}
+
+    @cached_property
+    def _takes_any(self) -> bool:
+        return any(size < _FIRST for size in self.sizes)
+
+    @cached_property
+    def _least(self) -> dict[int, set[str]]:
+        return {n: {letters[:n] for _, letters, _ in self._edges} for n in (_FEW, _MORE)}
+
+    def any_in(self, letters: str, n: int) -> bool:
+        """Return whether a passage has the first so many letters of any document."""
+        return any(one in letters for one in self._least[n])
 
     def may_have(self, letters: str) -> bool:
         """Return whether a document may begin with some letters: with the first of them."""
@@ -118,7 +150,8 @@ class Edges:
         start = bisect_left(self._letters, letters)
         if start == len(self._letters) or not self._letters[start].startswith(letters):
             return []
-        return self._holders[start : bisect_left(self._letters, letters + _LAST)]
+        stop = bisect_left(self._letters, letters + _LAST)
+        return [holder for _, holder in self._sorted[start:stop]]
 
 
 class Held(NamedTuple):
@@ -333,8 +366,17 @@ class Seams:
 
         A passage shorter than a run is short evidence: documents that are shorter still are none.
         """
-        passage, size = self.passage(text), int(self.tokens.sizes[text])
         beginnings, ends, sizes = edges
+        start, stop = self._bounds[text : text + 2]
+        letters, size = self._letters(text, start, stop), stop - start
+        # The longer one of two pieces has so many letters.
+        n = _FEW if self.by_letters[text] else _MORE
+        is_short = len(letters) < 2 * n + 2
+        # Where it begins and where it ends, nothing was cut.
+        is_cut = beginnings.any_in(letters[1:], n) or ends.any_in(letters[-2::-1], n)
+        if not (is_short or is_cut):
+            return [], []
+        passage = self.passage(text)
         if size < run:
             without = {*without, *(one for one, n in sizes.items() if n < size)}
         how = min(run, size), without, most
@@ -346,14 +388,27 @@ class Seams:
         words = [self.names[one] for one in self.tokens.flat[start:stop].tolist()]
         return Spelled.of(words, by_letters=bool(self.by_letters[text]))
 
+    def _letters(self, text: int, start: int, stop: int) -> str:
+        """Return a part of a text as it is spelled."""
+        words = [self.names[one] for one in self.tokens.flat[start:stop].tolist()]
+        if not self.by_letters[text]:
+            return _APART.join(["", *words, ""]) if words else ""
+        parts, at = list[str](), 0
+        while at < len(words):
+            word = words[at]
+            is_number = word.isdecimal()
+            parts.append(f"{_APART}{word}{_APART}" if is_number else word)
+            at += len(word) if is_number else 1
+        return "".join(parts).replace(_APART * 2, _APART)
+
     def _edges(self, text: int) -> tuple[str, str, bool]:
         """Return how a text begins, how it ends, from right to left, and if each is all of it."""
         known = self._edges_of.get(text)
         if known is None:
             start, stop = self._bounds[text : text + 2]
             is_whole = stop - start <= self._n_edge
-            begin = self._spelled(text, start, min(stop, start + self._n_edge)).letters
-            end = self._spelled(text, self._last_unit(text, start, stop), stop).letters
+            begin = self._letters(text, start, min(stop, start + self._n_edge))
+            end = self._letters(text, self._last_unit(text, start, stop), stop)
             known = begin.removeprefix(_APART), end.removesuffix(_APART)[::-1], is_whole
             self._edges_of[text] = known
         return known
@@ -363,8 +418,9 @@ class Seams:
         first = max(start, stop - self._n_edge)
         if not self.by_letters[text]:
             return first
-        at = stop
-        while at > first:
-            word = self.names[self.tokens.flat[at - 1]]
+        words = [self.names[one] for one in self.tokens.flat[first:stop].tolist()]
+        at = len(words)
+        while at > 0:
+            word = words[at - 1]
             at -= len(word) if word.isdecimal() else 1
-        return max(at, start)
+        return max(first + at, start)
