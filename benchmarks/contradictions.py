@@ -79,7 +79,7 @@ MATCHERS: dict[str, Callable[[], Matcher]] = {
     "ROUGE-L recall": lambda: resolve_matcher("rougeL(statistic=recall)"),
     "fuzzy": FuzzyMatcher,
     "fuzzy partial": lambda: FuzzyMatcher("partial_ratio"),
-    "no guard": lambda: CoverageMatcher(numbers="ignore", polarity=False),
+    "no guard": lambda: CoverageMatcher(guard="off"),
     "anywhere": lambda: CoverageMatcher(numbers="anywhere", polarity=False),
     "coverage": CoverageMatcher,
     "letters": lambda: CoverageMatcher(tokenizer="letters"),
@@ -234,7 +234,7 @@ _EN_UNITS = {
     r"(?<=\d )minutes": "hours",
     r"(?<=\d )miles": "kilometers",
     r"(?<=\d )percent": "percentage points",
-    r"(?<=\d)%": " percentage points",
+    r"(?<=\d)%(?!p)": " percentage points",
     r"(?<=\d )mg": "g",
     r"(?<=\d )MB": "GB",
     r"(?<=\d )seconds": "milliseconds",
@@ -297,7 +297,125 @@ _NAMES = {
 }
 
 
+_KO_ANTONYMS = """
+증가 감소, 허용 금지, 승인 거부, 최대 최소, 오전 오후, 높 낮, 많 적, 길 짧, 빠르 느리,
+크 작, 입학 졸업, 수입 수출, 찬성 반대, 성공 실패, 이익 손실, 유료 무료, 상승 하락,
+확대 축소, 시작 종료, 가입 탈퇴, 공개 비공개, 의무 선택, 실내 실외, 국내 해외, 평일 주말,
+매일 매주, 처음 마지막, 가장 조금, 먼저 나중에, 개인 단체, 신규 기존, 임대 매매, 구매 판매,
+지급 회수, 합격 불합격, 남성 여성, 어른 어린이, 위 아래, 안 밖, 앞 뒤, 직접 대리,
+전부 일부, 모두 일부, 반드시 가급적, 초과 미만, 이상 이하, 이전 이후, 이내 이후, 포함 제외,
+연장 단축, 설치 철거, 추가 삭제, 신청 취소, 인상 인하, 강화 완화, 온라인 현장, 낮 밤,
+늘 줄, 열 닫, 사 팔, 빌리 돌려주, 켜 끄"""
+_EN_ANTONYMS = """
+increase decrease, increased decreased, allowed forbidden, maximum minimum, approved
+rejected, open closed, opens closes, high low, higher lower, large small, long short, fast slow,
+early late, first last, before after, above below, more fewer, most least, always never, public
+private, import export, internal external, success failure, profit loss, rise fall, rose fell, win
+lose, add remove, added removed, enable disable, enabled disabled, start end, begins ends, buy sell,
+paid unpaid, free paid, new old, adult child, adults children, men women, north south, east west,
+left right, inside outside, upper lower, hot cold, wet dry, light dark, full empty, same different,
+with without, include exclude, includes excludes, required optional, mandatory voluntary, monthly
+yearly, daily weekly, morning evening, summer winter, day night, weekdays weekends, accept refuse,
+accepts refuses, borrow lend, may must, all none, every no, both neither, or and, over under, up
+down, in out, on off, together separately, safe dangerous, strong weak, easy hard, cheap expensive,
+permanent temporary, minimum maximum, upgrade downgrade, increase cut, gains losses, longer shorter,
+larger smaller, older younger, inner outer, direct indirect, visible hidden, single several"""
+_KO_INSERTED = [
+    "제외 대상인 ",
+    "불가능한 ",
+    "해당하지 않는 ",
+    "인정되지 않는 ",
+    "예외적으로 ",
+    "없는 ",
+]
+_EN_INSERTED = ["not ", "never ", "except for ", "without ", "no "]
+_PARTICLE = "(?:은|는|이|가|을|를|의|에|에서|에게|로|으로|와|과|도|만|까지|부터)"
+_STEM = re.compile(rf"(?<![가-힣])([가-힣]{{2,}}?)(?={_PARTICLE}(?![가-힣]))")
+_WORD = re.compile(r"(?<![A-Za-z])[a-z]{4,}(?![A-Za-z])")
+_ANY = re.compile(r"(?<![가-힣])[가-힣]{2,}(?![가-힣])|(?<![A-Za-z])[A-Za-z]{3,}(?![A-Za-z])")
+
+
+def opposite(language: str) -> Other:
+    """Say the opposite of one word: either of a pair in the place of the other."""
+    lists = [_KO_ANTONYMS] * (language != "en") + [_EN_ANTONYMS] * (language != "ko")
+    pairs = [tuple(pair.split()) for one in lists for pair in " ".join(one.split()).split(", ")]
+    other = {word: words for one, two in pairs for word, words in ((one, two), (two, one))}
+    # One syllable is a stem where an ending follows it.
+    ends = r"(?:(?<=[가-힣]{2})|(?=[은는게아어고지거]))(?=[^가-힣]|[가-힣]{1,3}(?![가-힣]))"
+    words = "|".join(sorted(other, key=len, reverse=True))
+    found = re.compile(rf"(?<![가-힣A-Za-z])({words})(?:(?<=[a-z])(?![A-Za-z])|(?<=[가-힣]){ends})")
+    return replacing(found, lambda _draw, word: other[word])
+
+
+def replacing(found: re.Pattern[str], other: Callable[[random.Random, str], str | None]) -> Other:
+    """Say another word in the place of one that a pattern finds."""
+
+    def change(draw: random.Random, text: str) -> str | None:
+        places = [*found.finditer(text)]
+        if not places:
+            return None
+        place = draw.choice(places)
+        word = other(draw, place[0])
+        return word and text[: place.start()] + word + text[place.end() :]
+
+    return change
+
+
+def another_of(words: Sequence[str]) -> Callable[[random.Random, str], str | None]:
+    """Return one of other words: no beginning of it, nor it of them."""
+
+    def other(draw: random.Random, word: str) -> str | None:
+        for _ in range(20):
+            another = draw.choice(words)
+            if another[:2].lower() != word[:2].lower():
+                return another
+        return None
+
+    return other
+
+
+def another_noun(text: str) -> Other:
+    """Say another noun of the text: of Korean, the stem before a particle."""
+    kinds = [one for one in (_STEM, _WORD) if len(one.findall(text)) > 20]
+    changes = [replacing(one, another_of(one.findall(text))) for one in kinds]
+    return lambda draw, excerpt: draw.choice(changes)(draw, excerpt)
+
+
+def random_word(words: Sequence[str]) -> Other:
+    return replacing(_ANY, another_of(words))
+
+
+def words_swapped(draw: random.Random, text: str) -> str | None:
+    """Exchange two words, at least one of them away from the other."""
+    words = text.split(" ")
+    if len(words) < 6:
+        return None
+    i = draw.randrange(len(words) - 2)
+    j = draw.randrange(i + 2, len(words))
+    if words[i].strip(".,").lower() == words[j].strip(".,").lower():
+        return None
+    words[i], words[j] = words[j], words[i]
+    return " ".join(words)
+
+
+def inserted(language: str) -> Other:
+    """Put a negation or an exception before a word inside."""
+    extra = _KO_INSERTED * (language != "en") + _EN_INSERTED * (language != "ko")
+
+    def change(draw: random.Random, text: str) -> str | None:
+        places = [one.start() for one in re.finditer(r"(?<=[a-z가-힣] )[a-z가-힣]", text)][2:-2]
+        if not places:
+            return None
+        place = draw.choice(places)
+        is_korean = "가" <= text[place] <= "힣"
+        said = draw.choice([one for one in extra if (one[0] >= "가") == is_korean] or extra)
+        return text[:place] + said + text[place:]
+
+    return change
+
+
 def contradictions(language: str) -> dict[str, Other]:
+    """Return the kinds of change that need nothing but the excerpt."""
     korean, english = language != "en", language != "ko"
 
     def both(ko: dict[str, str], en: dict[str, str]) -> Other:
@@ -310,7 +428,23 @@ def contradictions(language: str) -> dict[str, Other]:
         "a negation": both(_KO_NEGATIONS, _EN_NEGATIONS),
         "a bound": both(_KO_BOUNDS, _EN_BOUNDS),
         "a name": swapped(_NAMES),
+        "an antonym": opposite(language),
+        "two words exchanged": words_swapped,
+        "a negation put in": inserted(language),
     }
+
+
+def changes_of(text: str, part: str, language: str) -> dict[str, Other]:
+    """Return all kinds of change, also those that need words from elsewhere in the texts."""
+    words = _ANY.findall(" ".join(texts(part, language)))
+    return {
+        **contradictions(language),
+        "another noun": another_noun(text),
+        "a random word": random_word(words),
+    }
+
+
+KINDS = (*contradictions("ko"), "another noun", "a random word")
 
 
 # --- a corpus in versions ---
@@ -468,15 +602,16 @@ def f1(counts: Iterable[int]) -> float:
 def contradicted(part: str, language: str, kind: str, quick: bool = False) -> list[tuple[str, str]]:
     """Return excerpts, and what stands around each with something else in its place."""
     draw = random.Random(3)
-    change = contradictions(language)[kind]
     pairs = []
     for text in texts(part, language, quick):
+        change = changes_of(text, part, language)[kind]
         words = [match.span() for match in re.finditer(r"\S+", text)]
         for _ in range(len(words) // 2):
             at, n = draw.randrange(len(words) - EXCERPT[1]), draw.randint(*EXCERPT)
             start, stop = words[at][0], words[at + n - 1][1]
             other = change(draw, text[start:stop])
-            if other is not None and other != text[start:stop]:
+            # What begins or ends with the excerpt has it word for word.
+            if other is not None and text[start:stop] not in other:
                 around = text[max(0, start - AROUND) : start], text[stop : stop + AROUND]
                 pairs.append((text[start:stop], other.join(around)))
     return pairs
@@ -499,6 +634,10 @@ KOREAN = {
     **korean_spaces.KOREAN, **ENGLISH, "en": "영어", "ko": "한국어", "mix": "섞은 글",
     "changed": "바꾼 것", "pairs": "쌍", "one digit": "숫자 하나", "a year": "연도",
     "a unit": "단위", "a negation": "부정", "a bound": "이상, 이하 등", "a name": "이름",
+    "an antonym": "반대말", "two words exchanged": "두 단어를 맞바꿈",
+    "a negation put in": "부정이나 예외를 넣음", "another noun": "다른 명사",
+    "a random word": "아무 단어", "code operators": "코드의 연산자", "spellings": "표기만 다름",
+    "kinds of numbers": "여러 종류의 수",
     "F1": "판정의 F1", "case and punctuation": "대소문자와 문장 부호",
     "line breaks, hyphens": "줄바꿈과 하이픈", "Markdown": "마크다운",
     "full width, NFD": "전각 문자와 NFD", "2 % of letters misread": "OCR 오류 2%",
@@ -510,7 +649,7 @@ KOREAN = {
 def wrong(part: str, language: str, columns: Sequence[str], quick: bool = False) -> Table:
     """Return the share of contradictions that each matcher accepts, a line for each kind."""
     table: Table = {"changed": ["pairs", *columns]}
-    for kind in contradictions(language):
+    for kind in KINDS:
         n = len(contradicted(part, language, kind, quick))
         shares = [accepted(MATCHERS[one](), part, language, kind, quick) for one in columns]
         table[kind] = [str(n), *(f"{share:.0%}" for share in shares)]
@@ -539,7 +678,7 @@ def of_all_languages(part: str, quick: bool = False) -> list[Table]:
     guard = ("no guard", "coverage")
     wrongs = [wrong(part, language, guard, quick) for language in LANGUAGES]
     changed: Table = {"changed": [*LANGUAGES]}
-    for kind in contradictions(LANGUAGES[0]):
+    for kind in KINDS:
         changed[kind] = [" → ".join(one[kind][1:]) for one in wrongs]
     hits = {one: by_year(part, one, guard, quick)["hit@1"] for one in LANGUAGES}
     return [changed, {"hit@1": ["truth", *guard], **hits}]

@@ -321,7 +321,8 @@ def changing(path: str | os.PathLike[str]) -> Iterator[None]:
     not a regular file is not locked: it is not replaced either.
     """
     target = Path(os.path.realpath(path))
-    if not target.parent.is_dir() or (target.exists() and not target.is_file()):
+    # As in `replacing`: what a pipe is called behind /dev/fd is no path.
+    if not target.parent.is_dir() or (os.path.exists(path) and not os.path.isfile(path)):
         yield
         return
     digest = hashlib.blake2b(os.fsencode(target.name), digest_size=8).hexdigest()

@@ -18,7 +18,7 @@ from krag_eval._io import arrow_table
 from krag_eval.documents import DocumentLike, Item, QuerySet, single, text_of
 from krag_eval.errors import Advice, InvalidInput, clipped, must, number, whole
 from krag_eval.matching.base import Matcher, check_by_pairs, resolve_matcher
-from krag_eval.statistics.intervals import interval
+from krag_eval.statistics.intervals import interval, interval_of_choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +129,7 @@ def calibrate(
     pairs = _unzipped(labelled_pairs)
     similarity = _similarities(matcher, pairs)
     best, resampled = _best_and_resampled(similarity, pairs.relevant, n_resamples, seed)
-    bounds = interval(resampled, best, level)
+    bounds = interval_of_choice(resampled, best, level, len(similarity))
     return Calibration(matcher.signature, *pairs[:3], similarity, best, bounds, level)
 
 
@@ -416,6 +416,8 @@ def _best_and_resampled(
     similarity: FloatArray, relevant: BoolArray, n_resamples: int, seed: int
 ) -> tuple[float, FloatArray]:
     """Return the best threshold, and that of each resample of the pairs."""
+    order = np.lexsort([relevant, similarity])  # no draw depends on the order of the pairs
+    similarity, relevant = similarity[order], relevant[order]
     steps = _Steps.of(similarity, relevant)
     if not len(steps.threshold):
         problem = ": every similarity is 0, so no threshold can tell the pairs apart"

@@ -53,6 +53,7 @@ from krag_eval.scoring.relevance import (
     Relevance,
     judgements_unknown,
     lists_unknown,
+    rejections_unknown,
     words_unknown,
 )
 
@@ -420,14 +421,10 @@ class OfflineRetrievalEvaluator:
         """
         cut.check_cutoff(k)
         if self.no_ground_truth != "skip":
-            problem = ": rejection_rate is about queries without ground truth, and here they do "
-            fix: Fix = Advice("pass {}", no_ground_truth="skip")
-            raise InvalidInput("no_ground_truth", f"{problem}not stand apart", fix)
+            raise rejections_unknown("no_ground_truth")
         unanswerable = ~self._counted
         if not unanswerable.any():
-            problem = ": rejection_rate needs queries without ground truth, and every query has "
-            fix = "list those for which nothing should be retrieved with an empty list"
-            raise InvalidInput("actual_docs", f"{problem}some", fix)
+            raise rejections_unknown("actual_docs", 0)
         rejected = self._found().n_retrieved[unanswerable] == 0
         sums = {"rejected": int(rejected.sum()), "left_out": len(rejected)}
         return {REJECTION_RATE.key: float(REJECTION_RATE.of(sums))}
@@ -458,8 +455,9 @@ class OfflineRetrievalEvaluator:
                 ``"characters"``; or a function from a text to its length, such as LangChain's
                 ``length_function``. Such budgets are spelled ``"1000t"``.
             metrics: Metrics to compute, one or several, by name or as :class:`~krag_eval.Metric` of
-                your own; all built-in ones if not given. The cutoff of a name, ``"recall@5"``, is
-                added to ``k``; if all names have one, ``k`` not given adds no others.
+                your own; the default ones if not given, and for the name ``"default"``, as in
+                ``["default", "rbp"]``. The cutoff of a name, ``"recall@5"``, is added to ``k``; if
+                all names have one, ``k`` not given adds no others.
 
         Raises:
             InvalidType: If ``length`` is neither, or returns something else than whole numbers.

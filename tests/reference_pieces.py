@@ -249,20 +249,23 @@ class Held:
         return self.together[rank] - self.together[rank - 1]
 
     def bringing(self, rank):
-        """Return the positions of a document that bring what no document before it holds."""
-        return {self._place(position, rank) for position in self.added(rank)}
+        """Return the positions of a document that bring what no document before it holds.
 
-    def _place(self, position, rank):
-        """Return where a document holds a position: in the first run with it, first met."""
-        if position in self.at_edges:
-            return self.at_edges[position][1]
-        for start in range(max(position - self.run + 1, 0), position + 1):
-            wanted = runs_wanted(self.text, self.run, letters=self.rules.letters)[start:][:1]
-            had = runs_had(self.documents[rank - 1], self.run, letters=self.rules.letters)
-            for place, both in enumerate(had):
-                if wanted and wanted[0] in both:
-                    return place + position - start
-        raise AssertionError(position)
+        A token is brought by the first run of the passage that holds it. A run is at its next place
+        in the document after that of the run before it, or else at its first.
+        """
+        letters = self.rules.letters
+        had = runs_had(self.documents[rank - 1], self.run, letters=letters)
+        placed: dict[int, int] = {}
+        last = -1
+        for start, one in enumerate(runs_wanted(self.text, self.run, letters=letters)):
+            places = [place for place, both in enumerate(had) if one in both]
+            if places:
+                last = min([place for place in places if place > last] or places)
+                for step in range(self.run):
+                    placed.setdefault(start + step, last + step)
+        placed |= {at: place for at, (_, place) in self.at_edges.items()}
+        return {placed[position] for position in self.added(rank)}
 
 
 # --- one query -------------------------------------------------------------------------------

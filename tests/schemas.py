@@ -41,6 +41,7 @@ COMMANDS = {
         "scored.jsonl --score-cutoff 0.5 --no-ground-truth skip -k 1",
         "none.jsonl -k 1",
         "truth.jsonl spans.jsonl -k 1",
+        "truth.jsonl lacking.jsonl -k 1 --missing skip",
         "run.jsonl --index chunks.jsonl -k 3",
     ],
     "explain": [
@@ -295,6 +296,8 @@ def write_inputs() -> None:
     spans[1] |= {"outputs": None, "error": "TimeoutError: too slow"}
     written("spans.jsonl", spans)
     written("answered.jsonl", [{**one, "predicted": ["a"]} for one in truth])
+    written("lacking.jsonl", [{"question": one["question"], "predicted": ["a"]}
+                              for one in truth[:2]])  # fmt: skip
     invoked("evaluate truth.jsonl spans.jsonl -k 1 --json failed.json")
     invoked("evaluate answered.jsonl -k 1 --json answered.json")
     asked = Path("asked.jsonl").read_text("utf-8").splitlines()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from reference import no_advice
+from scipy import stats
 
 from krag_eval import OfflineRetrievalEvaluator
 
@@ -71,3 +72,18 @@ def only(comparison):
     """Return the one difference of a comparison."""
     (difference,) = comparison.differences
     return difference
+
+
+def share_shown(n, difference, sd, level):
+    """Return how often n values of -1, 0 and 1 with that mean and spread show it at that level.
+
+    Summed over every number of wins and losses: by the tail of the sign test toward the difference.
+    """
+    differing = max(sd**2 + difference**2, difference)
+    wins, losses = np.meshgrid(np.arange(n + 1), np.arange(n + 1))
+    possible = wins + losses <= n
+    wins, losses = wins[possible], losses[possible]
+    shown = stats.binom.sf(wins - 1, wins + losses, 0.5) < level
+    at = [(differing + difference) / 2, max((differing - difference) / 2, 0), 1 - differing]
+    counts = np.stack([wins, losses, n - wins - losses], axis=1)[shown]
+    return float(stats.multinomial.pmf(counts, n, at).sum())

@@ -151,12 +151,15 @@ def test_a_table_of_borderline_pairs_can_be_labelled_and_read_back():
 def test_pairs_that_a_threshold_separates_show_the_gap():
     """0.3 and 0.7: every threshold above the first, up to the second; there an interval has none.
 
-    Resampling finds 0.5 each time, which says nothing about the other thresholds.
+    Resampling finds 0.5 each time, which says nothing about the other thresholds; of few pairs, it
+    says nothing at all.
     """
     from matplotlib.figure import Figure
 
     calibration = calibrate(Given(), pairs(*[(0.7, True)] * 9, *[(0.3, False)] * 9))
-    assert calibration.interval == (0.5, 0.5)
+    assert np.isnan(calibration.interval).all()
+    many = calibrate(Given(), pairs(*[(0.7, True)] * 19, *[(0.3, False)] * 19))
+    assert many.interval == (0.5, 0.5)
     assert calibration.gap == (0.3, 0.7)
     f1 = [calibration.decision(threshold)["f1"] == 1 for threshold in (0.3, 0.31, 0.7, 0.71)]
     assert f1 == [False, True, True, False]

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -88,15 +89,21 @@ def test_values_and_difference_are_those_of_the_results():
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_intervals_agree_with_scipy(level):
-    """The interval is scipy's paired percentile bootstrap with the same seed, micro or macro."""
+    """The interval is scipy's percentile bootstrap with the same seed, micro or macro.
+
+    Drawn are the differences in an order of their own: of the better less the worse system, from
+    the largest down.
+    """
     results = random_results(3, 80)
     a, b = (result.tables[10] for result in results.values())
 
-    def by_scipy(statistic, *columns):
+    def by_scipy(statistic, differences, *others):
+        sign = 1 if differences.sum() > 0 else -1
+        order = np.lexsort([*others[::-1], -sign * differences])
         interval = stats.bootstrap(
-            columns,
+            [one[order] for one in (differences, *others)],
             statistic,
-            paired=True,
+            paired=bool(others),
             n_resamples=500,
             confidence_level=level,
             method="percentile",
@@ -107,14 +114,14 @@ def test_intervals_agree_with_scipy(level):
     def mean(differences, axis=-1):
         return differences.mean(axis=axis)
 
-    def micro(x, y, n, axis=-1):
-        return (y.sum(axis=axis) - x.sum(axis=axis)) / n.sum(axis=axis)
+    def micro(differences, n, axis=-1):
+        return differences.sum(axis=axis) / n.sum(axis=axis)
 
     metrics = ["ndcg@10", "micro_recall@10", "mean_rank@10"]
     rows = compare(results, metrics, level=level, n_resamples=500, seed=7).differences
     ndcg, recall, rank = ([row.ci_low, row.ci_high] for row in rows)
     assert ndcg == by_scipy(mean, b["ndcg"] - a["ndcg"])
-    assert recall == by_scipy(micro, a["covered"], b["covered"], a["ground_truth"])
+    assert recall == by_scipy(micro, b["covered"] - a["covered"], a["ground_truth"])
     differences = b["rank"] - a["rank"]  # of those where both found something
     of_both = differences[~np.isnan(differences)]
     assert 0 < len(of_both) < 80
@@ -137,17 +144,17 @@ SAME = [*range(10), 0] * 4
     [
         # Three wins of the same size and nothing else: two of the eight flips are as extreme.
         ([2] * 3 + [1] * 4, [1] * 7, "mrr", {"p_permutation": 2 / 8, "wins": 3, "ties": 4}),
-        # However clear the difference, p is at least 1 / (swaps + 1) (Phipson and Smyth 2010);
-        # of the t-test, which has nothing to go by where all differ alike, the smallest float.
-        ([9] * 60, [1] * 60, "mrr", {"p_permutation": 1 / 201, "p_t": NAN}),
+        # Sixty wins of one size: two of 2⁶⁰ flips are as extreme. The t-test has nothing to go by
+        # where all differ alike; no evidence, however clear, makes its p 0.
+        ([9] * 60, [1] * 60, "mrr", {"p_permutation": 2**-59, "p_t": NAN}),
         ([10] * 4000, [1] * 3999 + [2], "mrr", {"p_t": sys.float_info.min}),
         # Nothing differs.
-        (SAME, SAME, "mrr", {"difference": 0, "ci_low": 0, "ci_high": 0, "effect_size": 0,
+        (SAME, SAME, "mrr", {"difference": 0, "ci_low": NAN, "ci_high": NAN, "effect_size": 0,
                              "p_permutation": 1, "p_t": 1, "p_holm": 1, "ties": 44,
                              "better": None, "is_shown": False}),
-        # All queries differ alike, by 1/2 - 1/5.
-        ([5] * 30, [2] * 30, "mrr", {"effect_size": math.inf, "p_t": NAN, "ci_low": 0.3,
-                                     "ci_high": 0.3, "losses": 0}),
+        # All queries differ alike, by 1/2 - 1/5: how far that would move is not known.
+        ([5] * 30, [2] * 30, "mrr", {"effect_size": math.inf, "p_t": NAN, "ci_low": NAN,
+                                     "ci_high": NAN, "difference": 0.3, "losses": 0}),
         ([2] * 30, [5] * 30, "mrr", {"effect_size": -math.inf, "losses": 30}),
         # One query allows no conclusion.
         ([2], [1], "mrr", {"p_t": NAN, "p_permutation": 1, "wins": 1}),
@@ -238,11 +245,18 @@ def test_among_many_tests_the_clearest_difference_is_shown():
     results = {f"s{i}": result_of([1, *[1 if i else 0] * 29], k=(5, 10)) for i in range(10)}
     metrics = [f"{name}@{k}" for name in ("mrr", "ndcg", "map", "hit_rate") for k in (5, 10)]
     row = compare(results, metrics, **FEW).differences[0]
-    assert row.p_permutation == pytest.approx(1 / 14_401)  # 2 · 360 / 0.05 swaps
+    # 29 wins of one size: of all 2²⁹ flips two are as extreme.
+    assert row.p_permutation == 2**-28
     assert row.p_holm < 0.025
     assert row.is_shown()
+    # Of the 45 pairs of means of F1, which no swaps can be counted of, so many are drawn.
+    by_f1 = compare(results, [f"macro_f1@{k}" for k in (5, 10)] * 4, **FEW).differences[0]
+    # 2 · 90 / 0.05 swaps; and as none of them was as extreme, p may be less, so ten times as many.
+    assert by_f1.p_permutation == pytest.approx(1 / 36_001)
     # Where those asked for are enough, so many are made.
-    assert only(compare(results["s0"], results["s1"], metric="mrr@5")).p_permutation == 1 / 10_001
+    assert (
+        only(compare(results["s0"], results["s1"], metric="macro_f1@5")).p_permutation == 1 / 10_001
+    )
 
 
 def test_few_swaps_and_several_metrics():
@@ -255,10 +269,18 @@ def test_few_swaps_and_several_metrics():
 
 
 def test_more_than_any_number_of_swaps_can_show():
-    """At a level of one in a million, it takes two million swaps, which are not made unasked."""
+    """At a level of one in a million, it takes two million swaps, which are not made unasked.
+
+    As p might be below the level after all, ten times the most that are made for Holm are.
+    """
     with pytest.warns(KragEvalWarning, match="n_resamples=2000000"):
+        row = only(of_ranks([0] * 60, [1] * 60, "macro_f1@10", level=1 - 1e-6, n_resamples=100))
+    assert row.p_permutation == 1 / 1_000_001
+    # Of differences of one size all swaps are counted, and there is nothing to warn of.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         row = only(of_ranks([9] * 60, [1] * 60, level=1 - 1e-6, n_resamples=100))
-    assert row.p_permutation == 1 / 100_001
+    assert row.is_shown(1 - 1e-6)
 
 
 # Averages over the queries that have a value.
@@ -322,7 +344,7 @@ def test_t_test_and_effect_size_agree_with_scipy_and_the_formula():
     results = random_results(5, 50)
     a, b = (result.tables[10]["ndcg"] for result in results.values())
     row = only(compare(results))
-    assert row.p_t == stats.ttest_rel(b, a).pvalue
+    assert row.p_t == pytest.approx(stats.ttest_rel(b, a).pvalue, rel=1e-12)
     assert row.effect_size == pytest.approx(stats.ttest_rel(b, a).statistic / math.sqrt(50))
 
 
@@ -330,9 +352,13 @@ def test_macro_f1_may_be_a_mean():
     """Under mean_of_f1 macro F1 is a mean over queries, and so is the mean rank if all is found."""
     results = random_results(6, 50, conventions=Conventions(macro_f1="mean_of_f1"))
     a, b = (result.tables[10]["f1"] for result in results.values())
-    assert only(compare(results, "macro_f1@10")).p_t == stats.ttest_rel(b, a).pvalue
+    assert only(compare(results, "macro_f1@10")).p_t == pytest.approx(
+        stats.ttest_rel(b, a).pvalue, rel=1e-12
+    )
     a, b = [1, 2, 3] * 10, [3, 9, 3] * 10
-    assert only(of_ranks(a, b, "mean_rank@10")).p_t == stats.ttest_rel(b, a).pvalue
+    assert only(of_ranks(a, b, "mean_rank@10")).p_t == pytest.approx(
+        stats.ttest_rel(b, a).pvalue, rel=1e-12
+    )
 
 
 # Holm.
@@ -391,7 +417,8 @@ def test_swapping_the_systems_mirrors_the_row(pairs, metric):
     row = only(compare({"a": a, "b": b}, metric, n_resamples=100))
     mirrored = only(compare({"b": b, "a": a}, metric, n_resamples=100))
     assert mirrored.difference == -row.difference
-    assert (-mirrored.ci_high, -mirrored.ci_low) == pytest.approx((row.ci_low, row.ci_high))
+    turned = [-mirrored.ci_high, -mirrored.ci_low]
+    assert turned == pytest.approx([row.ci_low, row.ci_high], nan_ok=True)
     assert mirrored.p_permutation == row.p_permutation
     assert mirrored.p_t == pytest.approx(row.p_t, nan_ok=True)
     assert mirrored.effect_size == pytest.approx(-row.effect_size, nan_ok=True)
@@ -1030,8 +1057,8 @@ def test_what_is_shown_goes_by_the_test_alone():
     """The interval is told, and does not decide; it is told toward the better system."""
     row = only(of_ranks([2] * 40, [1] * 40))
     assert row.is_shown()
-    assert not row.is_shown(level=0.99999)
-    beyond = dataclasses.replace(row, ci_low=-0.1)
+    assert not row.is_shown(level=1 - 2**-39)  # p is 2 of 2⁴⁰
+    beyond = dataclasses.replace(row, ci_low=-0.1, ci_high=0.5)
     assert beyond.is_shown()
     assert toward_better(beyond) == (-0.1, 0.5)
     assert toward_better(dataclasses.replace(beyond, difference=-0.2)) == (-0.5, 0.1)

@@ -324,7 +324,7 @@ def test_what_objects_are_called_when_shown(monkeypatch):
     assert list(map(numbers, korean)) == list(map(numbers, english))
     assert [text.splitlines()[0] for text in korean[:2]] == [
         "OfflineRetrievalEvaluator: 질문 1개, 매처 "
-        "coverage(min_run=5,tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko), "
+        "coverage(min_run=5,tokenizer=auto(words,letters),guard=aligned), "
         "임계값 0.8",
         "Dataset: 질문 1개, 아직 검색 결과 없음",
     ]

@@ -160,7 +160,9 @@ def test_what_rests_on_them_warns(result):
     """Intervals, plans and slices of a comparison."""
     rows = [{**one, "grp": "x"} for one in GOLDEN]
     with warnings.catch_warnings(action="ignore"):
-        compared = compare({"a": result, "b": joined("skip")}, "recall@5")
+        worse = [{**RUN[0], "predicted": ["other"]}, *RUN[1:]]
+        other = load_dataset(GOLDEN, retrieved=worse, missing="skip").evaluator().evaluate([1, 5])
+        compared = compare({"a": result, "b": other}, "recall@5")
         tagged = load_dataset(rows, retrieved=RUN, missing="skip").evaluator().evaluate(5)
         by_group = compare({"a": tagged, "b": tagged}, "recall@5")
     for work_out in (

@@ -166,6 +166,15 @@ NAN = math.nan
         (["a b c d"], ["c d x a b c d y z"], ALONE, None, {
             "token_precision": 4 / 9, "redundancy": 2 / 6,
         }),
+        # Of a copy each word is of use, whatever repeats in it: the runs "a b", "b c", "c d" and
+        # "d a" are followed by "a b" at its second place, and so on.
+        (["a b c d a b c d"], ["x a b c d a b c d"], ALONE, None, {
+            "token_precision": 8 / 9, "token_iou": 8 / 9, "redundancy": 0.0,
+        }),
+        # Nor does the second "a b" stand where the first does. Four of five words on both sides.
+        (["a b q a b"], ["a b z a b"], ALONE, None, {
+            "token_precision": 4 / 5, "token_recall": 4 / 5, "redundancy": 0.0,
+        }),
         # "a b" is met at 0, "b a" at 1, and the last word by "a b" again, at 1: three words.
         (["a b a b"], ["a b a"], ALONE, None, {
             "token_recall": 1.0, "token_precision": 1.0, "redundancy": 0.0,
@@ -388,3 +397,20 @@ def test_token_recall_never_falls_with_k(seeds):
         result = evaluated(random_case(seed, alternatives=False))
         for fewer, more in pairwise([result.tables[k]["token_recall"] for k in CUTOFFS]):
             assert (more >= fewer).all(), seed
+
+
+@in_blocks
+def test_of_a_copy_every_word_is_useful(seeds):
+    """Whatever repeats in a passage, one document that has it whole brings each of its words once.
+
+    Of another copy nothing is new: half of what both have in runs is redundant.
+    """
+    for seed in seeds:
+        case = random_case(seed, alternatives=False)
+        texts = [text for query in case.queries for [text] in query.items if text]
+        queries = [Query([[text]], [["x", *text, "y"]] * 2, [1.0]) for text in texts]
+        if not queries:
+            continue
+        result = evaluated(replace(case, queries=queries), [1, 2])
+        useful = result.tables[1]["tokens_useful"].tolist()
+        assert useful == result.tables[2]["tokens_useful"].tolist() == [*map(len, texts)], seed

@@ -8,9 +8,10 @@ import math
 
 import numpy as np
 import pytest
+from reference import no_advice
 from refusals import blamed
 from scipy import stats
-from systems import result_of
+from systems import result_of, share_shown
 from test_clusters import FEW, alike, both, error_of_inspect_ai, found_of, recalls, sampled
 
 from krag_eval import KragEvalWarning, compare, plan_questions
@@ -19,7 +20,7 @@ from krag_eval.statistics.intervals import Spread
 from krag_eval.statistics.planning import QuestionPlan
 
 # z of 0.975 and of 0.8, as any table has them.
-Z = 1.959963985 + 0.841621234
+Z_ALPHA, Z_POWER = 1.959963985, 0.841621234
 
 
 def compared(seed=1, metric="recall@5", **options):
@@ -27,19 +28,61 @@ def compared(seed=1, metric="recall@5", **options):
 
 
 def shows(n, sd, detect, alpha):
-    """Return how often a z-test of n differences shows one; the far tail is left out."""
-    return float(stats.norm.sf(stats.norm.isf(alpha / 2) - detect * math.sqrt(n) / sd))
+    """Return how often n differences show one; the far tail is left out.
+
+    Swaps turn signs, and the squares of the differences are sd² + detect² on average: that is the
+    spread which the test measures by.
+    """
+    beyond = stats.norm.isf(alpha / 2) * math.hypot(sd, detect) - detect * math.sqrt(n)
+    return float(stats.norm.sf(beyond / sd))
 
 
 def test_by_hand():
-    """Sd 0.5 and a difference of 0.1 take (2.8016 · 5)² = 196.2 questions, so 197.
+    """Sd 0.5 and a difference of 0.1: (1.95996 · √0.26 + 0.84162 · 0.5)² / 0.01 = 201.7, so 202.
 
-    The pilot's 100 show 2.8016 · 0.5 / 10 = 0.1401; 400 show half of it.
+    Of the pilot's 100 the difference d solves 1.95996 · √(0.25 + d²) + 0.42081 = 10 d; of 400,
+    20 d.
     """
     plan = QuestionPlan("mrr@10", 0.1, 0.8, 0.05, Spread(0.5, 100, 0.05))
-    assert plan.questions == 197
-    assert plan.detectable == pytest.approx(Z * 0.05)
-    assert plan.detectable_with(400) == pytest.approx(Z * 0.025)
+    assert plan.questions == 202
+    for n, found in ((100, plan.detectable), (400, plan.detectable_with(400))):
+        left = Z_ALPHA * math.hypot(0.5, found) + Z_POWER * 0.5
+        assert left == pytest.approx(math.sqrt(n) * found, rel=1e-8)
+
+
+def of_hits(*counts):
+    """Return a comparison of a hit rate: queries that were lost, won and stayed."""
+    lost, won, same = counts
+    old, new = [1] * lost + [0] * won + [1] * same, [0] * lost + [1] * won + [1] * same
+    with no_advice():
+        return compare(result_of(old), result_of(new), metric="hit_rate@10", **FEW)
+
+
+@pytest.mark.parametrize("counts", [(6, 10, 84), (20, 24, 56), (3, 3, 194)])
+@pytest.mark.parametrize(("detect", "alpha"), [(0.1, 0.05), (0.08, 0.01)])
+def test_of_a_hit_rate_the_plan_has_the_power_of_the_exact_test(counts, detect, alpha):
+    """Summed over all wins and losses, as many as planned show it, and one question less do not."""
+    plan = plan_questions(of_hits(*counts), detect=detect, alpha=alpha)
+    n, sd = plan.questions, plan.spread.sd
+    assert plan.spread.unit == 1
+    assert share_shown(n, detect, sd, alpha / 2) >= 0.8 > share_shown(n - 1, detect, sd, alpha / 2)
+    assert share_shown(n + 1, detect, sd, alpha / 2) >= 0.8
+    assert share_shown(plan.spread.n, plan.detectable, sd, alpha / 2) == pytest.approx(
+        0.8, abs=1e-4
+    )
+
+
+def test_the_planned_power_is_that_of_the_comparison():
+    """Drawn and compared 400 times: four in five are shown, within three standard errors."""
+    plan = plan_questions(of_hits(6, 10, 84), detect=0.1)
+    rng, differing = np.random.default_rng(3), plan.spread.sd**2 + 0.1**2
+    chances = [(differing - 0.1) / 2, (differing + 0.1) / 2, 1 - differing]
+    shown = 0
+    for _ in range(400):
+        lost, won, same = rng.multinomial(plan.questions, chances).tolist()
+        (row,) = of_hits(lost, won, same).differences
+        shown += row.is_shown() and row.difference > 0
+    assert shown / 400 == pytest.approx(0.8, abs=3 * math.sqrt(0.8 * 0.2 / 400))
 
 
 @pytest.mark.parametrize(
@@ -70,8 +113,10 @@ def test_clusters_take_more_by_the_design_effect():
     effect = error**2 / (differences.var(ddof=1) / len(differences))
     plan = plan_questions(compared(clusters="source"), detect=0.05)
     assert plan.design_effect == pytest.approx(effect)
-    assert plan.questions == math.ceil(effect * (Z * differences.std(ddof=1) / 0.05) ** 2)
-    assert plan.detectable == pytest.approx(Z * error)
+    sd = differences.std(ddof=1)
+    alone = (Z_ALPHA * math.hypot(sd, 0.05) + Z_POWER * sd) / 0.05
+    assert plan.questions == math.ceil(effect * alone**2)
+    assert shows(len(differences) / effect, sd, plan.detectable, 0.05) == pytest.approx(0.8)
     assert plan == plan_questions(compared(), detect=0.05, clusters="source")
     assert (plan.clusters, plan.spread.n_clusters) == ("source", 60)
     assert plan_questions(compared(), detect=0.05).design_effect == 1
@@ -172,16 +217,15 @@ def test_a_plan_is_numbers_words_and_a_table():
     assert repr(plan) == plan.summary()
 
 
-def test_the_curve_falls_as_the_root_of_the_number():
-    """It runs through the pilot and the plan."""
+def test_the_curve_is_what_so_many_questions_can_show():
+    """It runs through the pilot and the plan, and has the power everywhere."""
     plan = plan_questions(compared(), detect=0.05)
     curve = plan.curve
     assert curve["questions"].is_monotonic_increasing
     assert curve["questions"].iloc[0] < plan.spread.n < plan.questions
     assert curve["questions"].iloc[-1] > plan.questions
-    assert (curve["detectable"] * np.sqrt(curve["questions"])).to_numpy() == pytest.approx(
-        Z * plan.spread.sd
-    )
+    for n, detectable in curve.itertuples(index=False):
+        assert shows(n, plan.spread.sd, detectable, 0.05) == pytest.approx(0.8)
     assert plan.table.equals(curve)
 
 

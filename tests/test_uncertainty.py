@@ -48,9 +48,10 @@ def random_result(seed, n_queries=150, k=(1, 3, 5), **options):
 
 
 def by_scipy(statistic, *columns, method="BCa", level=0.95, seed=0, n_resamples=2_000):
-    """Return the interval that scipy makes from the same draws."""
+    """Return the interval that scipy makes from the same draws, of the queries by value."""
+    order = np.lexsort([np.nan_to_num(one) for one in columns[::-1]])  # not found comes first
     interval = stats.bootstrap(
-        columns,
+        [one[order] for one in columns],
         statistic,
         paired=len(columns) > 1,
         vectorized=True,
@@ -231,29 +232,35 @@ def test_few_queries_warn(n_queries):
     assert [said in str(one.message) for one in caught] == [True] * (n_queries < 30)
 
 
-def test_one_query_has_an_interval_without_width():
-    """One query drawn again and again is always the same; the warning says what that is worth."""
+def test_one_query_has_no_interval():
+    """One query drawn again and again is always the same, which says nothing; the warning does."""
     result = evaluator([2], [[1, 4]]).evaluate(k=3)
     with pytest.warns(KragEvalWarning, match="rest on 1 query"):
         table = confidence_intervals(result)
-    assert table.loc["macro_recall@3", ["value", "low", "high"]].tolist() == [0.5, 0.5, 0.5]
+    assert table.loc["macro_recall@3", "value"] == 0.5
+    assert np.isnan(bounds(table, "macro_recall@3")).all()
     # 1 of 1: not below 1/(1 + z²).
     assert bounds(table, "mrr@3") == wilson_by_scipy(1, 1)
 
 
-def test_one_value_has_an_interval_without_width():
+@few_queries
+@pytest.mark.parametrize("n_queries", [2, 5, 40])
+def test_one_value_has_no_interval(n_queries):
     """Where every query scores the same between 0 and 1, one warning names the averages."""
-    result = evaluator([2] * 40, [[1]] * 40).evaluate(k=(1, 5), metrics=["recall", "rank"])
+    evaluated = {"k": (1, 5), "metrics": ["recall", "rank"]}
+    result = evaluator([2] * n_queries, [[1]] * n_queries).evaluate(**evaluated)
     with pytest.warns(KragEvalWarning, match="how far") as caught:
         table = confidence_intervals(result)
     assert len(caught) == 1
     # A mean rank at 1 can only be 1, which is no news.
     assert str(caught[0].message).endswith(
-        "would move: micro_recall@1, macro_recall@1, micro_recall@5, macro_recall@5, mean_rank@5."
+        "have no interval: micro_recall@1, macro_recall@1, micro_recall@5, macro_recall@5, "
+        "mean_rank@5."
     )
     assert caught[0].filename == __file__
-    recall = table.loc[["macro_recall@1", "macro_recall@5"], ["low", "high"]]
-    assert (recall == 0.5).all(axis=None)
+    table = table.drop(["found_rate@1", "found_rate@5"], errors="ignore")  # a share
+    assert table[["low", "high"]].isna().all(axis=None)
+    assert (table["value"][["macro_recall@1", "macro_recall@5"]] == 0.5).all()
 
 
 @pytest.mark.parametrize("conventions", Conventions.presets().values(), ids=str)
@@ -277,9 +284,11 @@ def test_sums_give_the_same_averages(conventions, seed):
     )
 )
 def test_intervals_stay_in_order_and_in_range(ranks):
-    """Bounds are in order, and never leave what the metric's values span."""
+    """Bounds are in order, and never leave what the metric's values span, if there are any."""
     result = evaluator([3] * len(ranks), ranks).evaluate(k=5)
     table = confidence_intervals(result, n_resamples=100).set_index("metric")
+    assert (table["low"].isna() == table["high"].isna()).all()
+    table["low"], table["high"] = (table[one].fillna(table["value"]) for one in ("low", "high"))
     assert (table["low"] <= table["high"]).all()
     scores = table.drop("mean_rank")
     assert scores["low"].ge(0).all()

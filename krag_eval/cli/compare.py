@@ -178,7 +178,8 @@ def _asked(
 _DROP: options.Options = {
     "metric": options.metric_option("What may not drop below the baseline, as ndcg@10."),
     "max_drop": option(
-        "How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]",
+        "How far it may drop; a larger drop fails only if it is more than chance (one-sided p).  "
+        "[default: 0]",
         "X",
         kind=float,
     ),

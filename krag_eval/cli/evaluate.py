@@ -19,7 +19,7 @@ from krag_eval._language import N_, _, ngettext
 from krag_eval._options import option
 from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.errors import DatasetError, InvalidInput, sentence, whole
+from krag_eval.errors import DatasetError, InvalidInput, called, sentence, whole
 from krag_eval.presenting import Page, Table, page_of
 from krag_eval.scoring.cutoffs import spelled
 
@@ -40,7 +40,7 @@ _ON_REQUEST = ("f1", "map", "mean_rank", "found_rate", "token_precision", "token
 # What goes without saying in a terminal, where a result is to fit: what the table shows, what a
 # warning says, and defaults.
 _MATCHERS_BY_DEFAULT = (
-    "(min_run=5,tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko",
+    "(min_run=5,tokenizer=auto(words,letters),guard=aligned",
     "(fold_whitespace=yes",
 )
 _SHOWN_BESIDE = ("k=", "queries=", "retrieved<=", "krag_eval=")
@@ -258,6 +258,7 @@ def evaluate(
             output.check_not_read(outputs, [settings["corpus"]])
         made = _in_memory(file, run, asked, settings, foreign_index)
     result, found = made.result, made.diagnosis
+    asked.check_rejections_of(result)
     last = result.k[-1]
     # A floor or a tag that turns out to be impossible is refused before anything is printed.
     verdict = result.check(floors, **allowed) if floors else None
@@ -271,7 +272,8 @@ def evaluate(
     bounds = result.confidence_intervals() if intervals else None
     if found and not intervals:  # of what is shown, at the last cutoff
         first = shown or [averages[0] for averages in _at_a_glance(result).values()]
-        bounds = result.confidence_intervals(metrics=[f"{one}@{spelled(last)}" for one in first])
+        drawn = [f"{one}@{spelled(last)}" for one in first if one in result.summary.averages(last)]
+        bounds = result.confidence_intervals(metrics=drawn) if drawn else None
     beside = [*map(page_of, sliced), *made.beside, *([] if found is None else [page_of(found)])]
     output.emit(
         outputs,
@@ -352,7 +354,8 @@ def _in_chunks(
         how["retrieved"] = behind[0]
         if not is_told:
             reading.check_golden(source, behind[0], asked)
-    result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
+    with called(asked.argument, "metrics"):
+        result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
     # How the columns of two files were read comes first.
     reading.say(source, result.notes[N_SAID if behind else 0 :])
     return _Made(source, result)

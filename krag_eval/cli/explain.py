@@ -263,7 +263,7 @@ def _list_contradicted(result: EvaluationResult, outputs: output.Outputs) -> Non
     found = result.contradicted()
     rows = found.reset_index()
     # As coverage signs itself, alone or joined with others; packages may bring matchers like it.
-    signs = ("numbers=aligned", "polarity=en")
+    signs = ("guard=aligned", "guard=numbers", "numbers=aligned", "polarity=en")
     is_looked_for = len(found) > 0 or any(sign in result.signature for sign in signs)
     output.emit(
         outputs,

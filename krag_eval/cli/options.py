@@ -23,6 +23,7 @@ from krag_eval.scoring.cutoffs import Cutoff
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import PartitionPlan
+    from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric
 
 #: Options that a command takes together, as one mapping of their values.
@@ -376,12 +377,14 @@ class Evaluation:
         settings: The options of an evaluator and of a reader that were typed.
         metrics: The metrics to compute; the default ones if not given.
         averages: The averages to print, by their keys; all of them if not given.
+        argument: The argument that the metrics come from.
     """
 
     k: tuple[Cutoff, ...]
     settings: Mapping[str, Any]
     metrics: tuple[str, ...] | None = None
     averages: tuple[str, ...] | None = None
+    argument: str = "metrics"
 
     @classmethod
     def of(cls, options: Mapping[str, Any], k: tuple[Cutoff, ...] = ()) -> Evaluation:
@@ -402,22 +405,26 @@ class Evaluation:
         """Return this with more settings."""
         return replace(self, settings={**self.settings, **settings})
 
-    def plan(self, argument: str = "metrics") -> PartitionPlan:
+    def plan(self) -> PartitionPlan:
         """Refuse what no evaluation takes, before a long file is read.
 
-        Args:
-            argument: The argument that the metrics come from.
-
         Returns:
-            The plan, whose summary of no queries knows the averages there will be.
+            The plan, whose summary of no queries knows the averages there will be. Where no matcher
+            is named, it knows those of coverage: the file, or an index, may bring one.
         """
         from krag_eval.evaluator import PartitionPlan
 
         typed = {name: self.settings[name] for name in PLAN_OPTIONS if name in self.settings}
-        if "matcher" not in typed:
+        if not self.names_matcher:
             typed.pop("threshold", None)  # the file may name a matcher that takes it
-        with called(argument, "metrics"):
+            typed["matcher"] = "coverage"
+        with called(self.argument, "metrics"):
             return PartitionPlan.of(self.k, metrics=self.metrics, **typed)
+
+    @property
+    def names_matcher(self) -> bool:
+        """Whether the matcher was typed."""
+        return self.settings.get("matcher") is not None
 
     def computing(self, argument: str, averages: Iterable[str]) -> Evaluation:
         """Compute what averages that were named need, such as ``"rbp@10"``, at their cutoffs too.
@@ -428,24 +435,24 @@ class Evaluation:
 
         >>> Evaluation((5,), {}).computing("floors", ["ndcg@10", "recall@5"]).metrics
         >>> named = ["rbp@5", "rbp(p=0.8)@10", "mrr@5"]
-        >>> (made := Evaluation((5,), {}).computing("floors", named)).metrics[-2:], made.k
-        (('rank', 'rbp(p=0.8)'), (5, 10))
+        >>> (made := Evaluation((5,), {}).computing("floors", named)).metrics, made.k
+        (('default', 'rbp(p=0.8)'), (5, 10))
         """
-        from krag_eval.scoring.metrics import METRICS
+        from krag_eval.scoring.metrics import DEFAULT
 
-        known, at = (*self.plan().metrics,), [cut.parse_metric(one, argument) for one in averages]
-        found = (_metric_of(name, argument) for name, _ in at)
-        named = {one.name: one.needs_list for one in found if one}
-        # Whoever names one metric of another list keeps the others of that list.
-        lists = {*named.values()} - {""}
-        beside = [one.name for one in METRICS.values() if one.needs_list in lists]
-        metrics = (*dict.fromkeys([*known, *beside, *named]),)
-        made = self if metrics == known else replace(self, metrics=metrics)
-        if more := {cutoff for _, cutoff in at} - {*self.k}:
-            made = replace(made, k=(*cut.in_order([*self.k, *more]),))
-        if made is self:
-            return self
-        made.plan(argument)
+        known, at = self.plan().metrics, [cut.parse_metric(one, argument) for one in averages]
+        metrics = filter(None, (_metric_of(name, argument) for name, _ in at))
+        # A matcher that is not named may know no words, which is then refused by name.
+        more = [one.name for one in metrics if one.name not in known
+                or (one.needs_words and not self.names_matcher)]  # fmt: skip
+        made = self
+        if more:
+            named = (*(self.metrics or [DEFAULT]), *more)
+            made = replace(self, metrics=(*dict.fromkeys(named),), argument=argument)
+        if cutoffs := {cutoff for _, cutoff in at} - {*self.k}:
+            made = replace(made, k=(*cut.in_order([*self.k, *cutoffs]),))
+        if made is not self:
+            made.plan()
         return made
 
     def only(self, typed: Sequence[str]) -> Evaluation:
@@ -459,24 +466,53 @@ class Evaluation:
         Raises:
             InvalidInput: If something is no metric or no cutoff, or is not computed.
         """
-        from krag_eval.scoring.metrics import averages_of, resolved_average, unknown_average
+        from krag_eval.scoring.metrics import (
+            REJECTION_RATE,
+            averages_of,
+            resolved_average,
+            unknown_average,
+        )
 
         named = {one: cut.parse_metric(one, "metric") for one in typed if "@" in one}
         alone = len(named) == len(set(typed)) and not given(dict.fromkeys(("k", "budget")))
         k = tuple(dict.fromkeys([*(() if alone else self.k), *(at for _, at in named.values())]))
-        made, metrics, averages = replace(self, k=k), list[str](), list[str]()
+        made = replace(self, k=k, argument="metric")
+        metrics, averages = list[str](), list[str]()
         for name in (named[one][0] if one in named else one for one in typed):
+            if name == REJECTION_RATE.key:
+                made.check_rejections()
+                averages.append(name)
+                continue
             if (metric := _metric_of(name)) is None:
                 usual = made.plan()
                 there = [*usual.nothing().summary.averages(k[0]), *usual.metrics]
                 raise unknown_average("metric", name, there)
             metrics.append(metric.name)
-            alone_plan = replace(made, metrics=(metric.name,)).plan("metric")
-            known = alone_plan.nothing().summary.averages(k[0])
+            known = replace(made, metrics=(metric.name,)).plan().nothing().summary.averages(k[0])
             is_average = name in averages_of([metric])
             averages += [resolved_average("metric", name, known)] if is_average else known
-        unique = (tuple(dict.fromkeys(some)) for some in (metrics, averages))
-        return Evaluation(k, self.settings, *unique)
+        unique = tuple(dict.fromkeys(averages))
+        return replace(made, metrics=tuple(dict.fromkeys(metrics)) or None, averages=unique)
+
+    def check_rejections(self, n_left_out: int | None = None) -> None:
+        """Refuse to print a rejection rate that there is not.
+
+        Args:
+            n_left_out: The number of queries without ground truth, where it is known.
+        """
+        from krag_eval.scoring.relevance import rejections_unknown
+
+        if self.settings.get("no_ground_truth") != "skip":
+            raise rejections_unknown("metric")
+        if n_left_out == 0:
+            raise rejections_unknown("metric", n_left_out)
+
+    def check_rejections_of(self, result: EvaluationResult) -> None:
+        """Refuse to print the rejection rate of a result that left no query out."""
+        from krag_eval.scoring.metrics import REJECTION_RATE
+
+        if REJECTION_RATE.key in (self.averages or ()):
+            self.check_rejections(result.n_queries - result.n_counted)
 
 
 def _with_union(matcher: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval.cli.shell import printable
-from krag_eval.errors import Advice, DatasetError, InvalidInput, Place, Refusal, muted
+from krag_eval.errors import Advice, DatasetError, InvalidInput, Place, Refusal, called, muted
 
 if TYPE_CHECKING:
     from krag_eval.cli.options import Evaluation
@@ -49,8 +49,13 @@ def evaluated_file(
         # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
         options = {"matcher": "coverage", **options}
     with placed(dataset):
-        result = dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
-    return dataset, result
+        return dataset, _evaluated(dataset, asked, options)
+
+
+def _evaluated(dataset: Dataset, asked: Evaluation, options: Mapping[str, Any]) -> EvaluationResult:
+    """Evaluate a data set; a metric that its matcher does not know is refused by its option."""
+    with called(asked.argument, "metrics"):
+        return dataset.evaluator(**options).evaluate(asked.k, metrics=asked.metrics)
 
 
 def dataset_of(file: str, settings: Mapping[str, Any], run: str | None = None) -> Dataset:
@@ -123,8 +128,8 @@ def cut_by_score(
         problem = ": 'auto' chooses by queries without ground truth, and every query has some"
         fix = "add queries that nothing should come back for, with an empty list, or give a number"
         raise InvalidInput("score_cutoff", problem, fix)
-    evaluator = dataset.evaluator(**_evaluating(asked), score_cutoff=chosen.best)
-    return chosen, evaluator.evaluate(asked.k, metrics=asked.metrics)
+    options = {**_evaluating(asked), "score_cutoff": chosen.best}
+    return chosen, _evaluated(dataset, asked, options)
 
 
 def _named(fields: Mapping[str, Any]) -> dict[str, Any]:

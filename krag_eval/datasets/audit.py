@@ -20,7 +20,7 @@ from krag_eval._doors import Shown, page_of
 from krag_eval._io import replacing
 from krag_eval._language import N_, Language, _, language, ngettext, spoken
 from krag_eval._text import fitted
-from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.dataset import Dataset, named_by
 from krag_eval.datasets.loading import ChunkSource, chunks_in, dataset_in
 from krag_eval.documents import (
     DocumentLike,
@@ -28,6 +28,7 @@ from krag_eval.documents import (
     QuerySet,
     id_of,
     is_blank,
+    single,
     text_of,
 )
 from krag_eval.errors import Advice, Fix, InvalidInput, Place, boolean, one_of, whole
@@ -151,9 +152,10 @@ class Audit(Shown):
         """How near questions are to the words of their ground truth: questions per tier of a share.
 
         Columns: ``quoted``, by the share of a question's words that stand in its ground truth in
-        runs of ``min_run`` words, just so; ``overlap``, by the share of its distinct words that
-        occur there at all (of words, also where coverage reads letters). Of several documents, the
-        one with the largest share counts. Empty where there are no questions.
+        runs of ``min_run`` words, just so (none of a shorter question do); ``overlap``, by the
+        share of its distinct words that occur there at all (of words, also where coverage reads
+        letters). Of several documents, the one with the largest share counts. Empty where there are
+        no questions.
         """
         import pandas as pd
 
@@ -300,7 +302,8 @@ def audit(
     ``no_words``              documents without words
     ``longer_than_chunks``    documents of more words than the longest chunk of the index
     ``quoted``                questions of which half of the words or more stand in one of their
-                              documents in runs, just so; :attr:`Audit.tiers` has all tiers
+                              documents in runs, just so, if they are no shorter than a run;
+                              :attr:`Audit.tiers` has all tiers
     ``more_items_than_k``     queries with more different items than ``k``
     ========================  ===================================================================
 
@@ -325,7 +328,8 @@ def audit(
         tokenizer: How a text becomes words; as there.
         ids: ``True``: every document has an id to be looked up by, and a plain text is one.
             ``False``: texts count, whatever ids there are. If not given, plain texts are ids where
-            the data set says so (TREC, BEIR, AutoRAG and others are data sets of ids).
+            the data set says so (TREC, BEIR, AutoRAG and others are data sets of ids), or where the
+            index has them as ids, as ``load_dataset(…, corpus=index)`` takes them.
         language: Of the sentences, ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else
             ``"en"``.
 
@@ -574,7 +578,7 @@ class Reader:
         others = self.matcher.numbered(units.values[len(self.unit) :], self._token)
         tokens = self.tokens.followed_by(others)
         n, names = len(tokens), [*self._token]
-        read = Read(tokens, np.full(n, run), None, np.full(n, by_letters), names)
+        read = Read(tokens, np.full(n, run), None, np.full(n, by_letters), names, units.values)
         return shared_runs(tokens, units, run, read.seams), read
 
     def held(
@@ -763,16 +767,19 @@ class _Seen:
     def _goldens(self, queries: QuerySet, ids: bool | None) -> Iterator[tuple[_Golden, bool]]:
         """Yield the documents, and whether they count; one without a text has that of its chunk."""
         key, chunks = self.dataset.defaults.get("grade_key"), self.chunks
+        truths = chain.from_iterable(map(single, self.dataset.actual))
+        named = set() if ids is False else named_by(truths, chunks.by_id)
         counts = iter(queries.given_grades(key) != 0 if key else [True] * len(queries.item_query))
         for query, items in enumerate(queries.alternatives()):
             for number, documents in enumerate(items):
                 counted = bool(next(counts))
                 at = Location("actual_docs", query, f"[{number}]")
                 for one in documents:
-                    identity = _read_id(one, ids, at) if counted else id_of(one)
+                    as_id = True if isinstance(one, str) and one in named else ids
+                    identity = _read_id(one, as_id, at) if counted else id_of(one)
                     if identity and chunks.texts and not chunks.by_id:
                         identity = None  # the index has none to compare with
-                    text = _read_text(one, ids)
+                    text = _read_text(one, as_id)
                     if is_blank(text) and identity in chunks.by_id:
                         text = chunks.texts[chunks.by_id[identity]]
                     yield _Golden(query, number + 1, identity, text), counted
@@ -804,6 +811,8 @@ class _Seen:
             words = Reader(CoverageMatcher(tokenizer="words"), chain(questions, *texts))
         quoted = np.split(held, np.cumsum([*map(len, texts)])[:-1])
         for query, question, several, runs_in in zip(asked, questions, texts, quoted, strict=True):
+            if reader.is_short(question):
+                runs_in[:] = 0  # a word or two stand anywhere
             best, known = int(runs_in.argmax()), words.vocabulary(question)
             overlap = max(len(known & words.vocabulary(text)) for text in several)
             yield _Near(goldens[query][best], reader.size(question), int(runs_in[best]),

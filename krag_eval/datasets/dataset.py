@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
@@ -389,11 +389,33 @@ def ids_in(dataset: Dataset) -> set[str]:
 _SIDES = ("actual", "predicted")
 
 
+def named_by(documents: Iterable[DocumentLike], index: Collection[str]) -> set[str]:
+    """Return the documents that are ids of an index, and have no text of their own.
+
+    What equals an id of the index is an id. Where there is any, so is every other plain text of one
+    word, which the index lacks then; a passage is none.
+
+    Args:
+        documents: Documents of one side, each by itself.
+        index: The ids of the index.
+
+    >>> sorted(named_by(["d1", "d9", "At nine."], {"d1", "d2"})), named_by(["d9"], {"d1"})
+    (['d1', 'd9'], set())
+    """
+    bare = {id_of(one) or "": isinstance(one, str) for one in documents if is_bare(one)}
+    if bare.keys().isdisjoint(index):
+        return set()
+    return {name for name, is_plain in bare.items()
+            if name in index or not is_plain or len(name.split()) == 1}  # fmt: skip
+
+
 def with_texts(
     dataset: Dataset,
     corpus: Mapping[str, Mapping[str, Any]],
     name: str,
     sides: Collection[str] = _SIDES,
+    *,
+    named: Mapping[str, Collection[str]] | None = None,
 ) -> Dataset:
     """Return the data set with the corpus's texts and metadata in place of bare ids.
 
@@ -405,6 +427,7 @@ def with_texts(
             ``"metadata"``. A document of the data set keeps metadata of its own, such as its grade.
         name: What to call the corpus.
         sides: Which documents get texts.
+        named: Side -> the documents that are ids, where not all without a text are.
 
     >>> corpus = {"a": {"page_content": "At nine.", "id": "a"}}
     >>> with_texts(Dataset(["q"], [["a"]], [[]]), corpus, "corpus").actual
@@ -412,10 +435,10 @@ def with_texts(
     """
     absent: dict[str, None] = {}
 
-    def full(document: DocumentLike) -> DocumentLike:
-        if not is_bare(document):
-            return document
+    def full(document: DocumentLike, side: str) -> DocumentLike:
         identity = id_of(document) or ""
+        if not is_bare(document) or not (named is None or identity in named[side]):
+            return document
         known = corpus.get(identity)
         if known is None:
             absent[identity] = None
@@ -423,11 +446,13 @@ def with_texts(
         own = metadata_of(document)
         return {**known, "metadata": {**metadata_of(known), **own}} if own else known
 
-    def item(one: DocumentLike | AnyOf) -> DocumentLike | AnyOf:
-        return AnyOf(map(full, one.alternatives)) if isinstance(one, AnyOf) else full(one)
+    def item(one: DocumentLike | AnyOf, side: str) -> DocumentLike | AnyOf:
+        if isinstance(one, AnyOf):
+            return AnyOf(full(document, side) for document in one.alternatives)
+        return full(one, side)
 
     found: dict[str, Any] = {
-        side: [[*map(item, one)] for one in lists]
+        side: [[item(one, side) for one in several] for several in lists]
         for side in sides
         if (lists := getattr(dataset, side)) is not None
     }
@@ -456,14 +481,14 @@ def with_index(
 ) -> tuple[Dataset, bool]:
     """Return the data set with an index's texts in place of ids, and whether it holds any id of it.
 
-    Of ground truth and retrieved documents, each is taken for ids if any is that of a chunk.
+    Ground truth and retrieved documents are looked at each by themselves.
 
     >>> corpus = {"d1": {"page_content": "At nine.", "id": "d1"}}
     >>> with_index(Dataset(["q"], [["At nine."]], [["d1"]]), corpus, "chunks")[0].predicted
     [[{'page_content': 'At nine.', 'id': 'd1'}]]
     """
-    documents = {side: chain.from_iterable(map(single, getattr(dataset, side) or ()))
-                 for side in _SIDES}  # fmt: skip
-    bare = [side for side, some in documents.items()
-            if any(is_bare(one) and id_of(one) in corpus for one in some)]  # fmt: skip
-    return with_texts(dataset, corpus, name, bare), bool(bare)
+    named = {
+        side: named_by(chain.from_iterable(map(single, getattr(dataset, side) or ())), corpus)
+        for side in _SIDES
+    }
+    return with_texts(dataset, corpus, name, named=named), any(named.values())

@@ -13,11 +13,13 @@ from krag_eval._language import _
 from krag_eval._reading import kind_of, located
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.table import (
+    ERRORS,
     QUESTIONS,
     Given,
     Records,
     Roles,
     Side,
+    error_in,
     parts_of,
     query_in,
     tags_of,
@@ -155,11 +157,13 @@ def example_as_row(example: Any) -> Mapping[str, Any] | None:
         run, reference = example["run"], example["example"]
         if not hasattr(run, "outputs") or not hasattr(reference, "inputs"):
             return None
-        return {
+        row = {
             "inputs": reference.inputs,
             "outputs": run.outputs,
             "reference_outputs": reference.outputs,
         }
+        error = getattr(run, "error", None)
+        return row | {"error": error} if error else row
     if not hasattr(example, "inputs"):
         return None
     row = {name: getattr(example, name) for name in LANGSMITH if hasattr(example, name)}
@@ -199,6 +203,9 @@ def langsmith_dataset(table: Records, given: Given) -> Dataset:
                 f"inputs[{asked!r}]": question_under(inputs, asked, "inputs", "question")
             }
             for column, key, usual, option in sides:
+                if option == "predicted" and not row.get(column) and error_in(row):
+                    content[column] = []  # a target that raised returned nothing
+                    continue
                 key = None if key is None else key.removeprefix(f"{column}.")
                 name, documents = list_under(row.get(column), key, usual, column, option)
                 content[name] = documents
@@ -206,7 +213,8 @@ def langsmith_dataset(table: Records, given: Given) -> Dataset:
         names = Roles(
             "LangSmith", question, Side(actual), Side(predicted[0]) if predicted else None
         )
-        queries.append(query_in(content, names, place))
+        errors = {name: row[name] for name in ERRORS if name in row}
+        queries.append(query_in(content | errors, names, place))
     roles = Roles("LangSmith", "question", Side(expected), Side("outputs") if is_run else None)
     notes = [
         _("LangSmith examples: ground truth read from {}").format(expected),

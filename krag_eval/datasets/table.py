@@ -836,7 +836,7 @@ def query_in(
         actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
         failure = ""
         if roles.predicted is not None:
-            failure = _error_in(row, roles)
+            failure = error_in(row, asked_by(roles))
             row = _with_empty_lists(row, roles.predicted.fields) if failure else row
             records = _records_in(row, roles.predicted)
             order = records and in_rank_order(records, Location(str(roles.predicted.texts)))
@@ -854,16 +854,19 @@ def query_in(
     return Query(place, question, actual, predicted, mark, found, **lists)
 
 
-def _error_in(row: Mapping[str, Any], roles: Roles) -> str:
+def error_in(row: Mapping[str, Any], asked: Collection[str | None] = ()) -> str:
     """Return what a row says that its retriever failed with, as a text; ``""`` if nothing.
 
-    >>> roles = Roles("krag_eval", "question", Side("actual"), Side("predicted"))
-    >>> [_error_in({"error": one}, roles) for one in ("timeout", {"code": 504}, True, "", False)]
+    Args:
+        row: The row.
+        asked: The fields that mean something else.
+
+    >>> [error_in({"error": one}) for one in ("timeout", {"code": 504}, True, "", False)]
     ['timeout', '{"code": 504}', 'true', '', '']
     """
     for name in ERRORS:
         value = plain(row.get(name))
-        if name in asked_by(roles) or is_missing(value) or not value:
+        if name in asked or is_missing(value) or not value:
             continue
         if not isinstance(value, str):
             return json.dumps(value, ensure_ascii=False, default=str)

@@ -820,10 +820,10 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
     raise errors.must("matcher", be, made, fix, InvalidType)
 
 
-# What matchers did before their signatures said so.
+# The setting by which signatures say what matchers do now, and what they did before.
 _ONCE = {
-    "coverage": {"numbers": "ignore", "polarity": "no"},
-    "contains": {"fold_whitespace": "no"},
+    "coverage": ("guard", {"numbers": "ignore", "polarity": "no"}),
+    "contains": ("fold_whitespace", {"fold_whitespace": "no"}),
 }
 
 
@@ -834,7 +834,8 @@ def matcher_of_signature(signature: str) -> Matcher:
     'contains(fold_whitespace=no)'
     """
     name, settings = name_and_settings("matcher", signature)
-    settings = _ONCE.get(name, {}) | settings
+    sign, once = _ONCE.get(name, ("", {}))
+    settings = settings if sign in settings else once | settings
     shown = ",".join(f"{key}={value}" for key, value in settings.items())
     return resolve_matcher(f"{name}({shown})" if settings else signature)
 
@@ -846,8 +847,7 @@ def says_less(signature: str) -> bool:
     (True, False, True)
     """
     return any(
-        name in signature and not all(f"{setting}=" in signature for setting in settings)
-        for name, settings in _ONCE.items()
+        name in signature and f"{sign}=" not in signature for name, (sign, _) in _ONCE.items()
     )
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count, groupby
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -21,7 +21,18 @@ from krag_eval.documents import DocumentLike, text_of
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching import tokenizers
 from krag_eval.matching.base import TextMatcher
-from krag_eval.matching.contradiction import Beside, SaidOtherwise, verbatim
+from krag_eval.matching.contradiction import (
+    Difference,
+    Looks,
+    Reading,
+    SaidOtherwise,
+    difference,
+    in_blocks,
+    in_words,
+    is_end_of_amounts,
+    may_be_marked,
+    verbatim,
+)
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, Without, shared_runs
@@ -31,6 +42,7 @@ from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import ByScript, Tokenizer, letter_tokens, word_tokens
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
+_Guard: TypeAlias = Literal["aligned", "numbers", "off"]
 _Numbers: TypeAlias = Literal["aligned", "anywhere", "ignore"] | bool
 _Polarity: TypeAlias = Literal["en+ko", "no"] | bool
 
@@ -42,6 +54,9 @@ _POLARITY = ("no", "en+ko")
 # Share of a passage that a document holds, from which it is asked whether it contradicts.
 _LOOKED_AT = 0.5
 
+# Characters of texts of which the guard keeps its readings.
+_KEPT = 1 << 17
+
 _MIN_RUN = 5
 # Tokenizers whose tokens are far shorter than words.
 _MIN_RUNS = {"character": 15, "letters": 12}
@@ -51,6 +66,9 @@ _LETTERS_PER_WORD = _MIN_RUNS["letters"] / _MIN_RUN
 
 # How the default is asked for, and how signatures spell it.
 _AUTO = ("auto", ByScript.name)
+
+# Tokenizers whose tokens leave nothing of a text out but what separates them.
+_BY_TEXT = (word_tokens, letter_tokens)
 
 _DIGITS = re.compile(r"\d+")
 # Runs of digits, each with up to four white spaces after the one before.
@@ -71,10 +89,11 @@ class CoverageMatcher(TextMatcher):
     the same words are 1, whatever their case, punctuation, markup and line breaks (as far as the
     tokenizer goes). A text without words is 0 with everything.
 
-    A chunk of last year's notice holds nearly all words of this year's passage, and says something
-    else. So a document that holds half of the passage or more, and not word for word, is laid
-    beside it, and its similarity is 0 where the two say different numbers (``numbers``) or one of
-    them says no (``polarity``). Whatever the threshold, what holds less is not looked at.
+    A chunk of last year's notice, or of another branch's rules, holds nearly all words of this
+    passage, and is another text. So a document that holds half of the passage or more, and not word
+    for word, is laid beside it, and its similarity is 0 where other words, another number or a
+    negation stand in the place of the passage's own (``guard``). Whatever the threshold, what holds
+    less is not looked at.
 
     Args:
         threshold: Share from which a pair is a match.
@@ -88,23 +107,28 @@ class CoverageMatcher(TextMatcher):
             ``str -> list[str]``. Among letters a number and the two behind it are one amount: those
             two are found only behind the same number. A number that a document has with up to four
             white spaces inside is whole if a ground truth has it so, and none with the gap.
-        numbers: ``"aligned"`` lays the passage beside the stretch of the document that holds most
-            of it: the similarity is 0 where another number, or another unit, stands in the place of
-            one of its own (with ``direction="either"``, of the shorter text). A number that was cut
-            off, or left out as a footnote's mark, costs its words and no more. Amounts and dates
-            have one spelling: 1.2 million is 1,200,000, 3억 5천만 원 is 350,000,000원, March 3,
-            2024 is 2024-03-03; for the similarity, too. ``"anywhere"``, or ``True``, is 0 unless
-            every number of the passage occurs in the document, in any place and order; what counts
-            as a number is that of :class:`NumbersMatcher`. ``"ignore"``, or ``False``, counts
-            numbers as words.
-        polarity: If true, or ``"en+ko"``, the similarity is 0 where, laid beside each other in this
-            way, one of the two has a negation more (않, 없, 못, 불가 …; not, no, never, without …)
-            or another bound (이상, 이하, 이전 …; before, after, at least, unless …). Korean and
-            English have such lists; other languages have none.
+        guard: ``"aligned"`` lays the passage beside the stretch of the document that holds most of
+            it. The similarity is 0 where other words, another number, unit, sign or currency stand
+            in the place of its own (with ``direction="either"``, of the shorter text), or where a
+            negation or an exception is there on one side alone. Two spellings of one thing are the
+            same: a word with a letter misread or another ending; 1.2 million and 1,200,000,
+            7천만 원 and 70,000,000원, March 3, 2024 and 2024-03-03, 3 pm and 15:00, 5 kg and 5kg.
+            What was left out, put in or cut off costs its words alone. ``"numbers"`` looks at
+            numbers, negations and bounds alone (이상 …; before, at least …), in Korean and English:
+            for ground truth that people or a model wrote in words of their own. ``"off"`` looks
+            at nothing. Left out, it is ``"aligned"``, or what ``numbers`` and ``polarity``
+            ask for.
+        numbers: The old name of a part of the guard: ``"aligned"`` looks at numbers as
+            ``guard="numbers"`` does, ``"ignore"``, or ``False``, does not. ``"anywhere"``, or
+            ``True``, is 0 unless every number of the passage occurs in the document, in any place
+            and order; what counts as a number is that of :class:`NumbersMatcher`.
+        polarity: The old name of the other part: whether ``guard="numbers"`` looks at negations
+            and bounds, yes (``True``, ``"en+ko"``) or no.
         tolerant: If true, words also count that stand at their place in shorter stretches between
             the longer ones, once passage and document lie beside each other: of two words or more
-            (one at the ends), of four letters or more. For ground truth that was scanned or
-            rewritten; it also counts a chunk that has another name.
+            (one at the ends), of four letters or more. For ground truth that was scanned: words
+            that are broken or misread no longer cost their neighbours. The guard looks at such
+            pairs as at others; what was rewritten also needs ``guard="numbers"``.
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
             ``threshold``; what a document that contradicts holds does not count. Right for passages
@@ -116,10 +140,10 @@ class CoverageMatcher(TextMatcher):
 
     Raises:
         InvalidInput: If the threshold is outside [0, 1], ``min_run`` is below 1, no tokenizer or
-            direction has that name, ``numbers`` or ``polarity`` is none of these, or ``union``
-            comes with ``numbers="anywhere"``, ``tolerant`` or ``direction="either"``, which decide
-            about pairs; when matching, if the tokenizer finds nothing in a text that has letters or
-            digits.
+            direction has that name, ``guard``, ``numbers`` or ``polarity`` is none of these, or
+            ``union`` comes with ``numbers="anywhere"``, ``tolerant`` or ``direction="either"``,
+            which decide about pairs; when matching, if the tokenizer finds nothing in a text that
+            has letters or digits.
         InvalidType: If one of them is of another type.
 
     Five of the six words of the ground truth stand together in this chunk:
@@ -133,7 +157,7 @@ class CoverageMatcher(TextMatcher):
     Of these ten words two are lost, the year and the word before it:
 
     >>> chunk = "In 2023 revenue from lending rose to a record high, too."
-    >>> unguarded = CoverageMatcher(numbers="ignore", polarity=False)
+    >>> unguarded = CoverageMatcher(guard="off")
     >>> unguarded.similarity("In 2024 revenue from lending rose to a record high", chunk)
     0.8
     >>> matcher.similarity("In 2024 revenue from lending rose to a record high", chunk)
@@ -162,8 +186,9 @@ class CoverageMatcher(TextMatcher):
         min_run: int | None = None,
         tokenizer: str | Tokenizer = "auto",
         *,
-        numbers: _Numbers = "aligned",
-        polarity: _Polarity = True,
+        guard: _Guard | None = None,
+        numbers: _Numbers | None = None,
+        polarity: _Polarity | None = None,
         tolerant: bool = False,
         union: bool = False,
         direction: _Direction = "ground_truth",
@@ -175,8 +200,12 @@ class CoverageMatcher(TextMatcher):
         if min_run is None:
             min_run = _MIN_RUNS.get(self._tokenizer_name, _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
-        self.numbers = one_of("numbers", _named(numbers, _NUMBERS), ("aligned", *_NUMBERS))
-        self.polarity = one_of("polarity", _named(polarity, _POLARITY), _POLARITY) != "no"
+        self._looks, self._guard_settings = _looks(guard, numbers, polarity)
+        self.guard: str = self._guard_settings["guard"]
+        self.numbers = self._guard_settings.get(
+            "numbers", "aligned" if self._looks.numbers else "ignore"
+        )
+        self.polarity = self._looks.negations
         self.tolerant = boolean("tolerant", tolerant)
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
@@ -205,7 +234,7 @@ class CoverageMatcher(TextMatcher):
     @property
     def is_guarded(self) -> bool:
         """Whether a document that says something else is no match."""
-        return self.numbers == "aligned" or self.polarity
+        return any(self._looks)
 
     @property
     def too_long_advice(self) -> Fix:
@@ -226,7 +255,7 @@ class CoverageMatcher(TextMatcher):
         """Return the length of a run, of what, and what else was asked for."""
         settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
-        guard = {"numbers": self.numbers, "polarity": _POLARITY[self.polarity]}
+        guard = dict(self._guard_settings)
         flags = {"tolerant": self.tolerant, "union": self.union}
         return settings | guard | {name: True for name, asked in flags.items() if asked} | either
 
@@ -234,15 +263,20 @@ class CoverageMatcher(TextMatcher):
         """Tokenise each distinct text once."""
         chosen = self._for_ground_truth(texts)
         tokens, names = self._numbered(chosen.tokenizer, texts)
-        return chosen._as_read(tokens, names, self._numbers_of(texts))
+        return chosen._as_read(tokens, names, texts, self._numbers_of(texts))
 
     def _as_read(
-        self, tokens: TokenNumbers, names: list[str], numbers: list[frozenset[str]] | None = None
+        self,
+        tokens: TokenNumbers,
+        names: list[str],
+        texts: Sequence[str],
+        numbers: list[frozenset[str]] | None = None,
     ) -> Read:
         """Return texts that are tokens already, as they are compared."""
         is_by_letters = self.tokenizer in (letter_tokens, tokenizers.character_tokens)
         by_letters = np.full(len(tokens), is_by_letters)
-        return Read(tokens, np.full(len(tokens), self.min_run), numbers, by_letters, names)
+        run = np.full(len(tokens), self.min_run)
+        return Read(tokens, run, numbers, by_letters, names, texts)
 
     def _numbers_of(self, texts: Sequence[str]) -> list[frozenset[str]] | None:
         return _numbers_of(texts) if self.numbers == "anywhere" else None
@@ -307,7 +341,7 @@ class CoverageMatcher(TextMatcher):
             tokens, names = tokens.followed_by(others.after(len(names))), [*names, *letters]
         by_letters = np.arange(len(texts)) >= n_words
         run = np.where(by_letters, _in_letters(self.min_run), self.min_run)
-        return Read(tokens, run, self._numbers_of(texts), by_letters, names)
+        return Read(tokens, run, self._numbers_of(texts), by_letters, names, texts)
 
     def _for_ground_truth(self, texts: Sequence[str]) -> CoverageMatcher:
         """Return the same with the tokenizer that is right for a query."""
@@ -359,8 +393,7 @@ class CoverageMatcher(TextMatcher):
             similarity[turned] = (runs.own() / sizes[1])[turned]
         if self.tolerant:
             rest = np.flatnonzero(similarity < 1.0)
-            blocks = [both.in_blocks() for both in self._beside(runs, read, rest)]
-            similarity[rest] = np.maximum(similarity[rest], blocks)
+            similarity[rest] = np.maximum(similarity[rest], self._in_blocks(runs, read, rest))
         without = None
         if self.is_guarded:
             pairs = self._contradicted(runs, read, similarity)
@@ -372,44 +405,77 @@ class CoverageMatcher(TextMatcher):
         return similarity, without
 
     def _contradicted(self, runs: SharedRuns, read: Read, similarity: FloatArray) -> IntArray:
-        """Return the pairs whose document says something else than the passage that it holds.
+        """Return the pairs whose document is another text than the passage that it nearly holds.
 
         Of all pairs that share a run, those that hold half of the passage or more are looked at;
         where documents count together, the others as pieces.
         """
         alone = similarity >= _LOOKED_AT
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
-        # One that is no longer than a run stands there word for word, though in a longer amount.
-        is_short = runs.sizes[truth] <= read.min_run[truth]
-        chosen = np.flatnonzero((alone | self.union) & ~is_short)
-        chosen = chosen[~verbatim(read.tokens, truth[chosen], document[chosen])]
-        begins = np.cumsum(read.tokens.sizes) - read.tokens.sizes
-        amounts = np.flatnonzero(is_short & read.by_letters[truth])
-        first = read.tokens.flat[begins[truth[amounts]]]
-        chosen = np.append(chosen, amounts[np.isin(first, read.tokens.amounts)])
-        asked = {"numbers": self.numbers == "aligned", "polarity": self.polarity}
-        sides = zip(self._beside(runs, read, chosen), alone[chosen].tolist(), strict=True)
-        found = [both.contradiction(**asked, piece=not one) is not None for both, one in sides]
-        return np.sort(chosen[found])
+        chosen = np.flatnonzero(alone | self.union)
+        if self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript):
+            marked = np.array([may_be_marked(text) for text in read.texts], np.bool_)
+            is_copy = verbatim(read.tokens, truth[chosen], document[chosen])
+            is_copy &= ~(marked[truth[chosen]] | marked[document[chosen]])
+            # What is no longer than a run stands there word for word, perhaps in a longer amount.
+            is_short = runs.sizes[truth] <= read.min_run[truth]
+            chosen = chosen[~is_copy | (is_short & read.by_letters[truth])[chosen]]
+        return chosen[[
+            self._difference(read, *pair, piece=not one) is not None
+            for *pair, one in zip(
+                truth[chosen].tolist(), document[chosen].tolist(), alone[chosen].tolist(),
+                strict=True)
+        ]]  # fmt: skip
 
-    def _beside(self, runs: SharedRuns, read: Read, pairs: IntArray) -> Iterator[Beside]:
-        """Yield passage and document of pairs; of each, the one that is asked for first."""
+    def _difference(
+        self, read: Read, truth: int, document: int, *, piece: bool
+    ) -> Difference | None:
+        """Return what a document has in the place of a passage's words, both by number."""
+        passage, text = read.texts[truth], read.texts[document]
+        is_short = read.tokens.sizes[truth] <= read.min_run[truth]
+        if passage in text and not is_short:
+            return None
+        by_letters = self._is_by_letters(read, truth)
+        if self._is_turned(read, truth, document):
+            passage, text = text, passage
+        both = read.reading(passage, by_letters), read.reading(text, by_letters)
+        if is_short and by_letters and self._looks.numbers and is_end_of_amounts(*both):
+            return Difference("number", (0, 1), (0, 1))
+        return difference(*both, self._looks, piece=piece)
+
+    def _is_by_letters(self, read: Read, truth: int) -> bool:
+        """Return whether the guard reads a passage by letters, whatever the tokenizer."""
+        if self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript):
+            return bool(read.by_letters[truth])
+        return ByScript().by_letters([read.texts[truth]])
+
+    def _is_turned(self, read: Read, truth: int, document: int) -> bool:
+        """Return whether it is asked how much of the document the passage holds."""
+        sizes = read.tokens.sizes[[truth, document]].tolist()
+        return self.direction == "either" and int(read.min_run[document]) <= sizes[1] < sizes[0]
+
+    def _in_blocks(self, runs: SharedRuns, read: Read, pairs: IntArray) -> list[float]:
+        """Return how much of passages documents hold in however short stretches, for some pairs."""
         truth, document = runs.truth[pairs], runs.document[pairs]
         units = runs.truths.unit(truth), runs.documents.unit(document)
-        spans, texts = runs.of_document, read.tokens.slices()
+        spans, texts, shares = runs.of_document, read.tokens.slices(), []
         for ours, theirs, first, last in zip(
             *(one.tolist() for one in (*units, *spans.places(truth, document))), strict=True
         ):
-            passage, text = (read.tokens.flat[texts[unit]] for unit in (ours, theirs))
+            passage, text = (
+                [*map(read.names.__getitem__, read.tokens.flat[texts[unit]].tolist())]
+                for unit in (ours, theirs)
+            )
+            shared = [*zip(spans.start[first:last].tolist(), spans.stop[first:last].tolist(),
+                           strict=True)]  # fmt: skip
+            if self._is_turned(read, ours, theirs):
+                passage, text, shared = text, passage, [(0, len(passage))]
             by_letters = bool(read.by_letters[ours])
-            if self.direction == "either" and read.min_run[theirs] <= len(text) < len(passage):
-                yield Beside(text, passage, [(0, len(passage))], read.names, by_letters, True)
-                continue
-            shared = spans.start[first:last].tolist(), spans.stop[first:last].tolist()
-            yield Beside(passage, text, [*zip(*shared, strict=True)], read.names, by_letters)
+            shares.append(in_blocks(passage, text, shared, by_letters=by_letters))
+        return shares
 
     def said_otherwise(self, actual: DocumentLike, predicted: DocumentLike) -> SaidOtherwise | None:
-        """Return what a document says otherwise than a passage, where that is why it is no match.
+        """Return what a document has in the place of a passage's words, if it is another text.
 
         Args:
             actual: The passage.
@@ -420,15 +486,51 @@ class CoverageMatcher(TextMatcher):
         ...     "In 2023 revenue from lending rose to a record high, too.")
         SaidOtherwise(kind='number', passage='2024', document='2023')
         """
-        texts = [text_of(actual), text_of(predicted)]
-        units = self.prepared(Units.of_pair(texts))
+        units = self.prepared(Units.of_pair([text_of(actual), text_of(predicted)]))
+        read = units.values
         runs = self._shared(units)
-        _, without = self.shares(runs, units.values)
+        _, without = self.shares(runs, read)
         pairs = runs.truth[:0] if without is None else without.pairs
-        for both in self._beside(runs, units.values, pairs):
-            said = both.contradiction(numbers=self.numbers == "aligned", polarity=self.polarity)
-            return said and both.in_words(said, texts)
+        for pair in pairs.tolist():
+            truth = int(runs.truths.unit(runs.truth[[pair]])[0])
+            document = int(runs.documents.unit(runs.document[[pair]])[0])
+            found = self._difference(read, truth, document, piece=False)
+            by_letters, turned = self._is_by_letters(read, truth), self._is_turned(
+                read, truth, document)  # fmt: skip
+            sides = [read.reading(read.texts[one], by_letters) for one in (truth, document)]
+            if found is None:
+                return None
+            if not turned:
+                return in_words(found, *sides)
+            kind, ours, theirs = in_words(found, *sides[::-1])
+            return SaidOtherwise(kind, theirs, ours)
         return None
+
+
+def _looks(guard: object, numbers: object, polarity: object) -> tuple[Looks, dict[str, Any]]:
+    """Return what the guard looks at, and how a signature says so.
+
+    The old names alone mean what they meant: numbers, negations and bounds, or some of these.
+
+    >>> _looks(None, None, None)
+    (Looks(numbers=True, negations=True, words=True), {'guard': 'aligned'})
+    >>> _looks(None, "aligned", False)
+    (Looks(numbers=True, negations=False, words=False), {'guard': 'numbers', 'polarity': 'no'})
+    """
+    asked: dict[str, Any] = {}
+    if numbers is not None:
+        asked["numbers"] = one_of("numbers", _named(numbers, _NUMBERS), ("aligned", *_NUMBERS))
+    if polarity is not None:
+        asked["polarity"] = one_of("polarity", _named(polarity, _POLARITY), _POLARITY)
+    wanted = asked.get("numbers", "aligned") == "aligned", asked.get("polarity", "en+ko") != "no"
+    if guard is None:
+        guard = "off" if not any(wanted) else "numbers" if asked else "aligned"
+    guard = one_of("guard", guard, get_args(_Guard))
+    is_on = guard != "off"
+    looks = Looks(is_on and wanted[0], is_on and wanted[1], guard == "aligned")
+    said = {name: value for name, value in asked.items()
+            if value == "anywhere" or (is_on and value in ("ignore", "no"))}  # fmt: skip
+    return looks, {"guard": guard, **said}
 
 
 class NumbersMatcher(TextMatcher):
@@ -495,6 +597,7 @@ class Read:
         numbers: The numbers in each text, if they are asked for.
         by_letters: Whether it is read by letters; shape (texts,).
         names: The tokens that the numbers stand for.
+        texts: The texts.
     """
 
     tokens: TokenNumbers
@@ -502,6 +605,8 @@ class Read:
     numbers: list[frozenset[str]] | None
     by_letters: BoolArray
     names: list[str]
+    texts: Sequence[str]
+    _readings: dict[tuple[str, bool], Reading] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -512,11 +617,22 @@ class Read:
         run = int(self.min_run.max(initial=1))
         return Seams(self.tokens, self.names, self.by_letters, run)
 
+    def reading(self, text: str, by_letters: bool) -> Reading:
+        """Return a text as the guard reads it; the last ones are kept."""
+        key = text, by_letters
+        reading = self._readings.get(key)
+        if reading is None:
+            while sum(len(known) for known, _ in self._readings) > _KEPT:
+                del self._readings[next(iter(self._readings))]
+            reading = self._readings[key] = Reading(text, by_letters)
+        return reading
+
     def take(self, texts: IntArray) -> Read:
         """Return some of the texts, in the order asked for."""
         numbers = self.numbers and [self.numbers[text] for text in texts.tolist()]
         tokens, run = self.tokens.take(texts), self.min_run[texts]
-        return Read(tokens, run, numbers, self.by_letters[texts], self.names)
+        taken = [self.texts[text] for text in texts.tolist()]
+        return Read(tokens, run, numbers, self.by_letters[texts], self.names, taken)
 
     def have(self, whole: IntArray, part: IntArray) -> BoolArray:
         """Return whether one text has all numbers of another, for pairs of texts."""

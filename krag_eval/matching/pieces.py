@@ -6,7 +6,8 @@ which tokens of its own these are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -153,8 +154,10 @@ class SharedRuns:
         added: Truth, rank, and the tokens of the truth that the document at that rank holds and no
             better-ranked one, where there are any; by truth, then rank.
         brought: Truth, rank, start and stop of the tokens of that document which bring them, by
-            truth, rank, start. A token of the truth is brought by the first of its runs that the
-            document has, where that run is in the document for the first time.
+            truth, rank, start. A token of the truth is brought by the first run of the truth that
+            holds it. Where the document has a run several times, the run is at its next place
+            after that of the run before it, or else at its first: of a copy, word for word, each
+            token brings one.
         of_document: The tokens of documents that are shared.
         at_edges: What stands at edges of documents, and goes on in others.
     """
@@ -373,10 +376,11 @@ def shared_runs(
         wanted = np.flatnonzero(run == length)
         for part in _slices(sizes[wanted], _LOOKED_UP):
             for truth, document in _joined(tokens, truths, wanted[part], documents, length):
+                places = document.repeated()
                 for batch in _batches(truth, document.once()):
                     runs = _RunPairs.of(*batch, 0)
                     held.append([*runs.spans(length).of_pairs()])
-                    runs.note_places(length, begin, documents, first_place)
+                    runs.following(places).note_places(length, begin, documents, first_place)
                 for batch in _batches(truth.once(), document):
                     runs = _RunPairs.of(*batch, 1)
                     spans.append([*map(_compact, runs.spans(length))])
@@ -764,6 +768,18 @@ class _Rows(NamedTuple):
         several = counts[number.reshape(-1)] > 1
         return np.stack([self.member[several], self.position[several]])
 
+    def repeated(self) -> dict[tuple[int, int], list[int]]:
+        """Return the places, ascending, of the runs that a text has several times, by both.
+
+        The places of a run in a text stand together.
+        """
+        same = np.flatnonzero((np.diff(self.member) == 0) & (np.diff(self.run) == 0))
+        places: dict[tuple[int, int], list[int]] = {}
+        columns = (column[np.union1d(same, same + 1)].tolist() for column in self)
+        for text, position, run in zip(*columns, strict=True):
+            places.setdefault((text, run), []).append(position)
+        return places
+
 
 @dataclass(frozen=True, eq=False)
 class _Postings:
@@ -920,12 +936,14 @@ class _RunPairs(NamedTuple):
         truth, document: The texts, within all queries; shape (rows,).
         position: Where the run begins in one of them, the side that is asked about.
         other: Where it begins in the other.
+        run: The run, numbered.
     """
 
     truth: IntArray
     document: IntArray
     position: IntArray
     other: IntArray
+    run: IntArray
 
     @classmethod
     def of(cls, truth: _Rows, document: _Rows, side: int) -> _RunPairs:
@@ -945,13 +963,32 @@ class _RunPairs(NamedTuple):
         members = truth.member[ours], document.member[theirs]
         pair = members[0] * (int(document.member.max(initial=-1)) + 1) + members[1]
         order = np.lexsort((places[side], pair))
-        return cls(*(column[order] for column in (*members, places[side], places[1 - side])))
+        columns = (*members, places[side], places[1 - side], truth.run[ours])
+        return cls(*(column[order] for column in columns))
 
     def continued(self) -> BoolArray:
         """Return which rows are of the same pair as the row before; shape (rows,)."""
         same = np.zeros(len(self.truth), np.bool_)
         same[1:] = (np.diff(self.truth) == 0) & (np.diff(self.document) == 0)
         return same
+
+    def following(self, places: Mapping[tuple[int, int], list[int]]) -> _RunPairs:
+        """Return them with each run at its next place after that of the run before it.
+
+        Args:
+            places: Text and run -> the places in a document that has the run several times.
+        """
+        if not places:
+            return self
+        n_runs = max(run for _, run in places) + 1
+        several = np.array([document * n_runs + run for document, run in places])
+        rows = np.isin(self.document * n_runs + self.run, several) & (self.run < n_runs)
+        other, continued = self.other.copy(), self.continued()
+        for row in np.flatnonzero(rows & continued).tolist():
+            known = places[int(self.document[row]), int(self.run[row])]
+            at = bisect_right(known, other[row - 1])
+            other[row] = known[at % len(known)]
+        return self._replace(other=other)
 
     def spans(self, length: int) -> Spans:
         """Merge the runs of each pair, all of this length, on the side that is asked about."""

@@ -10,13 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import TypeAlias
 from unicodedata import decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval.matching import english, korean
+from krag_eval.matching.english import COUNTS, MAGNITUDES, MONTHS, Rewriting
 from krag_eval.matching.joins import BoolArray, IntArray
+from krag_eval.matching.korean import MYRIADS
 from krag_eval.matching.numbering import TokenNumbers, amounts_in
 
 #: Where something is spelled otherwise: the first token, the one after the last, and what it is.
@@ -32,25 +36,100 @@ NUMBER_WORDS: dict[str, str] = {
     **{word: str(value) for value, word in enumerate(_COUNTED, 1)},
     **{word: f"{value}{_ENDINGS.get(value, 'th')}" for value, word in enumerate(_ORDINALS, 1)},
 }
-_MONTHS = (  # noqa: SIM905
-    "january february march april may june july august september october november december"
-).split()
-_MONTH_OF = {name: month for month in _MONTHS for name in (month, month[:3])}
-_MONTH_OF["sept"] = "september"
-MAGNITUDES = {"trillion": 10**12, "billion": 10**9, "million": 10**6}
+_MONTHS, _MONTH_OF = MONTHS, english.MONTH_OF
 _PERCENT = ("percent", "pct")
 _BEHIND = (*_PERCENT, "per", "thousand")
 _PERCENT_KO = ("퍼", "프")  # 퍼센트, 프로
 _LONGEST = 40  # letters of an amount
 _MOST_DIGITS = 18  # of a sum; Python refuses to read thousands
 _TENS = {"백": 2, "천": 3}
-#: What Korean counts in -> its zeros.
-MYRIADS = {"만": 4, "억": 8, "조": 12}
 # What an amount may count, as it begins; "만" behind a number is also "only".
 _COUNTABLE = frozenset("원명개건주달톤대여회부권마평장호세가인배그킬헥리달유엔위㎡kt")
 YEAR = re.compile(r"(?:19|20)\d\d")
 _MONTH = re.compile("0?[1-9]|1[0-2]")
 _DAY = re.compile(r"(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?")
+
+
+# Currencies and units as they are written in either language, the longest spelling first.
+_UNITS = {
+    unit: re.compile(rf"\s?(?:{korean_unit}|(?:{english_unit})(?![a-z0-9]))")
+    for unit, english_unit, korean_unit in (
+        (unit, english.UNITS.get(unit, "(?!)"), korean.UNITS.get(unit, "(?!)"))
+        for unit in {**english.UNITS, **korean.UNITS}
+    )
+}
+_UNIT_BEHIND_A_NUMBER = [
+    (re.compile(rf"(?<=\d){pattern.pattern}"), f" {unit} ") for unit, pattern in _UNITS.items()
+]
+_CURRENCIES = {
+    currency: re.compile(
+        rf"(?:{spelling})(?![a-z])|(?<=[\d천만억조 ])(?:{korean.CURRENCIES[currency]})"
+    )
+    for currency, spelling in english.CURRENCIES.items()
+}
+_REWRITINGS: list[Rewriting] = [*english.REWRITINGS, *korean.REWRITINGS]
+_SPACE = re.compile(r"(?<!\d)[^\w.:%]+|[^\w.:%]+(?!\d)|(?<!\d)[.:]|[.:](?!\d)")
+# 2.50 is 2.5, and 3.0 is 3; 2024.1.10 has no decimals.
+_DECIMALS = re.compile(r"(?<![\d.])(\d+)(?:\.0+|(\.\d*?[1-9])0+)(?![\d.])")
+# What may be spelled in another way: digits, numbers in words, and words of the lists.
+_MAY_BE_SPELLED = re.compile(
+    rf"\d|{english.COUNTED.pattern}|&|['’]t\b|\bcan ?not\b|\bdoctor\b|\bcheque|\bversus\b|\bnoon\b"
+    r"|\bhundred\b|[하한둘두셋세석넷네넉섯곱덟홉열물무른흔쉰순첫십백천만억조]|아니"
+)
+
+
+def stands_apart(passage: str, document: str) -> bool:
+    """Return whether a text that begins with a number stands in another, in no longer number.
+
+    >>> stands_apart("1000원", "가격은 11000원"), stands_apart("7천만 원", "모두 70000000원")
+    (False, True)
+    """
+    whole, text = (_canonical.__wrapped__(one) for one in (passage, document))
+    return re.search(rf"(?<![\d.]){re.escape(whole)}", text) is not None
+
+
+def same_thing(one: str, other: str) -> bool:
+    """Return whether two short texts are spellings of one amount, date, time, unit or word.
+
+    >>> same_thing("$1.2B", "1.2 billion dollars"), same_thing("오후 3시 30분", "15:30")
+    (True, True)
+    >>> same_thing("1억 2천만 원", "120,000,000원".replace(",", "")), same_thing("9 am", "9 pm")
+    (True, False)
+    """
+    if not (_MAY_BE_SPELLED.search(one.casefold()) or _MAY_BE_SPELLED.search(other.casefold())):
+        return False
+    return _canonical(one) == _canonical(other)
+
+
+@lru_cache(1 << 12)
+def _canonical(text: str) -> str:
+    """Return a short text as all its spellings are written."""
+    text = text.casefold()
+    currencies = []
+    for pattern, written in _REWRITINGS:
+        text = pattern.sub(written, text)
+    for currency, pattern in _CURRENCIES.items():
+        text, n = pattern.subn(" ", text)
+        currencies += [currency] * (n > 0)
+    for pattern, unit in _UNIT_BEHIND_A_NUMBER:
+        text = pattern.sub(unit, text)
+    text = _DECIMALS.sub(r"\1\2", text)
+    return _SPACE.sub("", text) + "".join(currencies)
+
+
+def counted(text: str) -> list[str]:
+    """Return the months, weekdays, ordinals and numbers that a text has in words, in order."""
+    return [COUNTS[word] for word in english.COUNTED.findall(text)] + korean.counted(text)
+
+
+def unit_at(text: str) -> str:
+    """Return the unit that a text begins with, the same for each of its spellings; or nothing.
+
+    >>> unit_at(" kilometers long"), unit_at("분기에"), unit_at("분에"), unit_at("boats")
+    ('km', 'quarter', 'min', '')
+    """
+    found = ((pattern.match(text), unit) for unit, pattern in _UNITS.items())
+    return max(((len(match[0]), unit) for match, unit in found if match), default=(0, ""))[1]
 
 
 def spelled(tokens: TokenNumbers, numbers: dict[str, int], *, by_letters: bool) -> TokenNumbers:

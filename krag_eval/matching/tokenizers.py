@@ -129,6 +129,8 @@ _LONE_JAMO = re.compile(r"(?<![^\W_])[\u3131-\u3163](?![^\W_])")
 # The same where spaces may be lost: beside no other of its kind.
 _SINGLE_JAMO = re.compile("(?<![\u3131-\u3163])[\u3131-\u3163](?![\u3131-\u3163])")
 _JAMO = re.compile("[\u119e\u3131-\u3163\u318d]")
+# Numbers in circles: they number lists.
+_CIRCLED = re.compile("[\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf]")
 _NUMBER_OR_LETTER = re.compile(r"\d+|\D")
 
 _NOT_LONE_JAMO = re.compile("[^\u3131-\u318e]+")
@@ -181,6 +183,20 @@ def letter_tokens(text: str) -> list[str]:
         for part in _NUMBER_OR_LETTER.findall(word):
             tokens += [part] * len(part)
     return tokens
+
+
+def readable(text: str) -> str:
+    """Return a text in NFKC, without what shows nothing and without bullets that look like letters.
+
+    A square metre stays in one word, and a number in a circle is none.
+
+    >>> readable("\u3141 85\u33a1\u318d①\uff12층")
+    '  85m2   2층'
+    """
+    if text.isascii():
+        return text
+    text = _CIRCLED.sub(" ", _without_bullets(_INVISIBLE.sub("", text), _SINGLE_JAMO))
+    return unicodedata.normalize("NFKC", text)
 
 
 def unicode_tokens(text: str) -> list[str]:

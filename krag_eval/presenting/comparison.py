@@ -20,7 +20,7 @@ from krag_eval.statistics.paired import Difference
 @presents
 def _page(comparison: Comparison) -> Page:
     chosen = {"baseline": comparison.baseline, "clusters": comparison.clusters}
-    how = f"n_resamples={comparison.n_resamples} | seed={comparison.seed}"
+    how = f"n_resamples={comparison.n_resamples} | seed={comparison.seed} | p=two-sided"
     how += "".join(f" | {name}={value}" for name, value in chosen.items() if value is not None)
     lines = [sentence(one, comparison.level) for one in comparison.differences]
     return Page(
@@ -112,35 +112,35 @@ def sentence(row: Difference, level: float) -> str:
         return _(
             "{a} and {b} cannot be compared on {metric}: it is undefined for {without}."
         ).format(**known, without=undefined)
-    known |= {"level": f"{100 * level:.10g}", "p": p_said(row.p_holm)}
+    known["p"] = p_said(row.p_holm)
     known |= {"value_a": short(row.value_a), "value_b": short(row.value_b)}
     if not row.p_holm < 1 - level:
         told = _(
             "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} ({value_b} "
-            "against {value_a}; {level} % interval {low} to {high}; p {p} after Holm)."
-        ).format(**known, by=short(row.difference), low=short(row.ci_low), high=short(row.ci_high))
+            "against {value_a}; {interval}; p {p} after Holm)."
+        ).format(**known, by=short(row.difference), interval=told_interval(row, level))
         return " ".join([told, *told_shares(row), *_told_effect(row), *told_detectable(row)])
-    low, high = map(short, toward_better(row))
     order = "ab" if row.better == row.a else "ba"
     for role, name in zip(("better", "worse"), order, strict=True):
         known |= {role: known[name], f"value_{role}": known[f"value_{name}"]}
     shown = _(
         "{better} is better than {worse} on {metric} by {by} ({value_better} against "
-        "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm)."
+        "{value_worse}; {interval}; p {p} after Holm)."
     )
     if row.is_of_fewer:
         shown = _(
             "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "
-            "({value_better} against {value_worse}; {level} % interval {low} to {high}; p {p} "
+            "({value_better} against {value_worse}; {interval}; p {p} "
             "after Holm), but has a value for fewer queries."
         )
     elif row.is_of_more:
         shown = _(
             "{worse} is worse than {better} on {metric} by {by} ({value_worse} against "
-            "{value_better}; {level} % interval {low} to {high}; p {p} after Holm), though it has "
+            "{value_better}; {interval}; p {p} after Holm), though it has "
             "a value for more queries."
         )
-    told = shown.format(**known, by=short(abs(row.difference)), low=low, high=high)
+    known |= {"by": short(abs(row.difference)), "interval": told_interval(row, level, toward=True)}
+    told = shown.format(**known)
     return " ".join([told, *told_shares(row), *_told_effect(row)])
 
 
@@ -149,6 +149,22 @@ def _told_effect(row: Difference) -> list[str]:
     if row.spread is None or row.spread.n < 2 or not math.isinf(row.effect_size):
         return []
     return [_("Every query differs by the same amount, so the effect size (d_z) is infinite.")]
+
+
+def told_interval(row: Difference, level: float, *, toward: bool = False) -> str:
+    """Say the interval of a difference, or of how much better the better one is; or why none is."""
+    low, high = toward_better(row) if toward else (row.ci_low, row.ci_high)
+    if math.isnan(low):
+        return no_interval(row)
+    told = _("{level} % interval {low} to {high}")
+    return told.format(level=f"{100 * level:.10g}", low=short(low), high=short(high))
+
+
+def no_interval(row: Difference) -> str:
+    """Say why there is no interval: resampling moves nothing."""
+    if row.difference == 0:
+        return _("no interval, as no query differs")
+    return _("no interval, as all queries differ alike")
 
 
 def toward_better(row: Difference) -> tuple[float, float]:

@@ -12,9 +12,8 @@ NO_TEXTS = N_(
 )
 _SAID = {
     "number": N_("the passage has {passage}, the chunk {document} there"),
-    "unit": N_("the passage says “{passage}”, the chunk “{document}”: another unit"),
     "negation": N_("the passage says “{passage}”, the chunk “{document}”: one of them negates it"),
-    "bound": N_("the passage says “{passage}”, the chunk “{document}”: another bound"),
+    "text": N_("another text, which has “{document}” for “{passage}”"),
 }
 
 
@@ -25,4 +24,5 @@ def otherwise_in_words(said: SaidOtherwise) -> str:
     'the passage has 2024, the chunk 2023 there'
     """
     sides = {"passage": said.passage, "document": said.document or _("nothing")}
-    return _(_SAID[said.kind]).format(**sides)
+    # Results of before knew other kinds.
+    return _(_SAID.get(said.kind, _SAID["number"])).format(**sides)

@@ -225,7 +225,7 @@ _CREDITS = {
     "beyond cutoff, completes": N_("beyond the cutoff, completes {}"),
     "matches": N_("matches {}"),
     "closest": N_("closest to {}"),
-    "contradicts": N_("contradicts {}"),
+    "contradicts": N_("differs from {}"),
     "unwanted": N_("matches unwanted {}"),
 }
 
@@ -319,6 +319,8 @@ def _contradicted(by: Sequence[Contradicting]) -> str:
     for one in by[:_CONTRADICTING]:
         share = whole_percent(one.share)
         line = _("contradicted by rank {rank}, which holds {share} % of it")
+        if one.said and one.said.kind == "text":
+            line = _("nearly held by rank {rank}, which has {share} % of it")
         line = line.format(rank=one.rank, share=share)
         said = f": {fitted(otherwise_in_words(one.said), _LABEL)}" if one.said else ""
         told.append(line + said)

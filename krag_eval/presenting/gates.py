@@ -8,15 +8,15 @@ from krag_eval._language import _, ngettext, pgettext, speaking
 from krag_eval._text import fitted
 from krag_eval.errors import told_apart
 from krag_eval.presenting import Column, Page, Table, presents
-from krag_eval.presenting.comparison import difference_columns
-from krag_eval.presenting.numbers import p_said
+from krag_eval.presenting.comparison import difference_columns, no_interval
+from krag_eval.presenting.numbers import p_said, p_value
 from krag_eval.presenting.result import result_page
 from krag_eval.results.history import has_rows
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.verdicts import Outcome
 from krag_eval.statistics.comparison import Comparison, told_left_out
 from krag_eval.statistics.gates import Drop, Fate, Floor, Gate, GateReport, not_ruled_out
-from krag_eval.statistics.paired import Difference
+from krag_eval.statistics.paired import POWER, Difference
 
 # Questions that got worse, and columns of each.
 _WORSE, _QUESTION = 5, 120
@@ -60,6 +60,7 @@ def _metrics(comparisons: tuple[Comparison, ...]) -> Table:
     headings = (_("baseline"), _("new"), _("change"), None, None, _("better / same / worse"))
     pairs = zip(columns, headings, strict=True)
     renamed = [column._replace(heading=said or column.heading) for column, said in pairs]
+    renamed[4] = Column(_("one-sided p (Holm)"), lambda row: p_value(row.p_worse_holm))
     return Table(rows, [Column(_("metric"), "metric"), *renamed])
 
 
@@ -153,8 +154,8 @@ def _of_drop(fate: Fate, row: Difference, comparison: Comparison) -> str:
         return told.format(name=row.metric, value=row.value_b)
     moved = _moved(row, comparison)
     if fate == "fewer":
-        told = _("{moved}: fewer of the queries have a value (p {p})")
-        return told.format(moved=moved, p=p_said(row.p_share_holm))
+        told = _("{moved}: fewer of the queries have a value (one-sided p {p})")
+        return told.format(moved=moved, p=p_said(row.p_fewer_holm))
     if fate in ("worse", "unsure"):
         return _too_far(row, comparison, moved)
     if fate == "of fewer":
@@ -163,10 +164,12 @@ def _of_drop(fate: Fate, row: Difference, comparison: Comparison) -> str:
         return moved
     left = not_ruled_out(row, comparison.level)
     said = _("these queries rule out any drop")
-    if left > 0:
+    if math.isinf(left):
+        said = no_interval(row)
+    elif left > 0:
         said = _("these queries cannot rule out a drop of up to {}").format(_at_least(left))
     told = _("{moved}, no worse than the allowed {allowed:g}; {left}")
-    return told.format(moved=moved, allowed=comparison.max_drop, left=said)
+    return told.format(moved=moved, allowed=comparison.max_drop or 0.0, left=said)
 
 
 def _moved(row: Difference, comparison: Comparison) -> str:
@@ -195,19 +198,38 @@ def _moved(row: Difference, comparison: Comparison) -> str:
 
 
 def _too_far(row: Difference, comparison: Comparison, moved: str) -> str:
-    worse, allowed = told_apart(row.drop, comparison.max_drop)
-    interval = _("{level:g} % interval of the difference {low:.4f} to {high:.4f}").format(
-        level=100 * comparison.level, low=row.ci_low, high=row.ci_high
-    )
-    known = {"moved": moved, "worse": worse, "allowed": allowed, "interval": interval}
-    known["p"] = p_said(row.p_holm)
-    if row.is_shown(comparison.level):
-        told = _("{moved}, worse by {worse} where {allowed} is allowed (p {p}; {interval})")
-        return told.format(**known)
+    max_drop = comparison.max_drop or 0.0
+    worse, allowed = told_apart(row.drop, max_drop)
+    known = {"moved": moved, "worse": worse, "allowed": allowed}
+    known |= {"p": p_said(row.p_worse_holm), "interval": _interval(row, comparison.level)}
+    if row.fails(comparison.level):
+        told = _(
+            "{moved}, worse by {worse} where {allowed} is allowed (one-sided p {p}; {interval})"
+        )
+        return told.format(**known) + _only_worse(row, comparison)
     return _(
-        "{moved}, worse by {worse} where {allowed} is allowed, but that may be chance (p {p}; "
-        "{interval}); {can}"
-    ).format(**known, can=_can_show(row, comparison.max_drop, worse))
+        "{moved}, worse by {worse} where {allowed} is allowed, but that may be chance (one-sided p "
+        "{p}; {interval}); {can}"
+    ).format(**known, can=_can_show(row, max_drop, worse))
+
+
+def _interval(row: Difference, level: float) -> str:
+    if math.isnan(row.ci_low):
+        return no_interval(row)
+    return _("{level:g} % interval of the difference {low:.4f} to {high:.4f}").format(
+        level=100 * level, low=row.ci_low, high=row.ci_high
+    )
+
+
+def _only_worse(row: Difference, comparison: Comparison) -> str:
+    """Say where a comparison, which asks in either direction, would show nothing."""
+    if comparison.max_drop or row.is_shown(comparison.level):
+        return ""
+    told = _(
+        "; whether it is worse is all that a gate asks: in either direction, as a comparison asks, "
+        "no difference is shown (p {p})"
+    )
+    return told.format(p=p_said(row.p_holm))
 
 
 def _can_show(row: Difference, max_drop: float, worse: str) -> str:
@@ -220,8 +242,13 @@ def _can_show(row: Difference, max_drop: float, worse: str) -> str:
             "{n} queries can show no drop; it takes {needed} at least",
             n,
         ).format(n=n, needed=row.fewest)
-    detectable = 0.0 if math.isnan(row.detectable) else row.detectable
-    needed = max(math.ceil(n * (detectable / (row.drop - max_drop)) ** 2), row.fewest)
+    one_sided, beyond = 2 * row.alpha, row.drop - max_drop
+    detectable = row.spread.detectable(one_sided, POWER)
+    needed = row.fewest
+    if math.isnan(detectable):
+        detectable = 0.0
+    else:
+        needed = max(math.ceil(row.spread.needed(beyond, one_sided, POWER)), row.fewest)
     return _(
         "{n} queries can show drops from {detectable} on, and to show one of {worse} takes about "
         "{needed:,}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._language import N_, _, ngettext, pgettext
@@ -23,7 +23,9 @@ _MANY = 4
 # Columns of a question where nothing stands beside it, and for all beside texts.
 _QUERY, _BESIDE_TEXTS, _NARROWEST = 56, 58, 16
 # What a passage and a chunk that contradicts it differ in.
-_KINDS = (N_("number"), N_("unit"), N_("negation"), N_("bound"))
+_KINDS = (N_("number"), N_("negation"), N_("text"))
+# Differences that are counted above the list of pairs.
+_MOST_OFTEN = 5
 
 
 def result_page(
@@ -81,10 +83,12 @@ presents(EvaluationResult, result_page)
 def told_contradicted(result: EvaluationResult) -> list[str]:
     """Say how many chunks contradict a passage that they nearly hold; nothing where none does."""
     told = ngettext(
-        "{n} retrieved chunk says another number or the opposite of a passage that it nearly "
-        "holds: see result.contradicted(), or krag-eval explain FILE --contradicted.",
-        "{n} retrieved chunks say another number or the opposite of a passage that they nearly "
-        "hold: see result.contradicted(), or krag-eval explain FILE --contradicted.",
+        "{n} retrieved chunk is another text than a passage that it nearly holds, by a number, a "
+        "negation or other words: see result.contradicted(), or krag-eval explain FILE "
+        "--contradicted.",
+        "{n} retrieved chunks are other texts than a passage that they nearly hold, by a number, "
+        "a negation or other words: see result.contradicted(), or krag-eval explain FILE "
+        "--contradicted.",
         result.n_contradicted,
     )
     return [told.format(n=result.n_contradicted)] if result.n_contradicted else []
@@ -106,15 +110,30 @@ def contradicted_page(found: pd.DataFrame, *, is_looked_for: bool) -> Page:
         Column(_("differs in"), lambda one: one.kind and _(one.kind)),
         Column(_("the passage has"), "passage"),
         Column(_("the chunk has"), "document"),
+        Column(_("times"), "count"),
     ]
-    title = _("Retrieved chunks that contradict a passage that they nearly hold: {}")
+    title = _("Retrieved chunks that nearly hold a passage and are another text: {}")
     rows = [*found.reset_index().itertuples(index=False)]
     kept = found["kind"].notna().any() or not rows
     notes = [] if kept else [_(NO_TEXTS)]
     if not is_looked_for:
-        notes.append(_("This matcher does not look for contradictions; coverage does."))
+        notes.append(_("This matcher does not look for other texts; coverage does."))
     tables = [Table(rows, columns, names=len(columns))] if rows else []
-    return Page(title.format(len(rows)), tables, notes=notes, advice=notes)
+    sentences = [*_most_often(found)]
+    return Page(title.format(len(rows)), tables, sentences=sentences, notes=notes, advice=notes)
+
+
+def _most_often(found: pd.DataFrame) -> Iterator[str]:
+    """Say which differences several pairs have, as of Busan for Seoul throughout a file."""
+    pairs = zip(found["passage"], found["document"], found["count"], strict=True)
+    times = {(ours, theirs): int(n) for ours, theirs, n in pairs if ours is not None and n > 1}
+    often = sorted(times.items(), key=lambda item: -item[1])[:_MOST_OFTEN]
+    told = [
+        _("“{theirs}” for “{ours}” ({n})").format(ours=ours, theirs=theirs or _("nothing"), n=n)
+        for (ours, theirs), n in often
+    ]
+    if told:
+        yield _("Most often: {}.").format(", ".join(told))
 
 
 def misses_page(
@@ -142,7 +161,7 @@ def misses_page(
 
     def ranks(one: Any) -> tuple[object, ...] | None:
         by, rank = one[at("contradicted_by")], one[at("rank")]
-        told = [_("{} contradicts").format(by)] if by else []
+        told = [_("{} differs").format(by)] if by else []
         return (*([rank] if rank else []), *told) or None
 
     columns = [

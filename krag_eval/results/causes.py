@@ -72,8 +72,8 @@ MOST_PAIRS = 10**7
 
 _NEVER = 2**62
 # A chunk repeats another if it holds this share of its words in runs of five.
-_REPEATS = CoverageMatcher(0.8, numbers="ignore", polarity=False)
-_BY_WORDS = CoverageMatcher(numbers="ignore", polarity=False)
+_REPEATS = CoverageMatcher(0.8, guard="off")
+_BY_WORDS = CoverageMatcher(guard="off")
 # So many pairs of ground truth and chunks at a time, where a run is a word or two: nearly every
 # chunk has some of them.
 _MOST_SHORT, _SHORT = 5_000_000, 2
@@ -781,7 +781,8 @@ def _by_words(
     readings = [*others, *distinct]
     of_chunks, of_texts, names = index._tokens(matcher.tokenizer, readings, matcher)
     tokens = of_chunks.followed_by(of_texts)
-    read, n = matcher._as_read(tokens, [*names]), len(distinct)
+    read = matcher._as_read(tokens, [*names], [*index._texts, *readings])
+    n = len(distinct)
     chunks = np.arange(len(tokens) - n)
     similarity, together = np.zeros(n), np.zeros(n)
     chunk, against = np.full(n, -1), np.full(n, -1)
@@ -903,9 +904,7 @@ def _agree(pairs: Sequence[tuple[str, list[str]]]) -> list[bool]:
     if rest:
         lists = [[pairs[place][0]] for place in rest], [pairs[place][1] for place in rest]
         with muted():
-            matcher = CoverageMatcher(
-                _MOST_WORDS, numbers="ignore", polarity=False, direction="either"
-            )
+            matcher = CoverageMatcher(_MOST_WORDS, guard="off", direction="either")
             matches = matcher.match(QuerySet.from_lists(*lists))
         for row in matches.item[matches.similarity >= _MOST_WORDS].tolist():
             agrees[rest[row]] = True

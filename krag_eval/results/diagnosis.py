@@ -73,8 +73,8 @@ class DiagnosedItem:
         repeats_above: Documents above it that nearly repeat a better-ranked one.
         letters: Share of its letters that the chunks hold, whatever the spaces, punctuation and
             hyphens: near 1 it was parsed otherwise, near 0 it was never ingested.
-        differs_in: What the chunk says otherwise, if the item is contradicted: a ``"number"``, a
-            ``"unit"``, a ``"negation"`` or a ``"bound"``.
+        differs_in: What the chunk says otherwise, if the item is contradicted: a ``"number"``,
+            a ``"negation"`` or other words, ``"text"``.
         passage_says, chunk_says: What each of the two has there, as it is compared.
     """
 

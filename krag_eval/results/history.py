@@ -394,7 +394,8 @@ class History(Drawn):
         compared = []
         for names, several in groups:
             mean = _mean_of(several, result, [metrics[name][1] for name in names])
-            compared.append(gates.against(result, mean, names, terms))
+            averaged = [ours for _, ours, _ in several] if len(several) > 1 else []
+            compared.append(gates.against(result, mean, names, terms, averaged))
             failed |= {run.name: n for run, _, _ in several if (n := run.result.n_failed)}
             missing |= {run.name: one for run, _, _ in several if (one := run.result.missing)}
         found = [*gates.floor_gates(result, floors), *gates.drop_gates(compared, by, "the history")]

@@ -7,6 +7,7 @@ first used.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -196,12 +197,13 @@ class EvaluationResult(Shown):
 
     @property
     def n_contradicted(self) -> int:
-        """Number of pairs that would match if the document said the same as the passage.
+        """Number of pairs that would match if the document were the text of the passage.
 
-        So many times a retrieved document, at any rank, holds enough of an item and says another
-        number or the opposite, so that its similarity is 0. :meth:`contradicted` lists them. Known
-        of runs in parts, too; 0 where the matcher does not look: all but coverage, ``a & b`` and
-        ``a | b`` among them, and coverage without ``numbers="aligned"`` and ``polarity``.
+        So many times a retrieved document, at any rank, holds enough of an item and has another
+        number, a negation or other words in its place, so that its similarity is 0.
+        :meth:`contradicted` lists them. Known of runs in parts, too; 0 where the matcher does not
+        look: all but coverage, ``a & b`` and ``a | b`` among them, and coverage with
+        ``guard="off"``.
         """
         return self.summary.n_contradicted
 
@@ -552,8 +554,9 @@ class EvaluationResult(Shown):
         Returns:
             One row for each of :attr:`n_contradicted`, indexed by the query's label: ``position``,
             ``item`` (its number), ``rank``, the ``share`` of the passage that the document holds,
-            ``kind`` (``"number"``, ``"unit"``, ``"negation"`` or ``"bound"``), and what ``passage``
-            and ``document`` say there; the last three are ``None`` where texts are not known.
+            ``kind`` (``"number"``, ``"negation"`` or, where other words stand there, ``"text"``),
+            what ``passage`` and ``document`` have there, and the ``count`` of rows that differ in
+            the same; the last four are ``None`` where texts are not known.
 
         Raises:
             ValueError: If the result holds no evidence.
@@ -563,7 +566,7 @@ class EvaluationResult(Shown):
         >>> actual, predicted = [[passage]], [[passage.replace("2024", "2023"), passage]]
         >>> result = OfflineRetrievalEvaluator(actual, predicted, matcher="coverage").evaluate(5)
         >>> [*result.contradicted().itertuples(index=False, name=None)]
-        [(0, 1, 1, 0.8, 'number', '2024', '2023')]
+        [(0, 1, 1, 0.8, 'number', '2024', '2023', 1)]
         """
         import pandas as pd
 
@@ -575,8 +578,10 @@ class EvaluationResult(Shown):
             for one in item.contradicted
             if one.share >= found.threshold
         ]
-        names = ["position", "item", "rank", "share", "kind", "passage", "document"]
-        return pd.DataFrame(rows, self._index()[[place for place, *_ in rows]], names)
+        times = Counter(row[4:] for row in rows)
+        counted = [(*row, times[row[4:]] if row[4] else None) for row in rows]
+        names = ["position", "item", "rank", "share", "kind", "passage", "document", "count"]
+        return pd.DataFrame(counted, self._index()[[place for place, *_ in rows]], names)
 
     def diagnose(
         self,
@@ -1001,9 +1006,10 @@ class EvaluationResult(Shown):
                 not be this result, nor a copy of its file.
             metric: What may not drop below the baseline: ``"ndcg@10"``, or several.
             max_drop: How far it may drop, 0 if not given. A larger drop fails only if it is more
-                than chance, by the paired permutation test that :func:`~krag_eval.compare` makes:
-                with 0, exactly where it shows that this result is worse. Otherwise the condition is
-                inconclusive: it holds, and says how large a drop so many queries can show.
+                than chance, by the paired permutation test that :func:`~krag_eval.compare` makes,
+                here one-sided: is this result worse? With 0, it fails wherever a comparison, which
+                asks in either direction, shows a loss. Otherwise the condition is inconclusive: it
+                holds, and says how large a drop so many queries can show.
             on: ``"all"`` if the baseline must have the same queries, ``"common"`` to compare the
                 queries that both have, as a set of questions grows; the report names the others.
                 Floors are of all queries of this result.

@@ -291,7 +291,7 @@ def aevaluate_retrievers() -> None:
 #: whatever else ``load_dataset`` takes.
 Rows: TypeAlias = "loading.Source | pd.DataFrame | Mapping[str, Sequence[Any]]"
 
-_ASKED = ("question", "actual", "predicted", "id", table.OWN)
+_ASKED = ("question", "actual", "predicted", table.OWN)
 _LOAD = "load_dataset knows the column names of other tools, and takes yours"
 
 

@@ -864,6 +864,14 @@ def _halves(
     n = int(group.max(initial=-1)) + 1
     if n < _FEWEST_TO_CHOOSE:
         return None
-    chosen = np.random.default_rng(seed).permutation(n)[: (n + 1) // 2]
+    # By question, or by ground truth where they have no labels, and not by the order they came in.
+    labels, digests = result.labels, result.rows.digests
+    by_label = list(labels) != list(range(len(labels))) or digests is None
+    keys = list(map(str, labels)) if by_label else list(digests or ())
+    least: dict[int, str] = {}
+    for number, place in zip(group.tolist(), counted.tolist(), strict=True):
+        least[number] = min(least.get(number, keys[place]), keys[place])
+    order = np.array(sorted(least, key=least.__getitem__), np.int64)
+    chosen = order[np.random.default_rng(seed).permutation(n)[: (n + 1) // 2]]
     first = np.isin(group, chosen)
     return counted[first].tolist(), counted[~first].tolist()

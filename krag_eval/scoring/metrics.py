@@ -1046,37 +1046,51 @@ _TAKEN_COLUMNS = {*COUNTED, LISTED, *DEFAULT_METRICS}
 _TAKEN_KEYS = {*averages_of(DEFAULT_METRICS.values()), REJECTION_RATE.key}
 
 
+#: What stands for the metrics that are computed if none are named.
+DEFAULT = "default"
+
+
 def chosen_metrics(
     metrics: Sequence[str | Metric] | None, known: Mapping[str, Metric], lists: Container[str] = ()
 ) -> dict[str, Metric]:
     """Return the metrics asked for, by column; those computed by default if none were.
 
-    A text is the name of one metric or average, perhaps with a cutoff, which is passed over. By
-    default, those about the other lists that are given are among them.
+    A text is the name of one metric or average, perhaps with a cutoff, which is passed over, or
+    ``"default"`` for those computed by default. Metrics of other lists that are given are among
+    these.
 
     Raises:
         InvalidType: If something is neither a name nor a metric.
         InvalidInput: If a name is unknown or taken, or no metric is left.
     """
-    if metrics is None:
-        usual = {*DEFAULT_METRICS, SUCCESS.name}
-        asked = [
-            one
-            for name, one in known.items()
-            if name in usual or one.needs_words or one.needs_aspects or one.needs_list in lists
-        ]
-        return {one.name: one for one in map(Metric.at, asked)}
     chosen: dict[str, Metric] = {}
-    for metric in metrics:
-        one = _checked_metric(metric, known)
-        for other in chosen.values():
-            if one != other and (one.name == other.name or one.key == other.key):
-                shared = one.name if one.name == other.name else one.key
-                raise InvalidInput("metrics", f": two metrics are named {shared!r}", "rename one")
-        chosen[one.name] = one
+    for named in [DEFAULT] if metrics is None else metrics:
+        is_default = isinstance(named, str) and named == DEFAULT
+        several = _usual(known, lists) if is_default else [_checked_metric(named, known)]
+        for metric in several:
+            _check_apart(metric, chosen.values())
+            chosen[metric.name] = metric
     if not chosen:
         raise InvalidInput("metrics", "must name at least one metric, got an empty list")
     return chosen
+
+
+def _check_apart(metric: Metric, others: Iterable[Metric]) -> None:
+    """Refuse two metrics of one name."""
+    for other in others:
+        if metric != other and (metric.name == other.name or metric.key == other.key):
+            shared = metric.name if metric.name == other.name else metric.key
+            raise InvalidInput("metrics", f": two metrics are named {shared!r}", "rename one")
+
+
+def _usual(known: Mapping[str, Metric], lists: Container[str]) -> list[Metric]:
+    """Return the metrics that are computed by default."""
+    usual = {*DEFAULT_METRICS, SUCCESS.name}
+    return [
+        metric.at()
+        for name, metric in known.items()
+        if name in usual or metric.needs_words or metric.needs_aspects or metric.needs_list in lists
+    ]
 
 
 def asked_metrics(metrics: Iterable[str | Metric] | None) -> list[str | Metric] | None:

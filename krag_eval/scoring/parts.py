@@ -545,7 +545,7 @@ class Findings(OfAPart):
     def _why(self, matcher: Matcher, threshold: float) -> str:
         """Say why nothing matched."""
         if self.contradicted:
-            return _("every document that holds enough of a passage says something else there")
+            return _("every document that holds enough of a passage is another text there")
         if self.best:
             best, least = told_apart(self.best, threshold, ".3g")
             told = _("the highest similarity is {best}, below the threshold of {least}")

@@ -953,6 +953,23 @@ def words_unknown(argument: str = "matcher", name: str = "") -> InvalidInput:
     )
 
 
+def rejections_unknown(argument: str, n_left_out: int | None = None) -> InvalidInput:
+    """Return the error for a rejection rate that cannot be had.
+
+    Args:
+        argument: The argument that the error is about.
+        n_left_out: The number of queries without ground truth, where these stand apart.
+    """
+    if n_left_out is None:
+        problem = ": rejection_rate is about queries without ground truth, and here they do not "
+        return InvalidInput(
+            argument, f"{problem}stand apart", Advice("pass {}", no_ground_truth="skip")
+        )
+    problem = ": rejection_rate needs queries without ground truth, and every query has some"
+    fix = "list those for which nothing should be retrieved with an empty list"
+    return InvalidInput(argument, problem, fix)
+
+
 def lists_unknown(argument: str) -> InvalidInput:
     """Return the error for what needs a list per query that was not given."""
     problem = f": this counts {argument} documents, and which these are is not known"

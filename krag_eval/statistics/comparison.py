@@ -70,11 +70,13 @@ def compare(
       averages. It is not widened for the number of comparisons.
     - **A permutation test**, two-sided, which decides whether a difference is shown. Were the two
       systems alike, the outcomes of any query could as well be swapped (Fisher's randomization
-      test, which Smucker, Allan and Carterette 2007 recommend for retrieval). With up to 14
-      differing queries all swaps are enumerated; beyond, of n = ``n_resamples`` random ones b give
-      p = (b + 1) / (n + 1), never 0 (Phipson and Smyth 2010). Where more are needed for the
-      smallest p to pass Holm's correction, as for more than 250 tests at 10,000 swaps, more are
-      made: twice as many as it takes, up to 100,000. For averages that are not
+      test, which Smucker, Allan and Carterette 2007 recommend for retrieval). With up to 15
+      differing queries all swaps are enumerated; where the differences are multiples of one unit,
+      as of hit rates and recall, all swaps are counted; otherwise, of n = ``n_resamples`` random
+      ones b give p = (b + 1) / (n + 1), never 0 (Phipson and Smyth 2010). Where more are needed for
+      the smallest p to pass Holm's correction, as for more than 250 tests at 10,000 swaps, more are
+      made: twice as many as it takes, up to 100,000; and ten times as many, twice, where p is so
+      near the level that others might give another verdict. For averages that are not
       means over queries, such as the micro averages, the counts behind them are swapped and the
       average formed anew.
     - **A t-test**, paired and two-sided, where the average is a mean over queries.
@@ -90,7 +92,9 @@ def compare(
     ``file``, ``document``, ``doc_id`` or ``corpus`` with at least 10 values and the design effect
     by it passes 1.5.
 
-    All pairs and metrics share the same resamples and the same random swaps.
+    All pairs and metrics share the same resamples and the same random swaps. Queries are drawn and
+    swapped in an order of their own, by value: p, intervals and verdicts are the same in whatever
+    order they were asked, with and without labels.
 
     Averages over the queries that have a value, such as ``mean_rank`` and ``redundancy``, are
     compared on those where both systems have one. The summary says how many these are and how large
@@ -165,9 +169,14 @@ def compared(
     baseline: str | None = None,
     on: On = "all",
     clusters: str | None = None,
-    max_drop: float = 0.0,
+    max_drop: float | None = None,
+    runs: Sequence[EvaluationResult] = (),
 ) -> Comparison:
-    """Compare results by name, as :func:`compare`; ``max_drop`` is what a gate allows."""
+    """Compare results by name, as :func:`compare`.
+
+    ``max_drop`` is what a gate allows, which asks whether b is worse; ``runs`` are those whose mean
+    a is.
+    """
     _check_results(named)
     named = _named_alike(named)
     if baseline is not None:
@@ -180,7 +189,7 @@ def compared(
     check_same_metrics(together, metrics)
     intervals.warn_of_few_queries(int(np.count_nonzero(first.counted)))
     grouped = None if clusters is None else Clusters.of(list(together.values()), clusters)
-    drawing = paired.Drawing(sampling, grouped, max_drop)
+    drawing = paired.Drawing(sampling, grouped, max_drop, runs)
     differences, values = paired.paired_differences(together, metrics, drawing, baseline)
     _warn_of_many_tests(differences, sampling)
     pairs = (((together[row.a], together[row.b]), metrics[row.metric]) for row in differences)
@@ -196,6 +205,7 @@ def compared(
         left_out=left_out,
         clusters=clusters,
         max_drop=max_drop,
+        runs=tuple(runs),
         dependent={} if clusters is not None else dependent_tags(pairs),
     )
 
@@ -203,6 +213,8 @@ def compared(
 def _warn_of_many_tests(differences: Sequence[Difference], sampling: Sampling) -> None:
     """Warn where even the smallest p of random swaps would not pass Holm's correction."""
     level, n_resamples, _seed = sampling
+    if all(one.test.is_exact for row in differences for one in row.estimates.values()):
+        return
     n = sum(not math.isnan(p) for row in differences for p in (row.p_permutation, row.p_share))
     n_swaps = max(n_resamples, min(paired.swaps_for(n, level), paired.MOST_SWAPS))
     if n >= (1 - level) * (n_swaps + 1):
@@ -277,7 +289,9 @@ def _by_name(given: Sequence[Any], names: Sequence[str] | None) -> Mapping[str, 
 
 # What a row of the table shows only where queries may have no value, and what it never does.
 _SHARES = ("n_both", "share_a", "share_b", "p_share", "p_share_holm")
-_NO_COLUMNS = ("slice", "n", "average", "spread", "detectable", "alpha", "is_of_fewer", *_SHARES)
+_OF_A_GATE = ("p_worse", "p_worse_holm", "p_fewer", "p_fewer_holm", "estimates")
+_NO_COLUMNS = ("slice", "n", "average", "spread", "alpha", "is_of_fewer", *_SHARES,
+               *_OF_A_GATE)  # fmt: skip
 
 
 # Labels, by system, of the queries that not all systems have.
@@ -456,7 +470,8 @@ class Comparison(Drawn):
         clusters: The tag of what was drawn and swapped as a whole; ``None`` if that was queries.
         dependent: Tag -> the greatest design effect by it, where a tag was found that speaks for
             clusters and none were asked for.
-        max_drop: What a gate allows b to fall behind a; 0 in any other comparison.
+        max_drop: What a gate allows b to fall behind a; ``None`` in any other comparison.
+        runs: The runs whose mean a is, in a gate on a history.
     """
 
     _drawn_by = "comparison_forest"
@@ -475,7 +490,8 @@ class Comparison(Drawn):
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, repr=False)
     clusters: str | None = None
     dependent: Mapping[str, float] = field(default_factory=dict, repr=False)
-    max_drop: float = 0.0
+    max_drop: float | None = None
+    runs: tuple[EvaluationResult, ...] = field(default=(), repr=False)
 
     @property
     def metrics(self) -> list[str]:

@@ -71,7 +71,8 @@ def debias(
 
     - value = λ·mean(U) + mean(Y - λF), variance = λ²·Var(U)/N + Var(Y - λF)/n;
     - λ = Cov(Y, F) / ((1 + n/N)·Var(F and U together)), at least 0 and at most 1: the more the two
-      agree, the more the judge counts.
+      agree, the more the judge counts. The covariance is divided by n, and the variance by one less
+      than the n + N values.
 
     Under 100 labels the interval is that of Student's t with n - 1 degrees of freedom. Averages
     that are no means, such as the micro ones, go by their jackknife pseudo-values.

@@ -308,13 +308,15 @@ def against(
     baseline: EvaluationResult,
     metric: str | Iterable[str],
     terms: Terms,
+    runs: Sequence[EvaluationResult] = (),
 ) -> Comparison:
-    """Compare a result with a baseline, whose p are of what it may drop."""
+    """Compare a result with a baseline, or with the mean of several runs: is it worse?"""
     allowed = 0.0 if terms.max_drop is None else errors.number("max_drop", terms.max_drop, 0)
     systems = {"baseline": baseline, "new": result}
     found = comparisons.compared(
-        systems, metric, terms.sampling, on=terms.on, clusters=terms.clusters, max_drop=allowed
-    )
+        systems, metric, terms.sampling, on=terms.on, clusters=terms.clusters, max_drop=allowed,
+        runs=runs,
+    )  # fmt: skip
     for row in found.differences if result.conventions.credit != "every" else ():  # can pass 1
         low, high = (row.average and row.average.range) or (0.0, math.inf)
         if allowed > high - low:  # such as 2 for 0.02: it would pass whatever comes
@@ -449,26 +451,28 @@ def _fate(row: Difference, comparison: Comparison) -> Fate:
         return "undefined"
     if math.isnan(row.value_a):
         return "new"
-    if row.shows_fewer(comparison.level):
+    if row.fails_to_find(comparison.level):
         return "fewer"
     if math.isnan(row.difference):
         return "apart"
-    if row.drop > comparison.max_drop + _ROUNDING:
-        return "worse" if row.is_shown(comparison.level) else "unsure"
+    if row.drop > (comparison.max_drop or 0.0) + _ROUNDING:
+        return "worse" if row.fails(comparison.level) else "unsure"
     return "of fewer" if row.share_b < row.share_a else "held"
 
 
 def not_ruled_out(row: Difference, level: float) -> float:
-    """Return the largest drop in the interval of the difference.
+    """Return the largest drop in the interval of the difference; infinite where none is known.
 
     Where all queries differ alike, resampling knows of no other; then queries that were not seen
     may: of n, a share of 1 − (α/2)^(1/n), each as far as the metric goes.
     """
     lower = row.average is not None and row.average.lower_is_better
-    left: float = row.ci_high if lower else -row.ci_low
+    if not math.isnan(row.ci_low):
+        return row.ci_high if lower else -row.ci_low
     low, high = (row.average and row.average.range) or (0.0, math.inf)
-    if row.ci_low < row.ci_high or row.spread is None or math.isinf(high):
-        return left
+    left = row.drop
+    if row.spread is None or math.isinf(high):
+        return math.inf
     n = row.spread.n_clusters or row.spread.n
     unseen: float = 1 - ((1 - level) / 2) ** (1 / n)
     return min(left + (high - low) * unseen, high - row.value_a if lower else row.value_a - low)

@@ -8,8 +8,9 @@ which is no average. scipy and pandas load when an interval is asked for.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -48,6 +49,10 @@ ROUNDING = 1e-12
 # Draws held in memory together; three arrays of this many 8-byte numbers are alive in a block.
 _BLOCK = 2_000_000
 _FEWEST_RESAMPLES = 100
+# How exact a detectable difference is, and how far the power of a discrete test is looked ahead.
+_OF_A_DETECTABLE, _STEPS_BACK = 1e-6, 20
+# With more queries than this, the normal distribution tells a test's power to more than it takes.
+_SMOOTH_FROM = 100_000
 # 9 of 10 is a recall of 0.9, whatever the sum of ten floats says.
 _OF_A_RECALL = 1e-9
 
@@ -74,8 +79,9 @@ def confidence_intervals(
     All averages and cutoffs share the same draws. The interval is the bias-corrected and
     accelerated one (BCa, Efron 1987), which keeps its level for skewed metrics and never leaves
     the metric's range, or the plain percentile interval. Numbers are those of
-    ``scipy.stats.bootstrap`` with ``rng=numpy.random.default_rng(seed)``, except where that gives
-    NaN (see below).
+    ``scipy.stats.bootstrap`` with ``rng=numpy.random.default_rng(seed)`` for the queries in
+    ascending order of their values, except where that gives NaN (see below): in whatever order they
+    were asked, an interval is the same.
 
     An interval says how far the average would move with other queries *of the same kind*. It knows
     nothing of wrong ground truth, of a badly chosen threshold, or of queries of another kind.
@@ -101,10 +107,10 @@ def confidence_intervals(
         ``metric``, ``k`` (``"all"`` for no cutoff, ``"1000w"`` for a budget), ``value``, ``low``
         and ``high``; with ``clusters`` also ``standard_error``, the clustered one, and
         ``design_effect``: how many times as many queries it takes as if they were independent.
-        Where all queries have one value, these two are that value. Resamples in which nothing was
-        found say nothing about ``mean_rank`` and are left out of its interval; where nothing was
-        found at all, its value and interval are NaN. The same holds for a metric of your own that
-        is undefined for some queries.
+        Where all queries have one value, resampling does not tell how far it would move, and these
+        two are NaN. Resamples in which nothing was found say nothing about ``mean_rank`` and are
+        left out of its interval; where nothing was found at all, its value and interval are NaN.
+        The same holds for a metric of your own that is undefined for some queries.
 
     Raises:
         InvalidType: If an argument is of the wrong type.
@@ -112,7 +118,7 @@ def confidence_intervals(
             queries have no such tag or all the same value of it.
 
     Warns:
-        KragEvalWarning: If intervals rest on fewer than 30 queries or 20 clusters, have no width
+        KragEvalWarning: If intervals rest on fewer than 30 queries or 20 clusters, there is none
             although the average could have been another, or queries lack the tag or failed.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
@@ -250,6 +256,19 @@ class QuerySums:
         average = self.averages[i][0]
         return average.ratios == ((average.column, DEFINED + average.column),)
 
+    def only(self, i: int) -> QuerySums:
+        """Return what one of the averages is made of, over all queries."""
+        average, k = self.averages[i]
+        positions = {(name, k): place for place, name in enumerate(dict.fromkeys(average.sums))}
+        columns = self.columns[:, [self.positions[place] for place in positions]]
+        return QuerySums(columns, positions, (self.averages[i],))
+
+    @property
+    def total(self) -> FloatArray:
+        """The columns' sums over all queries, in whatever order they are."""
+        leading, trailing = exact_parts(self.columns)
+        return np.asarray(leading.sum(axis=0) + trailing.sum(axis=0), np.float64)
+
     def where(self, chosen: NDArray[np.bool_], i: int) -> QuerySums:
         """Return one of the averages over some of the queries, all of which have a value."""
         columns, (average, k) = self.columns[chosen], self.averages[i]
@@ -268,7 +287,7 @@ class QuerySums:
 
     def leave_one_out(self) -> FloatArray:
         """Return the averages without each query in turn; shape (queries, averages)."""
-        return self.all_averages(self.columns.sum(axis=0) - self.columns)
+        return self.all_averages(self.total - self.columns)
 
     def influences(self, i: int) -> FloatArray:
         """Return how far each query pulls one of the averages; shape (queries,).
@@ -276,7 +295,7 @@ class QuerySums:
         Of a mean these are the queries' values minus the mean, of another average the jackknife's
         (Efron and Tibshirani 1993, chapter 11). NaN where the average needs that query.
         """
-        total = self.columns.sum(axis=0)
+        total = self.total
         pulls = self.average(i, total) - self.average(i, total - self.columns)
         pulls[np.abs(pulls) <= ROUNDING] = 0.0
         return np.asarray((len(pulls) - 1) * pulls, np.float64)
@@ -441,12 +460,15 @@ class Spread(NamedTuple):
             cluster of its own. The formula is that of inspect_ai; see Miller 2024, *Adding Error
             Bars to Evals*, arXiv 2411.00640.
         n_clusters: Number of clusters; ``None`` if the queries are taken as independent.
+        unit: The size of all values that are not 0, if they are of one size, as differences of a
+            hit rate are; else ``None``.
     """
 
     sd: float
     n: int
     standard_error: float
     n_clusters: int | None = None
+    unit: float | None = None
 
     @classmethod
     def of(cls, values: FloatArray, clusters: Clusters | None = None) -> Spread:
@@ -461,13 +483,17 @@ class Spread(NamedTuple):
         units = n if n_clusters is None else n_clusters
         if min(n, units) < 2 or not np.isfinite(values).all():
             return cls(math.nan, n, math.nan, n_clusters)
+        order = np.argsort(values, kind="stable")  # sums in another order differ by rounding
+        values = values[order]
         apart = values - values.mean()
         sd = float(values.std(ddof=1))
+        sizes = np.abs(values[values != 0])
+        unit = float(sizes[0]) if len(sizes) and np.ptp(sizes) <= ROUNDING * sizes[0] else None
         if clusters is None:
-            return cls(sd, n, sd / math.sqrt(n))
-        sums = np.bincount(clusters.number, apart, units)
+            return cls(sd, n, sd / math.sqrt(n), None, unit)
+        sums = np.sort(np.bincount(clusters.number[order], apart, units))
         error = math.sqrt(units / (units - 1) * float((sums**2).sum())) / n
-        return cls(sd, n, error, n_clusters)
+        return cls(sd, n, error, n_clusters, unit)
 
     @property
     def design_effect(self) -> float:
@@ -480,31 +506,94 @@ class Spread(NamedTuple):
             return 1.0
         return self.standard_error**2 * self.n / self.sd**2 if self.sd > 0 else math.nan
 
-    def detectable(self, alpha: float, power: float) -> float:
-        """Return the smallest true difference that is shown that often at that level.
+    def detectable(self, alpha: float, power: float, n: int | None = None) -> float:
+        """Return the smallest true difference that the permutation test shows that often.
 
-        (z_{1 − alpha/2} + z_{power}) · standard error: the minimum detectable effect.
+        Two-sided, at that level, by so many queries; by those of the spread if not given. NaN where
+        they are too few to show any.
         """
-        return _z_sum(alpha, power) * self.standard_error
+        if not self.sd > 0 or not self.standard_error > 0:
+            return self.standard_error
+        n_alone = (self.n if n is None else n) / self.design_effect
+        z_alpha, z_power = _z_of(alpha, power)
+        error, room = self.sd / math.sqrt(n_alone), 1 - z_alpha**2 / n_alone
+        if room <= 0:
+            return math.nan
+        root = math.sqrt(z_power**2 - room * (z_power**2 - z_alpha**2))
+        smooth = error * (z_power + root) / room
+        if self.unit is None:
+            return smooth
+        sd, n_whole = self.sd / self.unit, math.floor(n_alone)
+        low, high = 0.0, math.sqrt(max(0.0, 1 - sd**2))
+        if power_of_signs(n_whole, high, sd, alpha) < power:
+            return math.nan
+        while high - low > _OF_A_DETECTABLE * high:
+            middle = (low + high) / 2
+            is_enough = power_of_signs(n_whole, middle, sd, alpha) >= power
+            low, high = (low, middle) if is_enough else (middle, high)
+        return high * self.unit
 
     def needed(self, detect: float, alpha: float, power: float) -> float:
         """Return how many queries it takes to show a difference, not rounded.
 
-        design effect · ((z_{1 − alpha/2} + z_{power}) · sd / detect)².
+        design effect · ((z_{1 − alpha/2} · √(sd² + detect²) + z_{power} · sd) / detect)²: under the
+        hypothesis that swaps change nothing, a difference adds to the spread. Where all differences
+        have one size, the number is the one from which on the exact test has the power.
         """
-        return self.design_effect * (_z_sum(alpha, power) * self.sd / detect) ** 2
+        z_alpha, z_power = _z_of(alpha, power)
+        total = z_alpha * math.hypot(self.sd, detect) + z_power * self.sd
+        smooth = (total / detect) ** 2
+        if self.unit is None or not self.sd > 0 or smooth > _SMOOTH_FROM:
+            return self.design_effect * smooth
+        signs = (detect / self.unit, self.sd / self.unit, alpha)
+        low, high = 0, max(2, math.ceil(smooth))
+        while power_of_signs(high, *signs) < power:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            is_enough = power_of_signs(middle, *signs) >= power
+            low, high = (low, middle) if is_enough else (middle, high)
+        # The power rises in small steps back: from the last of these on it is enough.
+        short = [n for n in range(high, high + _STEPS_BACK) if power_of_signs(n, *signs) < power]
+        return self.design_effect * (short[-1] + 1 if short else high)
 
 
-def _z_sum(alpha: float, power: float) -> float:
+def power_of_signs(n: int, difference: float, sd: float, alpha: float) -> float:
+    """Return how often the exact test shows a mean difference of n values of -1, 0 and 1.
+
+    Of the values that are not 0, which are a share sd² + difference² of all, as many have either
+    sign by chance (the sign test, which is the permutation test of such values).
+
+    >>> round(power_of_signs(6, 1.0, 0.0, 0.05), 9), power_of_signs(5, 1.0, 0.0, 0.05)
+    (1.0, 0.0)
+    """
+    from scipy.stats import binom
+
+    share = min(1.0, max(sd**2 + difference**2, difference))
+    around, width = n * share, 12 * math.sqrt(n * share * (1 - share)) + 12
+    differing = np.arange(max(1, math.floor(around - width)), min(n, math.ceil(around + width)) + 1)
+    # p must be below the level, and not at it.
+    fewest = binom.isf(alpha / 2 * (1 - ROUNDING), differing, 0.5)
+    shown = binom.sf(fewest, differing, min(1.0, (1 + difference / share) / 2))
+    return float(np.dot(binom.pmf(differing, n, share), shown))
+
+
+def _z_of(alpha: float, power: float) -> tuple[float, float]:
     from scipy.special import ndtri
 
-    return float(ndtri(1 - alpha / 2) + ndtri(power))
+    return float(ndtri(1 - alpha / 2)), float(ndtri(power))
+
+
+def in_order(columns: FloatArray) -> FloatArray:
+    """Return rows in ascending order of the first column, of equal ones by the next, and so on."""
+    return columns[np.lexsort(columns.T[::-1])]
 
 
 def resampled_sums(columns: FloatArray, sampling: Sampling) -> FloatArray:
     """Return the columns' sums over queries drawn with replacement; shape (resamples, columns).
 
-    The draws are those of ``scipy.stats.bootstrap``, whatever the size of the blocks.
+    The draws are those of ``scipy.stats.bootstrap`` for the rows in this order, whatever the size
+    of the blocks.
     """
     return drawn_sums(columns, [(0, len(columns))], sampling.n_resamples, sampling.seed)[:, 0]
 
@@ -539,19 +628,28 @@ def sums_of(
     ]
 
 
-def resampled_alike(sums: Sequence[QuerySums], sampling: Sampling) -> list[FloatArray]:
-    """Return each system's sums in every resample, the same queries drawn for all of them.
+#: Columns of which queries or clusters are drawn, and the value that follows from their sums.
+Statistic: TypeAlias = tuple[FloatArray, Callable[[FloatArray], FloatArray]]
 
-    One pass over the resamples serves all.
+
+def resampled(statistics: Sequence[Statistic], sampling: Sampling) -> list[FloatArray]:
+    """Return what each statistic is in every resample; shape (resamples,) each.
+
+    All are of as many rows. Those of each are drawn in an order of their own, by value, so that
+    nothing depends on the order in which they came; one pass over the draws serves all.
     """
-    side_by_side = np.concatenate([one.columns for one in sums], axis=1)
-    return parted(resampled_sums(side_by_side, sampling), sums)
-
-
-def parted(columns: FloatArray, sums: Sequence[QuerySums]) -> list[FloatArray]:
-    """Give each system its own columns back."""
-    ends = np.cumsum([one.columns.shape[1] for one in sums])[:-1]
-    return np.split(columns, ends, axis=1)
+    ordered = [in_order(columns) for columns, _of in statistics]
+    varies = [np.ptp(columns, axis=0) > 0 for columns in ordered]
+    side_by_side = [columns[:, which] for columns, which in zip(ordered, varies, strict=True)]
+    ends = np.cumsum([one.shape[1] for one in side_by_side])[:-1]
+    drawn = np.split(resampled_sums(np.concatenate(side_by_side, axis=1), sampling), ends, axis=1)
+    found = []
+    for statistic, columns, which, own in zip(statistics, ordered, varies, drawn, strict=True):
+        # What is the same for every row is in every resample, and need not be drawn.
+        sums = np.tile(columns[0] * len(columns), (sampling.n_resamples, 1))
+        sums[:, which] = own
+        found.append(statistic[1](sums))
+    return found
 
 
 class Standing(NamedTuple):
@@ -579,17 +677,17 @@ def standings(
         method: How intervals of averages that are no shares of the queries are made.
     """
     sums = sums_of(results, metrics)
-    units = [one.grouped(clusters) for one in sums]
+    places = [(name, own, i) for name, own in zip(results, sums, strict=True)
+              for i in range(len(metrics))]  # fmt: skip
+    units = [own.only(i).grouped(clusters) for _, own, i in places]
     found: dict[str, dict[str, Standing]] = {metric: {} for metric in metrics}
-    for name, own, unit, drawn in zip(
-        results, sums, units, resampled_alike(units, sampling), strict=True
-    ):
-        resampled = unit.all_averages(drawn)
-        left_out = unit.leave_one_out() if method == "BCa" else None
-        for i, (metric, (key, k)) in enumerate(metrics.items()):
-            value = results[name].averages(k)[key]
-            bounds = interval_of(own, i, value, sampling.level, resampled, left_out, clusters)
-            found[metric][name] = Standing(value, *bounds)
+    drawn = resampled([(one.columns, partial(one.average, 0)) for one in units], sampling)
+    for (name, own, i), unit, values in zip(places, units, drawn, strict=True):
+        (metric, (key, k)) = [*metrics.items()][i]
+        value = results[name].averages(k)[key]
+        left_out = np.sort(unit.leave_one_out()[:, 0]) if method == "BCa" else None
+        bounds = interval_of(own, i, value, sampling.level, values, left_out, clusters)
+        found[metric][name] = Standing(value, *bounds)
     return found
 
 
@@ -636,13 +734,13 @@ def interval_of(
         i: The position of this one among them.
         value: The average of all queries.
         level: How often the interval should cover the true value.
-        resampled: The averages in each resample.
-        left_out: The averages without each query, or each cluster, in turn; for BCa.
+        resampled: This average in each resample.
+        left_out: It without each query, or each cluster, in turn; for BCa.
         clusters: Which queries belong together.
     """
     share = sums.shares(i)
     if share is None:
-        return interval(resampled[:, i], value, level, None if left_out is None else left_out[:, i])
+        return interval(resampled, value, level, left_out)
     ones, defined = share
     return wilson(value, _effective_n(ones, clusters and clusters.within(defined)), level)
 
@@ -669,6 +767,8 @@ def interval(
     BCa after Efron (1987), as in Efron and Tibshirani, *An Introduction to the Bootstrap* (1993),
     equations 14.9 to 14.15.
 
+    Where no resample moves it, nothing is known of how far it would move, and there is none: NaN.
+
     Args:
         resampled: The value in each resample; undefined ones (NaN) are left out.
         value: The value of all queries; if it is undefined, so are the bounds.
@@ -680,13 +780,25 @@ def interval(
         return math.nan, math.nan
     rounding = ROUNDING * max(abs(value), float(np.abs(resampled).max()))
     if float(np.ptp(resampled)) <= rounding:
-        return value, value
+        return math.nan, math.nan
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     if left_out is not None:
         below = np.mean(resampled < value - rounding) + np.mean(resampled <= value + rounding)
         tails = _corrected(tails, float(below) / 2, _acceleration(left_out), len(resampled))
     low, high = np.quantile(resampled, tails).tolist()
     return low, high
+
+
+def interval_of_choice(
+    resampled: FloatArray, value: float, level: float, n: int
+) -> tuple[float, float]:
+    """Return the percentile interval of what is chosen from a few, such as a threshold.
+
+    Or of a rank correlation, which may be 1 in every resample. Of enough queries, or pairs, all
+    resamples may well have the same; of few, that says nothing.
+    """
+    low, high = interval(resampled, value, level)
+    return (value, value) if math.isnan(low) and n >= FEW_QUERIES else (low, high)
 
 
 def wilson(share: float, n: float, level: float) -> tuple[float, float]:
@@ -779,16 +891,16 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums, *, clustered: 
             "Fewer than {few} queries have a value, so these intervals are too narrow: {names}."
         )
         reasons.append(told.format(few=FEW_QUERIES, names=", ".join(few)))
-    flat = table.index[(table["low"] == table["high"]) & ~certain].tolist()
-    if flat and n_queries > 1:
+    flat = table.index[table["low"].isna() & table["value"].notna() & ~certain].tolist()
+    if flat:
         told = _(
             "All queries have the same value, so resampling cannot tell how far these averages "
-            "would move: {names}."
+            "would move, and they have no interval: {names}."
         )
         if clustered:
             told = _(
                 "All clusters have the same value, so resampling cannot tell how far these "
-                "averages would move: {names}."
+                "averages would move, and they have no interval: {names}."
             )
         reasons.append(told.format(names=", ".join(flat)))
     if reasons:
@@ -871,8 +983,16 @@ def _costs(
     n_items = np.asarray(next(iter(result.tables.values()))["ground_truth"])
     kept = np.flatnonzero(result.counted[query])
     kept = kept[np.argsort(cost[kept], kind="stable")]
-    query = query[kept]
-    return (np.cumsum(result.counted) - 1)[query], np.maximum(cost[kept], 1), 1 / n_items[query]
+    query, cost = query[kept], np.maximum(cost[kept], 1)
+    # Queries are numbered by what they hold, so that no draw depends on the order they came in.
+    of_query: dict[int, list[int]] = {one: [] for one in np.flatnonzero(result.counted).tolist()}
+    for one, length in zip(query.tolist(), cost.tolist(), strict=True):
+        of_query[one].append(length)
+    order = sorted(of_query, key=lambda one: (int(n_items[one]), of_query[one]))
+    number = np.zeros(len(n_items), np.int64)
+    number[order] = np.arange(len(order))
+    by_number = np.lexsort([number[query], cost])
+    return number[query][by_number], cost[by_number], 1 / n_items[query][by_number]
 
 
 def _found(

@@ -1,7 +1,7 @@
 """Planning: how many questions it takes to show a difference of a given size.
 
-From a pilot, a comparison or one result, by the sample size formula for a mean. What a comparison
-that was made can show comes from the same formulas, in :mod:`krag_eval.statistics.intervals`.
+From a pilot, a comparison or one result, by the power of the paired permutation test. What a
+comparison that was made can show comes from there too, :mod:`krag_eval.statistics.intervals`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,15 @@ def plan_questions(
 ) -> QuestionPlan:
     """Return how many questions it takes to show a difference, and what the pilot can show.
 
-    The number is n = deff · ((z_{1 − alpha/2} + z_{power}) · sd / detect)², the sample size of a
-    two-sided test of a mean of paired differences, with their standard deviation sd in the pilot
-    and the design effect deff of clusters (1 without); see Miller 2024, *Adding Error Bars to
-    Evals*, arXiv 2411.00640. Solved for the difference, with the questions of the pilot, it is what
-    the pilot can show. For averages that are not means over queries, such as micro averages, the
-    jackknife gives sd.
+    The plan is for the test that :func:`~krag_eval.compare` makes, the paired permutation test,
+    two-sided: n = deff · ((z_{1 − alpha/2} · √(sd² + detect²) + z_{power} · sd) / detect)², with
+    the standard deviation sd of the paired differences in the pilot and the design effect deff of
+    clusters (1 without). Swaps know nothing of a mean difference, which adds to their spread: hence
+    √(sd² + detect²) (Connett, Smith and McHugh 1987). Where all differences of the pilot have one
+    size, as of a hit rate or of recall with one item per query, that test is discrete, and n is the
+    number from which on it has the power exactly. Solved for the difference, with the questions of
+    the pilot, it is what the pilot can show. For averages that are not means over queries, such as
+    micro averages, the jackknife gives sd.
 
     Nothing here looks at the difference that the pilot found: what matters is the difference that
     you would not want to miss.
@@ -205,7 +208,8 @@ class QuestionPlan(Drawn):
         >>> round(plan.detectable_with(400), 3)
         0.07
         """
-        return self.detectable * math.sqrt(self.spread.n / number("questions", questions, 1))
+        n = math.floor(number("questions", questions, 1))
+        return self.spread.detectable(self.alpha, self.power, n)
 
     @property
     def curve(self) -> pd.DataFrame:
@@ -215,7 +219,7 @@ class QuestionPlan(Drawn):
         marked = self.spread.n, self.questions
         ends = max(2.0, _BEFORE * min(marked)), _BEYOND * max(marked)
         questions = np.unique(np.rint(np.geomspace(*ends, _POINTS)).astype(np.int64))
-        shown = self.detectable * np.sqrt(self.spread.n / questions)
+        shown = [self.detectable_with(n) for n in questions.tolist()]
         return pd.DataFrame({"questions": questions, "detectable": shown})
 
     @property

@@ -132,6 +132,9 @@ def predictions(result: EvaluationResult, scores: Any, sampling: Sampling) -> Pr
     intervals.check_counted(result)
     scored = _scores(result, scores)
     columns = _metric_columns(result)
+    # In an order of their own, so that neither draws nor halves depend on that of the queries.
+    order = np.lexsort([*columns.values(), scored])
+    scored, columns = scored[order], {name: values[order] for name, values in columns.items()}
     intervals.warn_of_few_queries(len(scored))
     everywhere = _correlations(columns, scored, sampling)
     shuffled = np.random.default_rng([sampling.seed, 2]).permutation(len(scored))
@@ -195,7 +198,7 @@ def _correlations(
     for name, values in columns.items():
         found = _once(_rank_correlations, values, scores).tolist()
         bounds = [
-            (value, *intervals.interval(line, value, sampling.level))
+            (value, *intervals.interval_of_choice(line, value, sampling.level, len(scores)))
             for value, line in zip(found, resampled[name], strict=True)
         ]
         rows.append(Correlation(name, int((~np.isnan(values)).sum()), *bounds[0], *bounds[1]))
@@ -227,11 +230,12 @@ def _held_out(
         lead = resampled[best] - resampled[name]
         if np.isnan(values).any():
             lead = _resampled({name: known}, scores, sampling, _spearman)[name] - resampled[name]
-        low, _ = intervals.interval(lead, ahead, sampling.level)
+        low, _ = intervals.interval_of_choice(lead, ahead, sampling.level, len(scores))
         # One that is the same for all queries predicts nothing.
         if name != best and not low > 0 and len(np.unique(values[~np.isnan(values)])) > 1:
             rivals.append(name)
-    return (value, *intervals.interval(resampled[best], value, sampling.level), tuple(rivals))
+    bounds = intervals.interval_of_choice(resampled[best], value, sampling.level, len(scores))
+    return value, *bounds, tuple(rivals)
 
 
 _Statistic: TypeAlias = Callable[[IntArray, FloatArray, FloatArray], FloatArray]

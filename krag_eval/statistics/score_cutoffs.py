@@ -43,7 +43,10 @@ class ScoreCutoffs(Drawn):
         chosen: The place of the best cutoff, the one with the largest mean of recall and
             abstention; of equals, the one that keeps most. ``None`` where nothing is to abstain
             from.
-        interval: The bootstrap's interval of the best cutoff.
+        interval: Percentiles of the best cutoff of each resample: the queries, with and without
+            ground truth together, are drawn with replacement, and the best cutoff is chosen anew;
+            resamples with queries of one kind alone are left out. NaN where fewer than 30 of either
+            kind were asked and all resamples choose the same, and where nothing is chosen.
         held_out: Recall and abstention on queries that the cutoff was not chosen on: chosen on a
             random half and reported on the other, and the reverse; the mean of the two.
         level: The level of the interval.
@@ -88,6 +91,7 @@ class _Curve(NamedTuple):
         n_found: How many of these each cutoff keeps.
         empty: The queries without ground truth, from the worst best score up.
         n_empty: For how many of these a cutoff keeps nothing.
+        order: The queries by what they hold, so that no draw depends on the order they came in.
     """
 
     n_items: IntArray
@@ -96,6 +100,7 @@ class _Curve(NamedTuple):
     n_found: IntArray
     empty: IntArray
     n_empty: IntArray
+    order: IntArray
 
     @classmethod
     def of(cls, evidence: Evidence, scores: FloatArray, k: Cutoff) -> _Curve:
@@ -112,8 +117,13 @@ class _Curve(NamedTuple):
         n_empty = np.searchsorted(np.sort(top), cutoffs)
         changes = np.append(True, (np.diff(n_found) != 0) | (np.diff(n_empty) != 0))
         by_score = query[np.argsort(-of_items)], n_found[changes]
+        of_query: list[list[float]] = [[] for _ in found.n_items]
+        for one, score in zip([*query, *empty], [*of_items, *top], strict=True):
+            of_query[one].append(float(score))
+        held = [(int(n), sorted(one)) for n, one in zip(found.n_items, of_query, strict=True)]
+        order = np.array(sorted(range(len(held)), key=held.__getitem__), np.int64)
         return cls(found.n_items, cutoffs[changes], *by_score, empty[np.argsort(top)],
-                   n_empty[changes])  # fmt: skip
+                   n_empty[changes], order)  # fmt: skip
 
     def shares(self, times: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return recall and abstention at each cutoff, and the place of the best one.
@@ -134,7 +144,9 @@ class _Curve(NamedTuple):
         """Return the best cutoff of each resample; NaN where it has queries of one kind alone."""
         best, n = [], len(self.n_items)
         draws = intervals.drawn(n, sampling.n_resamples, sampling.seed, len(self.cutoffs))
+        place_of = np.argsort(self.order)
         for *_place, times in draws:
+            times = times[:, place_of]
             recall, abstention, place = self.shares(times)
             known = np.isfinite(recall + abstention)[:, 0]
             best.append(np.where(known, self.cutoffs[place], np.nan))
@@ -144,7 +156,7 @@ class _Curve(NamedTuple):
         """Return recall and abstention of halves at the cutoff chosen on the other half."""
         rng, halves = np.random.default_rng([seed, 2]), np.zeros((2, len(self.n_items)), np.int64)
         for kind in (self.n_items > 0, self.n_items == 0):
-            shuffled = rng.permutation(np.flatnonzero(kind))
+            shuffled = rng.permutation(self.order[kind[self.order]])
             halves[0, shuffled[::2]] = halves[1, shuffled[1::2]] = 1
         recall, abstention, best = self.shares(halves)
         return float(recall[[1, 0], best].mean()), float(abstention[[1, 0], best].mean())
@@ -187,7 +199,8 @@ def score_cutoffs(
         chosen = int(best[0])
         intervals.warn_of_few_queries(min(n_empty, n - n_empty))
         resampled, value = curve.resampled(sampling), float(curve.cutoffs[chosen])
-        low, high = intervals.interval(resampled, value, sampling.level)
+        n_fewest = min(n_empty, n - n_empty)
+        low, high = intervals.interval_of_choice(resampled, value, sampling.level, n_fewest)
         bounds = (-high, -low) if lower else (low, high)
         held_out = curve.held_out(sampling.seed)
     return ScoreCutoffs(k, lower, sign * curve.cutoffs, recall[0], abstention[0], n - n_empty,

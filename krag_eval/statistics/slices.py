@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
@@ -413,7 +414,7 @@ def sliced_comparison(
         )
         if (n if clusters is None else clusters.n) >= FEWEST_QUERIES and n_tests <= _MOST_TESTS:
             results = {key: _only(one, inside, cutoffs) for key, one in comparison.compared.items()}
-            drawing = paired.Drawing(sampling, clusters, comparison.max_drop)
+            drawing = paired.Drawing(sampling, clusters, comparison.max_drop, comparison.runs)
             found, _values = paired.paired_differences(
                 results, metrics, drawing, n_alike=division.n_large
             )
@@ -753,7 +754,8 @@ def _only(
         k: {name: column[at] for name, column in result.tables[k].items()}
         for k in dict.fromkeys(cutoffs)
     }
-    rows = RowsInMemory(at.tolist(), tables, np.ones(len(at), np.bool_))
+    labels = [result.labels[place] for place in at.tolist()]
+    rows = RowsInMemory(labels, tables, np.ones(len(at), np.bool_))
     return replace(result, rows=rows, totals=None, evidence=None, retrieval=None)
 
 
@@ -795,7 +797,8 @@ def _with_values(
         for name, (average, k) in averages.items():
             row = Slice(slice_name, name, int(np.count_nonzero(inside & defined[name])))
             if lost[name].any():
-                row = replace(row, loss_share=float(lost[name][inside].sum() / lost[name].sum()))
+                share = math.fsum(lost[name][inside].tolist()) / math.fsum(lost[name].tolist())
+                row = replace(row, loss_share=share)
             if row.n >= FEWEST_QUERIES:
                 value = here.averages(k)[average.key]
                 rest = math.nan if there is None else there.averages(k)[average.key]
@@ -839,6 +842,11 @@ class _Sample(NamedTuple):
     place: IntArray
     large: list[int]
     of_shares: bool
+
+    @property
+    def each(self) -> list[QuerySums]:
+        """What each average is made of, by itself."""
+        return [self.sums.only(i) for i in range(len(self.names))]
 
 
 def _samples(
@@ -908,25 +916,28 @@ def _fill_in_averages(
 
     The interval is the one that ``confidence_intervals`` gives for these queries alone.
     """
-    sums, spans, columns = sample.sums, *_side_by_side(sample)
+    spans, columns = _side_by_side(sample)
     # Streams of their own, independent of those that intervals and paired tests draw from.
     resampled = intervals.drawn_sums(columns, spans, sampling.n_resamples, [sampling.seed, 2])
     permuted = _permuted(columns, spans, sampling.n_resamples, [sampling.seed, 3])
     for place, number in enumerate(sample.large):
-        own = replace(sums, columns=sums.columns[sample.place == number])
-        drawn = own.all_averages(intervals.resampled_sums(own.columns, sampling))
-        left_out = own.leave_one_out()
-        apart, dealt = (_apart(sums, one, place) for one in (resampled, permuted))
-        for i, name in enumerate(sample.names):
+        inside = sample.place == number
+        parts = [replace(one, columns=one.columns[inside]) for one in sample.each]
+        statistics = [(one.columns, partial(one.average, 0)) for one in parts]
+        drawn = intervals.resampled(statistics, sampling)
+        apart, dealt = (_apart(sample.each, one, place) for one in (resampled, permuted))
+        for i, (name, own) in enumerate(zip(sample.names, parts, strict=True)):
             row, level = rows[number, name], sampling.level
-            low, high = intervals.interval_of(own, i, row.value, level, drawn, left_out)
+            left_out = np.sort(own.leave_one_out()[:, 0])
+            low, high = intervals.interval_of(own, 0, row.value, level, drawn[i], left_out)
             row = rows[number, name] = replace(row, low=low, high=high)
-            if len(columns) - len(own.columns) < FEWEST_QUERIES or math.isnan(row.difference):
+            n_rest = len(sample.place) - len(own.columns)
+            if n_rest < FEWEST_QUERIES or math.isnan(row.difference):
                 continue
-            low, high = intervals.interval(apart[:, i], row.difference, level)
+            low, high = intervals.interval(apart[i], row.difference, level)
             rounding = intervals.ROUNDING * max(abs(row.value), abs(row.rest))
             # What is undefined counts as extreme, so that p errs towards no difference.
-            extreme = ~(np.abs(dealt[:, i]) < abs(row.difference) - rounding)
+            extreme = ~(np.abs(dealt[i]) < abs(row.difference) - rounding)
             # Never 0: Phipson, Smyth 2010.
             p = (int(np.count_nonzero(extreme)) + 1) / (len(extreme) + 1)
             rows[number, name] = replace(row, ci_low=low, ci_high=high, p_permutation=p)
@@ -935,23 +946,31 @@ def _fill_in_averages(
 def _side_by_side(sample: _Sample) -> tuple[list[tuple[int, int]], FloatArray]:
     """Return where each large slice stands, and the columns in that order, the others last.
 
-    One more column counts the queries.
+    Within each slice the queries of every average are in an order of their own, by value, and so
+    are those of the others. One more column counts the queries.
     """
-    order = [np.flatnonzero(sample.place == number) for number in sample.large]
-    order.append(np.flatnonzero(~np.isin(sample.place, sample.large)))
-    ends = np.cumsum([len(one) for one in order]).tolist()
-    columns = np.pad(sample.sums.columns, ((0, 0), (0, 1)), constant_values=1.0)
-    return list(pairwise([0, *ends])), columns[np.concatenate(order)]
+    masks = [sample.place == number for number in sample.large]
+    masks.append(~np.isin(sample.place, sample.large))
+    ends = np.cumsum([np.count_nonzero(mask) for mask in masks]).tolist()
+    columns = [
+        np.concatenate([intervals.in_order(one.columns[mask]) for mask in masks])
+        for one in sample.each
+    ]
+    return list(pairwise([0, *ends])), np.concatenate([*columns, np.ones((ends[-1], 1))], axis=1)
 
 
-def _apart(sums: QuerySums, drawn_sums: FloatArray, place: int) -> FloatArray:
-    """Return the averages of a slice less those of all others; NaN where one has no query."""
-    columns = drawn_sums[..., :-1]
-    rest = columns.sum(axis=1) - columns[:, place]
-    n_rest = drawn_sums[..., -1].sum(axis=1) - drawn_sums[:, place, -1]
-    differences = sums.all_averages(columns[:, place]) - sums.all_averages(rest)
-    differences[(drawn_sums[:, place, -1] == 0) | (n_rest == 0)] = np.nan
-    return differences
+def _apart(each: Sequence[QuerySums], drawn_sums: FloatArray, place: int) -> list[FloatArray]:
+    """Return each average of a slice less that of all others; NaN where one has no query."""
+    all_rest = drawn_sums.sum(axis=1) - drawn_sums[:, place]
+    is_empty = (drawn_sums[:, place, -1] == 0) | (all_rest[:, -1] == 0)
+    ends = np.cumsum([one.columns.shape[1] for one in each])
+    found = []
+    for one, inside, rest in zip(
+        each, np.split(drawn_sums[:, place], ends, axis=1), np.split(all_rest, ends, axis=1),
+        strict=False,  # the last column counts
+    ):  # fmt: skip
+        found.append(np.where(is_empty, np.nan, one.average(0, inside) - one.average(0, rest)))
+    return found
 
 
 def _permuted(

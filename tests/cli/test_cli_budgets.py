@@ -110,7 +110,7 @@ def test_pictures_and_pages():
 def test_union_is_a_setting_of_coverage(typed, min_run):
     """It chooses that matcher, where none is named."""
     output = run(f"{CALL} --union {typed} -k 2").stdout
-    settings = f"min_run={min_run},tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko"
+    settings = f"min_run={min_run},tokenizer=auto(words,letters),guard=aligned"
     assert f"matcher=coverage({settings},union=yes)|" in "".join(output.split())
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
-from krag_eval.datasets import Dataset
+from krag_eval.datasets import Dataset, load_dataset
 from krag_eval.datasets.audit import CHECKS
 from krag_eval.documents import QuerySet
 from krag_eval.matching.tokenizers import word_tokens
@@ -85,6 +85,56 @@ class TestDangling:
         assert (row.position, row.item, row.text) == (0, 2, TWO)
         assert "the id b" in row.concerns
         assert "chunks c" in row.concerns
+
+    CHUNKS = (doc("d1", f"x {ONE} y"), doc("d2", TWO))
+
+    @pytest.mark.parametrize(
+        ("items", "expected"),
+        [
+            # What equals an id of the index is one; so is another word beside it, which dangles.
+            (["d1", "d2"], []),
+            (["d1", "d9"], [(0, 2)]),
+            ([AnyOf(["d2", "d9"]), "d1"], [(0, 1)]),
+            ([doc("d1", ""), doc("d9", "")], [(0, 2)]),
+            ([doc("d1", "d1"), "d2"], []),
+            # A passage among ids is a text, found by its words or not.
+            (["d1", TWO, "three and more words"], [(0, 3)]),
+            # None of these is an id of the index, so all are texts.
+            (["d8", "d9"], [(0, 1), (0, 2)]),
+            ([ONE, TWO], []),
+        ],
+    )
+    def test_ids_are_those_that_evaluate_finds(self, items, expected):
+        """What equals an id of the index is one: a document dangles where no retriever finds it."""
+        found = audit(dataset(items), self.CHUNKS)
+        assert places(found, "dangling") == expected
+        alternatives = [
+            ((0, number), one)
+            for number, item in enumerate(items, 1)
+            for one in (item.alternatives if isinstance(item, AnyOf) else [item])
+        ]
+        ids = [chunk["id"] for chunk in self.CHUNKS]
+        rows = [{"question": f"q{at}", "actual": [one], "predicted": ids}
+                for at, (_, one) in enumerate(alternatives)]  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            joined = load_dataset(rows, corpus=self.CHUNKS)
+            recall = joined.evaluator(matcher="coverage(union=yes)").evaluate(2).per_query(2)
+        lost = {place for (place, _), one in zip(alternatives, recall["recall"], strict=True)
+                if one < 1}  # fmt: skip
+        assert lost == {*expected}
+
+    def test_texts_count_where_that_is_said(self):
+        """Whatever the index calls its chunks."""
+        found = audit(dataset(["d1", "d2"]), self.CHUNKS, ids=False)
+        assert places(found, "dangling") == [(0, 1), (0, 2)]
+
+    def test_an_id_has_the_text_of_its_chunk(self):
+        """So all that is looked for in texts is looked for in the chunk's, as evaluate reads it."""
+        question = f"is {TWO}"
+        found = audit(dataset(["d1"], ["d2"], questions=["When?", question]), self.CHUNKS)
+        assert not found.unchecked
+        assert [row.position for row in found.findings["quoted"].rows] == [1]
 
     def test_each_alternative_is_looked_up(self):
         """One that is there does not hide one that is not."""
@@ -315,6 +365,10 @@ class TestLengths:
         assert (told(found, "dangling") == []) == (read == "letters")
 
 
+# 12 letters to "받", 23 in all.
+KOREAN = "참가 신청은 누리집에서 오월 삼일까지 받습니다"
+
+
 class TestQuotes:
     """Questions in the words of their ground truth."""
 
@@ -327,9 +381,20 @@ class TestQuotes:
             # 5 of 10 in runs, 7 of 10 at all; the document that holds most counts.
             ([TWO, ONE], QUESTION, [(0, "5 of 10 words in runs")], "50 to 74 %", "50 to 74 %"),
             ([ONE], f"{QUESTION} not", [], "25 to 49 %", "50 to 74 %"),
-            # Shorter than a run, a question is quoted whole or not.
-            ([ONE], "Two three four?", [(0, "3 of 3 words in runs")], "100 %", "100 %"),
+            # Of a question shorter than a run nothing is quoted, whatever order its words are in.
+            ([ONE], "Two three four?", [], "0 %", "100 %"),
             ([ONE], "Four three two?", [], "0 %", "100 %"),
+            # As long as a run, it is; a letter less, it is not. Letters are counted, not words.
+            ([ONE], "Two three four five six?", [(0, "5 of 5 words in runs")], "100 %", "100 %"),
+            ([KOREAN], "누리집에서 오월 삼일까지", [], "0 %", "100 %"),
+            (
+                [KOREAN],
+                "누리집에서 오월 삼일까지 받",
+                [(0, "12 of 12 characters in runs")],
+                "100 %",
+                "75 to 99 %",
+            ),
+            ([KOREAN], "면적은?", [], "0 %", "0 %"),
         ],
     )
     def test_share_in_runs_and_overlap(self, actual, asked, rows, quoted, overlap):
@@ -344,7 +409,7 @@ class TestQuotes:
 
     def test_questions_without_ground_truth_are_in_no_tier(self):
         """There is nothing they could quote."""
-        found = audit(dataset([ONE], [], questions=["one", "two"]))
+        found = audit(dataset([ONE], [], questions=[ONE, "two"]))
         assert found.tiers.sum().tolist() == [1, 1]
         assert "1 of 1 question" in found.findings["quoted"].said
 
@@ -359,7 +424,8 @@ class TestQuotes:
         quoted = [
             at
             for at, (question, items) in enumerate(zip(asked, actual, strict=True))
-            if any(2 * len(held(question, [item])) >= len(question.split()) for item in items)
+            if len(words := question.split()) >= 3
+            and any(2 * len(held(question, [item])) >= len(words) for item in items)
         ]
         assert [row.position for row in found.findings["quoted"].rows] == quoted
         dangling = [
@@ -520,7 +586,8 @@ class TestScripts:
         assert [row.position for row in found.findings["quoted"].rows] == [
             at
             for at, own in enumerate(actual)
-            if any(share_of(reads[at], asked[at], passage) >= 0.5 for passage in own)
+            if reads[at].read([asked[at]]).tokens.sizes[0] >= reads[at].min_run
+            and any(share_of(reads[at], asked[at], passage) >= 0.5 for passage in own)
         ]
 
 

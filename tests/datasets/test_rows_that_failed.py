@@ -6,6 +6,7 @@ Of 40 questions every second one has an error and nothing retrieved; the others 
 import csv
 import io
 import json
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -48,6 +49,23 @@ def one_document(documents):
     return documents[0] if documents else ""
 
 
+def of_langsmith(row):
+    """Return a row as the table of an experiment has it; a target that raised returned nothing."""
+    returned = {"documents": row["predicted"]} if row["predicted"] else None
+    references = {"documents": row["actual"]}
+    error = {"error": row["error"]} if "error" in row else {}
+    inputs = {"question": row["question"]}
+    return {"inputs": inputs, "outputs": returned, "reference_outputs": references, **error}
+
+
+def of_experiment(row):
+    """Return a row as the client of LangSmith returns it."""
+    known = of_langsmith(row)
+    run = SimpleNamespace(outputs=known["outputs"], error=known.get("error"))
+    example = SimpleNamespace(inputs=known["inputs"], outputs=known["reference_outputs"])
+    return {"run": run, "example": example}
+
+
 # Each way in which rows are read, and evaluated.
 WAYS = {
     "rows": lambda folder: load_dataset(FAILED).evaluator().evaluate(5),
@@ -62,6 +80,10 @@ WAYS = {
     "cells of text": lambda folder: load_dataset(
         as_csv(FAILED, folder / "a.csv", one_document), cells="text").evaluator().evaluate(5),
     "Parquet": lambda folder: load_dataset(as_parquet(folder)).evaluator().evaluate(5),
+    "LangSmith": lambda folder: load_dataset(
+        [*map(of_langsmith, FAILED)]).evaluator().evaluate(5),
+    "an experiment": lambda folder: load_dataset(
+        [*map(of_experiment, FAILED)]).evaluator().evaluate(5),
     "two lists": lambda folder: load_dataset(GOLDEN, retrieved=RUN).evaluator().evaluate(5),
     "a file at once": lambda folder: evaluate_file(write_lines(folder / "a.jsonl", FAILED), 5),
     "a file in chunks": lambda folder: evaluate_file(

@@ -197,6 +197,20 @@ def test_two_files_floors_a_history_and_strict(job):
     assert job.run(**call, **{"max-drop": "0.1"}) == 0
 
 
+def test_a_run_that_lacks_questions(job, forge):
+    """No verdict, unless so many are allowed; then the comment counts them."""
+    golden = [{name: one[name] for name in ("question", "actual")} for one in rows(40)]
+    found = [{name: one[name] for name in ("question", "predicted")} for one in rows(40)]
+    written("golden.jsonl", golden)
+    written("run.jsonl", found[:3])
+    call = {"golden": "golden.jsonl", "run": "run.jsonl", "fail-under": "recall@1=0.9"}
+    assert job.run(**call, arguments="-k 1 --missing skip") == 2
+    assert "no verdict" in forge.comments[0]["body"]
+    assert job.run(**call, arguments="-k 1 --missing skip --allow-missing 37") == 0
+    assert "left out: 37 of 40 (new)" in forge.comments[0]["body"]
+    assert EvaluationResult.from_json(job.output("result")).n_missing == 37
+
+
 @pytest.mark.parametrize("how", [{"redact": "true"}, {"arguments": "-k 1 --redact"}])
 def test_questions_are_left_out(job, forge, how):
     """Of the comment, the summary, the log and what is kept, whichever way that is asked for."""

@@ -169,7 +169,7 @@ def test_a_matcher_prints_as_what_it_does():
     """Its class, settings and threshold; a matcher without a threshold to choose shows none."""
     told = (
         "<CoverageMatcher coverage(min_run=5,tokenizer=auto(words,letters),"
-        "numbers=aligned,polarity=en+ko), threshold 0.7>"
+        "guard=aligned), threshold 0.7>"
     )
     assert repr(CoverageMatcher(threshold=0.7)) == told
     assert repr(ExactTextMatcher()) == "<ExactTextMatcher text>"

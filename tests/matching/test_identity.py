@@ -422,7 +422,7 @@ def test_what_is_installed_and_ours_is_known_by_its_name():
     assert function_name(str.split) == "builtins.str.split"
     assert function_name(re.split) == "re.split"
     assert mark_of(np.sort) == ""
-    signature = "coverage(min_run=5,tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko)"
+    signature = "coverage(min_run=5,tokenizer=auto(words,letters),guard=aligned)"
     assert CoverageMatcher().signature == signature
 
 
@@ -714,7 +714,7 @@ def unsure(settings, metric=None):
 @pytest.mark.parametrize("mark", ["", "#unknown"], ids=["before there were marks", "unknown"])
 def test_what_may_be_the_same_is_compared_with_a_warning(mark, tmp_path):
     """In a comparison, a gate and a history; the files are comparable."""
-    guard = "numbers=aligned,polarity=en+ko"
+    guard = "guard=aligned"
     old = unsure({"matcher": f"coverage(min_run=5,tokenizer={__name__}.Stem{mark},{guard})"})
     new = unsure({})
     with pytest.warns(KragEvalWarning, match="Stem"):

@@ -85,9 +85,9 @@ def test_what_is_no_matcher_is_refused_with_the_remedy(came, fix):
     [
         *MATCHER_NAMES,
         "coverage(min_run=15,tokenizer=character)",
-        "coverage(min_run=5,tokenizer=words,numbers=anywhere,polarity=no)",
-        "coverage(min_run=5,tokenizer=auto(words,letters),numbers=aligned,polarity=en+ko,union=yes)",
-        "coverage(min_run=3,tokenizer=character,numbers=ignore,polarity=no,direction=either)",
+        "coverage(min_run=5,tokenizer=words,guard=off,numbers=anywhere)",
+        "coverage(min_run=5,tokenizer=auto(words,letters),guard=aligned,union=yes)",
+        "coverage(min_run=3,tokenizer=character,guard=off,direction=either)",
         "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)",
         "fuzzy(scorer=partial_ratio)",
         "contains(case_sensitive=no)",

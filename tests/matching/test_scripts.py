@@ -175,7 +175,8 @@ def test_runs_found_anywhere_keep_amounts():
 def test_amounts_of_one_query_are_nothing_to_the_words_of_another():
     """Of eight words seven are held, though among letters 3 comes first, as Books does here."""
     truth, other = "Books may be kept for at most weeks", f"3억원{BEHIND}"
-    matches = matched([[truth], [other]], [[truth.replace("Books", "Films")], [other]])
+    found = [[truth.replace("Books", "Films")], [other]]
+    matches = matched([[truth], [other]], found, "coverage(guard=numbers)")
     assert rows_of(matches) == [(0, 1, 7 / 8), (1, 1, 1.0)]
 
 

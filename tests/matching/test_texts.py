@@ -88,7 +88,7 @@ def test_texts_without_words_match_nothing(matcher):
     assert len(matches_of(matcher, [["a b"], []], [[], ["a b"]])) == 0
 
 
-GUARD = "numbers=aligned,polarity=en+ko"
+GUARD = "guard=aligned"
 ROUGE = "(statistic=fmeasure,tokenizer=unicode,stemmer=no)"
 
 
@@ -110,10 +110,10 @@ ROUGE = "(statistic=fmeasure,tokenizer=unicode,stemmer=no)"
         (CoverageMatcher(0.9, 5, "character"), f"coverage(min_run=5,tokenizer=character,{GUARD})"),
         ("coverage(tokenizer=whitespace)", f"coverage(min_run=5,tokenizer=whitespace,{GUARD})"),
         (CoverageMatcher(0.9, 3, "words", numbers=True, polarity=False, direction="either"),
-         "coverage(min_run=3,tokenizer=words,numbers=anywhere,polarity=no,direction=either)"),
+         "coverage(min_run=3,tokenizer=words,guard=off,numbers=anywhere,direction=either)"),
         (CoverageMatcher(union=True, numbers=False),
          "coverage(min_run=5,tokenizer=auto(words,letters),"
-         "numbers=ignore,polarity=en+ko,union=yes)"),
+         "guard=numbers,numbers=ignore,union=yes)"),
         (FuzzyMatcher("token_set_ratio", 0.9), "fuzzy(scorer=token_set_ratio)"),
         (RougeMatcher("rouge2", 0.9, "recall", "whitespace", stemmer=True),
          "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)"),

@@ -1,5 +1,6 @@
 """The forms of a data set that evaluate_retriever, the recorder and load_dataset accept."""
 
+import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,8 +10,17 @@ import pyarrow as pa
 import pytest
 from retriever_samples import ranks
 
-from krag_eval import AnyOf, KragEvalWarning, RetrievalRecorder, evaluate_retriever, load_dataset
+from krag_eval import (
+    AnyOf,
+    KragEvalWarning,
+    RetrievalRecorder,
+    aevaluate_retriever,
+    evaluate_retriever,
+    evaluate_retrievers,
+    load_dataset,
+)
 from krag_eval.datasets import Dataset
+from krag_eval.documents import ID_TAGS
 from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 
 ROWS = [{"question": "When?", "actual": ["At nine."]}, {"question": "Where?", "actual": ["Here."]}]
@@ -180,8 +190,40 @@ def test_other_columns_are_tags_of_the_queries(of):
     assert evaluate_retriever(echo, dataset, 2, tags={}).tags == {}
     listed = of([{**row, "corpus": ["wiki"], "id": n} for n, row in enumerate(ROWS)])
     with pytest.warns(KragEvalWarning, match="corpus"):
-        assert evaluate_retriever(echo, listed, 2).tags == {}
+        assert evaluate_retriever(echo, listed, 2).tags == {"id": [0, 1]}
     assert evaluate_retriever(echo, listed, 2, tags={"a": [1, 2]}).tags == {"a": [1, 2]}
+
+
+IDENTIFIED = {
+    "evaluate_retriever": lambda rows: [evaluate_retriever(echo, rows, 2)],
+    "aevaluate_retriever": lambda rows: [asyncio.run(aevaluate_retriever(echo, rows, 2))],
+    "evaluate_retrievers": lambda rows: [
+        *evaluate_retrievers({"a": echo, "b": echo}, rows, 2, n_resamples=100).results.values()
+    ],
+    "recorder": lambda rows: [recorded().evaluate(rows, 2)],
+    "load_dataset": lambda rows: [evaluate_retriever(echo, load_dataset(rows), 2)],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*rest on 2 queries")
+@pytest.mark.parametrize("of", [list, tuple, pd.DataFrame])
+@pytest.mark.parametrize("name", ID_TAGS)
+@pytest.mark.parametrize("way", IDENTIFIED)
+def test_a_query_may_be_named_by_the_id_of_its_row(way, name, of):
+    """Whoever asked, and whatever a table calls its ids; the question stays the label."""
+    rows = [{name: f"q{n}", **row} for n, row in enumerate(ROWS)]
+    for result in IDENTIFIED[way](of(rows)):
+        assert result.labels == ["When?", "Where?"]
+        assert result.explain("q1").items == result.explain("Where?").items
+        assert result.tags == {name: ["q0", "q1"]}
+
+
+def test_repeated_questions_keep_their_ids_as_well():
+    """They are the labels there, and name the queries in the file of another run."""
+    rows = [{"question": "When?", "actual": ["At nine."], "id": one} for one in ("a", "b")]
+    with pytest.warns(KragEvalWarning, match="labelled by their ids"):
+        result = evaluate_retriever(echo, rows, 2)
+    assert (result.labels, result.tags) == (["a", "b"], {"id": ["a", "b"]})
 
 
 @pytest.mark.parametrize(

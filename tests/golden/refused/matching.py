@@ -180,7 +180,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a run of 2.0": lambda: CoverageMatcher(min_run=2.0),
     "numbers of 1": lambda: CoverageMatcher(numbers=1),
     "other numbers": lambda: CoverageMatcher(numbers="near"),
-    "no numbers": lambda: CoverageMatcher(numbers=None),
+    "no numbers": lambda: CoverageMatcher(numbers=3),
     "polarity of 1": lambda: CoverageMatcher(polarity=1),
     "union with tolerant": lambda: CoverageMatcher(union=True, tolerant=True),
     "tolerant of 1": lambda: CoverageMatcher(tolerant=1),
