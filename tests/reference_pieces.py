@@ -145,7 +145,8 @@ def _at_ends(text, documents, run):
                 for rank, document in documents.items():
                     others = [since for other, since in continued[cut].items() if other != rank]
                     # It begins with the text, or with the document, or is a run.
-                    is_long = start[1] == 0 and (start[0] == 0 or stop[0] - first >= run)
+                    n = stop[0] - first
+                    is_long = start[1] == 0 and (n == run or (first == 0 and n < run))
                     ends = document[-len(before) :] == before
                     is_piece = ends and (is_long or document == before)
                     if others and is_piece and first < cut[0] + (cut[1] > 0):

@@ -36,6 +36,8 @@ _ELSEWHERE = 1 << 30
 _FIRST_COMPLETED = 2
 # Tokens that stand for what may be half of a word, or of a number among letters.
 _OF_A_HALF = 20
+# Of so many, the longer one of two pieces may have less than two whole ones.
+_FEW_TOKENS = 5
 # Tokens of ground truth whose runs are looked up together: documents are read anew for others.
 _LOOKED_UP = 1 << 16
 # Bits of a hash that say, before anything is searched, whether it may be there.
@@ -444,12 +446,52 @@ def _may_be_cut(
     both have less, of a short text, or one of them is as short as a whole.
     """
     run = np.broadcast_to(min_run, len(seams.tokens))[truths.unit()]
-    may_be = cuts.near(run, sizes) | (sizes < 2 * run)
     query, n_tokens = documents.query(), seams.tokens.sizes[documents.unit()]
     least = np.full(len(documents.of_query) - 1, _NOWHERE)
     np.minimum.at(least, query, np.where(n_tokens > 0, n_tokens, _NOWHERE))
-    may_be |= least[truths.query()] <= run + 1
+    may_be = (sizes < 2 * run) | (least[truths.query()] <= run + 1)
+    may_be[may_be] = _share_edges(seams, truths, documents, np.flatnonzero(may_be))
+    may_be |= cuts.near(run, sizes)
     return np.asarray(may_be & (np.diff(documents.of_query)[truths.query()] > 1))
+
+
+def _share_edges(
+    seams: Seams, truths: OnceEach, documents: OnceEach, chosen: IntArray
+) -> BoolArray:
+    """Return which ground-truth texts have two tokens with which documents begin or end.
+
+    Not where both begin or end: nothing is cut there. The two may stand behind half of a word or of
+    a number. Of a few tokens, and where a document is next to nothing else, any may.
+    """
+    flat, stops = seams.tokens.flat, np.cumsum(seams.tokens.sizes)
+    text, own = documents.unit(), truths.unit(chosen)
+    sizes, own_sizes = seams.tokens.sizes[text], seams.tokens.sizes[own]
+    width = np.zeros(seams.tokens.n_distinct, np.int64)
+    width[seams.tokens.amounts] = [len(seams.names[one]) for one in seams.tokens.amounts.tolist()]
+    query, own_query = documents.query(), truths.query(chosen)
+    found = own_sizes <= _FEW_TOKENS
+    row = np.repeat(np.arange(len(chosen)), np.maximum(own_sizes - 2, 0))
+    for is_end in (False, True):
+        edge = stops[text] - (1 if is_end else sizes)
+        half = np.ones(len(text), np.int64)
+        half[sizes > 0] = width[flat[edge[sizes > 0]]]
+        half[~seams.by_letters[text]] = 1
+        keys = [np.empty(0, np.uint64)]
+        for behind in (0 * half, half):
+            fits = sizes > behind + 1
+            first = stops[text] - 2 - behind if is_end else edge + behind
+            keys.append(_pair_keys(flat, first[fits], query[fits]))
+        found |= np.isin(own_query, query[(sizes > 0) & (sizes < half + 2)])
+        places = ranges(stops[own] - own_sizes + (not is_end), np.maximum(own_sizes - 2, 0))
+        shared = np.isin(_pair_keys(flat, places, own_query[row]), np.concatenate(keys))
+        found[row[shared]] = True
+    return np.asarray(found)
+
+
+def _pair_keys(flat: NDArray[Any], first: IntArray, query: IntArray) -> HashArray:
+    """Return a number for two tokens that follow each other, given the first, in a query."""
+    tokens = (flat[first].astype(np.uint64) << np.uint64(32)) + flat[first + 1].astype(np.uint64)
+    return tokens * _SPREAD + query.astype(np.uint64) * _TURN
 
 
 class _Cuts(NamedTuple):

@@ -127,7 +127,7 @@ class Edges:
 
     @cached_property
     def _first(self) -> set[str]:
-        return {letters[:n] for _, letters, _ in self._edges for n in range(1, _FIRST + 1)}
+        return {letters[:_FIRST] for _, letters, _ in self._edges}
 
     @cached_property
     def _takes_any(self) -> bool:
@@ -143,7 +143,7 @@ class Edges:
 
     def may_have(self, letters: str) -> bool:
         """Return whether a document may begin with some letters: with the first of them."""
-        return self._takes_any or letters[:_FIRST] in self._first
+        return self._takes_any or letters in self._first
 
     def having(self, letters: str) -> list[Holder]:
         """Return the documents that begin with some letters."""
@@ -279,20 +279,26 @@ class Search(NamedTuple):
         starts = [one.start for one in units]
         ends = [0, *accumulate(one.n_tokens for one in units)]
         found: dict[int, list[Holder]] = {}
-        for place in range(len(letters) - 1, units[0].start, -1):
-            if letters[place] == _APART:
-                continue
+        for place in self._places():
             first = bisect_left(starts, place)
             last = min(bisect_left(ends, ends[first] + self.run), len(units)) - 1
             stop = units[last].stop + units[last].apart
-            if not self.beginnings.may_have(letters[place : min(stop, place + _FIRST)]):
-                continue
             holders = {*self.beginnings.having(letters[place:stop])}
             if self.beginnings.sizes:
                 holders |= {*self._passed(place, found)}
             if best := self._best(holders):
                 found[place] = best
         return found
+
+    def _places(self) -> Iterator[int]:
+        """Yield the places where documents may begin, from the last to the first."""
+        letters, edges = self.text.letters, self.beginnings
+        # Near the end, or of a very short run, less than the first letters may be what is there.
+        sure = len(letters) - _FIRST if self.run >= _FIRST else 0
+        for place in range(len(letters) - 1, self.text.units[0].start, -1):
+            part = letters[place : place + _FIRST]
+            if part[0] != _APART and (place >= sure or edges.may_have(part)):
+                yield place
 
     def _passed(self, place: int, found: dict[int, list[Holder]]) -> Iterator[Holder]:
         """Yield the documents that are short as a whole, and behind which others continue."""
