@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval import matching
+from krag_eval.core import matching
 from study import systems
 from study.systems import System
 

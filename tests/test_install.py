@@ -14,8 +14,8 @@ import yaml
 from packaging.requirements import Requirement
 
 import krag_eval
-from krag_eval._install import install_line
-from krag_eval._language import speaking
+from krag_eval.core.install import install_line
+from krag_eval.core.language import speaking
 
 ROOT = Path(__file__).parents[1]
 

@@ -23,9 +23,9 @@ from krag_eval import (
     debias,
     plan_questions,
 )
-from krag_eval._language import LANGUAGES, SPOKEN, language_of
+from krag_eval.core.language import LANGUAGES, SPOKEN, language_of
+from krag_eval.core.results.latency import RetrievalRun
 from krag_eval.datasets import Dataset
-from krag_eval.results.latency import RetrievalRun
 
 HANGUL = re.compile("[가-힣]")
 

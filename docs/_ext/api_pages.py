@@ -287,7 +287,7 @@ def said_of(name: str) -> list[str]:
     else:
         module = import_module(package)
         inner = (f"{package}.{name}" for name in _modules_in(module))
-        places = [package, *inner, "krag_eval._language"]
+        places = [package, *inner, "krag_eval.core.language"]
     for place in places:
         comments = ModuleAnalyzer.for_module(place).find_attr_docs()
         if ("", constant) in comments:
@@ -298,7 +298,7 @@ def said_of(name: str) -> list[str]:
 def homes() -> dict[str, str]:
     """Return the public name of everything public, by the module it was defined in and its name.
 
-    >>> homes()["krag_eval.results.result.EvaluationResult"]
+    >>> homes()["krag_eval.result.EvaluationResult"]
     'krag_eval.EvaluationResult'
     """
     found = {}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from krag_eval import Metric
+from krag_eval.core.errors import Place
 from krag_eval.datasets import File, Format
-from krag_eval.errors import Place
 
 
 def rows(file: File) -> Iterator[tuple[Place, dict[str, object]]]:

@@ -10,8 +10,8 @@ import pytest
 from retriever_samples import ranks
 
 from krag_eval import AnyOf, KragEvalWarning, RetrievalRecorder, evaluate_retriever, load_dataset
+from krag_eval.core.errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.datasets import Dataset
-from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 
 ROWS = [{"question": "When?", "actual": ["At nine."]}, {"question": "Where?", "actual": ["Here."]}]
 BY_QUESTION = {row["question"]: row["actual"] for row in ROWS}
