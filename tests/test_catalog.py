@@ -2,6 +2,7 @@
 
 import ast
 import io
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,3 +101,30 @@ def test_a_language_is_one_file(tmp_path: Path) -> None:
     ]
     assert ax.get_title("left") == "Retrieval metrics bei k = 1 (2 Fragen)"
     assert {"Trefferquote", "MRR"} <= {one.get_text() for one in ax.get_yticklabels()}
+
+
+def test_a_third_language_is_a_catalog_that_may_be_partial(tmp_path: Path) -> None:
+    """One new file, then an update: the shell takes it, and what it lacks is English."""
+    shutil.copytree(
+        ROOT / "krag_eval", tmp_path / "krag_eval", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (tmp_path / "tests").mkdir()
+    shutil.copy(ROOT / "tests" / "catalog.py", tmp_path / "tests")
+    catalog = tmp_path / "krag_eval" / "locale" / "ja" / "LC_MESSAGES" / "krag_eval.po"
+    catalog.parent.mkdir(parents=True)
+    catalog.write_text('msgid ""\nmsgstr ""\n\nmsgid "metric"\nmsgstr "指標"\n', "utf-8")
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"actual": ["a"], "predicted": ["a"]}\n' * 2, "utf-8")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *arguments], cwd=tmp_path, capture_output=True, encoding="utf-8"
+        )
+
+    update = run("tests/catalog.py", "update")
+    assert (update.returncode, update.stderr) == (0, "")
+    assert run("tests/catalog.py", "check").returncode == 1  # texts without a translation
+    shown = run("-m", "krag_eval", "--lang", "ja", "evaluate", str(rows), "-k", "1").stdout
+    assert "指標" in shown
+    # Japanese has one plural form, and still English says "queries".
+    assert "2 queries from" in shown

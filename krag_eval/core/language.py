@@ -23,8 +23,6 @@ Language: TypeAlias = str
 LOCALE = Path(__file__).with_name("locale")
 _DOMAIN = "krag_eval"
 _VARIABLE = "KRAG_EVAL_LANG"
-#: Languages whose catalogs this package brings, and English.
-LANGUAGES: tuple[Language, ...] = ("en", "ko")
 #: What was asked for at the door through which this code was entered; ``None`` if nothing was.
 SPOKEN: ContextVar[Language | None] = ContextVar("krag_eval_language", default=None)
 
@@ -39,6 +37,10 @@ def languages() -> tuple[Language, ...]:
 @functools.cache  # looking into folders would take a hundred times as long as a text
 def _languages(folder: Path) -> tuple[Language, ...]:
     return "en", *sorted(file.parts[-3] for file in folder.glob(f"*/LC_MESSAGES/{_DOMAIN}.mo"))
+
+
+#: English, and every language whose catalog this package brings.
+LANGUAGES: tuple[Language, ...] = languages()
 
 
 def language() -> Language:
