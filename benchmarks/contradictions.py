@@ -54,7 +54,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
 )
 from krag_eval.core.documents import DocumentLike, QuerySet
-from krag_eval.core.matching.base import resolve_matcher
+from krag_eval.core.matching.names import resolve_matcher
 
 TEXTS = Path(__file__).parent / "texts"
 LANGUAGES = ("ko", "en", "mix")

@@ -1,6 +1,12 @@
 """The public names, once: what type checkers see, and what loads on first use."""
 
-from . import compat as compat, datasets as datasets, plotting as plotting, report as report
+from . import (
+    compat as compat,
+    datasets as datasets,
+    errors as errors,
+    plotting as plotting,
+    report as report,
+)
 from .asking.agents import (
     aevaluate_agent as aevaluate_agent,
     evaluate_agent as evaluate_agent,
@@ -20,7 +26,6 @@ from .comparison.history import History as History
 from .comparison.paired import Difference as Difference
 from .comparison.planning import plan_questions as plan_questions
 from .comparison.slices import SlicedComparison as SlicedComparison, Slices as Slices
-from .core import errors as errors
 from .core.conventions import (
     AveragingMethod as AveragingMethod,
     Conventions as Conventions,

@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 
 from benchmarks import chunk_sizes, contradictions
 from krag_eval import CoverageMatcher, Matcher, OfflineRetrievalEvaluator
-from krag_eval.core.matching.base import MATCHER_NAMES
+from krag_eval.core.matching.names import MATCHER_NAMES
 from krag_eval.core.matching.tokenizers import TOKENIZER_NAMES
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -33,8 +33,8 @@ from krag_eval.core.errors import (
 )
 from krag_eval.core.intervals import Clusters, Sampling, Standing
 from krag_eval.core.language import N_, Language, _, ngettext, spoken
-from krag_eval.core.matching.base import says_less
 from krag_eval.core.matching.identity import same
+from krag_eval.core.matching.names import says_less
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.rows import RowsInMemory, rows_at
 from krag_eval.core.scoring.averages import DEFINED

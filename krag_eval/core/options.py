@@ -93,7 +93,7 @@ def declared(options: type) -> dict[str, Option]:
 
 
 def _checked_matcher(argument: str, matcher: Any) -> Matcher:
-    from krag_eval.core.matching.base import resolve_matcher
+    from krag_eval.core.matching.names import resolve_matcher
 
     return resolve_matcher(matcher)
 
@@ -112,7 +112,7 @@ def _checked_score(argument: str, score: Any) -> float | None:
 
 
 def _matcher_help() -> str:
-    from krag_eval.core.matching.base import MATCHER_NAMES
+    from krag_eval.core.matching.names import MATCHER_NAMES
 
     return _(
         "What makes a retrieved document a match: {}; settings in parentheses, as in "

@@ -35,11 +35,11 @@ from krag_eval.core.documents import (
 )
 from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped, must, muted, warn
 from krag_eval.core.language import _
-from krag_eval.core.matching import base
 from krag_eval.core.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher
 from krag_eval.core.matching.coverage import CoverageMatcher, other_readings
 from krag_eval.core.matching.identity import same
 from krag_eval.core.matching.joins import FloatArray, IntArray, Units
+from krag_eval.core.matching.names import matcher_of_signature, resolve_matcher
 from krag_eval.core.matching.numbering import TokenNumbers, numbered
 from krag_eval.core.matching.pieces import held_anywhere, shared_runs, whereabouts
 from krag_eval.core.matching.spans import SpanMatcher, span_of
@@ -249,7 +249,7 @@ def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None
         InvalidInput: If another one is given, or the signature does not tell all.
     """
     if given is not None:
-        matcher = base.resolve_matcher(given)
+        matcher = resolve_matcher(given)
         if same(matcher.signature, signature) is False:
             problem = f"must be the one of the result, {signature}, got {matcher.signature}"
             fix = "leave it out, or evaluate again with the other one"
@@ -258,7 +258,7 @@ def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None
     if held is not None:
         return held
     try:
-        return base.matcher_of_signature(signature)
+        return matcher_of_signature(signature)
     except (InvalidInput, InvalidType) as error:
         raise InvalidInput(
             "matcher",

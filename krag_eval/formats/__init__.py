@@ -1,1 +1,1 @@
-"""The room ``formats``."""
+"""Other tools' files: BEIR, TREC, AutoRAG, LangSmith, traces, harnesses."""

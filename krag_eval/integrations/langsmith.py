@@ -14,7 +14,8 @@ from krag_eval.core.conventions import AveragingMethod, Conventions, MatchingCri
 from krag_eval.core.data.dataset import looks_at_questions
 from krag_eval.core.documents import Location, documents_in
 from krag_eval.core.errors import Advice, InvalidInput, clipped, muted, told_apart
-from krag_eval.core.matching.base import Matcher, resolve_matcher
+from krag_eval.core.matching.base import Matcher
+from krag_eval.core.matching.names import resolve_matcher
 from krag_eval.core.options import PLAN_OPTIONS
 from krag_eval.core.results.evidence import GroundTruthItem, outcomes
 from krag_eval.core.scoring.cutoffs import Cutoff, Cutoffs, Length, settled_cutoffs, spelled

@@ -17,7 +17,8 @@ from krag_eval.core.documents import DocumentLike, Item, QuerySet, single, text_
 from krag_eval.core.errors import Advice, InvalidInput, clipped, must, number, whole
 from krag_eval.core.files import arrow_table
 from krag_eval.core.intervals import interval
-from krag_eval.core.matching.base import Matcher, check_by_pairs, resolve_matcher
+from krag_eval.core.matching.base import Matcher, check_by_pairs
+from krag_eval.core.matching.names import resolve_matcher
 from krag_eval.core.shown import Drawn, Shown
 
 if TYPE_CHECKING:

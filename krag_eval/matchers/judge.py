@@ -32,6 +32,7 @@ from krag_eval.core.documents import DocumentLike, QuerySet, read_text
 from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped
 from krag_eval.core.files import bar_of, check_progress
 from krag_eval.core.matching import base, identity, joins
+from krag_eval.core.matching.names import resolve_matcher
 
 #: ``(question, actual, predicted)`` -> whether it will do, or how well, from 0 to 1; sync or async.
 #: With ``batch_size``, three lists -> a list. Or a Runnable that takes them as a dict.
@@ -423,7 +424,7 @@ def _called(judge: Callable[..., Any], *columns: Any) -> Any:
 
 def _checked_gate(candidates: Any) -> base.Matcher:
     try:
-        gate = base.resolve_matcher(candidates)
+        gate = resolve_matcher(candidates)
     except (InvalidInput, InvalidType) as error:
         raise type(error)("candidates", error.problem, error.fix) from error
     base.check_by_pairs(gate, "candidates", "pairs are judged one by one")

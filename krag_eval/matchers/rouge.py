@@ -217,6 +217,11 @@ def _fmeasure(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> 
     return 2 * precision * recall / total
 
 
+#: What the names ``"rouge1"``, ``"rouge2"`` and ``"rougeL"`` make.
+rouge1 = partial(RougeMatcher, "rouge1")
+rouge2 = partial(RougeMatcher, "rouge2")
+rouge_l = partial(RougeMatcher, "rougeL")
+
 _SUBSEQUENCES = waiting.Comparison(
     name="rougeL",
     of="tokens",

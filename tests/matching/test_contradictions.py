@@ -20,9 +20,9 @@ from krag_eval import (
     compare,
 )
 from krag_eval.core.errors import InvalidInput
-from krag_eval.core.matching.base import matcher_of_signature, resolve_matcher, says_less
 from krag_eval.core.matching.contradiction import Beside
 from krag_eval.core.matching.joins import Pieces
+from krag_eval.core.matching.names import matcher_of_signature, resolve_matcher, says_less
 from krag_eval.core.matching.numbering import numbered
 from krag_eval.core.matching.spelling import spelled
 from krag_eval.core.matching.tokenizers import letter_tokens, word_tokens

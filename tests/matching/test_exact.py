@@ -11,13 +11,13 @@ from matched import nfd, pairs, quiet
 
 from krag_eval.core.errors import InvalidInput, KragEvalWarning
 from krag_eval.core.matching import exact
-from krag_eval.core.matching.base import resolve_matcher
 from krag_eval.core.matching.exact import (
     ContainsMatcher,
     ExactTextMatcher,
     IdMatcher,
     MetadataMatcher,
 )
+from krag_eval.core.matching.names import resolve_matcher
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 
 TEXTS = st.text(st.sampled_from("ab AB.\n1ßéé가각ſ"), max_size=6)

@@ -14,8 +14,8 @@ from rouge_score import tokenizers
 from rouge_score.rouge_scorer import RougeScorer
 
 from krag_eval.core.errors import KragEvalWarning
-from krag_eval.core.matching.base import resolve_matcher
 from krag_eval.core.matching.joins import Units
+from krag_eval.core.matching.names import resolve_matcher
 from krag_eval.core.matching.numbering import TokenNumbers
 from krag_eval.core.matching.tokenizers import unicode_tokens
 from krag_eval.matchers import rouge

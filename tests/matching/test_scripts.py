@@ -5,7 +5,7 @@ import pytest
 from matched import matches_of, per_query, rows_of
 
 from krag_eval import AnyOf, CoverageMatcher, NumbersMatcher, OfflineRetrievalEvaluator, calibrate
-from krag_eval.core.matching.base import resolve_matcher
+from krag_eval.core.matching.names import resolve_matcher
 from krag_eval.core.matching.numbering import numbered
 from krag_eval.core.matching.parallel import processes
 from krag_eval.core.matching.pieces import held_anywhere

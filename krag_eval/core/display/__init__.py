@@ -1,8 +1,8 @@
 """How anything is shown: a page of tables and sentences, made from facts, in every form.
 
-What is shown of a class stands in the module here that is called as the class's own module: it
-registers a function that makes a :class:`Page` of an object. A class from elsewhere has a method
-``_page`` instead.
+What is shown of a class stands in a module beside its own, which a room names among its hooks
+(``krag_eval.pages``): it registers a function that makes a :class:`Page` of an object. A class from
+elsewhere has a method ``_page`` instead.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from krag_eval.core.display.table import Column, Table, for_markdown
+from krag_eval.core.hooks import hooks_of_rooms
 from krag_eval.core.text import isolated, visible, width_of
 
 __all__ = ["Column", "Page", "Table", "page_of", "presents"]
@@ -130,11 +129,11 @@ def page_of(shown: Any) -> Page:
     if hasattr(shown, "_page"):
         page: Page = shown._page()
         return page
-    # It registers a function for the class, so this is only reached once.
-    for one in type(shown).__mro__:
-        name = f"krag_eval.core.display.{one.__module__.rpartition('.')[2]}"
-        if find_spec(name):
-            import_module(name)
+    # A page module registers a function for the class, so this is only reached once.
+    pages = hooks_of_rooms("krag_eval.pages")
+    for kind in type(shown).__mro__:
+        if kind.__module__ in pages:
+            pages[kind.__module__].load()
     return page_of.dispatch(type(shown))(shown)
 
 

@@ -19,8 +19,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
-from importlib.metadata import entry_points
 from itertools import chain
 from numbers import Real
 from operator import is_
@@ -42,7 +40,6 @@ from krag_eval.core.matching.identity import (
     words_of,
 )
 from krag_eval.core.matching.parallel import in_processes, n_processes
-from krag_eval.core.text import name_and_settings
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -761,138 +758,3 @@ def _same_as(parts: Sequence[joins.IntArray], queries: QuerySet) -> joins.IntArr
         # Alternatives of different queries are never the same to a part.
         same_as[item] = known.setdefault(frozenset(meanings[end - size : end]), item)
     return same_as
-
-
-# A built-in matcher is one file and one line here: name -> module, class and fixed arguments. The
-# module is imported when the matcher is named, so that none loads what another needs.
-_TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "text": ("exact", "ExactTextMatcher", {}),
-    "contains": ("exact", "ContainsMatcher", {}),
-    "id": ("exact", "IdMatcher", {}),
-    "coverage": ("coverage", "CoverageMatcher", {}),
-    "numbers": ("coverage", "NumbersMatcher", {}),
-    "spans": ("spans", "SpanMatcher", {}),
-    "fuzzy": ("fuzzy", "FuzzyMatcher", {}),
-    "rouge1": ("rouge", "RougeMatcher", {"rouge_type": "rouge1"}),
-    "rouge2": ("rouge", "RougeMatcher", {"rouge_type": "rouge2"}),
-    "rougeL": ("rouge", "RougeMatcher", {"rouge_type": "rougeL"}),
-}
-
-# Matchers that need what no name can hold -> how Python makes one.
-_IN_PYTHON = {
-    "embedding": "EmbeddingMatcher(embeddings, threshold=0.8)",
-    "judge": 'JudgeMatcher(judge, version="1")',
-    "metadata": 'MetadataMatcher("source", "page")',
-    "function": "Matcher.from_function(similarity)",
-}
-
-#: The entry points by which an installed package adds matchers: name -> a class, or a function.
-ENTRY_POINTS = "krag_eval.matchers"
-#: Every built-in name that ``matcher=`` accepts.
-MATCHER_NAMES: tuple[str, ...] = tuple(_TABLE)
-
-
-def resolve_matcher(matcher: str | Matcher) -> Matcher:
-    """Return a matcher for a name, or the instance itself.
-
-    Args:
-        matcher: A name of :data:`MATCHER_NAMES`, or one that an installed package adds by an entry
-            point of the group ``krag_eval.matchers``, with settings in parentheses if need be, as
-            signatures print them; or a :class:`Matcher` instance.
-
-    Raises:
-        InvalidInput: For an unknown name or setting; the message lists those there are.
-        InvalidType: For anything that is neither a name nor a matcher instance.
-
-    >>> resolve_matcher("text").signature
-    'text'
-    >>> resolve_matcher("rougeL(statistic=recall, stemmer=yes)").signature
-    'rougeL(statistic=recall,tokenizer=unicode,stemmer=yes)'
-    """
-    made: Any = matcher
-    if isinstance(matcher, str):
-        name, given = (matcher, {}) if matcher in _TABLE else name_and_settings("matcher", matcher)
-        module, build, fixed = _TABLE.get(name, ("", "", {}))
-        if module:
-            build = getattr(import_module(f"krag_eval.core.matching.{module}"), build)
-        else:
-            build = _installed(name, matcher)
-        made = build(**fixed, **_settings(given, name, build) if given else {})
-    if isinstance(made, Matcher):
-        return made
-    fix = "wrap a function by Matcher.from_function" if callable(made) else ""
-    fix = "did you forget to call it?" if isinstance(made, type) else fix
-    be = f"be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass"
-    raise errors.must("matcher", be, made, fix, InvalidType)
-
-
-# What matchers did before their signatures said so.
-_ONCE = {
-    "coverage": {"numbers": "ignore", "polarity": "no"},
-    "contains": {"fold_whitespace": "no"},
-}
-
-
-def matcher_of_signature(signature: str) -> Matcher:
-    """Return the matcher that a result names, as it decided when the result was made.
-
-    >>> matcher_of_signature("contains").signature
-    'contains(fold_whitespace=no)'
-    """
-    name, settings = name_and_settings("matcher", signature)
-    settings = _ONCE.get(name, {}) | settings
-    shown = ",".join(f"{key}={value}" for key, value in settings.items())
-    return resolve_matcher(f"{name}({shown})" if settings else signature)
-
-
-def says_less(signature: str) -> bool:
-    """Tell whether a matcher is named as it was before its signature said what it does now.
-
-    >>> says_less("coverage(min_run=5)"), says_less("text"), says_less("judge(candidates=contains)")
-    (True, False, True)
-    """
-    return any(
-        name in signature and not all(f"{setting}=" in signature for setting in settings)
-        for name, settings in _ONCE.items()
-    )
-
-
-def _installed(name: str, spelled: str) -> Any:
-    """Return what an installed package has under a name."""
-    installed = entry_points(group=ENTRY_POINTS)
-    if name in installed.names:
-        return installed[name].load()
-    if made_by := _IN_PYTHON.get(name.lower().removesuffix("matcher").removesuffix("s")):
-        problem = f": {clipped(spelled)} is made in Python, since it takes more than a name can say"
-        raise InvalidInput("matcher", problem, f"pass matcher=krag_eval.{made_by}")
-    raise errors.unknown("matcher", spelled, (*MATCHER_NAMES, *sorted(installed.names)))
-
-
-def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -> dict[str, Any]:
-    """Read each setting by the type of the constructor's default."""
-    known = {
-        one.name: str(one.annotation)
-        for one in inspect.signature(build).parameters.values()
-        if one.name not in ("rouge_type", "threshold")  # the name says it; it has its own place
-    }
-    if "threshold" in given:
-        problem = f": the threshold is no setting of {name}, as it does not change similarities"
-        raise InvalidInput("matcher", problem, Advice("pass {} beside it", threshold=...))
-    for key in given:
-        if key not in known:
-            raise errors.unknown("matcher", key, tuple(known), f"a setting of {name}")
-    return {key: _value(f"{name}: {key}", value, known[key]) for key, value in given.items()}
-
-
-def _value(setting: str, value: str, annotation: str) -> Any:
-    be = "a number"
-    if "bool" in annotation:
-        flags, be = {"yes": True, "true": True, "no": False, "false": False}, "yes or no"
-        if value in flags:
-            return flags[value]
-    elif "int" in annotation or "float" in annotation:
-        with suppress(ValueError):
-            return (int if "int" in annotation else float)(value)
-    else:
-        return value
-    raise InvalidInput("matcher", f": {setting} must be {be}, got {clipped(value)}")

@@ -18,7 +18,7 @@ from krag_eval.core.conventions import Conventions
 from krag_eval.core.documents import text_of
 from krag_eval.core.errors import InvalidInput, InvalidType
 from krag_eval.core.language import Language
-from krag_eval.core.matching.base import Matcher, matcher_of_signature, resolve_matcher
+from krag_eval.core.matching.base import Matcher
 from krag_eval.core.matching.coverage import CoverageMatcher
 from krag_eval.core.matching.exact import (
     ContainsMatcher,
@@ -27,6 +27,7 @@ from krag_eval.core.matching.exact import (
     MetadataMatcher,
 )
 from krag_eval.core.matching.joins import Pieces
+from krag_eval.core.matching.names import matcher_of_signature, resolve_matcher
 from krag_eval.core.matching.spans import SpanMatcher
 from krag_eval.core.matching.tokenizers import letter_tokens, tokenizer_name
 from krag_eval.core.results.evidence import (

@@ -26,7 +26,8 @@ from krag_eval import (
     TextMatcher,
 )
 from krag_eval.asking.timeouts import check_timeout
-from krag_eval.core.matching.base import AndMatcher, OrMatcher, resolve_matcher
+from krag_eval.core.matching.base import AndMatcher, OrMatcher
+from krag_eval.core.matching.names import resolve_matcher
 from krag_eval.core.matching.tokenizers import resolve_tokenizer, tokenize_all, tokenizer_name
 
 
