@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval import __version__, conventions as disputed, documents
-from krag_eval._language import _, ngettext
-from krag_eval._options import PLAN_OPTIONS, PlanOptions, check_options, settled_threshold
-from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.documents import (
+from krag_eval import __version__
+from krag_eval.core import conventions as disputed, documents
+from krag_eval.core.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.core.documents import (
     AnyOf,
     Digests,
     DocumentLike,
@@ -34,21 +33,38 @@ from krag_eval.documents import (
     checked_tags,
     unreviewed_in,
 )
-from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, clipped, muted, tallied, warn_of
-from krag_eval.matching.base import KeyMatcher, Matcher
-from krag_eval.matching.joins import Matches
-from krag_eval.matching.parallel import check_n_jobs, processes
-from krag_eval.results import rows as per_query
-from krag_eval.results.evidence import Evidence, Texts
-from krag_eval.results.latency import Failure, RetrievalRun
-from krag_eval.results.result import EvaluationResult
-from krag_eval.results.reviews import with_unreviewed
-from krag_eval.scoring import cutoffs as cut, metrics as measures
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Budget, Cutoff, Cutoffs, Length, Measure
-from krag_eval.scoring.metrics import REJECTION_RATE, Metric, Table
-from krag_eval.scoring.missing import MissingQuestions
-from krag_eval.scoring.parts import Findings, Partial, Reach, Summary, no_texts
-from krag_eval.scoring.relevance import (
+from krag_eval.core.errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    Refusal,
+    clipped,
+    muted,
+    tallied,
+    warn_of,
+)
+from krag_eval.core.language import _, ngettext
+from krag_eval.core.matching.base import KeyMatcher, Matcher
+from krag_eval.core.matching.joins import Matches
+from krag_eval.core.matching.parallel import check_n_jobs, processes
+from krag_eval.core.options import PLAN_OPTIONS, PlanOptions, check_options, settled_threshold
+from krag_eval.core.results import rows as per_query
+from krag_eval.core.results.evidence import Evidence, Texts
+from krag_eval.core.results.latency import Failure, RetrievalRun
+from krag_eval.core.results.reviews import with_unreviewed
+from krag_eval.core.scoring import cutoffs as cut, metrics as measures
+from krag_eval.core.scoring.cutoffs import (
+    DEFAULT_CUTOFFS,
+    Budget,
+    Cutoff,
+    Cutoffs,
+    Length,
+    Measure,
+)
+from krag_eval.core.scoring.metrics import REJECTION_RATE, Metric, Table
+from krag_eval.core.scoring.missing import MissingQuestions
+from krag_eval.core.scoring.parts import Findings, Partial, Reach, Summary, no_texts
+from krag_eval.core.scoring.relevance import (
     Beside,
     Relevance,
     judgements_unknown,
@@ -56,6 +72,7 @@ from krag_eval.scoring.relevance import (
     rejections_unknown,
     words_unknown,
 )
+from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,20 +6,20 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from krag_eval._language import N_, Language, _, spoken
-from krag_eval._text import fitted
+from krag_eval.core.language import N_, Language, _, spoken
+from krag_eval.core.scoring.averages import DEFINED
+from krag_eval.core.scoring.cutoffs import Cutoff, spelled
+from krag_eval.core.scoring.metrics import METRICS, REJECTION_RATE
+from krag_eval.core.text import fitted
 from krag_eval.plotting import styling
-from krag_eval.scoring.averages import DEFINED
-from krag_eval.scoring.cutoffs import Cutoff, spelled
-from krag_eval.scoring.metrics import METRICS, REJECTION_RATE
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
-    from krag_eval.results.diagnosis import Diagnosis
-    from krag_eval.results.result import EvaluationResult
+    from krag_eval.diagnosis.diagnosis import Diagnosis
+    from krag_eval.result import EvaluationResult
 
 #: Metric -> its bars: the average ("micro" or "macro") and the key of its value.
 Bars: TypeAlias = dict[str, dict[str, str]]

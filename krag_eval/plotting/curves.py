@@ -8,27 +8,35 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
-from krag_eval._language import Language, _, ngettext, spoken
-from krag_eval._text import fitted, width_of
-from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, must, one_of
+from krag_eval.comparison.comparison_page import interval_of
+from krag_eval.core.display.numbers import percent
+from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped, must, one_of
+from krag_eval.core.language import Language, _, ngettext, spoken
+from krag_eval.core.scoring.averages import Average
+from krag_eval.core.scoring.cutoffs import (
+    Budget,
+    Cutoff,
+    Unit,
+    deepest,
+    in_order,
+    parse_metric,
+    spelled,
+)
+from krag_eval.core.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
+from krag_eval.core.text import fitted, width_of
 from krag_eval.plotting import styling
-from krag_eval.presenting.comparison import interval_of
-from krag_eval.presenting.numbers import percent
-from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, deepest, in_order, parse_metric, spelled
-from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.calibration import Calibration
-    from krag_eval.results.history import History
-    from krag_eval.results.latency import Latency
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.retrievers.sweep import Cost, Sweep
-    from krag_eval.statistics.planning import QuestionPlan
-    from krag_eval.statistics.score_cutoffs import ScoreCutoffs
+    from krag_eval.comparison.history import History
+    from krag_eval.comparison.planning import QuestionPlan
+    from krag_eval.core.results.latency import Latency
+    from krag_eval.lab.calibration import Calibration
+    from krag_eval.lab.score_cutoffs import ScoreCutoffs
+    from krag_eval.result import EvaluationResult
+    from krag_eval.sweeping.sweep import Cost, Sweep
 
 # The mean of every score that is not made of others, and what is drawn where there is none.
 _SHOWN = {
@@ -488,7 +496,7 @@ def pareto_points(
         InvalidType: If ``sweep`` is something else.
         InvalidInput: If there is no such cost, or no cell has it and a quality.
     """
-    from krag_eval.retrievers.sweep import COSTS, Sweep
+    from krag_eval.sweeping.sweep import COSTS, Sweep
 
     if not isinstance(sweep, Sweep):
         raise InvalidType("sweep", f"must be what sweep() returned, got {clipped(sweep)}")
@@ -544,7 +552,7 @@ def _draw_front(ax: Axes, points: Mapping[str, tuple[float, float]], front: Sequ
 
 def _average_at(systems: Mapping[str, EvaluationResult], metric: str | None) -> tuple[str, Cutoff]:
     """Return the average to draw and its cutoff, which every system must have."""
-    from krag_eval.statistics.comparison import checked_metrics
+    from krag_eval.comparison.comparison import checked_metrics
 
     if metric is None:
         k = styling.deepest_of_all(systems)
@@ -726,7 +734,7 @@ def _table_of(
     threshold: float | None,
     metrics: str | Iterable[str] | None,
 ) -> tuple[EvaluationResult | None, pd.DataFrame, float | None]:
-    from krag_eval.results.result import EvaluationResult
+    from krag_eval.result import EvaluationResult
 
     if isinstance(averages, EvaluationResult):
         if metrics is None:

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from krag_eval._language import Language, _, ngettext, spoken
-from krag_eval.errors import Advice, InvalidInput, clipped, unknown
+from krag_eval.core.errors import Advice, InvalidInput, clipped, unknown
+from krag_eval.core.language import Language, _, ngettext, spoken
+from krag_eval.core.scoring.cutoffs import Cutoff, parse_metric, spelled
+from krag_eval.core.scoring.metrics import resolved_average
 from krag_eval.plotting import styling
-from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
-from krag_eval.scoring.metrics import resolved_average
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from krag_eval.results.result import EvaluationResult
+    from krag_eval.result import EvaluationResult
 
 _BINS = 10
 # How far exactly 0 and exactly 1 are from what is between.

@@ -14,29 +14,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from xml.sax.saxutils import escape
 
-from krag_eval._io import naming
-from krag_eval._language import (
-    Language,
-    _,
-    languages,
-    ngettext,
-    pgettext,
-    speaking,
-    spoken,
-)
-from krag_eval._text import fitted
-from krag_eval.errors import InvalidInput, InvalidType, clipped, must, one_of
+from krag_eval.core.errors import InvalidInput, InvalidType, clipped, must, one_of
+from krag_eval.core.files import naming
+from krag_eval.core.language import Language, _, languages, ngettext, pgettext, speaking, spoken
+from krag_eval.core.scoring.averages import DEFINED, Average
+from krag_eval.core.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
+from krag_eval.core.scoring.metrics import METRICS, averages_of, label_of, metrics_of
+from krag_eval.core.text import fitted
 from krag_eval.plotting import fonts
-from krag_eval.scoring.averages import DEFINED, Average
-from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
-from krag_eval.scoring.metrics import METRICS, averages_of, label_of, metrics_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.slices import SlicedComparison, Slices
+    from krag_eval.comparison.slices import SlicedComparison, Slices
+    from krag_eval.result import EvaluationResult
 
 INK, PAPER = "#000000", "#ffffff"
 #: What is not certain, or not about any system or metric.
@@ -310,7 +302,7 @@ def systems_of(
         InvalidType: If it is something else.
         InvalidInput: If there are none, or more than can be told apart.
     """
-    from krag_eval.results.result import EvaluationResult
+    from krag_eval.result import EvaluationResult
 
     if isinstance(results, EvaluationResult):
         return {"": results}

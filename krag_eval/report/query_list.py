@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._language import _
-from krag_eval._text import Excerpt, Fragment, fitted, visible, width_of
+from krag_eval.core.display import explanation as telling
+from krag_eval.core.language import _
+from krag_eval.core.scoring.cutoffs import Cutoff
+from krag_eval.core.text import Excerpt, Fragment, fitted, visible, width_of
+from krag_eval.diagnosis.diagnosis import CLASSES
 from krag_eval.plotting.styling import cause_name, column_label
-from krag_eval.presenting import explanation as telling
 from krag_eval.report.rendering import NAME, environment, words_of
-from krag_eval.results.diagnosis import CLASSES
-from krag_eval.results.result import STATUSES, EvaluationResult, hardest_first
-from krag_eval.scoring.cutoffs import Cutoff
+from krag_eval.result import STATUSES, EvaluationResult, hardest_first
 
 if TYPE_CHECKING:
-    from krag_eval.documents import Tag
-    from krag_eval.results.diagnosis import Diagnosis
-    from krag_eval.results.evidence import About, GroundTruthItem, PredictedDocument
-    from krag_eval.results.explanation import Explanation
+    from krag_eval.core.documents import Tag
+    from krag_eval.core.results.evidence import About, GroundTruthItem, PredictedDocument
+    from krag_eval.core.results.explanation import Explanation
+    from krag_eval.diagnosis.diagnosis import Diagnosis
 
 #: Bytes that the list may take: with pictures and tables, a page stays under 6 MB.
 BUDGET = 5_400_000

@@ -9,28 +9,28 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import plotting
-from krag_eval._language import _
-from krag_eval._text import fitted
-from krag_eval.errors import muted, whole
+from krag_eval.comparison.comparison_page import interval_of
+from krag_eval.comparison.slices import DIAGNOSED, Slices, check_diagnosed
+from krag_eval.comparison.slices_page import interval_beside_p, loss_share
+from krag_eval.core.display import Column, Table, page_of
+from krag_eval.core.display.numbers import p_value, percent, span
+from krag_eval.core.display.result import told_contradicted
+from krag_eval.core.errors import muted, whole
+from krag_eval.core.intervals import FEW_QUERIES, wilson
+from krag_eval.core.language import _
+from krag_eval.core.results.evidence import checked_metadata
+from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
+from krag_eval.core.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
+from krag_eval.core.scoring.metrics import METRICS, averages_of
+from krag_eval.core.text import fitted
+from krag_eval.diagnosis.diagnosis import Diagnosis
+from krag_eval.diagnosis.page import sentence, sentences
 from krag_eval.plotting import styling
 from krag_eval.plotting.forest import MOST_ROWS
-from krag_eval.presenting import Column, Table, page_of
-from krag_eval.presenting.comparison import interval_of
-from krag_eval.presenting.diagnosis import sentence, sentences
-from krag_eval.presenting.numbers import p_value, percent, span
-from krag_eval.presenting.result import told_contradicted
-from krag_eval.presenting.slices import interval_beside_p, loss_share
 from krag_eval.report import rendering
 from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import NAME, picture
-from krag_eval.results.diagnosis import Diagnosis
-from krag_eval.results.evidence import checked_metadata
-from krag_eval.results.result import STATUSES, EvaluationResult
-from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
-from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
-from krag_eval.scoring.metrics import METRICS, averages_of
-from krag_eval.statistics.intervals import FEW_QUERIES, wilson
-from krag_eval.statistics.slices import DIAGNOSED, Slices, check_diagnosed
+from krag_eval.result import STATUSES, EvaluationResult
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,1 @@
+"""Other tools' files: BEIR, TREC, AutoRAG, LangSmith, traces, harnesses."""
