@@ -35,6 +35,7 @@ from krag_eval.core.intervals import Clusters, Sampling, Standing
 from krag_eval.core.language import N_, Language, _, ngettext, spoken
 from krag_eval.core.matching.identity import same
 from krag_eval.core.matching.names import says_less
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.reviews import UNREVIEWED, with_unreviewed
 from krag_eval.core.results.rows import RowsInMemory, rows_at
@@ -44,7 +45,6 @@ from krag_eval.core.scoring.metrics import mark_in, resolved_average
 from krag_eval.core.scoring.missing import MissingQuestions, told_missing
 from krag_eval.core.scoring.parts import Summary
 from krag_eval.core.shown import Drawn, write_report
-from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +57,8 @@ On: TypeAlias = Literal["all", "common"]
 
 
 def compare(
-    results: Mapping[str, EvaluationResult] | Iterable[EvaluationResult] | EvaluationResult,
-    *others: EvaluationResult | str | Iterable[str],
+    results: Mapping[str, ResultFacts] | Iterable[ResultFacts] | ResultFacts,
+    *others: ResultFacts | str | Iterable[str],
     metric: str | Iterable[str] | None = None,
     names: Sequence[str] | None = None,
     baseline: str | None = None,
@@ -162,7 +162,7 @@ def compare(
     [('system_1', 'system_2'), ('system_1', 'system_3')]
     """
     given: tuple[Any, ...] = (results, *others)
-    if len(given) > 1 and not isinstance(given[-1], EvaluationResult):
+    if len(given) > 1 and not isinstance(given[-1], ResultFacts):
         if metric is not None:
             raise InvalidType("metric", f"must be given once, got {clipped(given[-1])} as well")
         *given, metric = given  # type: ignore[assignment]  # it came by position
@@ -171,7 +171,7 @@ def compare(
 
 
 def compared(
-    named: Mapping[str, EvaluationResult],
+    named: Mapping[str, ResultFacts],
     asked: Any,
     sampling: Sampling,
     *,
@@ -179,7 +179,7 @@ def compared(
     on: On = "all",
     clusters: str | None = None,
     max_drop: float | None = None,
-    runs: Sequence[EvaluationResult] = (),
+    runs: Sequence[ResultFacts] = (),
 ) -> Comparison:
     """Compare results by name, as :func:`compare`.
 
@@ -241,7 +241,7 @@ _FEWEST_VALUES = 10
 
 
 def dependent_tags(
-    averages: Iterable[tuple[Sequence[EvaluationResult], tuple[str, Cutoff]]],
+    averages: Iterable[tuple[Sequence[ResultFacts], tuple[str, Cutoff]]],
 ) -> dict[str, float]:
     """Return the tags by which queries do alike, each with the greatest design effect by it.
 
@@ -265,12 +265,12 @@ def dependent_tags(
     return {tag: effect for tag, effect in found.items() if effect > _STRONG}
 
 
-def default_metric(result: EvaluationResult) -> str:
+def default_metric(result: ResultFacts) -> str:
     """Return nDCG at 10, or else at the deepest cutoff."""
     return f"ndcg@{spelled(10 if 10 in result.k else deepest(result.k))}"
 
 
-def _by_name(given: Sequence[Any], names: Sequence[str] | None) -> Mapping[str, EvaluationResult]:
+def _by_name(given: Sequence[Any], names: Sequence[str] | None) -> Mapping[str, ResultFacts]:
     """Return results by name, which those that came in no mapping are given here."""
     results, *others = given
     if isinstance(results, Mapping):
@@ -281,7 +281,7 @@ def _by_name(given: Sequence[Any], names: Sequence[str] | None) -> Mapping[str, 
             raise InvalidInput("names", "are for results without names", "leave it out")
         return results
     listed = given
-    if not others and not isinstance(results, EvaluationResult):
+    if not others and not isinstance(results, ResultFacts):
         if isinstance(results, str) or not isinstance(results, Iterable):
             be = 'map names to results, such as {"bm25": result_a, "dense": result_b}'
             raise must("results", be, results, kind=InvalidType)
@@ -308,8 +308,8 @@ _LeftOut: TypeAlias = Mapping[str, list[str | int]]
 
 
 def aligned(
-    results: Mapping[str, EvaluationResult], on: On = "all"
-) -> tuple[Mapping[str, EvaluationResult], _LeftOut]:
+    results: Mapping[str, ResultFacts], on: On = "all"
+) -> tuple[Mapping[str, ResultFacts], _LeftOut]:
     """Bring results to the same queries, in the order of the first, and to the cutoffs all have.
 
     What cannot be brought together is left as it is, for :func:`check_comparable` to refuse; a
@@ -338,7 +338,7 @@ def aligned(
     return together, {name: missing for name, missing in left_out.items() if missing}
 
 
-def _named_alike(results: Mapping[str, EvaluationResult]) -> Mapping[str, EvaluationResult]:
+def _named_alike(results: Mapping[str, ResultFacts]) -> Mapping[str, ResultFacts]:
     """Call queries of one id by one label, the last result's, where all results know the ids.
 
     So a question that was worded anew is the same query still. Ids that name mostly other questions
@@ -402,8 +402,8 @@ def why_not_paired(labels: Sequence[str | int]) -> str:
 
 
 def part_of(
-    result: EvaluationResult, positions: Sequence[int] | None, cutoffs: Sequence[Cutoff]
-) -> EvaluationResult:
+    result: ResultFacts, positions: Sequence[int] | None, cutoffs: Sequence[Cutoff]
+) -> ResultFacts:
     """Return a result of some of its queries, at some of its cutoffs; all of them if not given.
 
     Evidence is of all queries in their order, and is left out where that is another.
@@ -440,7 +440,7 @@ def settings_of(settings: Mapping[str, str], rows: RowsInMemory) -> dict[str, st
     return with_unreviewed(found, unreviewed_in(rows.tags)) if STATUS in rows.tags else found
 
 
-def _common_signature(results: Mapping[str, EvaluationResult]) -> str:
+def _common_signature(results: Mapping[str, ResultFacts]) -> str:
     """Return what the results have in common, as the first one prints it."""
     first = next(iter(results.values()))
     differing = {
@@ -492,15 +492,15 @@ class Comparison(Drawn):
     signature: str
     queries: list[str | int]
     per_query: PerQuery
-    results: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
-    compared: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
-    given: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
+    results: Mapping[str, ResultFacts] = field(default_factory=dict, repr=False)
+    compared: Mapping[str, ResultFacts] = field(default_factory=dict, repr=False)
+    given: Mapping[str, ResultFacts] = field(default_factory=dict, repr=False)
     baseline: str | None = None
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, repr=False)
     clusters: str | None = None
     dependent: Mapping[str, float] = field(default_factory=dict, repr=False)
     max_drop: float | None = None
-    runs: tuple[EvaluationResult, ...] = field(default=(), repr=False)
+    runs: tuple[ResultFacts, ...] = field(default=(), repr=False)
 
     @property
     def metrics(self) -> list[str]:
@@ -833,7 +833,7 @@ class Comparison(Drawn):
 
 
 def checked_metrics(
-    results: Mapping[str, EvaluationResult | Summary], metric: object, argument: str = "metric"
+    results: Mapping[str, ResultFacts | Summary], metric: object, argument: str = "metric"
 ) -> dict[str, tuple[str, Cutoff]]:
     """Return the metrics asked for: spelling -> (key, cutoff).
 
@@ -857,7 +857,7 @@ def checked_metrics(
 
 
 def checked_metric(
-    results: Mapping[str, EvaluationResult | Summary],
+    results: Mapping[str, ResultFacts | Summary],
     metric: object,
     argument: str,
     more: Iterable[str] = (),
@@ -881,7 +881,7 @@ _NAMED = 5
 _LONGEST_TAG = 60
 
 
-def check_comparable(results: Mapping[str, EvaluationResult]) -> EvaluationResult:
+def check_comparable(results: Mapping[str, ResultFacts]) -> ResultFacts:
     """Refuse results that differ in more than the retriever; return the first.
 
     Args:
@@ -914,7 +914,7 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> EvaluationResul
     return first
 
 
-def differing(first: EvaluationResult, other: EvaluationResult) -> tuple[list[str], list[str]]:
+def differing(first: ResultFacts, other: ResultFacts) -> tuple[list[str], list[str]]:
     """Say in which settings two results differ, and in what they were measured on.
 
     Settings that comparable results may differ in are left out; what is measured is told with the
@@ -944,7 +944,7 @@ def differing(first: EvaluationResult, other: EvaluationResult) -> tuple[list[st
     return settings, measured
 
 
-def _measured_on(result: EvaluationResult) -> dict[str, Sequence[Any]]:
+def _measured_on(result: ResultFacts) -> dict[str, Sequence[Any]]:
     """Return what must be the same for each query, by what it is, as far as it is known."""
     table, rows = next(iter(result.tables.values())), result.rows
     found: dict[str, Sequence[Any]] = {
@@ -973,7 +973,7 @@ def differing_settings(
     ]
 
 
-def _remedy(results: Mapping[str, EvaluationResult], settings: Sequence[str]) -> Fix:
+def _remedy(results: Mapping[str, ResultFacts], settings: Sequence[str]) -> Fix:
     """Say what to do about two results that cannot be compared, as they differ in settings."""
     first, other = (result.labels for result in results.values())
     in_settings = [one for one in settings if not one.startswith("queries: ")]
@@ -992,11 +992,11 @@ def _remedy(results: Mapping[str, EvaluationResult], settings: Sequence[str]) ->
     return f"Evaluate both over the same queries with the same settings{old}"
 
 
-def _check_results(results: Mapping[str, EvaluationResult]) -> None:
+def _check_results(results: Mapping[str, ResultFacts]) -> None:
     for name, result in results.items():
         if not isinstance(name, str):
             raise InvalidType("results", f": a name must be a string, got {name!r}")
-        if not isinstance(result, EvaluationResult):
+        if not isinstance(result, ResultFacts):
             problem = f": {name!r} must be an EvaluationResult, got {type(result).__name__}"
             raise InvalidType("results", problem)
     if len(results) < 2:
@@ -1014,7 +1014,7 @@ def some(labels: Sequence[str | int], n: int = _NAMED, more: str = " and {} more
     return named + more.format(len(labels) - n) if len(labels) > n else named
 
 
-def _without_digests(results: Mapping[str, EvaluationResult]) -> str:
+def _without_digests(results: Mapping[str, ResultFacts]) -> str:
     """Name the results that do not know what their ground truth was."""
     return ", ".join(repr(name) for name, one in results.items() if one.rows.digests is None)
 
@@ -1050,7 +1050,7 @@ def may_be_others(settings: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, 
 
 
 def check_same_metrics(
-    results: Mapping[str, EvaluationResult], metrics: Mapping[str, tuple[str, Cutoff]]
+    results: Mapping[str, ResultFacts], metrics: Mapping[str, tuple[str, Cutoff]]
 ) -> None:
     """Refuse averages of the user's own metrics where two results have them by other functions.
 
@@ -1080,18 +1080,18 @@ def check_same_metrics(
                 break
 
 
-def same_metric(first: EvaluationResult, other: EvaluationResult, key: str) -> bool | None:
+def same_metric(first: ResultFacts, other: ResultFacts, key: str) -> bool | None:
     """Tell whether two results have an average by the same function; ``None``: unknown."""
     return same(_marked(first, key), _marked(other, key))
 
 
-def _marked(result: EvaluationResult, key: str) -> str:
+def _marked(result: ResultFacts, key: str) -> str:
     """Return the metric of an average, and what tells its function."""
     column = result.definitions[key].column.removeprefix(DEFINED)
     return column + mark_in(result.settings.get("metrics", ""), column)
 
 
-def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
+def _warn_of_versions(results: Mapping[str, ResultFacts]) -> None:
     versions = {name: result.settings.get("krag_eval", "?") for name, result in results.items()}
     if len(set(versions.values())) == 1:
         return

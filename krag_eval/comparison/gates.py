@@ -31,7 +31,7 @@ from krag_eval.core.scoring.parts import Summary
 from krag_eval.core.shown import Shown, page_of
 
 if TYPE_CHECKING:
-    from krag_eval.result import EvaluationResult
+    from krag_eval.core.results.facts import ResultFacts
 
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
@@ -123,7 +123,7 @@ class GateReport(Shown):
         outcomes = ((one.condition, one.outcome if one.passed else "failed") for one in self.gates)
         return {condition: outcome for condition, outcome in outcomes if condition}
 
-    def noted_on(self, result: EvaluationResult) -> EvaluationResult:
+    def noted_on(self, result: ResultFacts) -> ResultFacts:
         """Return a result that knows what became of it here, and in earlier gates."""
         return result.with_verdicts(self.noted, self.verdicts)
 
@@ -198,9 +198,9 @@ class Terms(NamedTuple):
 
 
 def check(
-    result: EvaluationResult,
+    result: ResultFacts,
     floors: Mapping[str, float] | Iterable[str] | None,
-    baseline: EvaluationResult | None,
+    baseline: ResultFacts | None,
     metric: str | Iterable[str] | None,
     terms: Terms,
 ) -> GateReport:
@@ -242,7 +242,7 @@ def check(
                       unreviewed=drafts, missing=missing)  # fmt: skip
 
 
-def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> dict[str, int]:
+def allowed_failures(results: Mapping[str, ResultFacts], terms: Terms) -> dict[str, int]:
     """Return for how many queries the retriever failed, by the name of a result.
 
     Raises:
@@ -260,7 +260,7 @@ def allowed_failures(results: Mapping[str, EvaluationResult], terms: Terms) -> d
 
 
 def allowed_missing(
-    results: Mapping[str, EvaluationResult], terms: Terms
+    results: Mapping[str, ResultFacts], terms: Terms
 ) -> dict[str, MissingQuestions]:
     """Return which questions of the ground truth are missing, by the name of a result.
 
@@ -287,7 +287,7 @@ def settled(gates: Iterable[Gate], terms: Terms) -> tuple[Gate, ...]:
 
 
 def floor_gates(
-    result: EvaluationResult, floors: Mapping[str, float] | Iterable[str] | None
+    result: ResultFacts, floors: Mapping[str, float] | Iterable[str] | None
 ) -> list[Gate]:
     """Check the floors of a result."""
     values = result.to_dict()
@@ -304,11 +304,11 @@ def floor_gates(
 
 
 def against(
-    result: EvaluationResult,
-    baseline: EvaluationResult,
+    result: ResultFacts,
+    baseline: ResultFacts,
     metric: str | Iterable[str],
     terms: Terms,
-    runs: Sequence[EvaluationResult] = (),
+    runs: Sequence[ResultFacts] = (),
 ) -> Comparison:
     """Compare a result with a baseline, or with the mean of several runs: is it worse?"""
     allowed = 0.0 if terms.max_drop is None else errors.number("max_drop", terms.max_drop, 0)

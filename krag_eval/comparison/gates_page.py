@@ -14,9 +14,9 @@ from krag_eval.core.display.numbers import p_said, p_value
 from krag_eval.core.display.result import result_page
 from krag_eval.core.errors import told_apart
 from krag_eval.core.language import _, ngettext, pgettext, speaking
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.verdicts import Outcome
 from krag_eval.core.text import fitted
-from krag_eval.result import EvaluationResult
 
 # Questions that got worse, and columns of each.
 _WORSE, _QUESTION = 5, 120
@@ -29,7 +29,7 @@ def _page(report: GateReport) -> Page:
         return Page(sentences=list(map(line_of, report.by_outcome)), notes=notes)
 
 
-def full_page(report: GateReport, result: EvaluationResult, *, redact: bool) -> Page:
+def full_page(report: GateReport, result: ResultFacts, *, redact: bool) -> Page:
     """Show the verdict with the numbers and the questions that it rests on.
 
     Args:

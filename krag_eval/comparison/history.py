@@ -29,6 +29,7 @@ from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped, mu
 from krag_eval.core.language import N_, Language, _, language_of, spoken
 from krag_eval.core.matching.identity import same
 from krag_eval.core.reading import MAX_BYTES
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.core.results.rows import RowsInMemory, TableOf, truth_digest
@@ -106,7 +107,7 @@ class HistoryRun:
         return f"HistoryRun({self.name!r}, made {minute(self.made)})"
 
 
-def _asked(result: EvaluationResult, metric: object) -> dict[str, tuple[str, Cutoff]]:
+def _asked(result: ResultFacts, metric: object) -> dict[str, tuple[str, Cutoff]]:
     if metric is None:
         problem = "must name what may not drop below the last runs, got none"
         raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
@@ -114,7 +115,7 @@ def _asked(result: EvaluationResult, metric: object) -> dict[str, tuple[str, Cut
 
 
 # A run, and it and the result on the queries and cutoffs that they are compared on.
-_Pair: TypeAlias = tuple[HistoryRun, EvaluationResult, EvaluationResult]
+_Pair: TypeAlias = tuple[HistoryRun, ResultFacts, ResultFacts]
 
 
 @dataclass(frozen=True, repr=False)
@@ -231,7 +232,7 @@ class History(Drawn):
         """The intervals of all runs, by run and metric; undefined without per-query rows."""
         intervals.warn_of_few_queries(min(run.result.n_counted for run in self.runs))
         # Resamples of as many queries are the same draws, and drawing them is what takes long.
-        alike: defaultdict[Any, dict[str, EvaluationResult]] = defaultdict(dict)
+        alike: defaultdict[Any, dict[str, ResultFacts]] = defaultdict(dict)
         for run in self.runs:
             averages = _known(run.result, self.metrics)
             if averages and has_rows(run.result) and run.result.counted.any():
@@ -325,7 +326,7 @@ class History(Drawn):
     @spoken
     def check(
         self,
-        result: EvaluationResult,
+        result: ResultFacts,
         floors: Mapping[str, float] | Iterable[str] | None = None,
         *,
         metric: str | Iterable[str],
@@ -333,7 +334,7 @@ class History(Drawn):
         last: int = LAST,
         on: On = "all",
         by: str | None = None,
-        baseline: EvaluationResult | None = None,
+        baseline: ResultFacts | None = None,
         strict: bool = False,
         allow_failures: int = 0,
         allow_missing: int = 0,
@@ -378,7 +379,7 @@ class History(Drawn):
             TypeError: If an argument is of the wrong type.
             ValueError: If there is no run to compare with, or ``result.check`` refuses.
         """
-        if not isinstance(result, EvaluationResult):
+        if not isinstance(result, ResultFacts):
             raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
         last, language = errors.whole("last", last, 1), language_of(language)
         metrics = _asked(result, metric)
@@ -511,7 +512,7 @@ def _run(path: Path) -> HistoryRun:
     if kept.st_size > MAX_BYTES:
         problem = f"it has {kept.st_size:,} bytes, and no more than {MAX_BYTES:,} are read of one"
         raise InvalidInput("", problem)
-    result = read(path)
+    result = read(path, EvaluationResult)
     try:
         made = result.made or datetime.fromtimestamp(kept.st_mtime, UTC)
     except (ValueError, OverflowError) as error:
@@ -527,7 +528,7 @@ def _with_changes(runs: Sequence[HistoryRun]) -> list[HistoryRun]:
     return found
 
 
-def has_rows(result: EvaluationResult) -> bool:
+def has_rows(result: ResultFacts) -> bool:
     """Tell whether there are per-query rows: a run in parts may have them in a file, or nowhere."""
     try:
         return result.labels is not None
@@ -535,7 +536,7 @@ def has_rows(result: EvaluationResult) -> bool:
         return False
 
 
-def _changes(before: EvaluationResult, after: EvaluationResult) -> tuple[list[Change], bool]:
+def _changes(before: ResultFacts, after: ResultFacts) -> tuple[list[Change], bool]:
     """Return what changed between two results, and whether they can be compared.
 
     Of results without rows, the settings alone are known.
@@ -590,13 +591,13 @@ def _spelling(runs: Sequence[HistoryRun], metric: str) -> str:
     return next(iter(comparison.checked_metrics({runs[-1].name: runs[-1].result}, metric)))
 
 
-def _known(result: EvaluationResult, metrics: Iterable[str]) -> dict[str, tuple[str, Cutoff]]:
+def _known(result: ResultFacts, metrics: Iterable[str]) -> dict[str, tuple[str, Cutoff]]:
     """Return those of the averages that a result has: name -> (key, cutoff)."""
     return {name: one for name, one in intervals.every_average(result).items() if name in metrics}
 
 
 def _comparable(
-    runs: Sequence[HistoryRun], result: EvaluationResult, terms: Terms
+    runs: Sequence[HistoryRun], result: ResultFacts, terms: Terms
 ) -> tuple[list[_Pair], dict[str, str]]:
     """Return the runs that a result can be held against, the last first, and why not the others."""
     pairs: list[_Pair] = []
@@ -633,7 +634,7 @@ def _gathered(runs: Iterable[HistoryRun]) -> list[list[HistoryRun]]:
     return found
 
 
-def _brought_to(run: HistoryRun, result: EvaluationResult, terms: Terms) -> _Pair | str:
+def _brought_to(run: HistoryRun, result: ResultFacts, terms: Terms) -> _Pair | str:
     """Return a run and a result on the queries they are compared on, or why they cannot be."""
     if run.result.n_failed > terms.allow_failures:
         return f"{run.result.n_failed} of {run.result.n_queries} queries failed"
@@ -651,7 +652,7 @@ def _brought_to(run: HistoryRun, result: EvaluationResult, terms: Terms) -> _Pai
     return "; ".join(apart) or (run, ours, theirs)
 
 
-def _told_before(result: EvaluationResult) -> Iterator[str]:
+def _told_before(result: ResultFacts) -> Iterator[str]:
     """Say that a result failed a gate before, and on which conditions if that is known."""
     if result.gate == "failed":
         failed = [name for name, outcome in result.verdicts.items() if outcome == "failed"]
@@ -682,9 +683,7 @@ def _has_same(pair: _Pair, metric: str) -> bool:
     return any(comparison.same_metric(ours, theirs, key) is not False for key, _ in known)
 
 
-def _mean_of(
-    pairs: Sequence[_Pair], result: EvaluationResult, cutoffs: Sequence[Cutoff]
-) -> EvaluationResult:
+def _mean_of(pairs: Sequence[_Pair], result: ResultFacts, cutoffs: Sequence[Cutoff]) -> ResultFacts:
     """Return the mean of runs: each column of each query over the runs that have it.
 
     It has the queries of the result that some run has. Where a column may be undefined, it is over

@@ -15,12 +15,12 @@ import numpy as np
 from krag_eval.core.errors import Advice, InvalidInput, clipped, warn
 from krag_eval.core.files import replacing
 from krag_eval.core.language import _
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.rows import JudgedRows, write_csv
 from krag_eval.core.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.core.scoring.digits import FloatArray, IntArray, log2, powers
 from krag_eval.core.scoring.metrics import METRICS
 from krag_eval.core.shown import Shown
-from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ class _Side(NamedTuple):
 
 
 def to_judge(
-    systems: Mapping[str, EvaluationResult],
+    systems: Mapping[str, ResultFacts],
     average: tuple[str, Cutoff],
     n: int,
     texts: Callable[[str, str | int, int], str],
@@ -170,7 +170,7 @@ def to_judge(
 _NOWHERE: tuple[int | None, float] = (None, 0.0)
 
 
-def _side(name: str, result: EvaluationResult, key: str, k: Cutoff) -> _Side:
+def _side(name: str, result: ResultFacts, key: str, k: Cutoff) -> _Side:
     rows = result.rows.judged
     if rows is None:
         problem = f": {name!r} does not know which of its documents somebody looked at"
@@ -187,7 +187,7 @@ def _side(name: str, result: EvaluationResult, key: str, k: Cutoff) -> _Side:
 
 
 def _weights(
-    result: EvaluationResult, column: str, table: Mapping[str, Any]
+    result: ResultFacts, column: str, table: Mapping[str, Any]
 ) -> Callable[[IntArray, int], FloatArray]:
     """Return what a relevant document weighs at each rank, before the ideal divides it."""
     if column == "precision":
@@ -201,7 +201,7 @@ def _weights(
     return lambda ranks, query: np.ones(len(ranks))
 
 
-def _ideal(result: EvaluationResult, key: str, k: Cutoff) -> tuple[Callable[[int], float], bool]:
+def _ideal(result: ResultFacts, key: str, k: Cutoff) -> tuple[Callable[[int], float], bool]:
     """Return what the weights are divided by, given the relevant documents there are.
 
     Returns:
@@ -230,7 +230,7 @@ def _ideal(result: EvaluationResult, key: str, k: Cutoff) -> tuple[Callable[[int
     raise InvalidInput("metric", problem, "compare one of these as well")
 
 
-def _warn_of_queues(key: str, k: Cutoff, results: Iterable[EvaluationResult]) -> None:
+def _warn_of_queues(key: str, k: Cutoff, results: Iterable[ResultFacts]) -> None:
     """Warn where nDCG is of items that queue behind one document, where bounds are not exact."""
     if key != METRICS["ndcg"].key:
         return

@@ -29,10 +29,10 @@ from krag_eval.comparison.permutation import (
 )
 from krag_eval.core import intervals
 from krag_eval.core.intervals import Clusters, FloatArray, QuerySums, Sampling, Spread, Statistic
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.core.scoring.cutoffs import Cutoff
 from krag_eval.core.scoring.metrics import METRICS
-from krag_eval.result import EvaluationResult
 
 #: Metric -> system -> value per query that counts.
 PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
@@ -48,7 +48,7 @@ OF_PASSED = 1.25
 
 
 def paired_differences(
-    results: Mapping[str, EvaluationResult],
+    results: Mapping[str, ResultFacts],
     metrics: Mapping[str, tuple[str, Cutoff]],
     drawing: Drawing,
     baseline: str | None = None,
@@ -293,7 +293,7 @@ class Drawing(NamedTuple):
     sampling: Sampling
     clusters: Clusters | None = None
     max_drop: float | None = None
-    runs: Sequence[EvaluationResult] = ()
+    runs: Sequence[ResultFacts] = ()
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,7 @@ class _Measured:
 
     @classmethod
     def of(
-        cls, name: str, result: EvaluationResult, metrics: Mapping[str, tuple[str, Cutoff]]
+        cls, name: str, result: ResultFacts, metrics: Mapping[str, tuple[str, Cutoff]]
     ) -> _Measured:
         sums = intervals.sums_of({"": result}, metrics)[0]
         lacking = [i for i in range(len(metrics)) if sums.may_lack(i)]
@@ -324,7 +324,7 @@ class _Measured:
         return cls(name, sums, values, per_query)
 
 
-def _outcomes(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:
+def _outcomes(result: ResultFacts, column: str, k: Cutoff) -> FloatArray:
     """Return the per-query values; the rank of what was not found is infinite."""
     values = intervals.per_query(result, column, k)
     is_rank = column == METRICS["rank"].name
@@ -346,8 +346,8 @@ class _Runs:
     @classmethod
     def of(
         cls,
-        runs: Sequence[EvaluationResult],
-        new: EvaluationResult,
+        runs: Sequence[ResultFacts],
+        new: ResultFacts,
         metrics: Mapping[str, tuple[str, Cutoff]],
     ) -> _Runs:
         averages = [(new.definitions[key], k) for key, k in metrics.values()]
@@ -367,7 +367,7 @@ class _Runs:
         return _Runs([one.where(chosen, i) for one in self.sums], has[:, chosen])
 
 
-def _keys(result: EvaluationResult) -> list[tuple[str | int, int]]:
+def _keys(result: ResultFacts) -> list[tuple[str | int, int]]:
     """Return a key for each query that counts: its label, and how often that came before."""
     seen: Counter[str | int] = Counter()
     keys = []
@@ -622,7 +622,7 @@ def _of_all(
 
 
 def spread_of(
-    results: Sequence[EvaluationResult],
+    results: Sequence[ResultFacts],
     metric: tuple[str, Cutoff],
     clusters: Clusters | None = None,
 ) -> Spread:

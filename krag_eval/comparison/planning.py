@@ -20,11 +20,11 @@ from krag_eval.core import errors, intervals
 from krag_eval.core.errors import InvalidInput, clipped, must, number, warn
 from krag_eval.core.intervals import Clusters, Spread
 from krag_eval.core.language import _
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.scoring.averages import Average
 from krag_eval.core.scoring.missing import told_missing
 from krag_eval.core.shown import Drawn
-from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ _POINTS, _BEFORE, _BEYOND = 100, 0.5, 1.25
 
 
 def plan_questions(
-    pilot: Comparison | EvaluationResult,
+    pilot: Comparison | ResultFacts,
     metric: str | None = None,
     *,
     detect: float,
@@ -260,7 +260,7 @@ def _check_varies(plan: QuestionPlan) -> None:
 
 def _checked_pilot(
     pilot: object, metric: str | None, correlation: float | None
-) -> tuple[dict[str, EvaluationResult], str, tuple[str, ...], float | None]:
+) -> tuple[dict[str, ResultFacts], str, tuple[str, ...], float | None]:
     """Return the results of a pilot, the metric asked for, the two systems, and what is assumed."""
     if isinstance(pilot, Comparison):
         if correlation is not None:
@@ -271,7 +271,7 @@ def _checked_pilot(
             raise must("metric", "name one of those compared", pilot.metrics)
         pair, asked = pilot.pairs[0], metric or pilot.metrics[0]
         return {name: pilot.compared[name] for name in pair}, asked, pair, None
-    if not isinstance(pilot, EvaluationResult):
+    if not isinstance(pilot, ResultFacts):
         be = "be a Comparison or an EvaluationResult"
         raise must("pilot", be, pilot, kind=errors.InvalidType)
     intervals.check_counted(pilot)

@@ -32,13 +32,13 @@ from krag_eval.core.files import replacing
 from krag_eval.core.intervals import BoolArray, FloatArray, IntArray, QuerySums, Sampling
 from krag_eval.core.language import N_, Language, _, speaking, spoken
 from krag_eval.core.matching.tokenizers import ByScript
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.rows import RowsInMemory
 from krag_eval.core.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.core.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
 from krag_eval.core.scoring.digits import exact_parts
 from krag_eval.core.shown import Shown, draw, page_of
 from krag_eval.diagnosis.diagnosis import Diagnosis, told_apart_by, within
-from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -360,7 +360,7 @@ def _of_type(name: str, kind: str, value: Any) -> Any:
 
 
 def slices(
-    result: EvaluationResult,
+    result: ResultFacts,
     tag: str,
     k: Cutoff,
     metrics: str | Iterable[str] | None,
@@ -434,7 +434,7 @@ def sliced_comparison(
 
 
 def _averages(
-    result: EvaluationResult, k: Cutoff, metrics: str | Iterable[str] | None
+    result: ResultFacts, k: Cutoff, metrics: str | Iterable[str] | None
 ) -> dict[str, tuple[Average, Cutoff]]:
     """Return the averages asked for: spelling -> average and cutoff.
 
@@ -471,7 +471,7 @@ class _Division:
 
     @classmethod
     def of(
-        cls, results: Sequence[EvaluationResult], tag: str, diagnosis: Diagnosis | None = None
+        cls, results: Sequence[ResultFacts], tag: str, diagnosis: Diagnosis | None = None
     ) -> _Division:
         """Divide the queries that all results have.
 
@@ -530,7 +530,7 @@ _HOW_TO_TAG = (
 
 
 def _values(
-    results: Sequence[EvaluationResult], tag: str, diagnosis: Diagnosis | None
+    results: Sequence[ResultFacts], tag: str, diagnosis: Diagnosis | None
 ) -> tuple[Sequence[Tag], str]:
     """Return one value per query, and what a built-in tag is; the queries' own come first."""
     first = results[0]
@@ -563,22 +563,22 @@ def _values(
     return values_of(results[-1]), about
 
 
-def _n_items(result: EvaluationResult) -> Sequence[Tag]:
+def _n_items(result: ResultFacts) -> Sequence[Tag]:
     items: list[Tag] = result.tables[result.k[0]]["ground_truth"].tolist()
     return items
 
 
-def _question_lengths(result: EvaluationResult) -> Sequence[Tag]:
+def _question_lengths(result: ResultFacts) -> Sequence[Tag]:
     questions = _questions(result, "question_length")
     lengths = lengths_of([one or "" for one in questions], "w", None).tolist()
     return [None if q is None else n for q, n in zip(questions, lengths, strict=True)]
 
 
-def _languages(result: EvaluationResult) -> Sequence[Tag]:
+def _languages(result: ResultFacts) -> Sequence[Tag]:
     return [None if one is None else _language(one) for one in _questions(result, "language")]
 
 
-def _questions(result: EvaluationResult, tag: str) -> list[str | None]:
+def _questions(result: ResultFacts, tag: str) -> list[str | None]:
     """Return the questions, where queries are labelled by them.
 
     Raises:
@@ -591,7 +591,7 @@ def _questions(result: EvaluationResult, tag: str) -> list[str | None]:
     return questions
 
 
-def _golden_lengths(result: EvaluationResult) -> Sequence[Tag]:
+def _golden_lengths(result: ResultFacts) -> Sequence[Tag]:
     """Return the words of each query's longest item; of alternatives, the shortest counts.
 
     Raises:
@@ -613,7 +613,7 @@ def _golden_lengths(result: EvaluationResult) -> Sequence[Tag]:
 
 
 #: Built-in tag -> what it is, and what gives its value for each query.
-BUILT_IN_TAGS: Mapping[str, tuple[str, Callable[[EvaluationResult], Sequence[Tag]]]] = {
+BUILT_IN_TAGS: Mapping[str, tuple[str, Callable[[ResultFacts], Sequence[Tag]]]] = {
     "items": (N_("ground-truth items"), _n_items),
     "question_length": (N_("words of the question"), _question_lengths),
     "golden_length": (N_("words of the longest ground-truth item"), _golden_lengths),
@@ -621,7 +621,7 @@ BUILT_IN_TAGS: Mapping[str, tuple[str, Callable[[EvaluationResult], Sequence[Tag
 }
 
 
-def check_diagnosed(diagnosis: object, result: EvaluationResult) -> None:
+def check_diagnosed(diagnosis: object, result: ResultFacts) -> None:
     """Refuse a diagnosis of other queries, of other ground truth, or of another result.
 
     Raises:
@@ -745,9 +745,7 @@ def _by_name(keys: Sequence[tuple[bool, Tag]], taken: str) -> Iterator[tuple[_Ke
 # What is measured of them.
 
 
-def _only(
-    result: EvaluationResult, chosen: BoolArray, cutoffs: Iterable[Cutoff]
-) -> EvaluationResult:
+def _only(result: ResultFacts, chosen: BoolArray, cutoffs: Iterable[Cutoff]) -> ResultFacts:
     """Return a result of some of the counted queries, at some of its cutoffs."""
     at = np.flatnonzero(result.counted)[chosen]
     tables = {
@@ -760,7 +758,7 @@ def _only(
 
 
 def _measured(
-    result: EvaluationResult,
+    result: ResultFacts,
     averages: Mapping[str, tuple[Average, Cutoff]],
     division: _Division,
     sampling: Sampling,
@@ -780,7 +778,7 @@ def _measured(
 
 
 def _with_values(
-    result: EvaluationResult,
+    result: ResultFacts,
     averages: Mapping[str, tuple[Average, Cutoff]],
     division: _Division,
 ) -> dict[tuple[int, str], Slice]:
@@ -807,7 +805,7 @@ def _with_values(
     return rows
 
 
-def _defined(result: EvaluationResult, average: Average, k: Cutoff) -> BoolArray:
+def _defined(result: ResultFacts, average: Average, k: Cutoff) -> BoolArray:
     """Return for which of the counted queries an average is defined."""
     defined = np.ones(int(np.count_nonzero(result.counted)), np.bool_)
     for _top, bottom in average.ratios:
@@ -816,7 +814,7 @@ def _defined(result: EvaluationResult, average: Average, k: Cutoff) -> BoolArray
     return defined
 
 
-def _lost(result: EvaluationResult, average: Average, k: Cutoff) -> FloatArray:
+def _lost(result: ResultFacts, average: Average, k: Cutoff) -> FloatArray:
     """Return what each counted query lacks to the best value; 0 where none is known."""
     best = (average.range or (math.nan, math.nan))[not average.lower_is_better]
     top, bottom = average.ratios[0] if len(average.ratios) == 1 else (average.column, QUERIES)
@@ -850,7 +848,7 @@ class _Sample(NamedTuple):
 
 
 def _samples(
-    result: EvaluationResult,
+    result: ResultFacts,
     averages: Mapping[str, tuple[Average, Cutoff]],
     division: _Division,
 ) -> Iterator[_Sample]:

@@ -13,6 +13,6 @@ HOOKS = {
     "krag_eval.pages": {
         "krag_eval.core.intervals": "krag_eval.core.display.intervals",
         "krag_eval.core.results.explanation": "krag_eval.core.display.explanation",
-        "krag_eval.result": "krag_eval.core.display.result",
+        "krag_eval.core.results.facts": "krag_eval.core.display.result",
     },
 }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.core.documents import Tag
-    from krag_eval.result import EvaluationResult
+    from krag_eval.core.results.facts import ResultFacts
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -58,7 +58,7 @@ _OF_A_RECALL = 1e-9
 
 
 def confidence_intervals(
-    result: EvaluationResult,
+    result: ResultFacts,
     level: float = 0.95,
     *,
     n_resamples: int = 10_000,
@@ -161,7 +161,7 @@ def confidence_intervals(
     return table
 
 
-def every_average(result: EvaluationResult) -> dict[str, tuple[str, Cutoff]]:
+def every_average(result: ResultFacts) -> dict[str, tuple[str, Cutoff]]:
     """Return all averages of a result: spelling -> (key, cutoff)."""
     return {f"{key}@{spelled(k)}": (key, k) for k in result.k for key in result.averages(k)}
 
@@ -187,7 +187,7 @@ def check_sampling(level: Any = 0.95, n_resamples: Any = 10_000, seed: Any = 0) 
     return Sampling(float(level), n_resamples, errors.whole("seed", seed, 0))
 
 
-def check_counted(result: EvaluationResult) -> None:
+def check_counted(result: ResultFacts) -> None:
     """Refuse a result without queries to draw from.
 
     Raises:
@@ -198,7 +198,7 @@ def check_counted(result: EvaluationResult) -> None:
         raise InvalidInput("result", problem)
 
 
-def per_query(result: EvaluationResult | Rows, column: str, k: Cutoff) -> FloatArray:
+def per_query(result: ResultFacts | Rows, column: str, k: Cutoff) -> FloatArray:
     """Return a column over the counted queries, NaN where it is undefined."""
     if column == QUERIES:
         return np.ones(np.count_nonzero(result.counted))
@@ -225,7 +225,7 @@ class QuerySums:
 
     @classmethod
     def of(
-        cls, result: EvaluationResult | Rows, averages: Sequence[tuple[Average, Cutoff]]
+        cls, result: ResultFacts | Rows, averages: Sequence[tuple[Average, Cutoff]]
     ) -> QuerySums:
         """Gather what the averages at their cutoffs are made of.
 
@@ -339,9 +339,7 @@ class QuerySums:
         return int(self.columns[:, means].sum(axis=0).min(initial=len(self.columns)))
 
 
-def tags_of(
-    results: Sequence[EvaluationResult | Rows], tag: str, argument: str
-) -> Sequence[Tag] | None:
+def tags_of(results: Sequence[ResultFacts | Rows], tag: str, argument: str) -> Sequence[Tag] | None:
     """Return the value of a tag for each query that all results have; ``None`` without the tag.
 
     Raises:
@@ -375,7 +373,7 @@ class Clusters:
     n_untagged: int = 0
 
     @classmethod
-    def of(cls, results: Sequence[EvaluationResult | Rows], tag: object) -> Clusters:
+    def of(cls, results: Sequence[ResultFacts | Rows], tag: object) -> Clusters:
         """Read the clusters of queries that all results have, and warn if they are few.
 
         Raises:
@@ -387,7 +385,7 @@ class Clusters:
         return found
 
     @classmethod
-    def named(cls, results: Sequence[EvaluationResult | Rows], tag: object) -> Clusters:
+    def named(cls, results: Sequence[ResultFacts | Rows], tag: object) -> Clusters:
         """Read the clusters, and refuse a tag that no result has."""
         name = errors.text("clusters", tag, "the name of a tag")
         found = cls.found(results, name)
@@ -400,7 +398,7 @@ class Clusters:
         return found
 
     @classmethod
-    def found(cls, results: Sequence[EvaluationResult | Rows], tag: str) -> Clusters | None:
+    def found(cls, results: Sequence[ResultFacts | Rows], tag: str) -> Clusters | None:
         """Return the clusters, numbered as they come; ``None`` if no result has the tag."""
         values = tags_of(results, tag, "clusters")
         if values is None:
@@ -619,7 +617,7 @@ def drawn_sums(
 
 
 def sums_of(
-    results: Mapping[str, EvaluationResult], metrics: Mapping[str, tuple[str, Cutoff]]
+    results: Mapping[str, ResultFacts], metrics: Mapping[str, tuple[str, Cutoff]]
 ) -> list[QuerySums]:
     """Return what the metrics of each result are made of: spelling -> (key, cutoff)."""
     return [
@@ -661,7 +659,7 @@ class Standing(NamedTuple):
 
 
 def standings(
-    results: Mapping[str, EvaluationResult],
+    results: Mapping[str, ResultFacts],
     metrics: Mapping[str, tuple[str, Cutoff]],
     sampling: Sampling,
     clusters: Clusters | None = None,
@@ -931,7 +929,7 @@ class BudgetToRecall(Shown):
 
 
 def budget_to_recall(
-    result: EvaluationResult, recall: float, length: Any, sampling: Sampling
+    result: ResultFacts, recall: float, length: Any, sampling: Sampling
 ) -> BudgetToRecall:
     """Return the smallest budget at which macro recall over the full lists reaches a value.
 
@@ -967,7 +965,7 @@ def budget_to_recall(
 
 
 def _costs(
-    result: EvaluationResult, unit: Unit, measure: Measure | None
+    result: ResultFacts, unit: Unit, measure: Measure | None
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return how much must be read until each item is found, ascending.
 
@@ -996,7 +994,7 @@ def _costs(
 
 
 def _found(
-    result: EvaluationResult, unit: Unit, measure: Measure | None
+    result: ResultFacts, unit: Unit, measure: Measure | None
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return the documents' lengths, their number per query, and query and rank of the covered."""
     if result.evidence is not None:

@@ -24,12 +24,12 @@ from krag_eval.core.documents import DocumentLike, id_of, is_blank, read_text
 from krag_eval.core.errors import InvalidInput, InvalidType, clipped, must, warn
 from krag_eval.core.intervals import BoolArray, Clusters, FloatArray, IntArray, QuerySums
 from krag_eval.core.language import _
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.rows import RowsInMemory, rows_at
 from krag_eval.core.scoring.averages import QUERIES, Average
 from krag_eval.core.scoring.cutoffs import Budget, Cutoff
 from krag_eval.core.scoring.metrics import METRICS
 from krag_eval.core.shown import Shown
-from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,10 +301,10 @@ def _is_number(value: object) -> bool:
 
 def _are_results(given: _Given) -> bool:
     """Tell results from plain values, which do not mix."""
-    of_results = isinstance(given[_HUMAN][0], EvaluationResult)
+    of_results = isinstance(given[_HUMAN][0], ResultFacts)
     for argument, systems in given.items():
         for one in systems:
-            if isinstance(one, EvaluationResult) != of_results:
+            if isinstance(one, ResultFacts) != of_results:
                 be = "an EvaluationResult" if of_results else "one value per question"
                 problem = f"must be {be}, as human is, got {type(one).__name__}"
                 raise InvalidType(argument, problem)
@@ -345,7 +345,7 @@ def _check_settings(given: _Given) -> None:
                 raise InvalidInput(argument, problem, "Evaluate all with the same settings")
 
 
-def _settings(result: EvaluationResult) -> dict[str, str]:
+def _settings(result: ResultFacts) -> dict[str, str]:
     """Return the settings; how many queries lack ground truth may differ."""
     policy = result.settings.get("no_ground_truth", "").partition("(")[0]
     return {**result.settings, "no_ground_truth": policy}
@@ -392,7 +392,7 @@ class _Facts(NamedTuple):
     truth: NDArray[np.str_] | None
 
     @classmethod
-    def of(cls, result: EvaluationResult, labels: Sequence[Any]) -> _Facts:
+    def of(cls, result: ResultFacts, labels: Sequence[Any]) -> _Facts:
         position = {label: place for place, label in enumerate(result.labels)}
         at = [position[label] for label in labels]
         # Where unjudged documents are left out, others are counted.
@@ -411,7 +411,7 @@ class _Facts(NamedTuple):
         return cls(counts, texts, keys, _truth(result, labels))
 
 
-def _truth(result: EvaluationResult, labels: Sequence[Any]) -> NDArray[np.str_] | None:
+def _truth(result: ResultFacts, labels: Sequence[Any]) -> NDArray[np.str_] | None:
     """Return what tells the ground truth of some questions; ``None`` where it is not known."""
     if result.rows.digests is None:
         return None
@@ -433,7 +433,7 @@ def _names(document: DocumentLike, are_ids: bool) -> _Names:
 
 
 def _check_lists(
-    argument: str, one: EvaluationResult, other: EvaluationResult, labels: Sequence[Any]
+    argument: str, one: ResultFacts, other: ResultFacts, labels: Sequence[Any]
 ) -> bool:
     """Refuse other lists of the same questions; tell whether the documents were compared."""
     ours, theirs = _Facts.of(one, labels), _Facts.of(other, labels)
@@ -485,7 +485,7 @@ def _is_alike(ours: _Names, theirs: _Names) -> bool | None:
 
 
 def _check_ground_truth(
-    argument: str, than: str, one: EvaluationResult, other: EvaluationResult, labels: Sequence[Any]
+    argument: str, than: str, one: ResultFacts, other: ResultFacts, labels: Sequence[Any]
 ) -> None:
     """Refuse labels that differ where they must be the same."""
     if one.settings.get("matcher") == other.settings.get("matcher"):
@@ -531,7 +531,7 @@ class _Sample(NamedTuple):
         cls, argument: str, given: Any, metrics: Mapping[str, tuple[str, Cutoff]], by_label: bool
     ) -> _Sample:
         """Take apart a result or plain values; by label, if all of them have labels."""
-        if not isinstance(given, EvaluationResult):
+        if not isinstance(given, ResultFacts):
             labels, values = values_by_label(argument, given, by_label=by_label)
             named = [*range(len(values))] if labels is None else labels
             rows = RowsInMemory(named, {None: {"value": values}}, np.ones(len(values), np.bool_))
@@ -635,7 +635,7 @@ class _Parts(NamedTuple):
             InvalidInput: If a labelled question is missing somewhere, or there are too few.
         """
         by_label = all(
-            isinstance(one, EvaluationResult | Mapping) or _is_series(one)
+            isinstance(one, ResultFacts | Mapping) or _is_series(one)
             for one in chain.from_iterable(given.values())
         )
         humans, judges, asked = (
@@ -904,7 +904,7 @@ def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
         )
         warn(told.format(", ".join(flat)), _("Label more questions"))
     human, judge = given[_HUMAN][0], given[_JUDGE][0]
-    if isinstance(human, EvaluationResult) and _same_labels(human, judge):
+    if isinstance(human, ResultFacts) and _same_labels(human, judge):
         told = _(
             "People and judge have the same ground truth for every labelled question, as if one "
             "had been passed for the other."
@@ -912,7 +912,7 @@ def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
         warn(told, _("Check that human holds the labels of people"))
 
 
-def _same_labels(human: EvaluationResult, judge: EvaluationResult) -> bool:
+def _same_labels(human: ResultFacts, judge: ResultFacts) -> bool:
     """Tell whether the labels are the same: the ground truth, and what is held against it."""
     ours, theirs = human.rows.digests, judge.rows.digests
     # Those of verdicts tell which claims there are, and not what a judge said of them.

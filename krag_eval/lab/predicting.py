@@ -16,11 +16,11 @@ from krag_eval.comparison.comparison import some
 from krag_eval.core import intervals
 from krag_eval.core.errors import InvalidInput, must
 from krag_eval.core.intervals import FloatArray, IntArray, Sampling
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.scoring.cutoffs import spelled
 from krag_eval.core.scoring.metrics import METRICS, metrics_of
 from krag_eval.core.shown import Shown
 from krag_eval.lab.few_labels import distinct, values_by_label
-from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +124,7 @@ def from_the_best(one: Correlation) -> float:
     return math.inf if math.isnan(one.spearman) else -one.spearman
 
 
-def predictions(result: EvaluationResult, scores: Any, sampling: Sampling) -> Predictions:
+def predictions(result: ResultFacts, scores: Any, sampling: Sampling) -> Predictions:
     """Return how every metric at every cutoff goes with the scores of the answers.
 
     See :meth:`EvaluationResult.predicts <krag_eval.EvaluationResult.predicts>`.
@@ -149,7 +149,7 @@ def predictions(result: EvaluationResult, scores: Any, sampling: Sampling) -> Pr
     return Predictions(everywhere, best, *held_out, *halves, sampling.level)
 
 
-def _scores(result: EvaluationResult, given: Any) -> FloatArray:
+def _scores(result: ResultFacts, given: Any) -> FloatArray:
     """Return the score of each counted query, in the order of the rows.
 
     Raises:
@@ -175,7 +175,7 @@ def _scores(result: EvaluationResult, given: Any) -> FloatArray:
     return values
 
 
-def _metric_columns(result: EvaluationResult) -> dict[str, FloatArray]:
+def _metric_columns(result: ResultFacts) -> dict[str, FloatArray]:
     """Return per-query values by name and cutoff, so that higher is better; NaN if undefined."""
     metrics = metrics_of(result.keys, result.declared)
     columns = {}

@@ -16,9 +16,9 @@ from krag_eval.core.language import N_, Language, _, language as chosen, speakin
 
 if TYPE_CHECKING:
     from krag_eval.comparison.comparison import Comparison
+    from krag_eval.core.results.facts import ResultFacts
     from krag_eval.labelling.labels import ToLabel
     from krag_eval.reanchoring.reanchor import Reanchored
-    from krag_eval.result import EvaluationResult
     from krag_eval.sweeping.sweep import Sweep
 
 __all__ = ["write_report"]
@@ -26,7 +26,7 @@ __all__ = ["write_report"]
 
 @spoken
 def write_report(
-    shown: EvaluationResult | Comparison | Sweep | Reanchored | ToLabel,
+    shown: ResultFacts | Comparison | Sweep | Reanchored | ToLabel,
     path: str | os.PathLike[str],
     *,
     language: Language | None = None,
@@ -75,13 +75,13 @@ def write_report(
         OSError: If the file cannot be written.
     """
     from krag_eval.comparison.comparison import Comparison
+    from krag_eval.core.results.facts import ResultFacts
     from krag_eval.labelling.labelling_page import labelling_page
     from krag_eval.labelling.labels import ToLabel
     from krag_eval.reanchoring.reanchor import Reanchored
     from krag_eval.report.comparison_page import comparison_page
     from krag_eval.report.rendering import rendered
     from krag_eval.report.result_page import result_page
-    from krag_eval.result import EvaluationResult
     from krag_eval.sweeping.sweep import Sweep
 
     if os.path.splitext(path)[1].lower() not in ("", ".html", ".htm"):
@@ -90,7 +90,7 @@ def write_report(
     if isinstance(shown, Sweep) and shown.comparison is None:
         shown = shown.cells[0].result
     made: Any = {
-        EvaluationResult: (result_page, N_("Retrieval evaluation")),
+        ResultFacts: (result_page, N_("Retrieval evaluation")),
         Comparison: (comparison_page, N_("Comparison of retrievers")),
         Sweep: (comparison_page, N_("Comparison of retrievers")),
         Reanchored: (_labels_page, N_("Labels after re-chunking")),

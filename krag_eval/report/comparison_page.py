@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from krag_eval.comparison.slices import SlicedComparison
     from krag_eval.core.results.evidence import GroundTruthItem, PredictedDocument
     from krag_eval.core.results.explanation import Explanation
+    from krag_eval.core.results.facts import ResultFacts
     from krag_eval.core.scoring.averages import Average
-    from krag_eval.result import EvaluationResult
     from krag_eval.sweeping.sweep import Sweep, SweepCell
 
 # Columns of a query's text.
@@ -195,7 +195,7 @@ def _pictures(comparison: Comparison) -> Iterator[str]:
         yield picture(f"latency{place}", _SIZE, plotting.latency_points, drawn, metric)
 
 
-def _drawable(systems: Mapping[str, EvaluationResult]) -> list[dict[str, EvaluationResult]]:
+def _drawable(systems: Mapping[str, ResultFacts]) -> list[dict[str, ResultFacts]]:
     """Divide systems into as many as can be told apart in one picture."""
     names = list(systems)
     starts = range(0, len(names), styling.MOST_LINES)
@@ -296,7 +296,7 @@ def _room(comparison: Comparison, k: Cutoff, n_queries: int) -> Room:
     return Room(_QUERY_WIDTH, width, width // 2, ROWS_AT_MOST)
 
 
-def _explaining(comparison: Comparison, name: str) -> EvaluationResult | None:
+def _explaining(comparison: Comparison, name: str) -> ResultFacts | None:
     """Return the result that can explain what a system retrieved, ``None`` if there is none.
 
     One whose queries were put in order or left out cannot; the one that was given can.

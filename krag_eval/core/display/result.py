@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from krag_eval.core.display import Column, Page, Table, numbers, presents
 from krag_eval.core.display.contradictions import NO_TEXTS
 from krag_eval.core.language import N_, _, ngettext, pgettext
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.core.scoring.averages import in_pairs
 from krag_eval.core.scoring.cutoffs import spelled
 from krag_eval.core.text import fitted, visible, whole_percent
-from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ _MOST_OFTEN = 5
 
 
 def result_page(
-    result: EvaluationResult,
+    result: ResultFacts,
     averages: Collection[str] | None = None,
     intervals: pd.DataFrame | None = None,
 ) -> Page:
@@ -77,10 +77,10 @@ def result_page(
     )
 
 
-presents(EvaluationResult, result_page)
+presents(ResultFacts, result_page)
 
 
-def told_contradicted(result: EvaluationResult) -> list[str]:
+def told_contradicted(result: ResultFacts) -> list[str]:
     """Say how many chunks contradict a passage that they nearly hold; nothing where none does."""
     told = ngettext(
         "{n} retrieved chunk is another text than a passage that it nearly holds, by a number, a "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from krag_eval.core.language import _
 
 if TYPE_CHECKING:
-    from krag_eval.result import EvaluationResult
+    from krag_eval.core.results.facts import ResultFacts
 
 UNREVIEWED = "unreviewed"
 
@@ -34,7 +34,7 @@ def with_unreviewed(settings: Mapping[str, str], n: int) -> dict[str, str]:
     }
 
 
-def unreviewed_of(results: Mapping[str, EvaluationResult]) -> dict[str, str]:
+def unreviewed_of(results: Mapping[str, ResultFacts]) -> dict[str, str]:
     """Return how many queries of a result are drafts, by its name, of those that have some."""
     return {name: result.settings[UNREVIEWED] for name, result in results.items()
             if UNREVIEWED in result.settings}  # fmt: skip

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from krag_eval.core.errors import InvalidInput, Place, Refusal, clipped
 from krag_eval.core.files import changing, check_apart, replacing
 from krag_eval.core.matching.joins import Pieces
 from krag_eval.core.results.evidence import Evidence, Texts
+from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.latency import RetrievalRun
 from krag_eval.core.results.rows import (
     DIGEST,
@@ -46,7 +47,6 @@ from krag_eval.core.scoring.cutoffs import spelled, unspelled
 from krag_eval.core.scoring.metrics import completed, metrics_of
 from krag_eval.core.scoring.parts import Summary, declared_in, metrics_in
 from krag_eval.core.scoring.relevance import Aspects, Beside, Relevance, RelevanceTogether
-from krag_eval.result import EvaluationResult
 
 _FORMAT = "krag_eval.result"
 FORMAT_VERSION = 1
@@ -58,6 +58,7 @@ _TOO_LARGE = "what it holds does not fit into memory"
 _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 _HOW_TO_SAVE = "save one with to_json in Python, or with krag-eval evaluate … --json OUT"
 
+Result = TypeVar("Result", bound=ResultFacts)
 Content: TypeAlias = dict[str, Any]
 _Ints: TypeAlias = NDArray[np.int64]
 _Path: TypeAlias = "str | os.PathLike[str]"
@@ -65,7 +66,7 @@ _Path: TypeAlias = "str | os.PathLike[str]"
 _Numbers: TypeAlias = tuple[list[Any], list[Any]]
 
 
-def write(path: _Path, result: EvaluationResult, *, texts: bool = False) -> None:
+def write(path: _Path, result: ResultFacts, *, texts: bool = False) -> None:
     """Save a result; the file appears complete or not at all.
 
     Args:
@@ -86,20 +87,20 @@ def write(path: _Path, result: EvaluationResult, *, texts: bool = False) -> None
             temporary.write_text(text, "utf-8")
 
 
-def _with_verdicts_of_file(result: EvaluationResult, path: _Path) -> EvaluationResult:
+def _with_verdicts_of_file(result: ResultFacts, path: _Path) -> ResultFacts:
     """Return a result with what became of the gates that the values in a file were held to.
 
     A file that holds none, or anything else, is about to be replaced, and says nothing.
     """
     with suppress(Refusal, OSError):
         if os.path.isfile(path) and (content := _loaded(path)).get("gate") is not None:
-            saved = _result_of(content, path)
+            saved = _result_of(content, path, ResultFacts)
             if saved == result:
                 return result.with_verdicts(saved.gate, saved.verdicts)
     return result
 
 
-def check_not_its_rows(result: EvaluationResult, path: _Path) -> None:
+def check_not_its_rows(result: ResultFacts, path: _Path) -> None:
     """Refuse to write onto the file that a result reads its rows from.
 
     Raises:
@@ -108,7 +109,7 @@ def check_not_its_rows(result: EvaluationResult, path: _Path) -> None:
     check_apart({"path": path}, filter(None, [result.rows.path]))
 
 
-def note_gate(path: _Path, gate: Outcome, verdicts: Verdicts, result: EvaluationResult) -> None:
+def note_gate(path: _Path, gate: Outcome, verdicts: Verdicts, result: ResultFacts) -> None:
     """Write into the file of a result what became of the gate that it was held to.
 
     It is added to what the file says of earlier gates, of which no failure is taken back. Nothing
@@ -129,7 +130,7 @@ def note_gate(path: _Path, gate: Outcome, verdicts: Verdicts, result: Evaluation
         kept, content = os.stat(path), _loaded(path)
         if not (kept.st_mode & stat.S_IWUSR and os.access(path, os.W_OK)):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
-        saved = _result_of(dict(content), path)
+        saved = _result_of(dict(content), path, ResultFacts)
         if not saved.is_same_run(result):
             raise _unusable(path, "it holds another result by now", "check that one, too")
         del content["checksum"]
@@ -140,7 +141,7 @@ def note_gate(path: _Path, gate: Outcome, verdicts: Verdicts, result: Evaluation
         os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
 
 
-def _verdicts_content(result: EvaluationResult) -> Content:
+def _verdicts_content(result: ResultFacts) -> Content:
     """Return what a file says of gates: the outcome of all, as earlier readers know it, and each.
 
     Nothing where there was none.
@@ -149,17 +150,18 @@ def _verdicts_content(result: EvaluationResult) -> Content:
     return of_each if result.gate is None else {"gate": result.gate} | of_each
 
 
-def read(path: _Path) -> EvaluationResult:
+def read(path: _Path, kind: type[Result]) -> Result:
     """Read a saved result.
 
     Args:
         path: The file.
+        kind: The class of the result.
 
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is not such a result, of another format, or damaged.
     """
-    return _result_of(_loaded(path), path)
+    return _result_of(_loaded(path), path, kind)
 
 
 # The text of a file
@@ -222,12 +224,12 @@ def _unusable(path: _Path, problem: str, fix: str = "") -> InvalidInput:
     return InvalidInput("", problem, fix, place=Place(os.fsdecode(path)))
 
 
-def _result_of(content: Content, path: _Path) -> EvaluationResult:
+def _result_of(content: Content, path: _Path, kind: type[Result]) -> Result:
     """Return the result that a file holds, checked."""
     try:
         if content.pop("checksum") != _checksum(content):
             raise ValueError("its checksum does not fit its content, so it was changed or cut")
-        result = EvaluationResult(**_parts(content, Path(path)))
+        result = kind(**_parts(content, Path(path)))
         if _without_nan(result) != content["metrics"]:
             raise ValueError("its averages do not follow from its per-query values")
     except MemoryError as error:
@@ -238,14 +240,14 @@ def _result_of(content: Content, path: _Path) -> EvaluationResult:
     return result
 
 
-def _without_nan(result: EvaluationResult) -> dict[str, float | None]:
+def _without_nan(result: ResultFacts) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else value for name, value in result.to_dict().items()}
 
 
 # A result as a file has it, and back
 
 
-def as_text(result: EvaluationResult, path: _Path, *, texts: bool = False) -> str:
+def as_text(result: ResultFacts, path: _Path, *, texts: bool = False) -> str:
     """Return what :func:`write` writes; ``path`` says where rows in a file are seen from."""
     content: Content = {
         "format": _FORMAT,
@@ -310,7 +312,7 @@ def _moment(text: str) -> datetime:
     return moment
 
 
-def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
+def _whole_content(result: ResultFacts, *, texts: bool) -> Content:
     """Return what is kept of a run whose rows are in memory."""
     evidence, rows = result.evidence, result.rows
     kept = None if evidence is None or not texts else evidence.texts
