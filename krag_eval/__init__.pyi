@@ -31,7 +31,6 @@ from .core.conventions import (
     Conventions as Conventions,
     MatchingCriteria as MatchingCriteria,
 )
-from .core.data.loading import load_dataset as load_dataset
 from .core.documents import AnyOf as AnyOf
 from .core.errors import KragEvalWarning as KragEvalWarning
 from .core.intervals import confidence_intervals as confidence_intervals
@@ -57,6 +56,7 @@ from .core.matching.tokenizers import KiwiTokenizer as KiwiTokenizer
 from .core.results.explanation import Explanation as Explanation
 from .core.scoring.metrics import METRICS as METRICS, Metric as Metric
 from .core.scoring.queries import JudgedQuery as JudgedQuery
+from .datasets import load_dataset as load_dataset
 from .diagnosis.causes import Index as Index
 from .diagnosis.diagnosis import Diagnosis as Diagnosis
 from .evaluator import OfflineRetrievalEvaluator as OfflineRetrievalEvaluator

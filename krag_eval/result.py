@@ -137,11 +137,12 @@ class EvaluationResult(ResultFacts):
         from krag_eval.diagnosis.diagnosis import told_apart_by
 
         self._warn_of_failed()
-        source = self
+        source: ResultFacts = self
         if dataset is not None:
             from krag_eval.core.data.loading import evaluated_again
+            from krag_eval.core.evaluator import FactsEvaluator
 
-            source = evaluated_again(self, dataset, matcher)
+            source = evaluated_again(self, dataset, FactsEvaluator, matcher)
         return diagnosed(
             source._evidence(Advice("pass {}, what it was evaluated on", dataset=...)),
             source.labels,

@@ -25,9 +25,9 @@ from krag_eval import (
     load_dataset,
 )
 from krag_eval.core.errors import InvalidType
+from krag_eval.core.evaluator import Plan
 from krag_eval.core.options import EVALUATOR_OPTIONS, PLAN_OPTIONS
 from krag_eval.distributed import evaluate_dask, evaluate_ray, evaluate_spark
-from krag_eval.evaluator import Plan
 
 ROWS = [{"question": "When?", "actual": ["At nine."], "predicted": ["At nine."]}]
 
@@ -114,7 +114,7 @@ def test_a_new_option_is_one_field_and_a_word_in_the_signature(tmp_path):
         "                       unsaid=('grim',))\n",
     )
     _insert(
-        tmp_path / "krag_eval" / "evaluator.py",
+        tmp_path / "krag_eval" / "core" / "evaluator.py",
         "        score_cutoff: float | None = None,\n    ) -> None:",
         "        mood: str = 'grim',\n",
     )

@@ -293,6 +293,7 @@ def with_texts(
 ) -> EvaluationResult:
     """Give a saved result the texts that it was evaluated on, where files with them are named."""
     from krag_eval.core.data.loading import evaluated_again
+    from krag_eval.evaluator import OfflineRetrievalEvaluator
 
     golden, behind = given.get("golden"), run or given.get("retrieved")
     if golden is None and behind is None:
@@ -308,7 +309,7 @@ def with_texts(
         problem = f"must name what was retrieved, which {golden} does not hold"
         raise InvalidInput("retrieved", problem, Advice("add {}", retrieved=...))
     try:
-        return evaluated_again(result, dataset, given.get("matcher"))
+        return evaluated_again(result, dataset, OfflineRetrievalEvaluator, given.get("matcher"))
     except InvalidInput as error:
         if error.argument != "dataset":
             raise

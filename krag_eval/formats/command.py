@@ -137,18 +137,19 @@ def _evaluated(
     qrels: Numbers, name: str, cutoffs: Sequence[Cutoff], how: Mapping[str, Any], unjudged: str
 ) -> EvaluationResult:
     from krag_eval.core.results.rows import RowsInMemory
+    from krag_eval.datasets import with_evaluator
     from krag_eval.formats.trec import RUN, judged_dataset
 
     run = RUN.read(reading.source_of(name))
     judging: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
-    dataset = judged_dataset(qrels, run, judged=bool(judging), **how)
+    dataset = with_evaluator(judged_dataset(qrels, run, judged=bool(judging), **how))
     with warnings_as(name=printable(name)):
         result = dataset.evaluator(**judging).evaluate(cutoffs)
     if how["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
         with muted():  # said already
             all_grades = {**how, "relevance_level": 1}
-            graded = judged_dataset(qrels, run, judged=bool(judging), **all_grades)
+            graded = with_evaluator(judged_dataset(qrels, run, judged=bool(judging), **all_grades))
             ndcg = graded.evaluator(**judging).evaluate(cutoffs, metrics=["ndcg"]).tables
         tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
         rows = RowsInMemory(result.labels, tables, result.counted, result.rows.digests)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from krag_eval.auditing.audit import Chunks, Held, Reader, held_in, names_in, readers_of
 from krag_eval.comparison.gates import Gate, GateReport
-from krag_eval.core.data.dataset import Dataset
-from krag_eval.core.data.loading import ChunkSource, dataset_in
+from krag_eval.core.data.loading import ChunkSource
 from krag_eval.core.documents import (
     AnyOf,
     DocumentLike,
@@ -36,6 +35,7 @@ from krag_eval.core.matching.tokenizers import letter_tokens
 from krag_eval.core.options import LISTS
 from krag_eval.core.shown import Shown
 from krag_eval.core.text import agreement
+from krag_eval.datasets import Dataset, dataset_in
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from krag_eval.core.documents import (
     AnyOf,
@@ -23,54 +23,21 @@ from krag_eval.core.documents import (
 )
 from krag_eval.core.errors import Advice, InvalidInput, Place, warn
 from krag_eval.core.language import N_, _
-from krag_eval.core.options import EVALUATOR_OPTIONS, LISTS, check_options, with_defaults
+from krag_eval.core.options import LISTS, with_defaults
 
 if TYPE_CHECKING:
+    from krag_eval.core.evaluator import Evaluator
     from krag_eval.core.results.latency import Failure
     from krag_eval.core.scoring.missing import MissingQuestions
-    from krag_eval.evaluator import OfflineRetrievalEvaluator
+
+_Evaluator = TypeVar("_Evaluator", bound="Evaluator[Any]")
 
 
 @dataclass(frozen=True, repr=False)
 class Dataset:
     """Questions with the documents that should come back and the ranked ones that did.
 
-    Two data sets are equal if their queries, questions, documents and tags are, wherever they were
-    read.
-
-    Attributes:
-        queries: One label per query: its question, its id, or its position 0, 1, …
-        actual: Per query, its ground truth: documents or ``AnyOf``.
-        predicted: Per query, the retrieved documents, best first; ``None`` if nothing has been
-            retrieved yet, and :func:`~krag_eval.evaluate_retriever` is to do it.
-        source: Name of the file it was read from.
-        lines: Per query, the line of that file, where a query is a line.
-        defaults: What :meth:`evaluator` passes on if it is given nothing else, by the format read.
-        questions: Per query, the text to ask a retriever, also where queries are labelled
-            otherwise; ``None`` unless it is known for all of them.
-        notes: How the file was understood: which columns were read as what.
-        vocabulary: Whose column names those of a table are, such as ``"RAGAS"``.
-        tags: Name -> one value per query, such as ``{"corpus": ["wiki", "chat"]}``: the columns
-            that have no other meaning; ``None`` where a query has none.
-        judged: Per query, the documents that somebody looked at, as the evaluator takes them, or
-            label -> those; kept as one list per query, or mapping from documents to whether they
-            were looked at. ``None`` if that is not known.
-        unwanted: Per query, the documents that must not come back, or label -> those; kept as one
-            list per query, ``None`` for a query that has none.
-        cited: Per query, the documents that the answer cited, likewise. As ``predicted`` they are
-            of one run: a retriever that is asked anew is not held to them.
-        failures: The queries whose retriever failed, as traces record it; results have them, too.
-        missing: Which questions of the ground truth a run lacks, if the data set was joined of the
-            two; results have it, too.
-        run: Per query, where its retrieved documents stand, if they came from a file of their own;
-            ``None`` for a query that this lacks.
-
-    Raises:
-        InvalidInput: If there is not one question, or one value of a tag, per query, or ``judged``
-            or a failure is of other queries.
-
-    >>> Dataset(queries=["q1"], actual=[["At nine."]], questions=["When does it open?"])
-    Dataset of 1 queries, nothing retrieved yet
+    ``krag_eval.datasets.Dataset`` says what its attributes are, and has an evaluator.
     """
 
     queries: list[str | int]
@@ -130,7 +97,7 @@ class Dataset:
         are_ids = self.questions != self.queries and all(isinstance(x, str) for x in self.queries)
         return [*map(str, self.queries)] if are_ids and self.questions is not None else None
 
-    def chosen(self, places: Sequence[int]) -> Dataset:
+    def chosen(self, places: Sequence[int]) -> Self:
         """Return the data set of some of its queries, by their places."""
         lists: dict[str, Any] = {
             field: [values[at] for at in places]
@@ -148,24 +115,8 @@ class Dataset:
             problem = f"'Dataset' object has no attribute {name!r}{hint}"
             raise AttributeError(problem, name=name, obj=self)
 
-    def evaluator(self, **options: Any) -> OfflineRetrievalEvaluator:
-        """Return an evaluator of this data set, its queries labelled.
-
-        Args:
-            **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
-                ``threshold``, …; they go before the data set's own ``defaults`` and ``tags``,
-                and a matcher before the ``threshold`` of these as well.
-
-        Raises:
-            DatasetError: If nothing has been retrieved yet.
-
-        >>> from krag_eval.datasets import demo_dataset
-        >>> demo_dataset().evaluator(matcher="contains").calculate_hit_rate(k=1)
-        {'hit_rate': 0.0714...}
-        """
-        from krag_eval.evaluator import OfflineRetrievalEvaluator
-
-        check_options(Dataset.evaluator, options, EVALUATOR_OPTIONS)
+    def _evaluator_of(self, kind: type[_Evaluator], options: dict[str, Any]) -> _Evaluator:
+        """Return an evaluator of a class, of this data set; see ``krag_eval.datasets.Dataset``."""
         if self.predicted is None:
             raise Place(self.source or "dataset").error(
                 "holds no retrieved documents",
@@ -182,7 +133,7 @@ class Dataset:
         if "tags" in options:
             options["tags"] = with_status(options["tags"], self.tags)
         known |= {name: some for name, some in lists.items() if some is not None}
-        made = OfflineRetrievalEvaluator(
+        made = kind(
             self.actual, self.predicted, **{**known, **with_defaults(self.defaults, options)}
         )
         made = made.with_failures(self.failures) if self.failures else made
@@ -208,6 +159,7 @@ class Dataset:
 
         >>> import tempfile
         >>> from krag_eval import AnyOf, load_dataset
+        >>> from krag_eval.datasets import Dataset
         >>> dataset = Dataset(["q1"], [[AnyOf(["nine", "9 am"])]], questions=["When?"])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     dataset.save(f"{folder}/qa.csv")

@@ -96,8 +96,9 @@ from krag_eval.formats.traces import SPANS, Choice, traces_dataset
 from krag_eval.formats.trec import RUN, is_judgements, read_trec
 
 if TYPE_CHECKING:
+    from krag_eval.core.evaluator import Evaluator, Result
     from krag_eval.core.matching.base import Matcher
-    from krag_eval.result import EvaluationResult
+    from krag_eval.core.results.facts import ResultFacts
 
 
 class FrameLike(Protocol):
@@ -516,14 +517,18 @@ _OF_LOADING = ("cells", "drafts", *Mapped._fields)
 
 
 def evaluated_again(
-    result: EvaluationResult, source: Any, matcher: str | Matcher | None = None
-) -> EvaluationResult:
+    result: ResultFacts,
+    source: Any,
+    kind: type[Evaluator[Result]],
+    matcher: str | Matcher | None = None,
+) -> Result:
     """Evaluate a data set as a result was, for the evidence and the texts that this has lost.
 
     Args:
         result: The result. Where it has rows, its labels are kept, and each query must have the
             same ground truth and the same counts; without rows, the sums must be the same.
         source: The data set, or what :func:`load_dataset` makes one of.
+        kind: The evaluator.
         matcher: The matcher, where the signature of the result does not tell all.
 
     Raises:
@@ -547,16 +552,18 @@ def evaluated_again(
     matched_by = matcher_of(settings["matcher"], held, matcher)
     labels = labels_for(matched_by, data.queries, data.questions)
     with muted():
-        again = data.evaluator(
-            queries=labels if isinstance(result.rows, NoRows) else result.labels,
-            matcher=matched_by,
-            threshold=None if threshold == "-" else float(threshold),
-            matching_criteria=settings["criteria"],
-            conventions=result.conventions,
-            no_ground_truth=settings["no_ground_truth"].partition("(")[0],
-            grade_key=None if grades == "-" else grades,
-            aspect_key=settings.get("aspects"),
-        ).evaluate([k for k in result.k if not isinstance(k, Budget)] or [None])
+        options: dict[str, Any] = {
+            "queries": labels if isinstance(result.rows, NoRows) else result.labels,
+            "matcher": matched_by,
+            "threshold": None if threshold == "-" else float(threshold),
+            "matching_criteria": settings["criteria"],
+            "conventions": result.conventions,
+            "no_ground_truth": settings["no_ground_truth"].partition("(")[0],
+            "grade_key": None if grades == "-" else grades,
+            "aspect_key": settings.get("aspects"),
+        }
+        cutoffs = [k for k in result.k if not isinstance(k, Budget)] or [None]
+        again = data._evaluator_of(kind, options).evaluate(cutoffs)
     if isinstance(result.rows, NoRows):
         _check_same_sums(result, again)
     else:
@@ -567,7 +574,7 @@ def evaluated_again(
 _EVALUATED_ON = "pass what the result was evaluated on, unchanged"
 
 
-def _check_same_sums(result: EvaluationResult, again: EvaluationResult) -> None:
+def _check_same_sums(result: ResultFacts, again: ResultFacts) -> None:
     """Refuse other sums at the cutoffs of both."""
     for k in {*result.k} & {*again.k}:
         ours, theirs = (one.summary.sums[k].totals for one in (result, again))
@@ -576,9 +583,7 @@ def _check_same_sums(result: EvaluationResult, again: EvaluationResult) -> None:
             raise InvalidInput("dataset", problem, _EVALUATED_ON)
 
 
-def _check_same_rows(
-    result: EvaluationResult, again: EvaluationResult, labels: Sequence[str | int]
-) -> None:
+def _check_same_rows(result: ResultFacts, again: ResultFacts, labels: Sequence[str | int]) -> None:
     """Refuse other labels, other ground truth, and other values at the cutoffs of both."""
     if result.labels != [*range(len(labels))]:
         _check_each("another label", result.labels, labels, labels)

@@ -1413,7 +1413,7 @@ def _defaults_of(queries: Sequence[Query]) -> Mapping[str, Any]:
                 "evaluate data sets of different kinds one by one",
             )
     if first.mark.defaults:
-        from krag_eval.evaluator import Plan
+        from krag_eval.core.evaluator import Plan
 
         try:
             Plan.checked(**first.mark.defaults)
