@@ -19,6 +19,7 @@ from krag_eval.comparison.comparison import Comparison, checked_metrics, compare
 from krag_eval.core import errors
 from krag_eval.core.data import loading, table, vocabularies
 from krag_eval.core.data.dataset import Dataset, labels_for
+from krag_eval.core.data.vocabularies import as_row
 from krag_eval.core.documents import (
     DocumentLike,
     Location,
@@ -36,7 +37,6 @@ from krag_eval.core.matching.parallel import check_n_jobs
 from krag_eval.core.options import LISTS, PLAN_OPTIONS, with_defaults
 from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, deepest, spelled
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
-from krag_eval.formats.langsmith import example_as_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -427,7 +427,7 @@ def _is_foreign(value: object) -> bool:
         return True
     names: Iterable[Any] = getattr(value, "columns", ()) if is_frame else ()
     if isinstance(value, Sequence) and len(value):
-        first = example_as_row(value[0]) or value[0]
+        first = as_row(value[0]) or value[0]
         names = first if isinstance(first, Mapping) else ()
     own = {"question", "actual"} <= {*names}
     return not own and len(vocabularies.KNOWN.intersection(names)) > 1

@@ -27,7 +27,7 @@ from krag_eval.asking.asking import Answer, Call, Wrapped, query_in
 from krag_eval.asking.evaluating import Questions, Rows, labels_of
 from krag_eval.asking.messages import returned_in
 from krag_eval.core import documents as docs, errors
-from krag_eval.core.data.vocabularies import KNOWN
+from krag_eval.core.data.vocabularies import KNOWN, as_row
 from krag_eval.core.documents import Location, checked_tags, documents_in, id_of, text_of
 from krag_eval.core.errors import Advice, InvalidInput, InvalidType, Refusal, called, clipped, warn
 from krag_eval.core.language import _
@@ -35,7 +35,6 @@ from krag_eval.core.options import EVALUATOR_OPTIONS, LISTS, check_options
 from krag_eval.core.results.latency import Failure, RetrievalRun
 from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.formats.langsmith import example_as_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -1055,7 +1054,7 @@ def _is_row(one: Any) -> bool:
     """Tell a row, of our own or anybody's columns, from a document or a list of them."""
     if isinstance(one, Mapping):
         return "page_content" not in one and not KNOWN.isdisjoint(one)
-    return example_as_row(one) is not None
+    return as_row(one) is not None
 
 
 def _in_order(questions: Sequence[Question]) -> bool:

@@ -119,13 +119,13 @@ def _looked_at(files: Sequence[str]) -> tuple[bool, int]:
 
     Directories are; a Parquet file alone is, too, as its size does not tell what it holds.
     """
-    from krag_eval.formats.beir import has_corpus
+    from krag_eval.core.data.shapes import folder_of
 
     size = 0
     for file in files:
         try:
             seen = os.stat(file)
-            if stat.S_ISDIR(seen.st_mode) and not (len(files) > 1 and has_corpus(file)):
+            if stat.S_ISDIR(seen.st_mode) and not (len(files) > 1 and folder_of(file)):
                 return True, 0
             if not stat.S_ISREG(seen.st_mode):
                 return False, 0  # opening a pipe would take from it
@@ -140,13 +140,15 @@ def _looked_at(files: Sequence[str]) -> tuple[bool, int]:
 
 def _hold_rows(files: Sequence[str]) -> bool:
     """Tell whether files are read row by row, as all but those of some tools are."""
+    from krag_eval.core.data.shapes import judgements_of
     from krag_eval.core.data.vocabularies import TABLE, shape_of
-    from krag_eval.formats.trec import is_judgements
+    from krag_eval.core.reading import MAX_BYTES
     from krag_eval.streaming.queries import QueryFiles
 
     try:
         return all(
-            not is_judgements(one) and shape_of(QueryFiles.found(one).begin().names) is TABLE
+            not judgements_of(one, MAX_BYTES)
+            and shape_of(QueryFiles.found(one).begin().names) is TABLE
             for one in files
         )
     except DatasetError:

@@ -37,9 +37,8 @@ from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped, mu
 from krag_eval.core.language import _
 from krag_eval.core.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher
 from krag_eval.core.matching.coverage import CoverageMatcher, other_readings
-from krag_eval.core.matching.identity import same
 from krag_eval.core.matching.joins import FloatArray, IntArray, Units
-from krag_eval.core.matching.names import matcher_of_signature, resolve_matcher
+from krag_eval.core.matching.names import matcher_of
 from krag_eval.core.matching.numbering import TokenNumbers, numbered
 from krag_eval.core.matching.pieces import held_anywhere, shared_runs, whereabouts
 from krag_eval.core.matching.spans import SpanMatcher, span_of
@@ -240,32 +239,6 @@ def checked_depth(depth: object, k: Cutoff) -> int | None:
     if isinstance(k, int) and checked <= k:
         raise must("depth", f"be larger than the cutoff k = {k}", checked, "look deeper")
     return checked
-
-
-def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None) -> Matcher:
-    """Return the matcher of a result: as given, as it is held, or as the signature says.
-
-    Raises:
-        InvalidInput: If another one is given, or the signature does not tell all.
-    """
-    if given is not None:
-        matcher = resolve_matcher(given)
-        if same(matcher.signature, signature) is False:
-            problem = f"must be the one of the result, {signature}, got {matcher.signature}"
-            fix = "leave it out, or evaluate again with the other one"
-            raise InvalidInput("matcher", problem, fix)
-        return matcher
-    if held is not None:
-        return held
-    try:
-        return matcher_of_signature(signature)
-    except (InvalidInput, InvalidType) as error:
-        raise InvalidInput(
-            "matcher",
-            f": this result was saved or copied, and nothing can be compared by its signature "
-            f"{signature} alone",
-            Advice("pass {}, the matcher it was made with", matcher=...),
-        ) from error
 
 
 class _Facts(NamedTuple):

@@ -60,6 +60,7 @@ def read_autorag(
         DatasetError: If a table cannot be used; the message names the file and the row.
         MissingPackage: If a Parquet file is given and pyarrow is missing.
 
+    >>> from krag_eval.datasets import read_autorag
     >>> import pandas as pd
     >>> truth = [["a", "b"], ["c"]]
     >>> qa = pd.DataFrame({"qid": ["q1"], "query": ["When?"], "retrieval_gt": [truth]})

@@ -81,6 +81,7 @@ def read_beir(
         InvalidInput: If neither ``folder`` nor ``qrels`` is given, or documents are to be dropped
             from no run.
 
+    >>> from krag_eval.datasets import read_beir
     >>> dataset = read_beir(qrels={"q1": {"d1": 1}}, run={"q1": {"d1": 0.9, "d2": 0.4}})
     >>> dataset.evaluator().calculate_ndcg(k=10)
     {'ndcg': 1.0}

@@ -212,6 +212,7 @@ def read_trec(
         DatasetError: If a file cannot be used; the message names file and line.
         InvalidInput: If an option is not among those allowed.
 
+    >>> from krag_eval.datasets import read_trec
     >>> qrels = {"301": {"d1": 1, "d2": 0, "d3": 2}}
     >>> evaluator = read_trec(qrels, {"301": {"d2": 9.5, "d1": 8.0, "d3": 7.5}}).evaluator()
     >>> evaluator.calculate_mrr()

@@ -16,6 +16,7 @@ import numpy as np
 from krag_eval.core.data.dataset import Dataset, is_bare, labels_for, with_index
 from krag_eval.core.data.formats import File, Names, Row, format_of, is_wanted, json_in, rows_in
 from krag_eval.core.data.joining import Lacking, with_run
+from krag_eval.core.data.shapes import Folder, folder_of, judgements_of
 from krag_eval.core.data.table import (
     ERRORS,
     Drafts,
@@ -44,7 +45,9 @@ from krag_eval.core.data.table import (
     with_drafts,
 )
 from krag_eval.core.data.vocabularies import (
+    COLUMNS,
     KNOWN,
+    as_row,
     as_saved,
     is_foreign,
     nothing_retrieved,
@@ -90,10 +93,6 @@ from krag_eval.core.reading import (
     object_of,
     parsed,
 )
-from krag_eval.formats.beir import PARTS, collection_dataset, has_corpus, read_beir
-from krag_eval.formats.langsmith import example_as_row
-from krag_eval.formats.traces import SPANS, Choice, traces_dataset
-from krag_eval.formats.trec import RUN, is_judgements, read_trec
 
 if TYPE_CHECKING:
     from krag_eval.core.evaluator import Evaluator, Result
@@ -234,12 +233,12 @@ def load_dataset(
         of_run = () if retrieved is None else ("question", "predicted", "cells")
         given.check(("corpus", "retrieved", *of_run), "what is a Dataset already")
         return _completed(source, given)
-    if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
+    if layout := folder_of(source):
         given.check(("retrieved",), "folders")
-        return _folder(source, given)
-    if retrieved is not None and is_judgements(source, max_bytes):
+        return _folder(source, layout, given)
+    if retrieved is not None and (judgements := judgements_of(source, max_bytes)):
         given.check(("corpus", "retrieved"), "judgements")
-        dataset = read_trec(source, retrieved, max_bytes=max_bytes)  # type: ignore[arg-type]
+        dataset = judgements.read(source, retrieved, max_bytes)
         told = [_("judgements and a run, as read_trec reads them")]
         return _completed(replace(dataset, notes=told), given._replace(retrieved=None))
     return dataset_of(_table(source, given, format, **own), given)
@@ -534,9 +533,9 @@ def evaluated_again(
     Raises:
         InvalidInput: If the data set has other queries, ground truth or lists.
     """
+    from krag_eval.core.matching.names import matcher_of
     from krag_eval.core.results.rows import NoRows
     from krag_eval.core.scoring.cutoffs import Budget
-    from krag_eval.diagnosis.causes import matcher_of
 
     data, settings = dataset_in(source), result.settings
     if data.predicted is None:
@@ -648,14 +647,14 @@ def dataset_of(table: Records, given: Given) -> Dataset:
     return replace(joined, tags=tags)
 
 
-def _folder(folder: str | os.PathLike[str], given: Given) -> Dataset:
+def _folder(folder: Any, layout: Folder, given: Given) -> Dataset:
     """Read a folder with a corpus, queries and judgements; what was retrieved is a run or spans."""
-    is_run = given.retrieved is not None and is_judgements(given.retrieved, given.max_bytes)
+    is_run = given.retrieved is not None and judgements_of(given.retrieved, given.max_bytes)
     run = given.retrieved if is_run else None
     told = _(
         "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
     )
-    dataset = replace(read_beir(folder, run=run, max_bytes=given.max_bytes), notes=[told])
+    dataset = replace(layout.read(folder, run, given.max_bytes), notes=[told])
     return dataset if is_run else _completed(dataset, given)
 
 
@@ -716,7 +715,9 @@ def _completed(dataset: Dataset, given: Given) -> Dataset:
 def _joined(dataset: Dataset, run: Dataset | Records | None, missing: Any) -> Dataset:
     if isinstance(run, Records):
         missing = one_of("missing", missing or "skip", ("zero", "skip"))
-        return traces_dataset(run, dataset=dataset, choice=Choice(missing=missing))
+        join: Any = shape_of(run.names).join  # by which such a table is left to it
+        joined: Dataset = join(run, dataset, missing)
+        return joined
     return dataset if run is None else with_run(dataset, run, missing or "error")
 
 
@@ -753,13 +754,13 @@ def _run(given: Given) -> Dataset | Records:
         if source.predicted is None:
             raise InvalidInput("retrieved", "holds no retrieved documents", "pass a run")
         return source
-    if is_judgements(source, given.max_bytes):
-        return replace(RUN, part=given.mapped.predicted).read(source, given.max_bytes).as_run()
+    if judgements := judgements_of(source, given.max_bytes):
+        return judgements.read_run(source, given.mapped.predicted, given.max_bytes)
     if isinstance(source, Mapping) and not is_table(source):
         source = _rows_of_run(source)
     table = _table_of_run(source, given)
     shape = shape_of(table.names)
-    if shape.read is traces_dataset:
+    if shape.join is not None:
         return table
     if shape.read is not None:
         made = shape.read(table, Given(Mapped(None, None, given.mapped.predicted), tags=True))
@@ -788,7 +789,7 @@ def _table(
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
     # Others can only be tags.
-    wanted = Names({*KNOWN, *PARTS, *SPANS, *ERRORS, *filter(None, given.mapped)})
+    wanted = Names({*KNOWN, *COLUMNS, *ERRORS, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)
@@ -797,7 +798,7 @@ def _table(
         if value not in (None, "utf-8"):
             raise InvalidInput(option, f"is for files, got a {type(source).__name__}")
     if isinstance(source, Mapping):
-        if shape_of(source).read is collection_dataset:
+        if shape_of(source).is_one_record:
             return Records.of([(Place("source"), source)], "source", in_memory=True)
         return Records.of(_rows_of_mapping(source, wanted), "columns", in_memory=True)
     if is_frame(source):
@@ -822,7 +823,7 @@ def _as_dict(one: Any) -> str:
 
 def _rows(source: Iterable[Any], name: str = "rows") -> Iterator[Row]:
     for number, one in enumerate(source):
-        row = example_as_row(one)
+        row = as_row(one)
         row = one if row is None else row
         if not isinstance(row, Mapping):
             raise InvalidType(

@@ -7,16 +7,16 @@ What could mean two things is refused, with the names to choose from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from krag_eval.core.data.dataset import Dataset
+from krag_eval.core.data.formats import Names
+from krag_eval.core.data.shapes import COLUMNS_OF_LISTS, KRAG, TRUTH, Shape, of_rooms
 from krag_eval.core.data.table import (
     LISTED,
     OWN,
     QUESTIONS,
-    Given,
     Mapped,
     Records,
     Roles,
@@ -29,126 +29,15 @@ from krag_eval.core.documents import is_list_written, is_missing
 from krag_eval.core.errors import Advice, DatasetError, Place
 from krag_eval.core.language import _
 from krag_eval.core.reading import FOR_TREC, is_of_trec
-from krag_eval.formats.autorag import autorag_dataset
-from krag_eval.formats.beir import PARTS, collection_dataset
-from krag_eval.formats.harnesses import (
-    RUNS,
-    judgements_dataset,
-    locomo_dataset,
-    longmemeval_dataset,
-    predictions_dataset,
-    run_dataset,
-)
-from krag_eval.formats.langsmith import LANGSMITH, langsmith_dataset
-from krag_eval.formats.traces import traces_dataset
-from krag_eval.formats.trec import JUDGED_BY, MTEB
 
-_KRAG = ("context", "source", "doc_id")
 # Beside these, a table was saved by deepeval.
 _GOLDENS = ("tools_called", "expected_tools")
 
 
-class Shape(NamedTuple):
-    """Records of one tool: the fields that tell them, and what each field holds.
-
-    Attributes:
-        name: Whose names they are; what to call such tables, where these have a reader.
-        actual: The fields with what should be retrieved: its texts, ids, metadata.
-        predicted: Those with what was, best first.
-        questions: The field with the question, where no other tool calls it so.
-        tells: Sets of fields, one of which must be there for these names to mean that; a name that
-            ends in a dot stands for any that begins so.
-        unless: Fields beside which they do not.
-        weak: Whether they may as well be those of tags: looked at where no other name is known,
-            and what was retrieved only beside such a ground truth.
-        read: What reads them where cells mean something of their own.
-        taken: The arguments of :func:`load_dataset` that it takes.
-    """
-
-    name: str
-    actual: Side = Side()
-    predicted: Side = Side()
-    questions: tuple[str, ...] = ()
-    tells: tuple[tuple[str, ...], ...] = ((),)
-    unless: tuple[str, ...] = ()
-    weak: bool = False
-    read: Callable[[Records, Given], Dataset] | None = None
-    taken: tuple[str, ...] = (*Mapped._fields, "retrieved", "cells", "drafts")
-
-    def is_meant(self, names: Collection[str]) -> bool:
-        """Tell whether fields of these names may be of this shape."""
-        return not any(map(names.__contains__, self.unless)) and any(
-            all(_is_there(one, names) for one in needed) for needed in self.tells
-        )
-
-
-def _is_there(field: str, names: Collection[str]) -> bool:
-    if field.endswith("."):
-        return any(str(name).startswith(field) for name in names)
-    return field in names
-
-
-# Those whose cells are lists of documents or of ids.
-_LISTS = (
-    Shape("krag_eval", Side("actual"), Side("predicted")),
-    Shape("krag_eval", Side("정답"), Side("검색결과")),
-    Shape("krag_eval", Side("정답 문서"), Side("검색 결과")),
-    Shape("krag_eval", Side("정답문서"), Side("검색문서")),
-    Shape("krag_eval", predicted=Side("검색 문서")),
-    Shape("RAGAS", Side("reference_contexts", "reference_context_ids"),
-          Side("retrieved_contexts", "retrieved_context_ids")),
-    Shape("LlamaIndex", Side("expected_texts", "expected_ids"),
-          Side("retrieved_texts", "retrieved_ids")),
-    Shape("deepeval", Side("context"), Side("retrieval_context"), ("input",),
-          tells=(("retrieval_context",), ("retrievalContext",))),
-    # Goldens are sent with JavaScript's names.
-    Shape("deepeval", predicted=Side("retrievalContext"), questions=("input",)),
-    Shape("krag", Side("context", None, _KRAG[1:]), tells=(_KRAG,)),
-    Shape("Haystack", Side("ground_truth_documents"), Side("retrieved_documents"), weak=True),
-    Shape("eGovFrame", Side(None, "relevant_document_ids"), Side(None, "retrieved_document_ids")),
-    Shape("krag_eval", Side(None, "relevant_chunk_ids"), Side(None, "retrieved_chunk_ids")),
-    Shape("krag_eval", Side("expectedChunks"), Side("results"), tells=(("expectedChunks",),)),
-    # Evaluations up to 0.1; in test sets, contexts are what should be retrieved.
-    Shape("RAGAS", predicted=Side("contexts"),
-          tells=(("ground_truths", "answer"), ("ground_truth", "answer"))),
-    Shape("krag_eval", Side("expected"), Side("retrieved"), weak=True),
-    Shape("krag_eval", Side("expected_contexts"), weak=True),
-    Shape("krag_eval", Side("expected_documents"), weak=True),
-)  # fmt: skip
-# What says that questions have ground truth, which runs and judgements lack.
-_GIVEN = tuple(name for one in _LISTS for name in one.actual[:2] if name)
-# Those that mean nothing else, whatever stands beside them.
-_TRUTH = frozenset(name for one in _LISTS if one.tells == ((),) and not one.weak
-                   for name in one.actual[:2] if name)  # fmt: skip
 #: All that is known by the names of fields; another tool is another entry.
-SHAPES = (
-    *_LISTS,
-    Shape("spans", read=traces_dataset, taken=(), unless=(*QUESTIONS, "actual", "retrieval_gt"),
-          tells=(("resourceSpans",), ("attributes", "context"), ("attributes", "span_id"),
-                 ("context.span_id", "attributes."), ("run_type", "inputs"))),
-    Shape("collections", read=collection_dataset, taken=("retrieved",),
-          tells=(PARTS[:3], (*PARTS[:2], PARTS[3]))),
-    Shape("AutoRAG's tables", Side(None, "retrieval_gt"),
-          Side("retrieved_contents", "retrieved_ids"), tells=(("qid", "query", "retrieval_gt"),),
-          unless=("actual",), read=autorag_dataset, taken=("corpus", "retrieved")),
-    Shape("LangSmith's tables", Side("reference_outputs"), Side("outputs"), ("inputs",),
-          tells=(("inputs", "outputs"), ("inputs", "reference_outputs")), read=langsmith_dataset,
-          taken=(*Mapped._fields, "retrieved")),
-    *(Shape(f"{tool}'s runs", predicted=Side(field), read=run_dataset, taken=(), unless=_GIVEN,
-            tells=(("query", field),) if tool == "rank_llm" else (("query_id", field),))
-      for field, tool in RUNS.items()),
-    Shape("MTEB's predictions", tells=((MTEB,),), read=predictions_dataset, taken=("predicted",)),
-    Shape("judgements", Side("chunk_text"), read=judgements_dataset, taken=("retrieved",),
-          tells=tuple(("query_id", one, "relevance") for one in JUDGED_BY),
-          unless=_GIVEN),
-    Shape("LoCoMo's questions", Side(None, "evidence"), read=locomo_dataset,
-          tells=(("question", "evidence", "category"), ("conversation", "qa")),
-          taken=("predicted", "retrieved")),
-    Shape("LongMemEval's questions", Side("haystack_sessions", "answer_session_ids"),
-          Side("retrieval_results", "haystack_session_ids"), read=longmemeval_dataset,
-          taken=("actual", "predicted", "retrieved"),
-          tells=(("question_id", "answer_session_ids"),)),
-)  # fmt: skip
+SHAPES: tuple[Shape, ...] = (*COLUMNS_OF_LISTS, *of_rooms("shapes"))
+#: Further columns that are read where they are.
+COLUMNS = Names(chain.from_iterable(one.columns for one in SHAPES))
 _WEAK_ACTUAL = {one.actual.texts for one in SHAPES if one.weak}
 
 
@@ -157,8 +46,11 @@ def _names_of(shapes: Iterable[Shape]) -> set[str]:
     return {name for side in sides for name in side[:2] if isinstance(name, str)}
 
 
+_STRONG = [one for one in SHAPES if one.is_named or (one in COLUMNS_OF_LISTS and not one.weak)]
 #: Columns that say by themselves what a table is; no tag can be written under such a name.
-NAMED = frozenset({*QUESTIONS, *LANGSMITH, OWN} | _names_of(one for one in _LISTS if not one.weak))
+NAMED = frozenset({*QUESTIONS, OWN} | _names_of(_STRONG)).union(
+    *(one.questions for one in SHAPES if one.is_named)
+)
 _OF_QUESTIONS = [one for one in SHAPES if _names_of([one])]
 #: Every column that may be needed of questions; others can only be tags.
 KNOWN = NAMED.union(
@@ -185,7 +77,7 @@ def is_foreign(names: Collection[str], mapped: Mapped) -> bool:
     if shape_of(names, mapped).read is not None:
         return True
     others = {*names} - {*mapped}
-    are_known = not _FOREIGN.isdisjoint(others) or {*_KRAG} <= others
+    are_known = not _FOREIGN.isdisjoint(others) or {*KRAG} <= others
     return are_known and {*filter(None, mapped)} <= {*names}
 
 
@@ -218,7 +110,7 @@ def roles_of(
             raise Place(table.name).error(
                 f"no column {name!r}, which is named as {option}; {table.described()}"
             )
-    known = [one for one in _LISTS if one.is_meant(table.names)]
+    known = [one for one in COLUMNS_OF_LISTS if one.is_meant(table.names)]
     shape, actual = "named", Side() if is_run else _named(mapped.actual, "actual", table)
     if actual is None:
         found = _sides(table, "actual", mapped.predicted, known)
@@ -242,6 +134,12 @@ def roles_of(
              if name in table.names and name not in mapped]  # fmt: skip
     question = mapped.question or _only(asked, table, "the question", options.question)
     return Roles(shape, question, actual, predicted)
+
+
+def as_row(one: Any) -> Mapping[str, Any] | None:
+    """Return the record that an object of a tool is, such as an example of LangSmith's."""
+    rows = (shape.row_of(one) for shape in SHAPES if shape.row_of)
+    return next((row for row in rows if row is not None), None)
 
 
 #: Questions, one in each row.
@@ -289,7 +187,7 @@ def _named(name: str | None, role: str, table: Records) -> Side | None:
     """Return the side a user named; a column known to hold ids is read as such."""
     if name is None:
         return None
-    for one in _LISTS:
+    for one in COLUMNS_OF_LISTS:
         side: Side = getattr(one, role)
         if name == side.texts:
             return _present(side, table) or Side(name)
@@ -388,7 +286,7 @@ def own_truth(table: Records, roles: Roles) -> list[str]:
     >>> own_truth(run, Roles("krag_eval", None, Side(), Side("predicted")))
     ['actual']
     """
-    others = [name for name in table.names if name in _TRUTH and name not in asked_by(roles)]
+    others = [name for name in table.names if name in TRUTH and name not in asked_by(roles)]
     return (
         []
         if roles.actual.fields

@@ -11,6 +11,7 @@ from krag_eval.core import errors
 from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped
 from krag_eval.core.hooks import installed_hooks, our_hooks
 from krag_eval.core.matching.base import Matcher
+from krag_eval.core.matching.identity import same
 from krag_eval.core.text import name_and_settings
 
 # Matchers that need what no name can hold -> how Python makes one.
@@ -76,6 +77,32 @@ def matcher_of_signature(signature: str) -> Matcher:
     settings = settings if sign in settings else once | settings
     shown = ",".join(f"{key}={value}" for key, value in settings.items())
     return resolve_matcher(f"{name}({shown})" if settings else signature)
+
+
+def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None) -> Matcher:
+    """Return the matcher of a result: as given, as it is held, or as the signature says.
+
+    Raises:
+        InvalidInput: If another one is given, or the signature does not tell all.
+    """
+    if given is not None:
+        matcher = resolve_matcher(given)
+        if same(matcher.signature, signature) is False:
+            problem = f"must be the one of the result, {signature}, got {matcher.signature}"
+            fix = "leave it out, or evaluate again with the other one"
+            raise InvalidInput("matcher", problem, fix)
+        return matcher
+    if held is not None:
+        return held
+    try:
+        return matcher_of_signature(signature)
+    except (InvalidInput, InvalidType) as error:
+        raise InvalidInput(
+            "matcher",
+            f": this result was saved or copied, and nothing can be compared by its signature "
+            f"{signature} alone",
+            Advice("pass {}, the matcher it was made with", matcher=...),
+        ) from error
 
 
 def says_less(signature: str) -> bool:
