@@ -98,10 +98,6 @@ def _checked_matcher(argument: str, matcher: Any) -> Matcher:
     return resolve_matcher(matcher)
 
 
-def _checked_grade_key(argument: str, key: Any) -> str | None:
-    return None if key is None or key == "no" else errors.text(argument, key)
-
-
 def _checked_score(argument: str, score: Any) -> float | None:
     if score is None:
         return None
@@ -164,10 +160,8 @@ class PlanOptions:
         _conventions_help, "NAME|FIELDS", default="default", check=disputed.checked_conventions
     )
     grade_key: str | None = option(
-        "Key in the metadata of the ground truth that holds its grade; all are 1 by default, but "
-        "where a file says 0 of some of it; 'no' makes all 1.",
+        "Key in the metadata of the ground truth that holds its grade; all are 1 by default.",
         "KEY",
-        check=_checked_grade_key,
         signed="grades",
     )
     aspect_key: str | None = option(

@@ -877,12 +877,12 @@ class QuerySet:
     def given_grades(self, key: str) -> NDArray[np.float64]:
         """Return the grade of each item, from its documents' metadata; shape (items,).
 
-        It is NaN where its documents have none, which stands for grade 1; 0, or less as in
-        judgements of TREC, says that it is not ground truth.
+        It is NaN where its documents have none, which stands for grade 1; 0 says that it is not
+        ground truth.
 
         Raises:
-            InvalidInput: For a grade that is not finite or not a number, and for an ``AnyOf``
-                whose alternatives have different grades.
+            InvalidInput: For a grade that is negative, not finite or not a number, and for an
+                ``AnyOf`` whose alternatives have different grades.
         """
         errors.text("grade_key", key, "the name of a metadata key")
         grades = self._in_metadata(key, _checked_grade, "grade")
@@ -1143,10 +1143,10 @@ def _checked_grade(value: Any, at: Location) -> float | None:
     if value is None:
         return None
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not number or not math.isfinite(value):
-        problem = f": a grade must be a finite number, got {clipped(value)}"
-        raise at.error(problem, "0, or less, says that the document is not ground truth")
-    return max(0.0, float(value))
+    if not number or not 0 <= value < np.inf:
+        problem = f": a grade must be a finite number of at least 0, got {clipped(value)}"
+        raise at.error(problem, "0 says that the document is not ground truth")
+    return float(value)
 
 
 def checked_labels(queries: Any, n_queries: int) -> list[str | int]:

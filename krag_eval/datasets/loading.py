@@ -44,8 +44,6 @@ from krag_eval.datasets.table import (
     checked_choice,
     checked_drafts,
     content_of,
-    grades_in,
-    in_order_of_scores,
     is_frame,
     note_on_defaults,
     notes_on,
@@ -329,9 +327,8 @@ def read_jsonl(
     reader.check(file.name, fields[:3])
     kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
     defaults = note_on_defaults(queries[0].mark.defaults)
-    queries, notes = in_order_of_scores(queries)
     parts = parts_of(queries, file.name, roles)
-    notes += grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
+    notes = notes_on(reader.left_out) + defaults + unreviewed
     notes += told_errors(len(parts["failures"]), len(queries))
     return Dataset(**parts, tags=kept, notes=notes)
 

@@ -22,16 +22,6 @@ from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.datasets import formats
 from krag_eval.datasets.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
-from krag_eval.datasets.ranking import (
-    RowOrder,
-    ScoreOrder,
-    grade_of,
-    in_rank_order,
-    note_on_grades,
-    note_on_ranks,
-    scores_of,
-    zero_grades,
-)
 from krag_eval.documents import (
     DRAFT,
     ID_TAGS,
@@ -781,9 +771,7 @@ class Query(NamedTuple):
     ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` says that it was a
     text, and no list; ``is_draft`` that nobody has accepted its ground truth; ``run`` is its place,
     if that is in a file of its own; ``error`` is what the retriever failed with, where nothing was
-    retrieved. ``by_rank`` says whether retrieved records were put into the order of their ranks,
-    ``None`` where they have none; ``zero_grades`` names the fields of ground-truth records that are
-    0 somewhere, as grades are.
+    retrieved.
     """
 
     place: Place
@@ -798,8 +786,6 @@ class Query(NamedTuple):
     is_text: bool = False
     is_draft: bool = False
     run: Place | None = None
-    by_rank: bool | None = None
-    zero_grades: frozenset[str] = frozenset()
     error: str = ""
 
     @property
@@ -829,21 +815,13 @@ def query_in(
             question = _question_in(row.get(roles.question), roles.question)
             if mark.shielded and isinstance(question, str):
                 question = unshielded(question)
-        lists, predicted = lists_in(row), []
-        records = _records_in(row, roles.actual)
-        if records:
-            lists["zero_grades"] = zero_grades(records)
         actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
+        lists, predicted = lists_in(row), []
         failure = ""
         if roles.predicted is not None:
             failure = error_in(row, asked_by(roles))
             row = _with_empty_lists(row, roles.predicted.fields) if failure else row
-            records = _records_in(row, roles.predicted)
-            order = records and in_rank_order(records, Location(str(roles.predicted.texts)))
             predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
-            if order:
-                lists["by_rank"] = order != [*range(len(order))]
-                predicted = [predicted[place] for place in order]
             field = row[str(roles.predicted.texts or roles.predicted.ids)]
             lists["is_text"] = _one_as_list(field, row) is not field
     except Refusal as error:
@@ -989,25 +967,6 @@ def documents_of(
     return made
 
 
-def _records_in(row: Mapping[str, Any], side: Side) -> list[Any]:
-    """Return the documents of one side as they are written, if some are records.
-
-    Those in a cell of a table are looked into where they may have a rank or a grade.
-    """
-    value = row.get(str(side.texts)) if not side.ids and not side.metadata else None
-    if isinstance(value, str):
-        written = value.lstrip()[:1] == "[" and ("{" in value) and _MAY_BE_RECORDS.search(value)
-        value = list_in(value, Location(str(side.texts))) if written else None
-    values = plain(value)
-    if not isinstance(values, list | tuple):
-        return []
-    return [*map(plain, values)] if any(isinstance(plain(x), Mapping) for x in values) else []
-
-
-# The names of what a record tells beside its document; in a cell, they are in quotes.
-_MAY_BE_RECORDS = re.compile(r"""['"](?:rank|relevance|grade|label|score)['"]""")
-
-
 def _one_as_list(value: Any, row: Mapping[str, Any]) -> Any:
     """Return a plain text as a list of it; the cells of a table, and what spells a list, stay."""
     if not isinstance(value, str) or isinstance(row, Cells) or is_blank(value):
@@ -1103,14 +1062,13 @@ def _cell_as_list(value: Any) -> Any:
 
 
 def joined(
-    queries: Sequence[Query], tags: Mapping[str, list[Tag]], order: RowOrder | None = None
+    queries: Sequence[Query], tags: Mapping[str, list[Tag]]
 ) -> tuple[list[Query], dict[str, list[Tag]], dict[str, str]]:
     """Put the rows of a question together: its documents in their order, ground truth once.
 
     Args:
         queries: A query for each row; those without a label stay as they are.
         tags: One value per row, by name.
-        order: The order of the rows, where a column tells it.
 
     Returns:
         A query for each question, its tags, and why others are left out, by name.
@@ -1127,8 +1085,6 @@ def joined(
     groups: dict[Any, list[int]] = {}
     for number, one in enumerate(queries):
         groups.setdefault((number,) if one.label is None else one.label, []).append(number)
-    if order is not None and order.column is not None:
-        groups = _in_order(groups, queries, order)
     kept, left_out = {}, {}
     for name, values in tags.items():
         found = [{values[row] for row in rows} - {None} for rows in groups.values()]
@@ -1137,27 +1093,6 @@ def joined(
         else:
             kept[name] = [next(iter(one), None) for one in found]
     return [_one_query([queries[row] for row in rows]) for rows in groups.values()], kept, left_out
-
-
-def _in_order(
-    groups: Mapping[Any, list[int]], queries: Sequence[Query], order: RowOrder
-) -> dict[Any, list[int]]:
-    """Return the rows of each question in the order that a column tells."""
-    ranked = {label: _first_of_each([row for row in rows if queries[row].predicted], queries)
-              for label, rows in groups.items()}  # fmt: skip
-    for rows in ranked.values():
-        order.look_at(rows)
-    in_order = {}
-    for label, rows in groups.items():
-        with located(queries[rows[0]].place._replace(column=str(order.column))):
-            first = order.sorted(ranked[label], Location(""))
-        in_order[label] = [*first, *(row for row in rows if row not in set(first))]
-    return in_order
-
-
-def _first_of_each(rows: Sequence[int], queries: Sequence[Query]) -> list[int]:
-    """Return one row for each retrieved document, which may stand beside several ground truths."""
-    return [*{repr(queries[row].predicted): row for row in reversed(rows)}.values()][::-1]
 
 
 def _one_query(rows: Sequence[Query]) -> Query:
@@ -1203,37 +1138,6 @@ def own_truth_note(run: str, names: Sequence[str]) -> str:
 # From all queries to the parts of a data set
 
 
-def in_order_of_scores(queries: Sequence[Query]) -> tuple[list[Query], list[str]]:
-    """Put retrieved documents into the order of their scores, and say what was made of the order.
-
-    Raises:
-        DatasetError: If a score is not a finite number.
-    """
-    order = ScoreOrder()
-    for query in queries:
-        if (scores := scores_in(query)) is not None:
-            order.look_at(scores)
-    found = [in_score_order(query, order) for query in queries]
-    return found, note_on_ranks(sum(query.by_rank is True for query in queries)) + order.notes()
-
-
-def scores_in(query: Query) -> list[float] | None:
-    """Return what tells the order of what was retrieved, unless ranks have told it."""
-    if query.by_rank is not None or len(query.predicted) < 2:
-        return None
-    with located(query.place):
-        return scores_of(query.predicted, Location("predicted"))
-
-
-def in_score_order(query: Query, order: ScoreOrder | None) -> Query:
-    """Return a query with what was retrieved in the order of its scores, if that is known."""
-    scores = None if order is None else scores_in(query)
-    places = None if order is None or scores is None else order.sorted(scores)
-    if places is None:
-        return query
-    return query._replace(predicted=[query.predicted[place] for place in places])
-
-
 def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any]:
     """Return what a data set of these queries is made of, by the names of its fields.
 
@@ -1249,21 +1153,11 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "predicted": None if roles.predicted is None else [one.predicted for one in queries],
         "source": name,
         "lines": [one.place.line for one in queries if one.place.line],
-        "defaults": {
-            **matcher_of(roles, name, queries),
-            **grades_in(queries)[0],
-            **_defaults_of(queries),
-        },
+        "defaults": {**matcher_of(roles, name, queries), **_defaults_of(queries)},
         "failures": failures_of(queries),
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
         **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
-
-
-def grades_in(queries: Iterable[Query]) -> tuple[dict[str, Any], list[str]]:
-    """Return the grade key of an evaluation and a note on it, where records tell grades."""
-    name = grade_of(query.zero_grades for query in queries)
-    return ({}, []) if name is None else ({"grade_key": name}, [note_on_grades(name)])
 
 
 def failures_of(queries: Iterable[Query]) -> list[Failure]:
@@ -1347,10 +1241,7 @@ def content_of(
     n_rows = len(queries)
     tags = reader.columns([one.tags for one in queries])
     if not one_per_row:
-        places = {query.place for query in queries}
-        rows = [row for place, row in table.rows if place in places]  # without rejected ones
-        order = RowOrder(rows, table.names)
-        queries, tags, differing = joined(queries, tags, order)
+        queries, tags, differing = joined(queries, tags)
         for name, why in differing.items():
             reader.leave_out(name, why)
         if len(queries) < n_rows:
@@ -1359,13 +1250,11 @@ def content_of(
                 "order of the rows"
             )
             notes.append(told.format(rows=n_rows, queries=len(queries)))
-        notes += order.notes()
     reader.check(table.name, table.names)
     tags, unreviewed = with_drafts(queries, tags)
     defaults = note_on_defaults(queries[0].mark.defaults)
-    queries, on_order = in_order_of_scores(queries)
     parts = parts_of(queries, table.name, roles)
-    notes += on_order + grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
+    notes += notes_on(reader.left_out) + defaults + unreviewed
     notes += told_errors(len(parts["failures"]), len(queries))
     return {**parts, "tags": tags, "notes": notes}
 

@@ -224,9 +224,8 @@ def evaluate_file(
     with ExitStack() as stack:
         stack.enter_context(bars(progress))
         if run is None:
-            files, graded = found[0].recognised(fields).in_order()
+            files = found[0].recognised(fields)
         else:
-            graded = {}
             # Once it is closed, or the process killed, nothing is left of it.
             kept = Kept(stack.enter_context(SpooledTemporaryFile(MOST_WEIGHT)))
             files = JoinedFiles.of(found[0], found[1], fields, kept, missing or "error")
@@ -234,7 +233,7 @@ def evaluate_file(
         if first is None:
             raise Place(files.name).error("holds no queries; expected at least one")
         # What Dataset.save wrote says how to evaluate it, as in memory.
-        settings = with_defaults({**graded, **files.defaults(first)}, options)
+        settings = with_defaults(files.defaults(first), options)
         plan = PartitionPlan.of(
             k, budget=budget, length=length, metrics=metrics, lists=files.lists(first), **settings
         )

@@ -11,7 +11,6 @@ import pickle
 import stat
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields as fields_of, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -36,7 +35,6 @@ from krag_eval.datasets.joining import (
     refuse_truth,
 )
 from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
-from krag_eval.datasets.ranking import ScoreOrder, grade_of, note_on_grades, note_on_ranks
 from krag_eval.datasets.table import (
     ERRORS,
     Drafts,
@@ -46,12 +44,10 @@ from krag_eval.datasets.table import (
     Reviews,
     TagReader,
     asked_by,
-    in_score_order,
     matcher_of,
     notes_on,
     own_truth_note,
     query_in,
-    scores_in,
     tell_unnamed,
 )
 from krag_eval.datasets.vocabularies import (
@@ -64,7 +60,7 @@ from krag_eval.datasets.vocabularies import (
     shape_of,
 )
 from krag_eval.documents import STATUS, DocumentLike, Tag, single, text_of
-from krag_eval.errors import DatasetError, InvalidInput, Place
+from krag_eval.errors import InvalidInput, Place
 from krag_eval.scoring.missing import MissingQuestions
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
@@ -120,7 +116,6 @@ class QueryFiles:
         fields: What the fields of their rows are called, or mean.
         notes: What is said of the files beside their numbers.
         reviews: What happens to drafts; it knows how many rows were rejected once all are read.
-        order: The order of scored documents, where :meth:`in_order` looked for it.
         missing: Which questions the run lacks, of two files.
     """
 
@@ -132,7 +127,6 @@ class QueryFiles:
     fields: Fields = _USUAL
     notes: Sequence[str] = ()
     reviews: Reviews = field(default_factory=Reviews)
-    order: ScoreOrder | None = None
     missing: MissingQuestions | None = None
 
     @classmethod
@@ -242,23 +236,6 @@ class QueryFiles:
             raise Place(self.name).error("holds no queries; expected at least one")
         return Records.of(showing.values(), self.name)
 
-    def in_order(self) -> tuple[QueryFiles, dict[str, Any]]:
-        """Return files whose documents come in the order of their scores, and how they are graded.
-
-        Where documents are records, all are looked at first: a file tells as a whole whether scores
-        are distances, and whether a grade of 0 is somewhere.
-        """
-        filled = (query for query, *_ in self.queries() if query.predicted)
-        first = next(filled, None)
-        records = [] if first is None else [*single(first.actual), *first.predicted]
-        if all(isinstance(document, str) for document in records):
-            return self, {}
-        look = OrderAndGrades()
-        with suppress(DatasetError):  # which is told when the row is reached
-            for query, *_ in self.queries():
-                look.look_at(query)
-        return replace(self, order=look.order, notes=[*self.notes, *look.notes()]), look.defaults
-
     def _all_rows(self) -> Iterator[Row]:
         return chain.from_iterable(map(self._rows, self.paths))
 
@@ -315,7 +292,7 @@ class QueryFiles:
                         if is_truth and not self.reviews.admits(row, place):
                             n_rejected += 1
                             continue
-                        query = in_score_order(query_in(row, roles, place, tags), self.order)
+                        query = query_in(row, roles, place, tags)
                         n_queries += 1
                         # What is in the buffer counts as read; a bar need not be that exact.
                         reached = file.raw.tell() if self.format.count is None else n_rows
@@ -343,33 +320,6 @@ class QueryFiles:
     def positions(self, start: int, end: int) -> NDArray[np.int64]:
         """Return where some of the queries are among those of the input."""
         return np.arange(start, end, dtype=np.int64)
-
-
-class OrderAndGrades:
-    """What the records of a file tell of the order of documents and of the grades of items."""
-
-    def __init__(self) -> None:
-        self.order = ScoreOrder()
-        self._n_by_rank = 0
-        self._zeros: set[frozenset[str]] = set()
-
-    def look_at(self, query: Query) -> None:
-        """Look at one query of the file."""
-        if (scores := scores_in(query)) is not None:
-            self.order.look_at(scores)
-        self._n_by_rank += query.by_rank is True
-        self._zeros.add(query.zero_grades)
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """How the queries are graded if nobody says otherwise."""
-        name = grade_of(self._zeros)
-        return {} if name is None else {"grade_key": name}
-
-    def notes(self) -> list[str]:
-        """Say what was made of ranks, scores and grades."""
-        on_grades = [note_on_grades(name) for name in self.defaults.values()]
-        return note_on_ranks(self._n_by_rank) + self.order.notes() + on_grades
 
 
 def _only_kind(folder: str, paths: Sequence[Path]) -> Format:
@@ -424,10 +374,7 @@ class Kept:
     def add(self, query: Query) -> None:
         """Keep what was retrieved for one more query."""
         self._begins.append(self._file.tell())
-        place = tuple(query.place)
-        found = (
-            query.predicted, query.cited, dict(query.tags), place, query.error, query.by_rank
-        )  # fmt: skip
+        found = (query.predicted, query.cited, dict(query.tags), tuple(query.place), query.error)
         pickle.dump(found, self._file, pickle.HIGHEST_PROTOCOL)
 
     def __getitem__(self, at: int) -> tuple[Any, ...]:
@@ -446,7 +393,6 @@ class _Looked(Side):
 
     Attributes:
         tags: The reader of its tags.
-        told: What its records tell of order and grades.
         lists: The places of the queries that have judged documents, and the like.
     """
 
@@ -459,7 +405,6 @@ class _Looked(Side):
         self.files = files.meant(self._table, mapped, is_run=is_run)
         self.tags = self.reader()
         self.lists: dict[str, array[int]] = {}
-        self.told = OrderAndGrades()
 
     def reader(self, names: Sequence[str] | None = None) -> TagReader:
         """Return a reader of all tags: ids join, whether they are to be tags or not."""
@@ -487,18 +432,17 @@ class _Looked(Side):
                 its = matcher_of(roles, name, [query])
                 matcher = its if matcher in (None, its) else {}
             self.defaults = self.defaults or query.mark.defaults
-            self.told.look_at(query if self._is_run else query._replace(predicted=[]))
             self.add(query)
             yield query
         matcher = matcher_of(roles, name, []) if matcher is None else matcher
-        self.defaults = {**matcher, **self.told.defaults, **self.defaults}
+        self.defaults = {**matcher, **self.defaults}
         tell_unnamed(n_unnamed, self.n_queries, name, roles.question, where)
 
     def described(self) -> Dataset:
         """Return the data set that it is, without its queries."""
         roles = as_saved(self._table, self.files.fields.roles)[1]
         others = [one for one in self._table.names if one not in asked_by(roles)]
-        notes = said(roles, others) + self.told.notes() + notes_on(self.tags.left_out)
+        notes = said(roles, others) + notes_on(self.tags.left_out)
         if truth := own_truth(self._table, roles):
             notes[0] = own_truth_note(self.name, truth)
         tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}
@@ -572,12 +516,10 @@ class JoinedFiles(QueryFiles):
         for query, after, reached in super().queries(start, own):
             at = int(self.in_run[after.queries - 1])
             if at >= 0:
-                predicted, cited, of_run, place, error, by_rank = self.kept[at]
+                predicted, cited, of_run, place, error = self.kept[at]
                 theirs = {name: of_run[name] for name in of_run.keys() & run if name not in golden}
                 query = query._replace(predicted=predicted, cited=cited, run=Place(*place),
-                                       tags={**query.tags, **theirs}, error=error,
-                                       by_rank=by_rank)  # fmt: skip
-                query = in_score_order(query, self.sides[1].told.order)
+                                       tags={**query.tags, **theirs}, error=error)  # fmt: skip
             else:
                 query = query._replace(predicted=[], cited=None, error="")
             if at >= 0 or not skips:
