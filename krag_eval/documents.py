@@ -32,6 +32,14 @@ from krag_eval import errors
 from krag_eval._language import _
 from krag_eval._reading import kind_of, literal_in, names_of, parsed
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped
+from krag_eval.ranking import (
+    SCORES,
+    Ordering,
+    Standing,
+    beside,
+    put_in_order,
+    standing_of,
+)
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -156,10 +164,6 @@ def metadata_of(document: DocumentLike) -> Mapping[str, Any]:
     return document.metadata
 
 
-# Where the score of a retrieved document stands in its metadata: here, by LangChain's rerankers.
-_SCORES = ("score", "relevance_score")
-
-
 def score_of(document: DocumentLike, at: Location | None = None) -> float | None:
     """Return the score that a retriever gave a document, from its metadata; ``None`` without one.
 
@@ -174,7 +178,7 @@ def score_of(document: DocumentLike, at: Location | None = None) -> float | None
     0.7
     """
     metadata = metadata_of(document)
-    found = next((metadata[key] for key in _SCORES if metadata.get(key) is not None), None)
+    found = next((metadata[key] for key in SCORES if metadata.get(key) is not None), None)
     return None if found is None else _finite(found, at or Location("document"))
 
 
@@ -367,6 +371,31 @@ def documents_in(value: Any, at: Location, *, ground_truth: bool) -> list[Any]:
         if text[:1] in _FIRST and _PRINTED.fullmatch(text):
             raise _printed(at.inside(f"[{position}]"))
     return values
+
+
+def ranked_in(value: Any, at: Location) -> tuple[list[Any], Standing | None]:
+    """Return the retrieved documents in a cell or a field, and what stands beside them.
+
+    Documents that have a rank come in its order.
+
+    Raises:
+        InvalidInput, InvalidType: As :func:`documents_in` does, and if ranks say no order.
+
+    >>> found = [{"id": "b", "rank": 2}, {"id": "a", "rank": 1}]
+    >>> [id_of(one) for one in ranked_in(found, Location("predicted"))[0]]
+    ['a', 'b']
+    """
+    values = list_in(value, at)
+    documents = documents_in(values, at, ground_truth=False)
+    return (documents, None) if set(map(type, values)) <= {str} else by_rank(values, documents, at)
+
+
+def by_rank(
+    values: Iterable[Any], documents: Sequence[Any], at: Location
+) -> tuple[list[Any], Standing | None]:
+    """Return documents in the order of the ranks beside them, and what stands there."""
+    standing, order = standing_of([beside(plain(one)) for one in values], at.error)
+    return [documents[position] for position in order], standing
 
 
 def list_in(value: Any, at: Location) -> list[Any]:
@@ -815,12 +844,25 @@ class QuerySet:
     labels: list[str | int]
 
     @classmethod
-    def from_lists(cls, actual_docs: Any, predicted_docs: Any, queries: Any = None) -> QuerySet:
+    def from_lists(
+        cls, actual_docs: Any, predicted_docs: Any, queries: Any = None, *, part: bool = False
+    ) -> QuerySet:
         """Check the two lists of lists, and the labels, and keep them.
+
+        Args:
+            actual_docs: Per query, its ground truth.
+            predicted_docs: Per query, the retrieved documents, best first, or with their ranks or
+                scores beside them.
+            queries: One label per query.
+            part: Whether others of the run are elsewhere, so that nobody knows which scores are
+                better; then the order of the lists stands.
 
         Raises:
             InvalidType: If something is not a list of lists of documents; it says where.
-            InvalidInput: If there are no queries, or the lengths differ.
+            InvalidInput: If there are no queries, the lengths differ, or ranks say no order.
+
+        Warns:
+            KragEvalWarning: If ranks or scores put documents into another order, or contradict it.
         """
         actual = _lists_of(actual_docs, "actual_docs")
         predicted = _lists_of(predicted_docs, "predicted_docs")
@@ -830,7 +872,7 @@ class QuerySet:
         if not actual:
             raise InvalidInput("actual_docs", "must hold at least one query, got none")
         actual = _of_documents(actual, "actual_docs", ground_truth=True)
-        predicted = _of_documents(predicted, "predicted_docs", ground_truth=False)
+        predicted = _in_order(predicted, "predicted_docs", part=part)
         labels: list[str | int] = list(range(len(actual)))
         if queries is not None:
             labels = checked_labels(queries, len(actual))
@@ -1106,16 +1148,44 @@ def _as_list(value: Any, at: Location, wanted: str) -> list[Any]:
     raise at.type_error(f"must be {wanted} (a list, a tuple or a numpy array), got {came}", fix)
 
 
+def _trusted(types: set[type]) -> set[type]:
+    """Return which types are documents as they are: texts, and those of pydantic's models."""
+    fields = {"page_content", "metadata"}
+    return {one for one in types if one is str or {*getattr(one, "model_fields", ())} >= fields}
+
+
+def _in_order(lists: Lists, name: str, *, part: bool) -> Lists:
+    """Return lists of retrieved documents in the order of what stands beside them; warn of that."""
+    if lists.odd_types <= _trusted(lists.odd_types):
+        return lists
+    read = _of_documents(lists, name, ground_truth=False)
+    places = [Location(name, query) for query in range(len(lists))]
+    ranked = [*map(by_rank, lists, read, places)]
+    if part:
+        warn_of_contradicting_scores(standing for _documents, standing in ranked)
+        return Lists([documents for documents, _standing in ranked])
+    ordered, notes = put_in_order(ranked, Location(name).error, lambda at: places[at].error)
+    for note in notes:
+        errors.warn(f"{name}: {note}.")
+    return Lists(ordered)
+
+
+def warn_of_contradicting_scores(standing: Iterable[Standing | None]) -> None:
+    """Warn of lists whose order stands, though the scores beside their documents rise and fall."""
+    ordering = Ordering()
+    for one in standing:
+        ordering.add(0, one, Location("predicted_docs").error)
+    told = _(
+        "In {} lists of retrieved documents scores rise and fall with the rank; the order of the "
+        "lists stands."
+    )
+    errors.warn_of(told, ordering.unsorted)
+
+
 def _of_documents(lists: Lists, name: str, *, ground_truth: bool) -> Lists:
     """Return lists of documents, walked through only if some type needs a look."""
-    if not lists.odd_types:
-        return lists
     types = lists.odd_types
-    trusted: set[type] = {str} | ({AnyOf} if ground_truth else set())
-    # LangChain's, whose fields pydantic has checked.
-    trusted |= {
-        t for t in types if {*getattr(t, "model_fields", ())} >= {"page_content", "metadata"}
-    }
+    trusted = _trusted(types) | ({AnyOf} if ground_truth else set())
     if types <= trusted:
         return lists
     read = item_in if ground_truth else document_in

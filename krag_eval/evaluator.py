@@ -950,8 +950,8 @@ class PartitionPlan:
         names = None if queries is None else [
             place if label is None else label for place, label in enumerate(queries)
         ]  # fmt: skip
-        query_set = QuerySet.from_lists(actual, predicted, names)
         with tallied() as tallies:
+            query_set = QuerySet.from_lists(actual, predicted, names, part=True)
             lists = {"unwanted": unwanted, "cited": cited}
             matching = _Matching(query_set, self.plan, judged, lists=lists, part=True)
             relevance = matching.relevance(self.plan)

@@ -202,7 +202,7 @@ def _predicted(
     in_order = []
     for place, row in table.rows:
         with located(place):
-            in_order.append(documents_of(row, side, None, ground_truth=False))
+            in_order.append(documents_of(row, side, None, ground_truth=False)[0])
     if isinstance(given.retrieved, Mapping) or "qid" in table.names:
         lists = dict(zip(table.keys("qid"), in_order, strict=True))
         check_overlap(ids, lists, expected_name=questions.name, given_name=table.name)

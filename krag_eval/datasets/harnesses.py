@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
 from krag_eval._language import _
@@ -45,7 +44,7 @@ def _changed(
 def run_dataset(table: Records, given: Given) -> Dataset:
     """Return the data set of a run: one query per row, without ground truth.
 
-    Documents that all have a ``rank`` are put into that order; plain texts are ids.
+    Plain texts are ids.
 
     Raises:
         DatasetError: If a query comes twice, has a document twice, or ranks that say no order.
@@ -65,8 +64,8 @@ def run_dataset(table: Records, given: Given) -> Dataset:
         asked: Any = row.get("query")
         if not isinstance(asked, Mapping):
             asked = {"qid": row.get("query_id"), "text": asked}
-        documents = _by_rank(list_in(row.get(field), Location(field)), Location(field))
         text = {} if asked.get("text") is None else {"query": asked["text"]}
+        documents = list_in(row.get(field), Location(field))
         yield {"query_id": asked.get("qid"), **text, field: documents}
 
     flat = _changed(table, fields)
@@ -89,17 +88,6 @@ def run_dataset(table: Records, given: Given) -> Dataset:
 def _told(tool: str, name: str) -> str:
     told = _("a run of {tool}: retrieved documents read from {name}; it holds no ground truth")
     return told.format(tool=tool, name=name)
-
-
-def _by_rank(documents: Sequence[Any], at: Location) -> list[Any]:
-    """Put documents into the order of their ranks, where they have some."""
-    ranks: list[Any] = [one.get("rank") if isinstance(one, Mapping) else None for one in documents]
-    if all(one is None for one in ranks):
-        return [*documents]
-    if not all(type(one) is int for one in ranks) or len({*ranks}) < len(ranks):
-        problem = f": each needs a rank of its own, a whole number, got {clipped(ranks)}"
-        raise at.error(problem)
-    return [one for _rank, one in sorted(zip(ranks, documents, strict=True), key=itemgetter(0))]
 
 
 def predictions_dataset(table: Records, given: Given) -> Dataset:

@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 
 from krag_eval._language import N_, _, ngettext
 from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
-from krag_eval.datasets.table import LISTED, Mark, Query, listed, own_truth_note, told_errors
+from krag_eval.datasets.table import (
+    LISTED,
+    Mark,
+    OfRun,
+    Query,
+    listed,
+    own_truth_note,
+    told_errors,
+)
 from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, is_like_id, single
 from krag_eval.errors import Advice, Place, clipped, warn
 from krag_eval.results.latency import Failure
@@ -418,10 +426,12 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
                 names=listed(shared)
             )
         )
-    said = [*golden.notes]
+    joining += [note for note in run.notes if isinstance(note, OfRun)]
+    said = [note for note in golden.notes if not isinstance(note, OfRun)]
     if golden.vocabulary and run.vocabulary:
         said[1:2] = run.notes[1:2]
     # Rows that failed are told for both files together.
     failed = told_errors(len(run.failures or ()), run.n_queries)
-    of_run = [note for note in run.notes[N_SAID:] if run.vocabulary and note not in failed]
+    of_run = [note for note in run.notes[N_SAID:]
+              if run.vocabulary and note not in failed and not isinstance(note, OfRun)]  # fmt: skip
     return [*said[:N_SAID], *joining, *said[N_SAID:], *of_run]

@@ -30,6 +30,7 @@ from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, j
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
+    BESIDE,
     ERRORS,
     Drafts,
     Given,
@@ -328,9 +329,9 @@ def read_jsonl(
     kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
     defaults = note_on_defaults(queries[0].mark.defaults)
     parts = parts_of(queries, file.name, roles)
-    notes = notes_on(reader.left_out) + defaults + unreviewed
-    notes += told_errors(len(parts["failures"]), len(queries))
-    return Dataset(**parts, tags=kept, notes=notes)
+    parts["notes"] += notes_on(reader.left_out) + defaults + unreviewed
+    parts["notes"] += told_errors(len(parts["failures"]), len(queries))
+    return Dataset(**parts, tags=kept)
 
 
 #: The arguments that name the fields of a query.
@@ -780,7 +781,7 @@ def _table(
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
     # Others can only be tags.
-    wanted = Names({*KNOWN, *PARTS, *SPANS, *ERRORS, *filter(None, given.mapped)})
+    wanted = Names({*KNOWN, *PARTS, *SPANS, *ERRORS, *BESIDE, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)

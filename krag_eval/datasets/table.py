@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -43,6 +44,7 @@ from krag_eval.documents import (
     is_tag,
     list_in,
     plain,
+    ranked_in,
     single,
     span_without_text,
     status_of,
@@ -59,6 +61,7 @@ from krag_eval.errors import (
     one_of,
     warn,
 )
+from krag_eval.ranking import RANK, Standing, put_in_order, standing_of
 from krag_eval.results.latency import Failure
 
 _MOST_NAMES = 20
@@ -771,7 +774,8 @@ class Query(NamedTuple):
     ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` says that it was a
     text, and no list; ``is_draft`` that nobody has accepted its ground truth; ``run`` is its place,
     if that is in a file of its own; ``error`` is what the retriever failed with, where nothing was
-    retrieved.
+    retrieved. ``standing`` is what stands beside the retrieved documents, and ``beside`` the rank
+    and the score that the row has, as rows of one document do.
     """
 
     place: Place
@@ -787,6 +791,8 @@ class Query(NamedTuple):
     is_draft: bool = False
     run: Place | None = None
     error: str = ""
+    standing: Standing | None = None
+    beside: tuple[Any, Any] = (None, None)
 
     @property
     def label(self) -> str | int | None:
@@ -815,14 +821,16 @@ def query_in(
             question = _question_in(row.get(roles.question), roles.question)
             if mark.shielded and isinstance(question, str):
                 question = unshielded(question)
-        actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
-        lists, predicted = lists_in(row), []
+        actual, _none = documents_of(row, roles.actual, roles.options, ground_truth=True)
+        lists = lists_in(row)
+        predicted: list[Any] = []
         failure = ""
-        if roles.predicted is not None:
+        if (side := roles.predicted) is not None:
             failure = error_in(row, asked_by(roles))
-            row = _with_empty_lists(row, roles.predicted.fields) if failure else row
-            predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
-            field = row[str(roles.predicted.texts or roles.predicted.ids)]
+            row = _with_empty_lists(row, side.fields) if failure else row
+            predicted, standing = documents_of(row, side, roles.options, ground_truth=False)
+            lists |= {"standing": standing, "beside": _beside(row)}
+            field = row[str(side.texts or side.ids)]
             lists["is_text"] = _one_as_list(field, row) is not field
     except Refusal as error:
         raise error.at(place) from error
@@ -938,16 +946,21 @@ def _question_in(value: Any, name: str) -> str | int | None:
 
 def documents_of(
     row: Mapping[str, Any], side: Side, options: tuple[str, str] | None, *, ground_truth: bool
-) -> list[Any]:
-    """Return the documents of one side; of a run, which has no ground truth, none of that."""
+) -> tuple[list[Any], Standing | None]:
+    """Return the documents of one side, and what stands beside those that were retrieved.
+
+    Of a run, which has no ground truth, there are none of that.
+    """
     if side.texts is not None and side.texts in row and not side.ids and not side.metadata:
-        found = _one_as_list(row[side.texts], row)
-        return documents_in(found, Location(side.texts), ground_truth=ground_truth)
+        found, at = _one_as_list(row[side.texts], row), Location(side.texts)
+        if not ground_truth:
+            return ranked_in(found, at)
+        return documents_in(found, at, ground_truth=True), None
     lists = {name: _one_as_list(row[name], row) for name in side.fields if name in row}
     if missing := [name for name in side.fields if name not in lists]:
         raise _no_field(row, missing[0], options, ground_truth=ground_truth)
     if side.texts is None:
-        return [] if side.ids is None else _ids(lists[side.ids], side.ids)
+        return ([] if side.ids is None else _ids(lists[side.ids], side.ids)), None
     found = documents_in(lists[side.texts], Location(side.texts), ground_truth=ground_truth)
     # Texts with ids, as LlamaIndex writes them, or with metadata, as krag does.
     beside = {name: _ids(lists[name], name) if name == side.ids else
@@ -964,7 +977,28 @@ def documents_of(
         for document, value in zip(made, values, strict=True):
             place = document if name == side.ids else document.setdefault("metadata", {})
             place["id" if name == side.ids else name] = value
-    return made
+    return made, None
+
+
+# The columns of tables that hold one document in a row with its rank and its score.
+_RANKS, _ROW_SCORES = (RANK, "순위"), ("score", "점수")
+#: Columns that are read, whether they are to be tags or not.
+BESIDE = (*_RANKS, *_ROW_SCORES)
+
+
+def _beside(row: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the rank and the score in a row, which the cells of a table may write as text."""
+    return _number_in(row, _RANKS), _number_in(row, _ROW_SCORES)
+
+
+def _number_in(row: Mapping[str, Any], names: Sequence[str]) -> Any:
+    value = plain(next((row[name] for name in names if name in row), None))
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, Real) and value == value else None
 
 
 def _one_as_list(value: Any, row: Mapping[str, Any]) -> Any:
@@ -1061,6 +1095,25 @@ def _cell_as_list(value: Any) -> Any:
     return [] if is_missing(value) else value
 
 
+class OfRun(str):
+    """A note on what was retrieved, which stays where a run is joined to its ground truth."""
+
+    __slots__ = ()
+
+
+def in_order(queries: Sequence[Query], name: str) -> tuple[list[Query], list[str]]:
+    """Return queries whose documents are in the order of what stands beside them, and notes.
+
+    Raises:
+        DatasetError: If ranks of several queries begin differently, or scores say no order.
+    """
+    lists = [(query.predicted, query.standing) for query in queries]
+    places = [query.place for query in queries]
+    ordered, notes = put_in_order(lists, Place(name).error, lambda at: places[at].error)
+    made = zip(queries, ordered, strict=True)
+    return [query._replace(predicted=[*some]) for query, some in made], [*map(OfRun, notes)]
+
+
 def joined(
     queries: Sequence[Query], tags: Mapping[str, list[Tag]]
 ) -> tuple[list[Query], dict[str, list[Tag]], dict[str, str]]:
@@ -1092,25 +1145,35 @@ def joined(
             left_out[name] = _DIFFERS
         else:
             kept[name] = [next(iter(one), None) for one in found]
-    return [_one_query([queries[row] for row in rows]) for rows in groups.values()], kept, left_out
+    by_row = len(groups) < len(queries) and all(len(one.predicted) <= 1 for one in queries)
+    made = [_one_query([queries[row] for row in rows], by_row=by_row) for rows in groups.values()]
+    return made, kept, left_out
 
 
-def _one_query(rows: Sequence[Query]) -> Query:
-    """Make one query of the rows of a question."""
+def _one_query(rows: Sequence[Query], *, by_row: bool) -> Query:
+    """Make one query of the rows of a question.
+
+    Args:
+        rows: Its rows.
+        by_row: Whether each row of the table holds one document, of which it may say the rank.
+    """
     first = rows[0]
     if len(rows) == 1:
-        return first
+        return first._replace(standing=_ranked_rows(rows)[0]) if by_row else first
     actual = {repr(item): item for row in rows for item in row.actual}
-    predicted = [document for row in rows for document in row.predicted]
-    if any(row.actual != first.actual for row in rows):
-        if all(row.predicted == first.predicted for row in rows):
-            predicted = first.predicted
-        elif len(set(map(repr, predicted))) < len(predicted):
-            raise first.place.error(
-                f"the rows of the question {clipped(first.label)} hold retrieved documents more "
-                "than once, beside other ground truth; expected each document in one row",
-                "write one row per question, with lists in its cells",
-            )
+    predicted, standing = [document for row in rows for document in row.predicted], None
+    is_one_truth = all(row.actual == first.actual for row in rows)
+    if not is_one_truth and all(row.predicted == first.predicted for row in rows):
+        predicted, standing = first.predicted, first.standing
+    elif not is_one_truth and len(set(map(repr, predicted))) < len(predicted):
+        raise first.place.error(
+            f"the rows of the question {clipped(first.label)} hold retrieved documents more "
+            "than once, beside other ground truth; expected each document in one row",
+            "write one row per question, with lists in its cells",
+        )
+    elif by_row:
+        standing, order = _ranked_rows(rows)
+        predicted = [predicted[at] for at in order]
     lists: dict[str, Any] = {}
     for name in LISTS:
         given = [some for row in rows if (some := getattr(row, name)) is not None]
@@ -1118,7 +1181,15 @@ def _one_query(rows: Sequence[Query]) -> Query:
         lists[name] = [*once.values()] if given else None
     lists["is_draft"] = any(row.is_draft for row in rows)
     lists["error"] = "" if predicted else next((row.error for row in rows if row.error), "")
-    return first._replace(actual=[*actual.values()], predicted=predicted, **lists)
+    lists |= {"standing": standing, "actual": [*actual.values()]}
+    return first._replace(predicted=predicted, **lists)
+
+
+def _ranked_rows(rows: Sequence[Query]) -> tuple[Standing | None, list[int]]:
+    """Return what the rows of a question say beside their documents, and the order of these."""
+    with located(rows[0].place):
+        places = [row.beside for row in rows if row.predicted]
+        return standing_of(places, Location(RANK).error)
 
 
 def note_on_defaults(defaults: Mapping[str, Any]) -> list[str]:
@@ -1145,6 +1216,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
     check_once(queries)
+    queries, notes = in_order(queries, name)
     questions = [one.question for one in queries]
     lists = {field: [getattr(one, field) for one in queries] for field in _FIELDS}
     return {
@@ -1156,6 +1228,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "defaults": {**matcher_of(roles, name, queries), **_defaults_of(queries)},
         "failures": failures_of(queries),
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
+        "notes": notes,
         **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
 
@@ -1245,17 +1318,25 @@ def content_of(
         for name, why in differing.items():
             reader.leave_out(name, why)
         if len(queries) < n_rows:
+            has_ranks = any(one.standing and one.standing.first_rank is not None for one in queries)
             told = _(
                 "{rows} rows put together by question into {queries} queries, documents in the "
                 "order of the rows"
             )
+            if has_ranks:
+                told = _(
+                    "{rows} rows put together by question into {queries} queries, documents in the "
+                    "order of their ranks"
+                )
             notes.append(told.format(rows=n_rows, queries=len(queries)))
     reader.check(table.name, table.names)
     tags, unreviewed = with_drafts(queries, tags)
-    defaults = note_on_defaults(queries[0].mark.defaults)
+    used = BESIDE if any(one.standing for one in queries) else ()
+    left_out = {name: why for name, why in reader.left_out.items()
+                if name not in used or why != _DIFFERS}  # fmt: skip
     parts = parts_of(queries, table.name, roles)
-    notes += notes_on(reader.left_out) + defaults + unreviewed
-    notes += told_errors(len(parts["failures"]), len(queries))
+    notes += parts["notes"] + notes_on(left_out) + note_on_defaults(queries[0].mark.defaults)
+    notes += unreviewed + told_errors(len(parts["failures"]), len(queries))
     return {**parts, "tags": tags, "notes": notes}
 
 

@@ -263,7 +263,7 @@ def evaluate_file(
     settings = with_unreviewed(result.settings, done.n_drafts)
     if files.missing is not None:
         settings = files.missing.added_to(settings)
-    notes = [*files.notes, *note_on_defaults(first.mark.defaults)]
+    notes = [*files.notes, *files.notes_on_order(), *note_on_defaults(first.mark.defaults)]
     notes += told_errors(result.n_failed, result.n_queries)
     return replace(result, settings=settings, notes=notes)
 

@@ -10,7 +10,7 @@ import os
 import pickle
 import stat
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields as fields_of, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -39,6 +39,7 @@ from krag_eval.datasets.table import (
     ERRORS,
     Drafts,
     Mapped,
+    OfRun,
     Query,
     Records,
     Reviews,
@@ -61,6 +62,7 @@ from krag_eval.datasets.vocabularies import (
 )
 from krag_eval.documents import STATUS, DocumentLike, Tag, single, text_of
 from krag_eval.errors import InvalidInput, Place
+from krag_eval.ranking import Ordering, is_sorted, trend
 from krag_eval.scoring.missing import MissingQuestions
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
@@ -82,13 +84,15 @@ def is_read_in_directories(name: str) -> bool:
 class Cursor(NamedTuple):
     """A place to read on from: so many rows into a file, and so many queries in all, from 0.
 
-    ``rejected`` counts the rows that are no queries.
+    ``rejected`` counts the rows that are no queries, and ``reordered`` the queries whose documents
+    were not in the order that ranks or scores tell.
     """
 
     file: int = 0
     records: int = 0
     queries: int = 0
     rejected: int = 0
+    reordered: int = 0
 
 
 class Chunk(NamedTuple):
@@ -117,6 +121,7 @@ class QueryFiles:
         notes: What is said of the files beside their numbers.
         reviews: What happens to drafts; it knows how many rows were rejected once all are read.
         missing: Which questions the run lacks, of two files.
+        orderings: What ranks and scores say of the order of all lists, once one is not in order.
     """
 
     name: str
@@ -128,6 +133,7 @@ class QueryFiles:
     notes: Sequence[str] = ()
     reviews: Reviews = field(default_factory=Reviews)
     missing: MissingQuestions | None = None
+    orderings: list[Ordering] = field(default_factory=list)
 
     @classmethod
     def found(
@@ -281,25 +287,70 @@ class QueryFiles:
         Raises:
             DatasetError: If it cannot be used.
         """
-        roles, before, n_queries = self.fields.roles, 0, start.queries
-        n_rejected, is_truth = start.rejected, bool(self.fields.roles.actual.fields)
+        before, n_queries, n_rejected = 0, start.queries, start.rejected
+        n_reordered, ordering = start.reordered, Ordering()
         for number, path in enumerate(self.paths):
             if number >= start.file:
                 skipped = start.records if number == start.file else 0
                 with open(path, "rb") as file:
                     rows = self._rows(path, file, skipped, tags is not None)
                     for n_rows, (place, row) in enumerate(rows, skipped + 1):
-                        if is_truth and not self.reviews.admits(row, place):
+                        query = self._query(row, place, tags)
+                        if query is None:
                             n_rejected += 1
                             continue
-                        query = query_in(row, roles, place, tags)
                         n_queries += 1
+                        ordering.add(len(query.predicted), query.standing, place.error)
+                        n_reordered += self._is_reordered(query)
                         # What is in the buffer counts as read; a bar need not be that exact.
                         reached = file.raw.tell() if self.format.count is None else n_rows
-                        after = Cursor(number, n_rows, n_queries, n_rejected)
-                        yield query, after, before + reached
+                        after = Cursor(number, n_rows, n_queries, n_rejected, n_reordered)
+                        yield self._in_order(query), after, before + reached
             before += self._size(path)
+        if n_reordered:
+            self.ordering()  # also where an interrupted run has met them
         self.reviews.n_rejected = n_rejected
+
+    def _query(
+        self, row: Mapping[str, Any], place: Place, tags: TagReader | None = None
+    ) -> Query | None:
+        """Return the query of a row; ``None`` if it is rejected ground truth."""
+        roles = self.fields.roles
+        if roles.actual.fields and not self.reviews.admits(row, place):
+            return None
+        return query_in(row, roles, place, tags)
+
+    def _is_reordered(self, query: Query) -> bool:
+        """Tell whether documents came in another order, or may have, or with distances."""
+        standing = query.standing
+        is_distance = standing is not None and trend(standing.scores or ()) == "rising"
+        return standing is not None and (
+            standing.is_moved or is_distance or not is_sorted(standing)
+        )
+
+    def _in_order(self, query: Query) -> Query:
+        if not self._is_reordered(query):
+            return query
+        return query._replace(predicted=[*self.ordering().sorted(query.predicted, query.standing)])
+
+    def ordering(self) -> Ordering:
+        """Return what ranks and scores say of the order of all lists, which reads all of them once.
+
+        Raises:
+            DatasetError: If they say no order.
+        """
+        if not self.orderings:
+            ordering = Ordering()
+            for place, row in self._all_rows():
+                if (query := self._query(row, place)) is not None:
+                    ordering.add(len(query.predicted), query.standing, place.error)
+            ordering.check(Place(self.name).error)
+            self.orderings.append(ordering)
+        return self.orderings[0]
+
+    def notes_on_order(self) -> list[str]:
+        """Say how documents were put in order, once the queries were read."""
+        return [OfRun(note) for one in self.orderings for note in one.notes()]
 
     def defaults(self, first: Query) -> dict[str, Any]:
         """Return how the queries are evaluated if nobody says otherwise."""
@@ -442,7 +493,7 @@ class _Looked(Side):
         """Return the data set that it is, without its queries."""
         roles = as_saved(self._table, self.files.fields.roles)[1]
         others = [one for one in self._table.names if one not in asked_by(roles)]
-        notes = said(roles, others) + notes_on(self.tags.left_out)
+        notes = said(roles, others) + self.files.notes_on_order() + notes_on(self.tags.left_out)
         if truth := own_truth(self._table, roles):
             notes[0] = own_truth_note(self.name, truth)
         tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}
@@ -499,6 +550,7 @@ class JoinedFiles(QueryFiles):
         for one in (ours, theirs):
             one.keys.clear()  # they are large
         own = {one.name: getattr(ours.files, one.name) for one in fields_of(QueryFiles)}
+        own["orderings"] = []
         own["notes"] = joined_notes(
             ours.described(), theirs.described(), told, cites="cited" in ours.lists
         )
@@ -524,6 +576,10 @@ class JoinedFiles(QueryFiles):
                 query = query._replace(predicted=[], cited=None, error="")
             if at >= 0 or not skips:
                 yield query, after, reached
+
+    def _is_reordered(self, query: Query) -> bool:
+        """Tell that the ground truth's own retrieved documents do not matter."""
+        return False
 
     def defaults(self, first: Query) -> dict[str, Any]:
         """Return how the queries are evaluated if nobody says otherwise."""
