@@ -164,6 +164,13 @@ class PlanOptions:
         "KEY",
         signed="grades",
     )
+    grades: str = option(
+        "Whether relevance, grade, label or score of the ground truth is its grade where that is 0 "
+        "somewhere (auto), or all of it counts alike (no).",
+        choices=("auto", "no"),
+        default="auto",
+        unsaid=("auto", "no"),  # a signature names the key
+    )
     aspect_key: str | None = option(
         "Metadata key of the ground truth with the aspects of a question: adds aspect recall and "
         "α-nDCG.",
@@ -267,9 +274,10 @@ def with_defaults(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> di
     >>> with_defaults({"matcher": "rouge1", "threshold": 0.01}, {"matcher": "rouge1"})
     {'matcher': 'rouge1'}
     """
-    has_matcher = options.get("matcher") is not None
-    rest = {name: value for name, value in defaults.items() if name != "threshold"}
-    return {**(rest if has_matcher else defaults), **options}
+    replaced = {"threshold"} if options.get("matcher") is not None else set()
+    replaced |= {"grade_key"} if options.get("grades") == "no" else set()
+    kept = {name: value for name, value in defaults.items() if name not in replaced}
+    return {**kept, **options}
 
 
 #: How a run is evaluated, wherever its documents are.

@@ -281,7 +281,11 @@ def _unpacked(content: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**{key: one for key, one in inner.items() if key not in known}, **outer}
 
 
-class IdAlone(dict[str, Any]):
+class Record(dict[str, Any]):
+    """A document as another tool records it; its metadata hold what stood beside text and id."""
+
+
+class IdAlone(Record):
     """A document of a record that holds an id, and no text."""
 
 
@@ -304,6 +308,7 @@ def _record_in(content: Mapping[str, Any], at: Location) -> Mapping[str, Any]:
         made = IdAlone(made) if made and made.get("id") not in (None, "") else None
     if made is None:
         return content
+    made = made if isinstance(made, Record) else Record(made)
     metadata = made["metadata"] if isinstance(made.get("metadata"), Mapping) else {}
     for key, one in metadata.items():
         if (given := content.get(key, one)) is not one and given != one:
@@ -514,6 +519,19 @@ def document_in(value: Any, at: Location) -> DocumentLike:
     if score is None or found is value:
         return found
     return _with_score(found, _finite(score, at.inside(".score")))  # of LlamaIndex and Haystack
+
+
+def with_field(item: Any, name: str, value: Any) -> Any:
+    """Return a ground-truth document with a field beside it; one that is missing changes nothing.
+
+    >>> with_field("d1", "relevance", 2)
+    {'page_content': 'd1', 'id': 'd1', 'metadata': {'relevance': 2}}
+    """
+    is_document = isinstance(item, str | Mapping)
+    if is_missing(value) or value == "" or not is_document:
+        return item
+    content = {"page_content": item, "id": item} if isinstance(item, str) else item
+    return Record({**content, "metadata": {**metadata_of(item), name: value}})
 
 
 def _with_score(document: DocumentLike, score: float) -> DocumentLike:
@@ -920,11 +938,11 @@ class QuerySet:
         """Return the grade of each item, from its documents' metadata; shape (items,).
 
         It is NaN where its documents have none, which stands for grade 1; 0 says that it is not
-        ground truth.
+        ground truth, and so does what is below.
 
         Raises:
-            InvalidInput: For a grade that is negative, not finite or not a number, and for an
-                ``AnyOf`` whose alternatives have different grades.
+            InvalidInput: For a grade that is not finite or not a number, and for an ``AnyOf`` whose
+                alternatives have different grades.
         """
         errors.text("grade_key", key, "the name of a metadata key")
         grades = self._in_metadata(key, _checked_grade, "grade")
@@ -1209,14 +1227,27 @@ def _checked_aspects(value: Any, at: Location) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+def grade_in(value: Any) -> float | None:
+    """Return the grade that a value says, a number or one written as text; ``None`` of others.
+
+    >>> grade_in(2), grade_in("0"), grade_in(False), grade_in("high")
+    (2.0, 0.0, 0.0, None)
+    """
+    try:
+        found = float(value) if isinstance(value, Real | str | np.bool_) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
 def _checked_grade(value: Any, at: Location) -> float | None:
     if value is None:
         return None
-    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not number or not 0 <= value < np.inf:
-        problem = f": a grade must be a finite number of at least 0, got {clipped(value)}"
+    grade = grade_in(value)
+    if grade is None:
+        problem = f": a grade must be a finite number, got {clipped(value)}"
         raise at.error(problem, "0 says that the document is not ground truth")
-    return float(value)
+    return max(grade, 0.0)  # below 0, as qrels have it, it was judged as well
 
 
 def checked_labels(queries: Any, n_queries: int) -> list[str | int]:

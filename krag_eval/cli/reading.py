@@ -26,7 +26,7 @@ _CELLS = ("cells", "delimiter")
 #: The options of ground truth and a run in two files.
 TWO_FILES = ("golden", "retrieved", "missing")
 _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", "corpus", "drafts",
-           *_CELLS)  # fmt: skip
+           "grades", *_CELLS)  # fmt: skip
 
 
 def evaluated_file(

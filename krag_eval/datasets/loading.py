@@ -145,6 +145,7 @@ def load_dataset(
     cells: Cells = "list",
     missing: Lacking | None = None,
     drafts: Drafts = "error",
+    grades: Literal["auto", "no"] = "auto",
 ) -> Dataset:
     """Load questions with their ground truth, and what was retrieved if that is there.
 
@@ -201,6 +202,9 @@ def load_dataset(
             accepted them: ``"error"`` refuses them, ``"count"`` takes them, and notes and
             signatures say how many there are. ``rejected`` rows are left out, with a warning. Any
             other status is a tag.
+        grades: ``"auto"``: where records of the ground truth carry ``relevance``, ``grade``,
+            ``label`` or ``score`` that is 0 somewhere, it is their grade, and ``notes`` say so;
+            ``"no"`` counts all of the ground truth alike.
 
     Raises:
         DatasetError: If anything cannot be understood; the message names row and column.
@@ -225,7 +229,8 @@ def load_dataset(
     given = Given(_mapped(question, actual, predicted), corpus, retrieved, max_bytes,
                   checked_choice(tags), one_of("cells", cells, ("list", "text")),
                   missing=checked_missing(missing, retrieved), in_file=theirs,
-                  drafts=checked_drafts(drafts))  # fmt: skip
+                  drafts=checked_drafts(drafts),
+                  grades=one_of("grades", grades, ("auto", "no")))  # fmt: skip
     if isinstance(source, Iterator) and not (hasattr(source, "read") or is_frame(source)):
         source = [*source]
     if isinstance(source, Dataset):
@@ -253,6 +258,7 @@ def read_jsonl(
     tags: bool | Sequence[str] = True,
     encoding: str = "utf-8",
     drafts: Drafts = "error",
+    grades: Literal["auto", "no"] = "auto",
 ) -> Dataset:
     """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
 
@@ -283,6 +289,7 @@ def read_jsonl(
             booleans, at most 100 fields; or the names of those to keep.
         encoding: Of the text, such as ``"cp949"``.
         drafts: What happens to lines whose ``status`` is ``draft``, as in :func:`load_dataset`.
+        grades: Whether records say grades, as in :func:`load_dataset`.
 
     Raises:
         DatasetError: If anything in the file cannot be used, or there is nothing in it; the
@@ -294,7 +301,7 @@ def read_jsonl(
     Dataset of 1 queries from <stream>
     """
     fields, choice = Fields(question_field, actual_field, predicted_field), checked_choice(tags)
-    drafts = checked_drafts(drafts)
+    drafts, grades = checked_drafts(drafts), one_of("grades", grades, ("auto", "no"))  # type: ignore[assignment]
     reviews = Reviews(drafts)
     file = File.of(source, max_bytes=max_bytes, encoding=encoding)
     rows = rows_in(file, "jsonl")
@@ -307,7 +314,7 @@ def read_jsonl(
     every = chain([first], rows)
     if fields.are_foreign_to(first[1]):
         given = Given(fields.mapped, max_bytes=max_bytes, tags=choice, named_by=FIELD_OPTIONS,
-                      drafts=drafts)  # fmt: skip
+                      drafts=drafts, grades=grades)  # fmt: skip
         table = Records.of(every, file.name)
         dataset = dataset_of(table, given)
         if predicted_field is not None and dataset.predicted is None:
@@ -328,7 +335,7 @@ def read_jsonl(
     reader.check(file.name, fields[:3])
     kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
     defaults = note_on_defaults(queries[0].mark.defaults)
-    parts = parts_of(queries, file.name, roles)
+    parts = parts_of(queries, file.name, roles, grades)
     parts["notes"] += notes_on(reader.left_out) + defaults + unreviewed
     parts["notes"] += told_errors(len(parts["failures"]), len(queries))
     return Dataset(**parts, tags=kept)
@@ -553,6 +560,7 @@ def evaluated_again(
             conventions=result.conventions,
             no_ground_truth=settings["no_ground_truth"].partition("(")[0],
             grade_key=None if grades == "-" else grades,
+            grades="no",
             aspect_key=settings.get("aspects"),
         ).evaluate([k for k in result.k if not isinstance(k, Budget)] or [None])
     if isinstance(result.rows, NoRows):
@@ -607,7 +615,8 @@ def _questions(table: Records, given: Given) -> Dataset:
     one_per_row = given.cells == "list"
     read, notes = (table, []) if one_per_row else cells_as_lists(table, roles)
     read, roles, unusual = as_saved(read, roles)
-    content = content_of(read, roles, given.tags, one_per_row=one_per_row, drafts=given.drafts)
+    content = content_of(read, roles, given.tags, one_per_row=one_per_row, drafts=given.drafts,
+                         grades=given.grades)  # fmt: skip
     others = [one for one in table.names if one not in asked_by(roles)]
     content["notes"] = said(roles, others) + notes + unusual + content["notes"]
     if truth := own_truth(table, roles):

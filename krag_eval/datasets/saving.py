@@ -329,7 +329,7 @@ def _check_again(rows: _Rows, path: Path, kind: str) -> None:
     try:
         file = File(path, rows.name, max_bytes=None, wanted=KNOWN, tags=True)
         table = Records.of(rows_in(file, kind), rows.name)
-        again = content_of(table, roles_of(table), choice=True, drafts="count")
+        again = content_of(table, roles_of(table), choice=True, drafts="count", grades=None)
     except DatasetError as error:
         raise DatasetError(
             error.argument,

@@ -48,6 +48,7 @@ from krag_eval.documents import (
     single,
     span_without_text,
     status_of,
+    with_field,
 )
 from krag_eval.errors import (
     Advice,
@@ -61,6 +62,7 @@ from krag_eval.errors import (
     one_of,
     warn,
 )
+from krag_eval.grading import GRADES, Grading, own_grades
 from krag_eval.ranking import RANK, Standing, put_in_order, standing_of
 from krag_eval.results.latency import Failure
 
@@ -318,6 +320,7 @@ class Given(NamedTuple):
     missing: str | None = None
     is_run: bool = False
     drafts: Drafts = "error"
+    grades: str = "auto"
     in_file: Mapping[str, Any] = MappingProxyType({})
 
     def check(self, taken: Collection[str], what: str) -> None:
@@ -413,7 +416,7 @@ ERRORS = ("error", "오류", "에러")
 _NO_ERROR = ("none", "null", "nan", "false", "0", "no")
 #: The options of an evaluator that a file can tell.
 OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
-           "grade_key", "averaging_method", "aspect_key")  # fmt: skip
+           "grade_key", "grades", "averaging_method", "aspect_key")  # fmt: skip
 _MARK = ("label", "shielded", "tags", "evaluator")
 
 
@@ -775,7 +778,8 @@ class Query(NamedTuple):
     text, and no list; ``is_draft`` that nobody has accepted its ground truth; ``run`` is its place,
     if that is in a file of its own; ``error`` is what the retriever failed with, where nothing was
     retrieved. ``standing`` is what stands beside the retrieved documents, and ``beside`` the rank
-    and the score that the row has, as rows of one document do.
+    and the score that the row has, as rows of one document do; ``row_grades`` is what the row has
+    under the names of grades, where nothing was retrieved.
     """
 
     place: Place
@@ -793,6 +797,7 @@ class Query(NamedTuple):
     error: str = ""
     standing: Standing | None = None
     beside: tuple[Any, Any] = (None, None)
+    row_grades: Mapping[str, Any] = _NO_TAGS
 
     @property
     def label(self) -> str | int | None:
@@ -832,6 +837,8 @@ def query_in(
             lists |= {"standing": standing, "beside": _beside(row)}
             field = row[str(side.texts or side.ids)]
             lists["is_text"] = _one_as_list(field, row) is not field
+        else:
+            lists["row_grades"] = {name: row[name] for name in GRADES if name in row}
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
@@ -983,7 +990,7 @@ def documents_of(
 # The columns of tables that hold one document in a row with its rank and its score.
 _RANKS, _ROW_SCORES = (RANK, "순위"), ("score", "점수")
 #: Columns that are read, whether they are to be tags or not.
-BESIDE = (*_RANKS, *_ROW_SCORES)
+BESIDE = (*_RANKS, *_ROW_SCORES, *GRADES)
 
 
 def _beside(row: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -1145,9 +1152,26 @@ def joined(
             left_out[name] = _DIFFERS
         else:
             kept[name] = [next(iter(one), None) for one in found]
+    queries = _with_row_grades(queries, [*groups.values()])
     by_row = len(groups) < len(queries) and all(len(one.predicted) <= 1 for one in queries)
     made = [_one_query([queries[row] for row in rows], by_row=by_row) for rows in groups.values()]
     return made, kept, left_out
+
+
+def _with_row_grades(queries: Sequence[Query], groups: Sequence[Sequence[int]]) -> list[Query]:
+    """Return rows of one ground-truth document each with the grade that stands beside it.
+
+    That is the surest field that differs between the rows of some question; one that is the same
+    in all of them says something of the question.
+    """
+    rows = [[queries[at].row_grades for at in of_question] for of_question in groups]
+    name = next((name for name in GRADES if any(
+        len({str(row.get(name)) for row in some}) > 1 for some in rows)), None)  # fmt: skip
+    if name is None or any(len(query.actual) > 1 for query in queries):
+        return [*queries]
+    return [query._replace(actual=[with_field(item, name, query.row_grades.get(name))
+                                   for item in query.actual])
+            for query in queries]  # fmt: skip
 
 
 def _one_query(rows: Sequence[Query], *, by_row: bool) -> Query:
@@ -1209,14 +1233,28 @@ def own_truth_note(run: str, names: Sequence[str]) -> str:
 # From all queries to the parts of a data set
 
 
-def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any]:
+def parts_of(
+    queries: Sequence[Query], name: str, roles: Roles, grades: str | None = "auto"
+) -> dict[str, Any]:
     """Return what a data set of these queries is made of, by the names of its fields.
+
+    Args:
+        queries: The queries.
+        name: What to call their source.
+        roles: What its columns mean.
+        grades: As :class:`~krag_eval.OfflineRetrievalEvaluator` takes it; ``None`` if records are
+            not to be looked at.
 
     Raises:
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
     check_once(queries)
     queries, notes = in_order(queries, name)
+    file_defaults, grading = _defaults_of(queries), Grading()
+    for query in queries if grades is not None else ():
+        grading.add(query.actual)
+    graded = own_grades(grading, grades or "no", file_defaults)
+    notes += grading.notes(graded.get("grade_key"))
     questions = [one.question for one in queries]
     lists = {field: [getattr(one, field) for one in queries] for field in _FIELDS}
     return {
@@ -1225,7 +1263,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "predicted": None if roles.predicted is None else [one.predicted for one in queries],
         "source": name,
         "lines": [one.place.line for one in queries if one.place.line],
-        "defaults": {**matcher_of(roles, name, queries), **_defaults_of(queries)},
+        "defaults": {**matcher_of(roles, name, queries), **graded, **file_defaults},
         "failures": failures_of(queries),
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
         "notes": notes,
@@ -1296,6 +1334,7 @@ def content_of(
     *,
     one_per_row: bool = True,
     drafts: Drafts = "error",
+    grades: str | None = "auto",
 ) -> dict[str, Any]:
     """Return what a data set of a table is made of, with its tags and notes.
 
@@ -1305,6 +1344,7 @@ def content_of(
         choice: Which others to keep as tags.
         one_per_row: Whether each row is a query; if not, the rows of a question are one.
         drafts: What happens to rows that nobody has accepted yet.
+        grades: As in :func:`parts_of`.
 
     Raises:
         DatasetError: If a row cannot be used, or a column that was chosen is no tag.
@@ -1334,7 +1374,7 @@ def content_of(
     used = BESIDE if any(one.standing for one in queries) else ()
     left_out = {name: why for name, why in reader.left_out.items()
                 if name not in used or why != _DIFFERS}  # fmt: skip
-    parts = parts_of(queries, table.name, roles)
+    parts = parts_of(queries, table.name, roles, grades)
     notes += parts["notes"] + notes_on(left_out) + note_on_defaults(queries[0].mark.defaults)
     notes += unreviewed + told_errors(len(parts["failures"]), len(queries))
     return {**parts, "tags": tags, "notes": notes}

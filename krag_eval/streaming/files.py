@@ -213,7 +213,8 @@ def evaluate_file(
     missing = checked_missing(missing, run)
     fields = Fields(question_field, actual_field, predicted_field)
     most, encodings = checked_bytes(max_bytes), said_of_each(path, run, {"encoding": encoding})
-    found = [QueryFiles.found(path, most, **encodings[0], drafts=drafts)]
+    grades = options.get("grades", "auto")
+    found = [QueryFiles.found(path, most, **encodings[0], drafts=drafts, grades=grades)]
     if run is not None:
         found.append(QueryFiles.found(run, most, **encodings[1]))
     paths = [one for some in found for one in some.paths]
@@ -263,7 +264,8 @@ def evaluate_file(
     settings = with_unreviewed(result.settings, done.n_drafts)
     if files.missing is not None:
         settings = files.missing.added_to(settings)
-    notes = [*files.notes, *files.notes_on_order(), *note_on_defaults(first.mark.defaults)]
+    notes = [*files.notes, *files.notes_on_order(), *files.grade_notes]
+    notes += [*note_on_defaults(first.mark.defaults)]
     notes += told_errors(result.n_failed, result.n_queries)
     return replace(result, settings=settings, notes=notes)
 

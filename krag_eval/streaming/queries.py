@@ -62,6 +62,7 @@ from krag_eval.datasets.vocabularies import (
 )
 from krag_eval.documents import STATUS, DocumentLike, Tag, single, text_of
 from krag_eval.errors import InvalidInput, Place
+from krag_eval.grading import Grading, own_grades
 from krag_eval.ranking import Ordering, is_sorted, trend
 from krag_eval.scoring.missing import MissingQuestions
 
@@ -122,6 +123,8 @@ class QueryFiles:
         reviews: What happens to drafts; it knows how many rows were rejected once all are read.
         missing: Which questions the run lacks, of two files.
         orderings: What ranks and scores say of the order of all lists, once one is not in order.
+        grades: Whether records of the ground truth may say grades.
+        grade_notes: What is said of these.
     """
 
     name: str
@@ -134,6 +137,8 @@ class QueryFiles:
     reviews: Reviews = field(default_factory=Reviews)
     missing: MissingQuestions | None = None
     orderings: list[Ordering] = field(default_factory=list)
+    grades: str = "auto"
+    grade_notes: list[str] = field(default_factory=list)
 
     @classmethod
     def found(
@@ -142,6 +147,7 @@ class QueryFiles:
         max_bytes: int | None = MAX_BYTES,
         encoding: str = "utf-8",
         drafts: Drafts = "error",
+        grades: str = "auto",
     ) -> QueryFiles:
         """Find the files to read: one, or those of a directory in the order of their names.
 
@@ -171,7 +177,7 @@ class QueryFiles:
         if not kind.is_text and encoding != "utf-8":
             problem = f"is for files of text, got format {kind.name!r} ({name})"
             raise InvalidInput("encoding", problem, "leave it out")
-        return cls(name, paths, kind, max_bytes, encoding, reviews=Reviews(drafts))
+        return cls(name, paths, kind, max_bytes, encoding, reviews=Reviews(drafts), grades=grades)
 
     @property
     def is_small(self) -> bool:
@@ -358,7 +364,30 @@ class QueryFiles:
         if not asking.predicted:  # where documents are ids alone, it takes one of them to tell
             full = (one for one, *_ in self.queries() if one.actual and one.predicted)
             asking = next(full, asking)
-        return {**matcher_of(self.fields.roles, self.name, [asking]), **first.mark.defaults}
+        matcher = matcher_of(self.fields.roles, self.name, [asking])
+        return {**matcher, **self.graded(asking, first.mark.defaults), **first.mark.defaults}
+
+    def graded(self, asking: Query, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return how grades are read, which reads all rows once if a query has some.
+
+        Args:
+            asking: A query with ground truth.
+            defaults: How the file asks to be evaluated.
+        """
+        grading = Grading()
+        grading.add(asking.actual)
+        if not grading.counts:
+            return {}
+        grading = Grading()
+        for place, row in self._all_rows():
+            if (query := self._query(row, place)) is not None:
+                grading.add(query.actual)
+        return self._told_grades(grading, defaults)
+
+    def _told_grades(self, grading: Grading, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        graded = own_grades(grading, self.grades, defaults)
+        self.grade_notes[:] = grading.notes(graded.get("grade_key"))
+        return graded
 
     def lists(self, first: Query) -> Sequence[str]:
         """Return the other lists that there are: those of the first query."""
@@ -473,6 +502,7 @@ class _Looked(Side):
     def queries(self) -> Iterator[Query]:
         """Yield all queries, and note what joins them and how they are evaluated."""
         roles, name, matcher = self.files.fields.roles, self.name, None
+        grading = Grading()
         n_unnamed, where = 0, ""
         for query, *_ in self.files.queries(tags=self.tags):
             for one in (one for one in _LISTS if getattr(query, one) is not None):
@@ -483,17 +513,21 @@ class _Looked(Side):
                 its = matcher_of(roles, name, [query])
                 matcher = its if matcher in (None, its) else {}
             self.defaults = self.defaults or query.mark.defaults
+            grading.add(query.actual)
             self.add(query)
             yield query
         matcher = matcher_of(roles, name, []) if matcher is None else matcher
-        self.defaults = {**matcher, **self.defaults}
+        graded = self.files._told_grades(grading, self.defaults)
+        self.defaults = {**matcher, **graded, **self.defaults}
         tell_unnamed(n_unnamed, self.n_queries, name, roles.question, where)
 
     def described(self) -> Dataset:
         """Return the data set that it is, without its queries."""
         roles = as_saved(self._table, self.files.fields.roles)[1]
         others = [one for one in self._table.names if one not in asked_by(roles)]
-        notes = said(roles, others) + self.files.notes_on_order() + notes_on(self.tags.left_out)
+        notes = said(roles, others) + self.files.notes_on_order()
+        notes += [] if self._is_run else self.files.grade_notes
+        notes += notes_on(self.tags.left_out)
         if truth := own_truth(self._table, roles):
             notes[0] = own_truth_note(self.name, truth)
         tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}
@@ -550,7 +584,7 @@ class JoinedFiles(QueryFiles):
         for one in (ours, theirs):
             one.keys.clear()  # they are large
         own = {one.name: getattr(ours.files, one.name) for one in fields_of(QueryFiles)}
-        own["orderings"] = []
+        own |= {"orderings": [], "grade_notes": []}
         own["notes"] = joined_notes(
             ours.described(), theirs.described(), told, cites="cited" in ours.lists
         )
