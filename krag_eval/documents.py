@@ -424,6 +424,9 @@ def _written_list(text: str, at: Location) -> list[Any]:
         raise _printed(at)
     if text[0] not in "[(":
         fix = Advice("if each cell holds one document, {} reads it so", cells="text")
+        if separator := parted(text)[0]:
+            told = "if it is one document, {} reads it so; if these are several ids, {} parts them"
+            fix = Advice(told, cells="text", separator=separator)
         raise at.type_error(f'is plain text ({text[:40]!r}); expected a list, as ["…", "…"]', fix)
     try:
         try:
@@ -678,6 +681,30 @@ def check_text(text: str, at: Location) -> None:
 def _printed(at: Location) -> InvalidInput:
     problem = "is a LangChain Document as it prints itself, which does not say where its text ends"
     return at.error(problem, "save its page_content, or its model_dump() as JSON")
+
+
+def is_bare(document: DocumentLike) -> bool:
+    """Tell whether a document has an id, and no text beside it; of a plain text, that it may be.
+
+    >>> is_bare("d1"), is_bare({"page_content": "", "id": "d1"}), is_bare({"page_content": "Nine."})
+    (True, True, False)
+    """
+    identity = id_of(document)
+    return identity is not None and text_of(document) in ("", identity)
+
+
+# Words with one separator between them, as ids of a spreadsheet's cell stand.
+_PARTED = re.compile(r"\s*[^\s,;|]+\s*([,;|])(?:\s*[^\s,;|]+\s*\1)*\s*[^\s,;|]+\s*")
+
+
+def parted(text: str) -> tuple[str, list[str]]:
+    """Return what separates the words of a text that may be several ids, and these; or nothing.
+
+    >>> parted("d1, d2"), parted("d1;d2|d3"), parted("It opens at nine, or ten.")
+    ((',', ['d1', 'd2']), ('', []), ('', []))
+    """
+    found = _PARTED.fullmatch(text)
+    return (found[1], [*map(str.strip, text.split(found[1]))]) if found else ("", [])
 
 
 def is_blank(text: str) -> bool:

@@ -94,7 +94,7 @@ def _is_in_chunks(
         InvalidInput: If it was asked for, or is the only way, and is not possible.
     """
     only_in_chunks, size = _looked_at(files)
-    read_whole = sorted({"cells", "corpus", "delimiter", "score_cutoff"} & {*settings})
+    read_whole = sorted({"cells", "corpus", "delimiter", "score_cutoff", "separator"} & {*settings})
     if not chunks and (read_whole or not only_in_chunks):
         is_long = size > _LARGE and not need_rows and not read_whole
         return is_long and (len(files) == 1 or _hold_rows(files))

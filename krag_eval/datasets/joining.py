@@ -18,17 +18,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._language import N_, _, ngettext
-from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
+from krag_eval.datasets.dataset import Dataset, Overlap, tell_overlap
 from krag_eval.datasets.table import (
     LISTED,
     Mark,
     OfRun,
     Query,
+    check_ids_alone,
     listed,
     own_truth_note,
     told_errors,
 )
-from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, is_like_id, single
+from krag_eval.documents import (
+    ID_TAGS,
+    DocumentLike,
+    id_of,
+    id_written,
+    is_bare,
+    is_like_id,
+    single,
+)
 from krag_eval.errors import Advice, Place, clipped, warn
 from krag_eval.results.latency import Failure
 from krag_eval.scoring.missing import MissingQuestions
@@ -335,13 +344,16 @@ def joined_defaults(golden: Side, run: Side) -> Mapping[str, Any]:
     return {**golden.defaults, "matcher": "id"}
 
 
-def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
+def with_run(
+    golden: Dataset, run: Dataset, missing: Lacking, separator: str | None = None
+) -> Dataset:
     """Return questions with what a run retrieved for them, whatever the order of either.
 
     Args:
         golden: Questions with their ground truth.
         run: Queries with what was retrieved for them.
         missing: What happens to questions that the run lacks.
+        separator: What parted the cells, if anything did.
 
     Raises:
         DatasetError: As :func:`joined` does, or if documents have no ids to compare.
@@ -369,13 +381,15 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
     def of_run(values: Any) -> list[Any]:
         return [None if at is None else values[at] for at in places]
 
-    made = golden.chosen(kept.tolist())
+    made, predicted = golden.chosen(kept.tolist()), [one or [] for one in of_run(lists)]
+    places_of_truth = (_place(golden, at) for at in kept.tolist())
+    check_ids_alone(zip(made.actual, predicted, places_of_truth, strict=True), separator)
     tags = {name: of_run(values) for name, values in run.tags.items() if name not in golden.tags}
     failures = _failures_in(run, places)
     notes = joined_notes(golden, run, told, cites=golden.cited is not None)
     return replace(
         made,
-        predicted=[one or [] for one in of_run(lists)],
+        predicted=predicted,
         run=[None if at is None else _place(run, at) for at in places],
         cited=None if run.cited is None else of_run(run.cited),
         tags={**made.tags, **tags},

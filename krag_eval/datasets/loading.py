@@ -25,7 +25,7 @@ from krag_eval._reading import (
     parsed,
 )
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
-from krag_eval.datasets.dataset import Dataset, is_bare, labels_for, with_index
+from krag_eval.datasets.dataset import Dataset, labels_for, with_index
 from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, json_in, rows_in
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
@@ -35,6 +35,7 @@ from krag_eval.datasets.table import (
     Drafts,
     Given,
     Mapped,
+    OfRun,
     Records,
     Reviews,
     Roles,
@@ -75,6 +76,7 @@ from krag_eval.documents import (
     chunk_in,
     document_in,
     id_of,
+    is_bare,
     is_missing,
     metadata_of,
     plain,
@@ -146,6 +148,7 @@ def load_dataset(
     missing: Lacking | None = None,
     drafts: Drafts = "error",
     grades: Literal["auto", "no"] = "auto",
+    separator: str | None = None,
 ) -> Dataset:
     """Load questions with their ground truth, and what was retrieved if that is there.
 
@@ -205,6 +208,8 @@ def load_dataset(
         grades: ``"auto"``: where records of the ground truth carry ``relevance``, ``grade``,
             ``label`` or ``score`` that is 0 somewhere, it is their grade, and ``notes`` say so;
             ``"no"`` counts all of the ground truth alike.
+        separator: What parts the documents of a cell of plain text, such as ``","`` for
+            ``"d1,d2"``; cells are then read as with ``cells="text"``.
 
     Raises:
         DatasetError: If anything cannot be understood; the message names row and column.
@@ -230,11 +235,12 @@ def load_dataset(
                   checked_choice(tags), one_of("cells", cells, ("list", "text")),
                   missing=checked_missing(missing, retrieved), in_file=theirs,
                   drafts=checked_drafts(drafts),
-                  grades=one_of("grades", grades, ("auto", "no")))  # fmt: skip
+                  grades=one_of("grades", grades, ("auto", "no")),
+                  separator=_checked_separator(separator))  # fmt: skip
     if isinstance(source, Iterator) and not (hasattr(source, "read") or is_frame(source)):
         source = [*source]
     if isinstance(source, Dataset):
-        of_run = () if retrieved is None else ("question", "predicted", "cells")
+        of_run = () if retrieved is None else ("question", "predicted", "cells", "separator")
         given.check(("corpus", "retrieved", *of_run), "what is a Dataset already")
         return _completed(source, given)
     if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
@@ -517,7 +523,7 @@ def advised_to_load() -> Iterator[None]:
 
 
 # The options that advice about rows and columns names.
-_OF_LOADING = ("cells", "drafts", *Mapped._fields)
+_OF_LOADING = ("cells", "drafts", "separator", *Mapped._fields)
 
 
 def evaluated_again(
@@ -612,12 +618,13 @@ def _check_each(
 def _questions(table: Records, given: Given) -> Dataset:
     """Read a table of questions whose columns a vocabulary names."""
     roles = roles_of(table, given.mapped, given.named_by, is_run=given.is_run)
-    one_per_row = given.cells == "list"
-    read, notes = (table, []) if one_per_row else cells_as_lists(table, roles)
+    one_per_row = given.cells == "list" and given.separator is None
+    read, notes = (table, []) if one_per_row else cells_as_lists(table, roles, given.separator)
     read, roles, unusual = as_saved(read, roles)
     content = content_of(read, roles, given.tags, one_per_row=one_per_row, drafts=given.drafts,
-                         grades=given.grades)  # fmt: skip
+                         grades=given.grades, separator=given.separator)  # fmt: skip
     others = [one for one in table.names if one not in asked_by(roles)]
+    notes = [OfRun(note) for note in notes] if given.is_run else notes
     content["notes"] = said(roles, others) + notes + unusual + content["notes"]
     if truth := own_truth(table, roles):
         content["notes"][0] = own_truth_note(table.name, truth)
@@ -697,13 +704,13 @@ def _completed(dataset: Dataset, given: Given) -> Dataset:
     """Join a run, or spans, to questions, and give ids the texts of an index, where there are."""
     run = None if given.retrieved is None else _run(given)
     if given.corpus is None:
-        return _joined(dataset, run, given.missing)
+        return _joined(dataset, run, given.missing, given.separator)
     texts, name = _texts_by_id(given.corpus)
     dataset, found = with_index(dataset, texts, name)
     if isinstance(run, Dataset):
         run, found_in_run = with_index(run, texts, name)
         found |= found_in_run
-    joined = _joined(dataset, run, given.missing)
+    joined = _joined(dataset, run, given.missing, given.separator)
     if isinstance(run, Records):
         joined, found = with_index(joined, texts, name)
     documents = (one for lists in (joined.actual, joined.predicted or ()) for some in lists
@@ -715,11 +722,15 @@ def _completed(dataset: Dataset, given: Given) -> Dataset:
     return joined
 
 
-def _joined(dataset: Dataset, run: Dataset | Records | None, missing: Any) -> Dataset:
+def _joined(
+    dataset: Dataset, run: Dataset | Records | None, missing: Any, separator: str | None
+) -> Dataset:
     if isinstance(run, Records):
         missing = one_of("missing", missing or "skip", ("zero", "skip"))
         return traces_dataset(run, dataset=dataset, choice=Choice(missing=missing))
-    return dataset if run is None else with_run(dataset, run, missing or "error")
+    if run is None:
+        return dataset
+    return with_run(dataset, run, missing or "error", separator)
 
 
 def _texts_by_id(corpus: Any) -> tuple[dict[str, dict[str, Any]], str]:
@@ -770,10 +781,18 @@ def _run(given: Given) -> Dataset | Records:
         return made
     question = given.mapped.question if given.mapped.question in table.names else None
     mapped = Mapped(question, None, given.mapped.predicted)
-    return _questions(table, Given(mapped, cells=given.cells, tags=True, is_run=True))
+    return _questions(
+        table, Given(mapped, cells=given.cells, tags=True, is_run=True, separator=given.separator)
+    )
 
 
 # From a source to a table
+
+
+def _checked_separator(separator: str | None) -> str | None:
+    if separator is not None and (not isinstance(separator, str) or not separator):
+        raise must("separator", "be text that parts the documents of a cell, as ','", separator)
+    return separator
 
 
 def _mapped(*names: str | None) -> Mapped:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from numbers import Real
 from types import MappingProxyType
@@ -38,11 +39,13 @@ from krag_eval.documents import (
     check_text,
     documents_in,
     id_of,
+    is_bare,
     is_blank,
     is_list_written,
     is_missing,
     is_tag,
     list_in,
+    parted,
     plain,
     ranked_in,
     single,
@@ -321,6 +324,7 @@ class Given(NamedTuple):
     is_run: bool = False
     drafts: Drafts = "error"
     grades: str = "auto"
+    separator: str | None = None
     in_file: Mapping[str, Any] = MappingProxyType({})
 
     def check(self, taken: Collection[str], what: str) -> None:
@@ -328,7 +332,12 @@ class Given(NamedTuple):
         cells = None if self.cells == "list" else self.cells
         drafts = None if self.drafts == "error" else self.drafts
         given = {**self.mapped._asdict(), "corpus": self.corpus, "retrieved": self.retrieved}
-        for argument, value in {**given, "cells": cells, "drafts": drafts}.items():
+        for argument, value in {
+            **given,
+            "cells": cells,
+            "drafts": drafts,
+            "separator": self.separator,
+        }.items():
             if value is not None and argument not in taken:
                 raise InvalidInput(argument, f"is not for {what}", "leave it out")
 
@@ -1073,10 +1082,18 @@ def queries_of(
 # Cells that hold one document each, and rows that hold one of a query's each
 
 
-def cells_as_lists(table: Records, roles: Roles) -> tuple[Records, list[str]]:
+def cells_as_lists(
+    table: Records, roles: Roles, separator: str | None = None
+) -> tuple[Records, list[str]]:
     """Make a list of each plain text in the columns of documents, and say how many there were.
 
     A blank cell is an empty list; what spells a list stays, to be read as one.
+
+    Args:
+        table: The table.
+        roles: What its columns mean.
+        separator: What parts the documents of a cell; ``None`` if each cell holds one. It parts
+            cells of judged, unwanted and cited documents as well.
 
     >>> roles = Roles("krag_eval", None, Side("actual"), None)
     >>> rows = [(Place("qa.csv"), {"actual": cell}) for cell in ("a", "['b']", "")]
@@ -1085,18 +1102,26 @@ def cells_as_lists(table: Records, roles: Roles) -> tuple[Records, list[str]]:
     ([['a'], "['b']", []], ['plain text in actual read as one document per cell (1 of 3 cells)'])
     """
     fields = [*roles.actual.fields, *(roles.predicted or Side()).fields]
-    table, counts = table.changed(fields, _cell_as_list)
-    told = _("plain text in {name} read as one document per cell ({n} of {cells} cells)")
+    fields += [] if separator is None else [name for name in LISTED if name in table.names]
+    table, counts = table.changed(fields, partial(_cell_as_list, separator=separator))
+    message = _("plain text in {name} read as one document per cell ({n} of {cells} cells)")
+    if separator is not None:
+        message = _("plain text in {name} parted at {separator!r} ({n} of {cells} cells)")
     return table, [
-        told.format(name=name, n=n, cells=len(table.rows)) for name, n in counts.items() if n
+        message.format(name=name, n=n, cells=len(table.rows), separator=separator)
+        for name, n in counts.items()
+        if n
     ]
 
 
-def _cell_as_list(value: Any) -> Any:
+def _cell_as_list(value: Any, separator: str | None = None) -> Any:
     if isinstance(value, str):
         if not value.strip():
             return []
-        return value if is_list_written(value) else [value]
+        if is_list_written(value):
+            return value
+        parts = [value] if separator is None else map(str.strip, value.split(separator))
+        return [part for part in parts if part]
     if hasattr(value, "__len__"):
         return value
     return [] if is_missing(value) else value
@@ -1106,6 +1131,30 @@ class OfRun(str):
     """A note on what was retrieved, which stays where a run is joined to its ground truth."""
 
     __slots__ = ()
+
+
+def check_ids_alone(
+    lists: Iterable[tuple[Sequence[Any], Sequence[Any], Place]], separator: str | None = None
+) -> None:
+    """Refuse an id that is none of the other side's, and holds several of them.
+
+    Args:
+        lists: Per query, its ground truth, what was retrieved, and the place of both.
+        separator: What parted the cells, if anything did; then nothing is refused.
+
+    Raises:
+        DatasetError: If there is one, by its place.
+    """
+    for actual, predicted, place in lists if separator is None else ():
+        sides = ([*single(actual)], predicted)
+        ids = [{id_of(document) for document in side} for side in sides]
+        for own, others in ((0, 1), (1, 0)):
+            for text in filter(None, map(id_of, filter(is_bare, sides[own]))):
+                sign, parts = parted(text)
+                if parts and text not in ids[others] and not ids[others].isdisjoint(parts):
+                    problem = f"{clipped(text)} holds several ids, some of them of the other side"
+                    fix = "write a list of them; {} parts the cells of a table so"
+                    raise place.error(problem, Advice(fix, separator=sign))
 
 
 def in_order(queries: Sequence[Query], name: str) -> tuple[list[Query], list[str]]:
@@ -1234,7 +1283,11 @@ def own_truth_note(run: str, names: Sequence[str]) -> str:
 
 
 def parts_of(
-    queries: Sequence[Query], name: str, roles: Roles, grades: str | None = "auto"
+    queries: Sequence[Query],
+    name: str,
+    roles: Roles,
+    grades: str | None = "auto",
+    separator: str | None = None,
 ) -> dict[str, Any]:
     """Return what a data set of these queries is made of, by the names of its fields.
 
@@ -1244,12 +1297,14 @@ def parts_of(
         roles: What its columns mean.
         grades: As :class:`~krag_eval.OfflineRetrievalEvaluator` takes it; ``None`` if records are
             not to be looked at.
+        separator: What parted the cells, if anything did.
 
     Raises:
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
     check_once(queries)
     queries, notes = in_order(queries, name)
+    check_ids_alone(((one.actual, one.predicted, one.place) for one in queries), separator)
     file_defaults, grading = _defaults_of(queries), Grading()
     for query in queries if grades is not None else ():
         grading.add(query.actual)
@@ -1335,6 +1390,7 @@ def content_of(
     one_per_row: bool = True,
     drafts: Drafts = "error",
     grades: str | None = "auto",
+    separator: str | None = None,
 ) -> dict[str, Any]:
     """Return what a data set of a table is made of, with its tags and notes.
 
@@ -1345,6 +1401,7 @@ def content_of(
         one_per_row: Whether each row is a query; if not, the rows of a question are one.
         drafts: What happens to rows that nobody has accepted yet.
         grades: As in :func:`parts_of`.
+        separator: What parted the cells, if anything did.
 
     Raises:
         DatasetError: If a row cannot be used, or a column that was chosen is no tag.
@@ -1374,7 +1431,7 @@ def content_of(
     used = BESIDE if any(one.standing for one in queries) else ()
     left_out = {name: why for name, why in reader.left_out.items()
                 if name not in used or why != _DIFFERS}  # fmt: skip
-    parts = parts_of(queries, table.name, roles, grades)
+    parts = parts_of(queries, table.name, roles, grades, separator)
     notes += parts["notes"] + notes_on(left_out) + note_on_defaults(queries[0].mark.defaults)
     notes += unreviewed + told_errors(len(parts["failures"]), len(queries))
     return {**parts, "tags": tags, "notes": notes}

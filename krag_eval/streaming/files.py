@@ -47,6 +47,7 @@ from krag_eval.datasets.table import (
     Drafts,
     Query,
     TagReader,
+    check_ids_alone,
     check_once,
     checked_choice,
     checked_drafts,
@@ -445,6 +446,7 @@ def _evaluated(
 ) -> _Evaluated:
     """Evaluate a chunk; an error that names a query names its place in the file."""
     check_once(queries)
+    check_ids_alone((one.actual, one.predicted, one.place) for one in queries)
     for one in queries:
         if one.mark.defaults != first.mark.defaults:
             problem = '"krag_eval": the evaluator differs from that of the first query'
