@@ -139,11 +139,24 @@ def text_of(document: DocumentLike, where: str = "document") -> str:
 
 
 def id_of(document: DocumentLike) -> str | None:
-    """Return the id of one document, or ``None``; a plain string is its own id.
+    """Return the id of one document, as ids are compared, or ``None``; a string is its own id.
+
+    It is in Unicode NFC: file names from a Mac are in NFD, and show the same.
 
     >>> id_of({"page_content": "Opening hours", "id": 7})
     '7'
     """
+    identity = written_id(document)
+    return None if identity is None else composed(identity)
+
+
+def composed(text: str) -> str:
+    """Return a text in Unicode NFC."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def written_id(document: DocumentLike) -> str | None:
+    """Return the id of one document to the letter, or ``None``; a plain string is its own id."""
     if isinstance(document, str):
         return document
     value = document.get("id") if isinstance(document, Mapping) else document.id
@@ -206,7 +219,7 @@ def as_document(document: DocumentLike) -> Document:
     return Document(
         page_content=text_of(document),
         metadata=dict(metadata_of(document)),
-        id=id_of(document),
+        id=written_id(document),
     )
 
 
@@ -690,7 +703,7 @@ def is_bare(document: DocumentLike) -> bool:
     (True, True, False)
     """
     identity = id_of(document)
-    return identity is not None and text_of(document) in ("", identity)
+    return identity is not None and composed(text_of(document)) in ("", identity)
 
 
 # Words with one separator between them, as ids of a spreadsheet's cell stand.
@@ -730,7 +743,7 @@ def read_text(document: DocumentLike) -> str:
 
 
 def read_id(document: DocumentLike) -> str | None:
-    """Return the id of a document, to the letter."""
+    """Return the id of a document, in Unicode NFC."""
     return id_of(document)
 
 
@@ -1349,7 +1362,9 @@ def position_of(
 
 
 def _places(names: Sequence[str | int], query: object) -> list[int]:
-    return [place for place, name in enumerate(names) if name == query]
+    wanted = composed(query) if isinstance(query, str) else query
+    return [place for place, name in enumerate(names)
+            if (composed(name) if isinstance(name, str) else name) == wanted]  # fmt: skip
 
 
 #: What a query can be tagged with: by these, results are sliced.

@@ -16,6 +16,7 @@ from krag_eval.documents import (
     Tag,
     by_query,
     checked_tags,
+    composed,
     id_of,
     ids_among,
     is_bare,
@@ -434,6 +435,8 @@ def with_texts(
     [[{'page_content': 'At nine.', 'id': 'a'}]]
     """
     absent: dict[str, None] = {}
+    if not all(map(str.isascii, corpus)):
+        corpus = {composed(identity): one for identity, one in corpus.items()}
 
     def full(document: DocumentLike, side: str) -> DocumentLike:
         identity = id_of(document) or ""

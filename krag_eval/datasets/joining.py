@@ -332,7 +332,7 @@ def joined_defaults(golden: Side, run: Side) -> Mapping[str, Any]:
     for one in (golden, run):
         if one not in bare and any(isinstance(x, str) or id_of(x) is None for x in one.documents()):
             ids = {*map(id_of, bare[0].documents())}
-            if any(isinstance(x, str) and x in ids for x in one.documents()):
+            if any(isinstance(x, str) and id_of(x) in ids for x in one.documents()):
                 continue  # plain texts are ids, as of the other side
             if not all(map(is_bare, bare[0].documents())):  # an index has given them texts
                 return {name: some for name, some in golden.defaults.items() if name != "matcher"}

@@ -214,7 +214,7 @@ def evaluate_file(
     missing = checked_missing(missing, run)
     fields = Fields(question_field, actual_field, predicted_field)
     most, encodings = checked_bytes(max_bytes), said_of_each(path, run, {"encoding": encoding})
-    grades = options.get("grades", "auto")
+    grades = options.get("grades", "auto") if options.get("grade_key") is None else "no"
     found = [QueryFiles.found(path, most, **encodings[0], drafts=drafts, grades=grades)]
     if run is not None:
         found.append(QueryFiles.found(run, most, **encodings[1]))

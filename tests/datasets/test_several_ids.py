@@ -95,7 +95,10 @@ def test_two_files_are_parted_alike(tmp_path):
     run = saved(tmp_path / "run.jsonl", [{"question": "1?", "predicted": "d2;d1"}])
     dataset = load_dataset(golden, retrieved=run, separator=";")
     assert (dataset.actual, dataset.predicted) == ([["d1", "d2"]], [["d2", "d1"]])
-    assert {one.split()[3] for one in dataset.notes if "parted at" in one} == {"actual", "predicted"}
+    assert {one.split()[3] for one in dataset.notes if "parted at" in one} == {
+        "actual",
+        "predicted",
+    }
     with pytest.raises(DatasetError):
         load_dataset(golden, retrieved=[{"question": "1?", "predicted": ["d1"]}], cells="text")
 
