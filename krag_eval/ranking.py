@@ -18,6 +18,8 @@ from krag_eval.errors import Fix, Refusal
 #: The fields of a record that hold the rank and the score of its document.
 RANK = "rank"
 SCORES = ("score", "relevance_score")
+#: The field that holds how far a document is from its query: the smaller, the better.
+DISTANCE = "distance"
 
 #: Returns the refusal of a list, by the problem and what to do.
 Refuse = Callable[[str, Fix], Refusal]
@@ -41,13 +43,19 @@ class Standing(NamedTuple):
 def beside(value: Any) -> tuple[Any, Any]:
     """Return the rank and the score that stand beside a document, ``None`` where there is none.
 
-    Of two scores, as a reranker leaves them, neither tells the order.
+    Of two scores, as a reranker leaves them, neither tells the order. A distance counts as its
+    negative, so that the nearest is best.
 
     >>> beside({"id": "a", "rank": 2, "score": 0.5}), beside(("a", 0.5)), beside("a")
     ((2, 0.5), (None, 0.5), (None, None))
+    >>> beside({"id": "a", "distance": 0.25})
+    (None, -0.25)
     """
     if isinstance(value, Mapping):
         scores = [value[name] for name in SCORES if value.get(name) is not None]
+        distance: Any = value.get(DISTANCE)
+        if not scores and _is_number(distance):
+            scores = [-distance]
         return value.get(RANK), scores[0] if len(scores) == 1 else None
     if isinstance(value, list | tuple):
         return None, value[1] if len(value) == 2 else None
@@ -87,12 +95,14 @@ def standing_of(
 
 
 def _is_whole(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().isdecimal()
     is_integral = isinstance(value, float) and value.is_integer()
     return is_integral or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
 def trend(scores: Sequence[float]) -> Literal["falling", "rising", "mixed", ""]:

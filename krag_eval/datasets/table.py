@@ -66,7 +66,7 @@ from krag_eval.errors import (
     warn,
 )
 from krag_eval.grading import GRADES, Grading, own_grades
-from krag_eval.ranking import RANK, Standing, put_in_order, standing_of
+from krag_eval.ranking import DISTANCE, RANK, Standing, put_in_order, standing_of
 from krag_eval.results.latency import Failure
 
 _MOST_NAMES = 20
@@ -996,15 +996,18 @@ def documents_of(
     return made, None
 
 
-# The columns of tables that hold one document in a row with its rank and its score.
-_RANKS, _ROW_SCORES = (RANK, "순위"), ("score", "점수")
+# The columns of tables that hold one document in a row with its rank, its score or its distance.
+_RANKS, _ROW_SCORES, _DISTANCES = (RANK, "순위"), ("score", "점수"), (DISTANCE, "거리")
 #: Columns that are read, whether they are to be tags or not.
-BESIDE = (*_RANKS, *_ROW_SCORES, *GRADES)
+BESIDE = (*_RANKS, *_ROW_SCORES, *_DISTANCES, *GRADES)
 
 
 def _beside(row: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the rank and the score in a row, which the cells of a table may write as text."""
-    return _number_in(row, _RANKS), _number_in(row, _ROW_SCORES)
+    score, distance = _number_in(row, _ROW_SCORES), _number_in(row, _DISTANCES)
+    if score is None and distance is not None:
+        score = -distance
+    return _number_in(row, _RANKS), score
 
 
 def _number_in(row: Mapping[str, Any], names: Sequence[str]) -> Any:

@@ -129,9 +129,19 @@ def evaluated(request, tmp_path):
         ({"rank": {"a": 0, "b": 1, "c": 2}}, "ranks", 3),
         ({"score": SCORES}, "scores", 3),
         ({"relevance_score": SCORES}, "scores", 3),
+        ({"rank": {"a": "1", "b": "2", "c": "3"}}, "ranks", 3),
+        ({"distance": {"a": 0.1, "b": 0.5, "c": 0.9}}, "scores", 3),
         ({"rank": RANKS, "score": {"a": 5, "b": 9, "c": 7}}, "ranks", 3),
     ],
-    ids=["ranks", "from 0", "scores", "of a reranker", "ranks before scores"],
+    ids=[
+        "ranks",
+        "from 0",
+        "scores",
+        "of a reranker",
+        "ranks as text",
+        "distances",
+        "ranks before scores",
+    ],
 )
 def test_documents_are_put_in_order(evaluated, beside, word, n):
     """What comes first by rank or score is first, and a sentence counts the lists."""
@@ -240,7 +250,15 @@ def test_scores_of_which_most_rise_and_some_fall_are_refused(evaluated):
 
 
 @pytest.mark.parametrize(
-    "beside", [("rank", RANKS), ("순위", RANKS), ("score", SCORES), ("점수", SCORES)]
+    "beside",
+    [
+        ("rank", RANKS),
+        ("순위", RANKS),
+        ("score", SCORES),
+        ("점수", SCORES),
+        ("distance", {"a": 0.1, "b": 0.5, "c": 0.9}),
+        ("거리", {"a": "0.1", "b": "0.5", "c": "0.9"}),
+    ],
 )
 @pytest.mark.parametrize("door", ["rows", "frame", ".csv", ".parquet"])
 @pytest.mark.parametrize("tags", [True, False])
