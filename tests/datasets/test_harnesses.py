@@ -240,7 +240,7 @@ def mteb(**subsets):
     [
         [run_of(hit(1, "a", NINE), hit(1, "b", TEN))],
         [run_of(hit(1, "a", NINE), {"id": "b"})],
-        [run_of({"rank": "1", "id": "a"})],
+        [run_of({"rank": "first", "id": "a"})],
         [run_of({"rank": True, "id": "a"})],
         [run_of(hit(1, "a", NINE), hit(2, "a", TEN))],
         [run_of({"id": "a", "score": float("nan")})],
