@@ -45,7 +45,10 @@ class OfflineRetrievalEvaluator(Evaluator[EvaluationResult]):
         queries: One label per query, such as the question; 0, 1, … if not given.
         grade_key: Key in the metadata of ground-truth documents that holds their grade; a document
             without it has grade 1, grade 0 says that it is not ground truth. All grades are 1 if
-            not given.
+            not given, unless records say them (``grades``).
+        grades: ``"auto"``: where records of the ground truth carry ``relevance``, ``grade``,
+            ``label`` or ``score`` that is 0 somewhere, it is their grade, with a warning;
+            ``"no"`` counts all of the ground truth alike.
         n_jobs: Processes that prepare and score texts in parallel, -1 for one per core; in this one
             alone if not given. More than there are cores are cut to that number, with a warning.
             The results are the same. It pays from some seconds of matching on, and does nothing for

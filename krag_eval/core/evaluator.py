@@ -41,8 +41,10 @@ from krag_eval.core.errors import (
     clipped,
     muted,
     tallied,
+    warn,
     warn_of,
 )
+from krag_eval.core.grading import Grading
 from krag_eval.core.language import _, ngettext
 from krag_eval.core.matching.base import KeyMatcher, Matcher
 from krag_eval.core.matching.joins import Matches
@@ -99,6 +101,23 @@ class Plan(PlanOptions):
         if self.no_ground_truth == "skip":
             return np.asarray(relevance.n_items > 0)
         return np.ones(relevance.n_queries, np.bool_)
+
+    def graded(self, queries: QuerySet, *, silent: bool = False) -> Plan:
+        """Return the plan with the key of the grades that the ground truth holds; warn of one.
+
+        Args:
+            queries: The queries.
+            silent: Whether to warn of nothing.
+        """
+        if self.grade_key is not None or self.grades == "no" or queries.texts_only[0]:
+            return self
+        grading = Grading()
+        grading.add(queries.actual.elements)
+        if (key := grading.key) is None:
+            return self
+        for note in () if silent else grading.notes(key):
+            warn(f"actual_docs: {note}.", Advice(_("{} counts all of it"), grades="no"))
+        return replace(self, grade_key=key)
 
     def read(
         self, queries: QuerySet, *, part: bool = False
@@ -186,6 +205,7 @@ class Evaluator(Generic[Result]):
         no_ground_truth: Literal["error", "skip", "zero"] = "error",
         queries: Iterable[str | int] | None = None,
         grade_key: str | None = None,
+        grades: Literal["auto", "no"] = "auto",
         n_jobs: int | None = None,
         tags: Mapping[str, Sequence[Tag]] | None = None,
         judged: Sequence[Any] | Mapping[str | int, Any] | None = None,
@@ -201,6 +221,7 @@ class Evaluator(Generic[Result]):
         if n_jobs is not None:
             n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
+        plan = plan.graded(query_set)
         if plan.score_cutoff is not None:
             query_set = query_set.within_score(plan.score_cutoff)
         self._plan = plan
@@ -899,8 +920,9 @@ class PartitionPlan:
         names = None if queries is None else [
             place if label is None else label for place, label in enumerate(queries)
         ]  # fmt: skip
-        query_set = QuerySet.from_lists(actual, predicted, names)
         with tallied() as tallies:
+            query_set = QuerySet.from_lists(actual, predicted, names, part=True)
+            self._check_grades(query_set)
             lists = {"unwanted": unwanted, "cited": cited}
             matching = _Matching(query_set, self.plan, judged, lists=lists, part=True)
             relevance = matching.relevance(self.plan)
@@ -926,6 +948,15 @@ class PartitionPlan:
         summary = replace(summary, n_contradicted=relevance.n_contradicted)
         partial = Partial(self._settings(), summary, findings)
         return Part({"query": labels, **columns, **flags}, partial)
+
+    def _check_grades(self, queries: QuerySet) -> None:
+        """Refuse a part whose ground truth holds grades that the other parts may not know of."""
+        key = self.plan.graded(queries, silent=True).grade_key
+        if key != self.plan.grade_key:
+            problem = f": {key} of the ground truth is 0 somewhere, and may be its grade"
+            fix = Advice("{} reads it as such, and {} counts all of it", ("grade_key", key),
+                         ("grades", "no"))  # fmt: skip
+            raise InvalidInput("actual_docs", problem, fix)
 
     def scored(self, found: Relevance) -> tuple[NDArray[np.bool_], dict[Cutoff, Table], Relevance]:
         """Return which queries count, the table of each cutoff, and what the tables are made of."""

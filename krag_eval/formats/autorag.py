@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from krag_eval.core.data.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
 from krag_eval.core.data.table import Given, Records, Side, documents_of, records_in, tags_of
-from krag_eval.core.documents import AnyOf, DocumentLike, Location, list_in, plain
+from krag_eval.core.documents import AnyOf, DocumentLike, Location, composed, list_in, plain
 from krag_eval.core.errors import Advice, Place, warn
 from krag_eval.core.language import _
 from krag_eval.core.reading import MAX_BYTES, kind_of, located
@@ -203,7 +203,7 @@ def _predicted(
     in_order = []
     for place, row in table.rows:
         with located(place):
-            in_order.append(documents_of(row, side, None, ground_truth=False))
+            in_order.append(documents_of(row, side, None, ground_truth=False)[0])
     if isinstance(given.retrieved, Mapping) or "qid" in table.names:
         lists = dict(zip(table.keys("qid"), in_order, strict=True))
         check_overlap(ids, lists, expected_name=questions.name, given_name=table.name)
@@ -220,7 +220,7 @@ def _documents(table: Records, wanted: set[str]) -> dict[str, dict[str, Any]]:
     documents: dict[str, dict[str, Any]] = {}
     columns = table.keys("doc_id"), table.texts("contents"), table.cells("metadata")
     for identity, text, (place, metadata) in zip(*columns, strict=True):
-        if identity in wanted:
+        if composed(identity) in wanted:
             documents[identity] = {"page_content": text, "id": identity}
             if metadata is not None:
                 if not isinstance(metadata, Mapping):

@@ -7,7 +7,7 @@ in memory; LlamaIndex's ``EmbeddingQAFinetuneDataset`` is one with lists of ids 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from krag_eval.core.data.dataset import Dataset, ids_in, labels_of, with_texts
 from krag_eval.core.data.table import Given, Records, is_frame, records_in
-from krag_eval.core.documents import is_missing
+from krag_eval.core.documents import composed, is_missing
 from krag_eval.core.errors import InvalidInput, Place
 from krag_eval.core.language import _
 from krag_eval.core.reading import (
@@ -245,7 +245,7 @@ def _only_one(usual: Sequence[Path], shards: Sequence[Path]) -> Path | None:
 def _documents(source: Any, wanted: set[str], max_bytes: int | None) -> dict[str, dict[str, Any]]:
     return {
         identity: {"page_content": _full_text(content, place), "id": identity}
-        for identity, content, place in _entries(source, wanted.__contains__, max_bytes)
+        for identity, content, place in _entries(source, wanted, max_bytes)
     }
 
 
@@ -257,10 +257,10 @@ def _full_text(content: Mapping[str, Any], place: Place) -> str:
 
 
 def _labelled(dataset: Dataset, source: Any, name: str, max_bytes: int | None) -> Dataset:
-    ids = [str(query) for query in dataset.queries]
+    ids = [composed(str(query)) for query in dataset.queries]
     texts = {
         identity: _text(content, "text", place)
-        for identity, content, place in _entries(source, set(ids).__contains__, max_bytes)
+        for identity, content, place in _entries(source, set(ids), max_bytes)
     }
     unknown = next((identity for identity in ids if identity not in texts), None)
     if unknown is not None:
@@ -273,15 +273,15 @@ def _labelled(dataset: Dataset, source: Any, name: str, max_bytes: int | None) -
 
 
 def _entries(
-    source: Any, is_wanted: Callable[[str], bool], max_bytes: int | None
+    source: Any, wanted: set[str], max_bytes: int | None
 ) -> Iterator[tuple[str, dict[str, Any], Place]]:
     """Yield id and content of the entries wanted; every one is checked."""
     seen: set[str] = set()
     for content, place in _contents(source, max_bytes):
-        identity = _text(content, "_id", place)
+        identity = composed(_text(content, "_id", place))
         if not identity:
             raise place.error('"_id" must not be empty')
-        if not is_wanted(identity):
+        if identity not in wanted:
             continue
         if identity in seen:
             raise place.error(f"the id {identity!r} is given a second time", "give it once")

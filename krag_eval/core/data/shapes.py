@@ -51,7 +51,7 @@ class Shape(NamedTuple):
     unless: tuple[str, ...] = ()
     weak: bool = False
     read: Callable[[Records, Given], Dataset] | None = None
-    taken: tuple[str, ...] = (*Mapped._fields, "retrieved", "cells", "drafts")
+    taken: tuple[str, ...] = (*Mapped._fields, "retrieved", "cells", "drafts", "separator")
     is_named: bool = False
     columns: Collection[str] = ()
     is_one_record: bool = False
