@@ -43,6 +43,7 @@ from krag_eval.core.data.table import (
     TagReader,
     asked_by,
     matcher_of,
+    note_on_defaults,
     notes_on,
     own_truth_note,
     query_in,
@@ -485,6 +486,7 @@ class _Looked(Side):
         self.files = files.meant(self._table, mapped, is_run=is_run)
         self.tags = self.reader()
         self.lists: dict[str, array[int]] = {}
+        self.settings: Mapping[str, Any] = {}
 
     def reader(self, names: Sequence[str] | None = None) -> TagReader:
         """Return a reader of all tags: ids join, whether they are to be tags or not."""
@@ -518,6 +520,7 @@ class _Looked(Side):
             yield query
         matcher = matcher_of(roles, name, []) if matcher is None else matcher
         graded = self.files._told_grades(grading, self.defaults)
+        self.settings = self.defaults
         self.defaults = {**matcher, **graded, **self.defaults}
         tell_unnamed(n_unnamed, self.n_queries, name, roles.question, where)
 
@@ -528,6 +531,7 @@ class _Looked(Side):
         notes = said(roles, others) + self.files.notes_on_order()
         notes += [] if self._is_run else self.files.grade_notes
         notes += notes_on(self.tags.left_out)
+        notes += note_on_defaults(self.settings) if self._is_run else []
         if truth := own_truth(self._table, roles):
             notes[0] = own_truth_note(self.name, truth)
         tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}

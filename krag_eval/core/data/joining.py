@@ -21,6 +21,7 @@ from krag_eval.core.data.dataset import Dataset, Overlap, tell_overlap
 from krag_eval.core.data.table import (
     LISTED,
     Mark,
+    NoteOnSettings,
     OfRun,
     Query,
     check_ids_alone,
@@ -440,6 +441,9 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
                 names=listed(shared)
             )
         )
+    if any(isinstance(note, NoteOnSettings) for note in run.notes):
+        message = _("how {run} asks to be evaluated is not used: that is the ground truth's to say")
+        joining.append(message.format(run=run.source))
     joining += [note for note in run.notes if isinstance(note, OfRun)]
     said = [note for note in golden.notes if not isinstance(note, OfRun)]
     if golden.vocabulary and run.vocabulary:
@@ -447,5 +451,6 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
     # Rows that failed are told for both files together.
     failed = told_errors(len(run.failures or ()), run.n_queries)
     of_run = [note for note in run.notes[N_SAID:]
-              if run.vocabulary and note not in failed and not isinstance(note, OfRun)]  # fmt: skip
+              if run.vocabulary and note not in failed
+              and not isinstance(note, OfRun | NoteOnSettings)]  # fmt: skip
     return [*said[:N_SAID], *joining, *said[N_SAID:], *of_run]

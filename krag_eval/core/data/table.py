@@ -1160,6 +1160,12 @@ def check_ids_alone(
                     raise place.error(problem, Advice(fix, separator=sign))
 
 
+class NoteOnSettings(str):
+    """A note on how a file asks to be evaluated, which is not a run's to say."""
+
+    __slots__ = ()
+
+
 def in_order(queries: Sequence[Query], name: str) -> tuple[list[Query], list[str]]:
     """Return queries whose documents are in the order of what stands beside them, and notes.
 
@@ -1273,7 +1279,8 @@ def note_on_defaults(defaults: Mapping[str, Any]) -> list[str]:
     if not defaults:
         return []
     message = _("evaluated with {settings}, as the file asks; options that are given win")
-    return [message.format(settings=", ".join(f"{name}={defaults[name]}" for name in defaults))]
+    settings = ", ".join(f"{name}={defaults[name]}" for name in defaults)
+    return [NoteOnSettings(message.format(settings=settings))]
 
 
 def own_truth_note(run: str, names: Sequence[str]) -> str:
