@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -16,117 +16,14 @@ import click
 
 from krag_eval.cli import options, output, reading
 from krag_eval.core.display import page_of
-from krag_eval.core.errors import Advice, DatasetError, InvalidInput, Place, whole
+from krag_eval.core.errors import Advice, InvalidInput, whole
 from krag_eval.core.language import LANGUAGES, Language, _
 from krag_eval.core.options import option
-from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
+from krag_eval.core.scoring.cutoffs import Cutoff, spelled
 
 if TYPE_CHECKING:
-    from krag_eval.diagnosis.diagnosis import Diagnosis, ForeignIndex
+    from krag_eval.diagnosis.diagnosis import ForeignIndex
     from krag_eval.result import EvaluationResult
-
-
-@options.command(
-    "Find out where what is missing was lost.",
-    "krag-eval diagnose results.jsonl --index chunks.jsonl -k 5",
-    reads=("index",),
-)
-def diagnose(
-    file: str,
-    run: str | None,
-    index: str = option(options.CHUNKS_HELP, "CHUNKS", required=True),
-    k: tuple[Cutoff, ...] = options.one_cutoff_option(
-        "Find out what is missing within the first K documents; documents beyond them tell "
-        "ranking from search.  [default: 10; of a saved result, its deepest cutoff]"
-    ),
-    depth: int | None = option("Look at the first N documents.  [default: all of them]", "N"),
-    foreign_index: ForeignIndex = options.FOREIGN_INDEX,
-    typed: Any = options.DIAGNOSIS,
-    outputs: Any = options.saving(
-        json="Save the diagnosis; Python reads it back.",
-        csv="Save one row per ground-truth item.",
-        report=True,
-    ),
-) -> None:
-    """Find out where what is missing in FILE was lost: index, splitter, ranking or search.
-
-    FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
-    saved with --texts, whose name ends in .json. Have more documents retrieved than K: where the
-    lists end at K, nobody can tell what was ranked too low from what was not retrieved.
-    """
-    from krag_eval.diagnosis.causes import checked_depth
-    from krag_eval.diagnosis.diagnosis import as_text
-
-    if k:
-        checked_depth(depth, k[0])
-    chunks = cache(partial(reading.chunks_of, index))
-    result, at = _result_of(file, k, typed, chunks, run=run)
-    found = _diagnosis(
-        result, file, chunks(), typed, k=at, depth=depth, foreign_index=foreign_index
-    )
-    # A saved result may have been evaluated at other cutoffs; the page says so.
-    shown_at = found.k if found.k in result.k else None
-    page = replace(page_of(found), signature=output.signed(result.signature))
-    rows = output.waterfall_of(found)
-    output.emit(
-        outputs,
-        lambda: page,
-        lambda: {**output.diagnosed(found), "signature": result.signature},
-        lambda: rows,
-        json=(lambda target: output.write_text(as_text(found), target), _("the diagnosis")),
-        csv=(lambda: found.table, _("one row per ground-truth item")),
-        report=partial(result.report, k=shown_at, diagnosis=found),
-    )
-
-
-def _result_of(
-    file: str,
-    k: tuple[Cutoff, ...],
-    typed: Mapping[str, Any],
-    chunks: Callable[[], Any] | None = None,
-    *,
-    run: str | None = None,
-) -> tuple[EvaluationResult, Cutoff | str]:
-    """Read a saved result, or evaluate a file, and return it with the cutoff to look at.
-
-    Args:
-        file: Its name.
-        k: The cutoff that was typed, if any.
-        typed: The options of an evaluation.
-        chunks: Reads where the texts that are missed are looked for, if that was asked.
-        run: The file that was named behind it.
-
-    Raises:
-        InvalidInput: If an option has no effect, as the result is a saved one, or that was saved
-            without texts.
-    """
-    if reading.is_saved(file):
-        known = (*reading.TWO_FILES, "drafts", *(() if chunks is None else ("matcher",)))
-        given = options.given(typed)
-        if useless := [one for one in given if one not in known]:
-            problem = f"says how to evaluate, and {file} is a saved result"
-            raise InvalidInput(useless[0], problem, "leave it out, or name the JSONL file")
-        result = reading.saved_result(file, need_rows=False)  # what needs them says so
-        result = reading.with_texts(result, run, given)
-    else:
-        asked = options.Evaluation.of(typed, k or (deepest(DEFAULT_CUTOFFS),))
-        asked.plan()
-        asked = asked if chunks is None else asked.with_settings(corpus=chunks())
-        _dataset, result = reading.evaluated_file(file, asked, run=run)
-    if chunks is not None and result.evidence is not None and result.evidence.texts is None:
-        problem = "was saved without its texts, which are looked for among the chunks"
-        fix = "name what was evaluated by --golden GOLDEN --run RUN, or save it with --texts"
-        raise DatasetError("", problem, fix, place=Place(file))
-    at = k[0] if k else deepest(result.k)
-    return result, "all" if at is None else at  # None would be one that was left out
-
-
-def _diagnosis(
-    result: EvaluationResult, file: str, chunks: Any, typed: Mapping[str, Any], **how: Any
-) -> Diagnosis:
-    """Diagnose a result; a saved one by another matcher than its own, if one is named."""
-    matcher = options.given(typed).get("matcher") if reading.is_saved(file) else None
-    return result.diagnose(chunks, matcher=matcher, **how)
 
 
 METADATA: Any = option(
@@ -159,7 +56,7 @@ def misses(
     from krag_eval.core.display.result import misses_page
 
     whole("n", n, 1)
-    result, at = _result_of(file, k, typed, run=run)
+    result, at = reading.result_of(file, k, typed, run=run)
     missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
     whole_numbers = ("covered", "ground_truth", "rank", "contradicted_by")
     known = {name: "Int64" for name in whole_numbers if name in missed}
@@ -215,7 +112,7 @@ def explain(
         problem = f"must be one question, or its position, or --contradicted for all, got {got}"
         files = shlex.join(filter(None, [file, run]))
         raise InvalidInput("query", problem, f"'krag-eval misses {files}' lists them")
-    result, at = _result_of(file, k, typed, run=run)
+    result, at = reading.result_of(file, k, typed, run=run)
     if contradicted:
         _list_contradicted(result, outputs)
         return
@@ -340,41 +237,12 @@ def report(
     sources = [("file", file), *([("index", index)] if index else [])]
     outputs = output.checked_outputs({"page": page}, sources)
     chunks = None if index is None else cache(partial(reading.chunks_of, index))
-    result, at = _result_of(file, k, typed, chunks, run=run)
+    result, at = reading.result_of(file, k, typed, chunks, run=run)
     diagnosis = None
     if chunks is not None:
-        diagnosis = _diagnosis(result, file, chunks(), typed, k=at, foreign_index=foreign_index)
+        diagnosis = reading.diagnosis_of(
+            result, file, chunks(), typed, k=at, foreign_index=foreign_index
+        )
     how: dict[str, Any] = {"by": by, "metadata": metadata or None, "title": title}
     write = partial(result.report, k=at, language=language, diagnosis=diagnosis, **how)
     output.write_files(outputs, {"page": (write, _("an HTML report"))})
-
-
-@options.command(
-    "Show how saved results moved over time.",
-    "krag-eval history runs --metric recall@5,ndcg@10 --plot history.svg",
-)
-def history(
-    folder: str,
-    metric: tuple[str, ...] = options.metric_option(
-        "What to show, as ndcg@10; macro recall and nDCG otherwise."
-    ),
-    last: int | None = option("Show the last N runs.  [default: all]", "N"),
-    outputs: Any = options.saving(plot="Draw the metrics from run to run, as .png, .svg or .pdf."),
-) -> None:
-    """Show the metrics of the results saved in FOLDER, the oldest first, and what changed.
-
-    A FOLDER of results that 'krag-eval evaluate --json' saved, each under a name of its own, is a
-    history. Intervals are those of 'krag-eval evaluate --intervals'; what changed in the signature
-    since the run before stands below the table.
-    """
-    from krag_eval.comparison.history import History
-
-    found = History.of(folder, metric or None, last=last)
-    made = [one.isoformat(timespec="seconds") for one in found.table["made"]]
-    output.emit(
-        outputs,
-        lambda: replace(page_of(found), signature=output.signed(found.runs[-1].result.signature)),
-        found.to_dict,
-        lambda: found.table.assign(made=made),
-        plot=(found.plot, _("the metrics from run to run")),
-    )

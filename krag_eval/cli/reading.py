@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from krag_eval.cli import options
 from krag_eval.cli.shell import printable
 from krag_eval.core.errors import Advice, DatasetError, InvalidInput, Place, Refusal, called, muted
+from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest
 
 if TYPE_CHECKING:
     from krag_eval.cli.options import Evaluation
     from krag_eval.core.documents import DocumentLike
     from krag_eval.datasets import Dataset
+    from krag_eval.diagnosis.diagnosis import Diagnosis
     from krag_eval.lab.score_cutoffs import ScoreCutoffs
     from krag_eval.result import EvaluationResult
 
@@ -373,3 +376,59 @@ def names_of_files(paths: Sequence[str]) -> list[str]:
         if len(set(names)) == len(paths):
             return names
     return list(paths)
+
+
+def questions(file: str, cells: Mapping[str, Any], **fields: str | None) -> Dataset:
+    """Read questions and their ground truth."""
+    named = {**fields, **options.given(cells)}
+    return loaded(file, {name: one for name, one in named.items() if one})
+
+
+def result_of(
+    file: str,
+    k: tuple[Cutoff, ...],
+    typed: Mapping[str, Any],
+    chunks: Callable[[], Any] | None = None,
+    *,
+    run: str | None = None,
+) -> tuple[EvaluationResult, Cutoff | str]:
+    """Read a saved result, or evaluate a file, and return it with the cutoff to look at.
+
+    Args:
+        file: Its name.
+        k: The cutoff that was typed, if any.
+        typed: The options of an evaluation.
+        chunks: Reads where the texts that are missed are looked for, if that was asked.
+        run: The file that was named behind it.
+
+    Raises:
+        InvalidInput: If an option has no effect, as the result is a saved one, or that was saved
+            without texts.
+    """
+    if is_saved(file):
+        known = (*TWO_FILES, "drafts", *(() if chunks is None else ("matcher",)))
+        given = options.given(typed)
+        if useless := [one for one in given if one not in known]:
+            problem = f"says how to evaluate, and {file} is a saved result"
+            raise InvalidInput(useless[0], problem, "leave it out, or name the JSONL file")
+        result = saved_result(file, need_rows=False)  # what needs them says so
+        result = with_texts(result, run, given)
+    else:
+        asked = options.Evaluation.of(typed, k or (deepest(DEFAULT_CUTOFFS),))
+        asked.plan()
+        asked = asked if chunks is None else asked.with_settings(corpus=chunks())
+        _dataset, result = evaluated_file(file, asked, run=run)
+    if chunks is not None and result.evidence is not None and result.evidence.texts is None:
+        problem = "was saved without its texts, which are looked for among the chunks"
+        fix = "name what was evaluated by --golden GOLDEN --run RUN, or save it with --texts"
+        raise DatasetError("", problem, fix, place=Place(file))
+    at = k[0] if k else deepest(result.k)
+    return result, "all" if at is None else at  # None would be one that was left out
+
+
+def diagnosis_of(
+    result: EvaluationResult, file: str, chunks: Any, typed: Mapping[str, Any], **how: Any
+) -> Diagnosis:
+    """Diagnose a result; a saved one by another matcher than its own, if one is named."""
+    matcher = options.given(typed).get("matcher") if is_saved(file) else None
+    return result.diagnose(chunks, matcher=matcher, **how)

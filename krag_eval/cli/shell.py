@@ -57,29 +57,39 @@ class Shell(Command, click.Group):
 
     Args:
         name: The name of the program.
-        sections: Title -> the commands that the help lists below it.
+        commands: The commands, by name.
+        sections: Title -> the names of the commands that the help lists below it.
         **settings: What a group of click takes.
     """
 
     def __init__(
-        self, name: str, sections: Mapping[str, Sequence[click.Command]], **settings: Any
+        self,
+        name: str,
+        commands: Mapping[str, click.Command],
+        sections: Mapping[str, Sequence[str]],
+        **settings: Any,
     ) -> None:
-        commands = {one.name or "": one for several in sections.values() for one in several}
+        listed = [command for names in sections.values() for command in names]
+        commands = {name: commands[name] for name in [*listed, *commands] if name in commands}
         # main() asks for it; click before 8.2 also shows the help for a path in place of a command.
         super().__init__(name, commands, no_args_is_help=False, **settings)
         self._sections = sections
+        self._others = [name for name in commands if name not in listed]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by what they are for."""
         longest = max(map(len, self.commands))
-        for title, commands in self._sections.items():
-            with formatter.section(_(title)):
-                formatter.write_dl(
-                    [
-                        ((one.name or "").ljust(longest), one.get_short_help_str(limit=80))
-                        for one in commands
-                    ]
-                )
+        for title, names in self._sections.items():
+            last = title == [*self._sections][-1]
+            named = [*names, *(self._others if last else ())]
+            lines = [
+                (name.ljust(longest), self.commands[name].get_short_help_str(limit=80))
+                for name in named
+                if name in self.commands
+            ]
+            if lines:
+                with formatter.section(_(title)):
+                    formatter.write_dl(lines)
 
     def main(
         self,

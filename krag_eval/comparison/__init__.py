@@ -1,7 +1,13 @@
 """How sure a number is: intervals, paired tests, comparisons, gates."""
 
-#: What this room adds: a page for each module whose classes are shown.
+#: What this room adds: its commands, and a page for each module whose classes are shown.
 HOOKS = {
+    "krag_eval.commands": {
+        "compare": "krag_eval.comparison.command:compare",
+        "gate": "krag_eval.comparison.command:gate",
+        "plan": "krag_eval.comparison.command:plan",
+        "history": "krag_eval.comparison.command:history",
+    },
     "krag_eval.pages": {
         "krag_eval.comparison.comparison": "krag_eval.comparison.comparison_page",
         "krag_eval.comparison.gates": "krag_eval.comparison.gates_page",

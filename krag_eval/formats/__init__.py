@@ -2,6 +2,9 @@
 
 #: What this room adds: records, folders and judgements that are recognised.
 HOOKS = {
+    "krag_eval.commands": {
+        "trec": "krag_eval.formats.command:trec",
+    },
     "krag_eval.shapes": {"formats": "krag_eval.formats.shapes:SHAPES"},
     "krag_eval.folders": {"formats": "krag_eval.formats.shapes:FOLDERS"},
     "krag_eval.judgements": {"formats": "krag_eval.formats.shapes:JUDGEMENTS"},

@@ -1,7 +1,12 @@
 """Labels of people: a page to label on, its files, and how far two people agree."""
 
-#: What this room adds: a page for each module whose classes are shown.
+#: What this room adds: its commands, and a page for each module whose classes are shown.
 HOOKS = {
+    "krag_eval.commands": {
+        "calibrate": "krag_eval.labelling.command:calibrate",
+        "label": "krag_eval.labelling.command:label",
+        "agree": "krag_eval.labelling.command:agree",
+    },
     "krag_eval.pages": {
         "krag_eval.labelling.labels": "krag_eval.labelling.page",
     },

@@ -1,7 +1,10 @@
 """Sweeps: many settings of a retriever asked the same questions, and compared."""
 
-#: What this room adds: a page for each module whose classes are shown.
+#: What this room adds: its commands, and a page for each module whose classes are shown.
 HOOKS = {
+    "krag_eval.commands": {
+        "sweep": "krag_eval.sweeping.command:sweep",
+    },
     "krag_eval.pages": {
         "krag_eval.sweeping.sweep": "krag_eval.sweeping.page",
     },
