@@ -22,7 +22,6 @@ from .asking.recording import RetrievalRecorder as RetrievalRecorder
 from .auditing.audit import Audit as Audit, audit as audit
 from .comparison.comparison import Comparison as Comparison, compare as compare
 from .comparison.gates import GateFailedError as GateFailedError, GateReport as GateReport
-from .comparison.history import History as History
 from .comparison.paired import Difference as Difference
 from .comparison.planning import plan_questions as plan_questions
 from .comparison.slices import SlicedComparison as SlicedComparison, Slices as Slices
@@ -60,6 +59,7 @@ from .datasets import load_dataset as load_dataset
 from .diagnosis.causes import Index as Index
 from .diagnosis.diagnosis import Diagnosis as Diagnosis
 from .evaluator import OfflineRetrievalEvaluator as OfflineRetrievalEvaluator
+from .history.history import History as History
 from .lab.calibration import (
     Calibration as Calibration,
     agreement as agreement,

@@ -13,14 +13,16 @@ from krag_eval.core.errors import Advice, InvalidInput, clipped
 from krag_eval.core.language import Language, spoken
 from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.scoring import cutoffs
-from krag_eval.core.scoring.cutoffs import Cutoff
+from krag_eval.core.scoring.cutoffs import Cutoff, Length
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from krag_eval.comparison.gates import GateReport
     from krag_eval.comparison.slices import Slices
     from krag_eval.core.data.loading import ChunkSource, Source
+    from krag_eval.core.intervals import BudgetToRecall
     from krag_eval.core.matching.base import Matcher
     from krag_eval.diagnosis.causes import Deeper, Index
     from krag_eval.diagnosis.diagnosis import Diagnosis, ForeignIndex
@@ -468,3 +470,99 @@ class EvaluationResult(ResultFacts):
 
         check_not_its_rows(self, path)
         write_report(self, path, **page)
+
+    def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
+        """Return an interval for every average at every cutoff.
+
+        See ``krag_eval.core.intervals.confidence_intervals``, also for the other arguments:
+        ``clusters="source"`` draws all queries of a source together.
+        """
+        from krag_eval.core.intervals import confidence_intervals
+
+        return confidence_intervals(self, level, **sampling)
+
+    def budget_to_recall(
+        self,
+        recall: float = 0.9,
+        *,
+        length: Length | None = None,
+        level: float = 0.95,
+        n_resamples: int = 2_000,
+        seed: int = 0,
+    ) -> BudgetToRecall:
+        """Return the smallest budget at which macro recall over the full lists reaches a value.
+
+        How much context a system needs to hold enough of the ground truth: what to compare chunk
+        sizes by. The interval is the percentile bootstrap over queries.
+
+        Args:
+            recall: The macro recall to reach, above 0 and at most 1.
+            length: What the budget counts: ``"words"``, ``"characters"`` or a function. If not
+                given, what the first budget that was evaluated counts, or words.
+            level: How often the interval should cover the true budget, between 0 and 1.
+            n_resamples: Number of resamples.
+            seed: The same seed gives the same interval.
+
+        Returns:
+            ``.value``, ``.low``, ``.high`` and ``.unit`` (``"w"``, ``"c"`` or ``"t"``); the value
+            is infinite where the full lists do not reach the recall.
+
+        Raises:
+            ValueError: If an argument is out of range, or nothing is known of the documents'
+                lengths: there are no texts, and no budget was evaluated.
+
+        Warns:
+            KragEvalWarning: If the interval rests on fewer than 30 queries.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> actual = [["the cat sat"]] * 40
+        >>> predicted = [["a dog barked loudly", "the cat sat"]] * 10 + [["the cat sat"]] * 30
+        >>> found = OfflineRetrievalEvaluator(actual, predicted).evaluate(5).budget_to_recall(0.8)
+        >>> found.value, found.unit, found.low, found.high
+        (7.0, 'w', 3.0, 7.0)
+        """
+        from krag_eval.core.intervals import budget_to_recall, check_sampling
+
+        sampling = check_sampling(level, n_resamples, seed)
+        return budget_to_recall(self, recall, length, sampling)
+
+    def to_json(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        texts: bool = False,
+        gate: GateReport | None = None,
+    ) -> None:
+        """Save the result with its evidence; :meth:`from_json` reads it back.
+
+        The file appears complete or not at all. Undefined values are ``null``.
+
+        Args:
+            path: The file; one of that name is replaced.
+            texts: Whether to keep the documents' texts too, for :meth:`explain`, with their ids and
+                what is short in their metadata: numbers, booleans and texts of 200 characters at
+                most. Without them everything else still works.
+            gate: What became of the gate that it was held to. A history does not hold later results
+                to one that failed. What this result, or a file of that name with the same values,
+                says of earlier gates is kept: a failure is never taken back.
+
+        Raises:
+            ValueError: If ``texts`` are asked for and this result has none, or the file is the one
+                that its rows are in.
+            OSError: If the file cannot be written; the error names it.
+        """
+        from krag_eval.core.results.saved import write
+
+        write(path, self if gate is None else gate.noted_on(self), texts=texts)
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> EvaluationResult:
+        """Read a result that :meth:`to_json` saved.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If the file is not such a result, of another format, or damaged.
+        """
+        from krag_eval.core.results.saved import read
+
+        return read(path, cls)

@@ -22,7 +22,7 @@ from krag_eval import (
     compare,
     evaluate_file,
 )
-from krag_eval.comparison.slices import sliced_comparison
+from krag_eval.comparison.comparison import sliced_comparison
 from krag_eval.core.errors import InvalidInput
 from krag_eval.core.intervals import difference_of_shares, wilson
 

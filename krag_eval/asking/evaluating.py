@@ -15,7 +15,8 @@ from langchain_core.runnables.config import RunnableConfig, get_config_list
 from krag_eval.asking.asking import Answered, Answers, Asking, Call, RetrieverLike, Round
 from krag_eval.asking.checkpoint import Checkpoint, purpose_of
 from krag_eval.asking.verbs import Asks, asks, twin_of
-from krag_eval.comparison.comparison import Comparison, checked_metrics, compare
+from krag_eval.comparison.comparable import checked_metrics
+from krag_eval.comparison.comparison import Comparison, compare
 from krag_eval.core import errors
 from krag_eval.core.data import loading, table, vocabularies
 from krag_eval.core.data.dataset import Dataset, labels_for

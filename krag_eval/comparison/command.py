@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from krag_eval.comparison.comparison import Comparison
     from krag_eval.comparison.gates import GateReport
-    from krag_eval.comparison.history import HistoryReport
+    from krag_eval.history.history import HistoryReport
     from krag_eval.result import EvaluationResult
 
 # Queries of each pair that changed most.
@@ -161,7 +161,7 @@ def _asked(
     Raises:
         InvalidInput: Before a long file is read, if something could not be compared.
     """
-    from krag_eval.comparison.comparison import checked_metrics
+    from krag_eval.comparison.comparable import checked_metrics
 
     to_be_evaluated = [name for name in named if name not in saved]
     if not metric:
@@ -258,7 +258,7 @@ def gate(
     if history is None:
         report = result.check(floors or None, **how)
     else:
-        from krag_eval.comparison.history import LAST, History
+        from krag_eval.history.history import LAST, History
 
         how["last"] = LAST if last is None else last
         report = History.of(history).check(result, floors or None, **how)
@@ -427,35 +427,4 @@ def plan(
         lambda: numbers,
         lambda: pd.DataFrame([row]),
         plot=(found.plot, _("what can be shown")),
-    )
-
-
-@options.command(
-    "Show how saved results moved over time.",
-    "krag-eval history runs --metric recall@5,ndcg@10 --plot history.svg",
-)
-def history(
-    folder: str,
-    metric: tuple[str, ...] = options.metric_option(
-        "What to show, as ndcg@10; macro recall and nDCG otherwise."
-    ),
-    last: int | None = option("Show the last N runs.  [default: all]", "N"),
-    outputs: Any = options.saving(plot="Draw the metrics from run to run, as .png, .svg or .pdf."),
-) -> None:
-    """Show the metrics of the results saved in FOLDER, the oldest first, and what changed.
-
-    A FOLDER of results that 'krag-eval evaluate --json' saved, each under a name of its own, is a
-    history. Intervals are those of 'krag-eval evaluate --intervals'; what changed in the signature
-    since the run before stands below the table.
-    """
-    from krag_eval.comparison.history import History
-
-    found = History.of(folder, metric or None, last=last)
-    made = [one.isoformat(timespec="seconds") for one in found.table["made"]]
-    output.emit(
-        outputs,
-        lambda: replace(page_of(found), signature=output.signed(found.runs[-1].result.signature)),
-        found.to_dict,
-        lambda: found.table.assign(made=made),
-        plot=(found.plot, _("the metrics from run to run")),
     )

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from krag_eval.comparison import paired
+from krag_eval.comparison.comparable import checked_metrics
 from krag_eval.comparison.paired import Difference, PerQuery
+from krag_eval.comparison.slices import (
+    FEWEST_QUERIES,
+    MOST_TESTS,
+    Division,
+    SlicedComparison,
+    only_within,
+)
 from krag_eval.core import errors, intervals
 from krag_eval.core.documents import STATUS, ids_among, unreviewed_in
 from krag_eval.core.errors import (
@@ -43,14 +51,12 @@ from krag_eval.core.scoring.averages import DEFINED
 from krag_eval.core.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
 from krag_eval.core.scoring.metrics import mark_in, resolved_average
 from krag_eval.core.scoring.missing import MissingQuestions, told_missing
-from krag_eval.core.scoring.parts import Summary
 from krag_eval.core.shown import Drawn, write_report
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.comparison.judged import ToJudge
-    from krag_eval.comparison.slices import SlicedComparison
 
 #: Which queries are compared: those of all results, which must be the same, or those all have.
 On: TypeAlias = Literal["all", "common"]
@@ -790,8 +796,6 @@ class Comparison(Drawn):
         queries differ alike; p < 0.001 after Holm). Every query differs by the same amount, so the
         effect size (d_z) is infinite.
         """
-        from krag_eval.comparison.slices import sliced_comparison
-
         for told in (*told_failed(self.failed), *told_missing(self.missing)):
             warn(told)
         return sliced_comparison(self, tag)
@@ -832,45 +836,55 @@ class Comparison(Drawn):
         }
 
 
-def checked_metrics(
-    results: Mapping[str, ResultFacts | Summary], metric: object, argument: str = "metric"
-) -> dict[str, tuple[str, Cutoff]]:
-    """Return the metrics asked for: spelling -> (key, cutoff).
-
-    Args:
-        results: Name -> result, or a summary of no queries, which knows what there will be.
-        metric: An average at a cutoff, or several.
-        argument: The argument it came in.
+def sliced_comparison(
+    comparison: Comparison, tag: str, *, few_slices: bool = False
+) -> SlicedComparison:
+    """Return the differences within slices of the queries; see ``Comparison.by``.
 
     Raises:
-        TypeError: If it is neither.
-        ValueError: If a result has no such average.
+        InvalidInput: If there is no such tag, the results differ in it, or the slices are far too
+            many where only a few will do.
     """
-    if not isinstance(metric, Iterable):
-        be = "be a string such as 'ndcg@10', or several"
-        raise must(argument, be, metric, kind=InvalidType)
-    listed = [metric] if isinstance(metric, str) else metric
-    found = [checked_metric(results, one, argument) for one in listed]
-    if not found:
-        raise InvalidInput(argument, "must name at least one metric, got none")
-    return {f"{key}@{spelled(k)}": (key, k) for key, k in found}
-
-
-def checked_metric(
-    results: Mapping[str, ResultFacts | Summary],
-    metric: object,
-    argument: str,
-    more: Iterable[str] = (),
-) -> tuple[str, Cutoff]:
-    """Return the key and the cutoff of an average that all results have, or of ``more``."""
-    key, k = parse_metric(metric, argument)
-    for name, result in results.items():
-        if k not in result.k:
-            at = f"{name!r} was evaluated at {', '.join(map(spelled, result.k))}"
-            problem = f": {clipped(metric)} needs the cutoff {spelled(k)}, and {at}"
-            raise InvalidInput(argument, problem, Advice("evaluate with {}", k=...))
-        key = resolved_average(argument, key, [*result.averages(k), *more], result.keys)
-    return key, k
+    if not comparison.compared:
+        problem = "this comparison does not hold the results it is of"
+        raise InvalidInput("", problem, "make it with compare(…)")
+    division = Division.of(list(comparison.compared.values()), tag)
+    n_tests = division.n_large * len(comparison.differences)
+    if few_slices and n_tests > MOST_TESTS:
+        problem = f": {clipped(tag)} divides the queries into {len(division.names)} slices"
+        raise InvalidInput("tag", problem, "name a tag of fewer values")
+    division.warn_of_too_many(n_tests)
+    metrics = {metric: parse_metric(metric) for metric in comparison.metrics}
+    cutoffs = [k for _, k in metrics.values()]
+    sampling = Sampling(comparison.level, comparison.n_resamples, comparison.seed)
+    rows: list[Difference] = []
+    for number, (name, n) in enumerate(zip(division.names, division.sizes, strict=True)):
+        inside = division.place == number
+        clusters = comparison.grouping and comparison.grouping.within(inside)
+        found: Iterable[Difference] = (
+            paired.unknown(one.a, one.b, one.metric, one.average) for one in comparison.differences
+        )
+        if (n if clusters is None else clusters.n) >= FEWEST_QUERIES and n_tests <= MOST_TESTS:
+            results = {
+                key: only_within(one, inside, cutoffs) for key, one in comparison.compared.items()
+            }
+            drawing = paired.Drawing(sampling, clusters, comparison.max_drop, comparison.runs)
+            found, _values = paired.paired_differences(
+                results, metrics, drawing, n_alike=division.n_large
+            )
+        rows += [replace(one, slice=name, n=n) for one in found]
+    tested = [row for row in rows if not math.isnan(row.alpha)]
+    among = iter(paired.corrected(tested, comparison.level))
+    lower = (row.metric for row in rows if row.average and row.average.lower_is_better)
+    return SlicedComparison(
+        tag,
+        division.about,
+        tuple(row if math.isnan(row.alpha) else next(among) for row in rows),
+        len(comparison.queries),
+        tuple(dict.fromkeys(lower)),
+        *sampling,
+        signature=comparison.signature,
+    )
 
 
 #: Settings in which comparable results may differ; their cutoffs are compared as a set.

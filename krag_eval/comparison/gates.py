@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from krag_eval.comparison import comparison as comparisons
+from krag_eval.comparison import comparable, comparison as comparisons
 from krag_eval.comparison.comparison import Comparison, On
 from krag_eval.comparison.paired import Difference, corrected
 from krag_eval.core import errors
@@ -377,7 +377,7 @@ def checked_floors(
     checked = []
     more = [REJECTION_RATE.key] if rejection_rate else []
     for metric, floor in pairs:
-        key, k = comparisons.checked_metric({"the result": summary}, metric, "floors", more)
+        key, k = comparable.checked_metric({"the result": summary}, metric, "floors", more)
         name = f"{key}@{spelled(k)}"
         if isinstance(floor, bool) or not isinstance(floor, Real):
             problem = f": {name} needs a number, got {clipped(floor)}"
@@ -404,7 +404,7 @@ class Floor(NamedTuple):
 
 def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
     """Yield the gates of each slice; those with too few queries say so, and pass."""
-    from krag_eval.comparison.slices import sliced_comparison
+    from krag_eval.comparison.comparison import sliced_comparison
 
     errors.text("by", by, "the name of a tag")
     try:

@@ -7,14 +7,14 @@ import math
 from krag_eval.comparison.comparison import Comparison, told_left_out
 from krag_eval.comparison.comparison_page import difference_columns, no_interval
 from krag_eval.comparison.gates import Drop, Fate, Floor, Gate, GateReport, not_ruled_out
-from krag_eval.comparison.history import has_rows
 from krag_eval.comparison.paired import POWER, Difference
 from krag_eval.core.display import Column, Page, Table, presents
 from krag_eval.core.display.numbers import p_said, p_value
 from krag_eval.core.display.result import result_page
 from krag_eval.core.errors import told_apart
+from krag_eval.core.intervals import confidence_intervals
 from krag_eval.core.language import _, ngettext, pgettext, speaking
-from krag_eval.core.results.facts import ResultFacts
+from krag_eval.core.results.facts import ResultFacts, has_rows
 from krag_eval.core.results.verdicts import Outcome
 from krag_eval.core.text import fitted
 
@@ -42,7 +42,7 @@ def full_page(report: GateReport, result: ResultFacts, *, redact: bool) -> Page:
         tables += [one for found in report.comparisons[:1] for one in _worse(found, redact)]
         if not tables:
             named = {gate.metric.rpartition("@")[0] for gate in report.gates}
-            intervals = result.confidence_intervals() if has_rows(result) else None
+            intervals = confidence_intervals(result) if has_rows(result) else None
             tables = [*result_page(result, named, intervals).tables]
         note = note_of(report, redact=redact)
         return Page(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval.comparison import comparison as comparisons
+from krag_eval.comparison import comparable, comparison as comparisons
 from krag_eval.comparison.comparison import Comparison
 from krag_eval.comparison.paired import POWER, spread_of
 from krag_eval.core import errors, intervals
@@ -107,7 +107,7 @@ def plan_questions(
         raise InvalidInput("detect", problem)
     results, asked, systems, correlation = _checked_pilot(pilot, metric, correlation)
     grouped = pilot.grouping if isinstance(pilot, Comparison) else None
-    (name, where), *more = comparisons.checked_metrics(results, asked).items()
+    (name, where), *more = comparable.checked_metrics(results, asked).items()
     if more:
         raise must("metric", "be one, for a plan is for one", asked)
     every = list(results.values())

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from krag_eval.comparison import paired
-from krag_eval.comparison.comparison import Comparison, checked_metrics
+from krag_eval.comparison.comparable import checked_metrics
 from krag_eval.comparison.paired import Difference
 from krag_eval.core import errors, intervals
 from krag_eval.core.documents import Tag
@@ -35,7 +35,7 @@ from krag_eval.core.matching.tokenizers import ByScript
 from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.rows import RowsInMemory
 from krag_eval.core.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.core.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
+from krag_eval.core.scoring.cutoffs import Cutoff, lengths_of, spelled
 from krag_eval.core.scoring.digits import exact_parts
 from krag_eval.core.shown import Shown, draw, page_of
 from krag_eval.diagnosis.diagnosis import Diagnosis, told_apart_by, within
@@ -54,7 +54,7 @@ _MOST_VALUES = 6
 _QUARTILES = (0.25, 0.5, 0.75)
 _LARGEST = 1e300
 # Beyond, intervals and tests would take long and could show nothing.
-_MOST_TESTS = 500
+MOST_TESTS = 500
 _FORMAT, _FORMAT_VERSION = "krag_eval.slices", 1
 _DAMAGED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
@@ -370,7 +370,7 @@ def slices(
     """Return the averages within slices of the queries; see ``EvaluationResult.by``."""
     intervals.check_counted(result)
     averages = _averages(result, k, metrics)
-    division = _Division.of([result], tag, diagnosis)
+    division = Division.of([result], tag, diagnosis)
     division.warn_of_too_many(division.n_large * len(averages))
     return Slices(
         tag,
@@ -381,55 +381,6 @@ def slices(
         *sampling,
         signature=result.signature,
         overall={name: result.averages(at)[one.key] for name, (one, at) in averages.items()},
-    )
-
-
-def sliced_comparison(
-    comparison: Comparison, tag: str, *, few_slices: bool = False
-) -> SlicedComparison:
-    """Return the differences within slices of the queries; see ``Comparison.by``.
-
-    Raises:
-        InvalidInput: If there is no such tag, the results differ in it, or the slices are far too
-            many where only a few will do.
-    """
-    if not comparison.compared:
-        problem = "this comparison does not hold the results it is of"
-        raise InvalidInput("", problem, "make it with compare(…)")
-    division = _Division.of(list(comparison.compared.values()), tag)
-    n_tests = division.n_large * len(comparison.differences)
-    if few_slices and n_tests > _MOST_TESTS:
-        problem = f": {clipped(tag)} divides the queries into {len(division.names)} slices"
-        raise InvalidInput("tag", problem, "name a tag of fewer values")
-    division.warn_of_too_many(n_tests)
-    metrics = {metric: parse_metric(metric) for metric in comparison.metrics}
-    cutoffs = [k for _, k in metrics.values()]
-    sampling = Sampling(comparison.level, comparison.n_resamples, comparison.seed)
-    rows: list[Difference] = []
-    for number, (name, n) in enumerate(zip(division.names, division.sizes, strict=True)):
-        inside = division.place == number
-        clusters = comparison.grouping and comparison.grouping.within(inside)
-        found: Iterable[Difference] = (
-            paired.unknown(one.a, one.b, one.metric, one.average) for one in comparison.differences
-        )
-        if (n if clusters is None else clusters.n) >= FEWEST_QUERIES and n_tests <= _MOST_TESTS:
-            results = {key: _only(one, inside, cutoffs) for key, one in comparison.compared.items()}
-            drawing = paired.Drawing(sampling, clusters, comparison.max_drop, comparison.runs)
-            found, _values = paired.paired_differences(
-                results, metrics, drawing, n_alike=division.n_large
-            )
-        rows += [replace(one, slice=name, n=n) for one in found]
-    tested = [row for row in rows if not math.isnan(row.alpha)]
-    among = iter(paired.corrected(tested, comparison.level))
-    lower = (row.metric for row in rows if row.average and row.average.lower_is_better)
-    return SlicedComparison(
-        tag,
-        division.about,
-        tuple(row if math.isnan(row.alpha) else next(among) for row in rows),
-        len(comparison.queries),
-        tuple(dict.fromkeys(lower)),
-        *sampling,
-        signature=comparison.signature,
     )
 
 
@@ -454,7 +405,7 @@ def _averages(
 
 
 @dataclass(frozen=True)
-class _Division:
+class Division:
     """The queries that count, divided by a tag.
 
     Attributes:
@@ -472,7 +423,7 @@ class _Division:
     @classmethod
     def of(
         cls, results: Sequence[ResultFacts], tag: str, diagnosis: Diagnosis | None = None
-    ) -> _Division:
+    ) -> Division:
         """Divide the queries that all results have.
 
         Raises:
@@ -514,12 +465,12 @@ def too_many(tag: str, sizes: Sequence[int], n_tests: int) -> list[str]:
         )
         counts = {"n": len(sizes), "queries": sum(sizes), "fewest": FEWEST_QUERIES}
         reasons.append(told.format(**counts, tag=tag))
-    if n_tests > _MOST_TESTS:
+    if n_tests > MOST_TESTS:
         told = _(
             "Slices by {tag} would need {tests} tests, where nothing can be told from chance, so "
             "there are none; at most {most} are made."
         )
-        reasons.append(told.format(tag=tag, tests=n_tests, most=_MOST_TESTS))
+        reasons.append(told.format(tag=tag, tests=n_tests, most=MOST_TESTS))
     return reasons
 
 
@@ -745,7 +696,7 @@ def _by_name(keys: Sequence[tuple[bool, Tag]], taken: str) -> Iterator[tuple[_Ke
 # What is measured of them.
 
 
-def _only(result: ResultFacts, chosen: BoolArray, cutoffs: Iterable[Cutoff]) -> ResultFacts:
+def only_within(result: ResultFacts, chosen: BoolArray, cutoffs: Iterable[Cutoff]) -> ResultFacts:
     """Return a result of some of the counted queries, at some of its cutoffs."""
     at = np.flatnonzero(result.counted)[chosen]
     tables = {
@@ -760,12 +711,12 @@ def _only(result: ResultFacts, chosen: BoolArray, cutoffs: Iterable[Cutoff]) -> 
 def _measured(
     result: ResultFacts,
     averages: Mapping[str, tuple[Average, Cutoff]],
-    division: _Division,
+    division: Division,
     sampling: Sampling,
 ) -> list[Slice]:
     """Return the rows: slice by slice, metric by metric; what costs most on the first one first."""
     rows = _with_values(result, averages, division)
-    if division.n_large * len(averages) <= _MOST_TESTS:
+    if division.n_large * len(averages) <= MOST_TESTS:
         for sample in _samples(result, averages, division):
             if not sample.of_shares:
                 _fill_in_averages(rows, sample, sampling)
@@ -780,7 +731,7 @@ def _measured(
 def _with_values(
     result: ResultFacts,
     averages: Mapping[str, tuple[Average, Cutoff]],
-    division: _Division,
+    division: Division,
 ) -> dict[tuple[int, str], Slice]:
     """Return the rows with the averages of each slice and of all other queries."""
     rows = {}
@@ -790,8 +741,8 @@ def _with_values(
     for number, slice_name in enumerate(division.names):
         inside = division.place == number
         enough = np.count_nonzero(inside) >= FEWEST_QUERIES
-        here = _only(result, inside, cutoffs) if enough else result
-        there = _only(result, ~inside, cutoffs) if enough and not inside.all() else None
+        here = only_within(result, inside, cutoffs) if enough else result
+        there = only_within(result, ~inside, cutoffs) if enough and not inside.all() else None
         for name, (average, k) in averages.items():
             row = Slice(slice_name, name, int(np.count_nonzero(inside & defined[name])))
             if lost[name].any():
@@ -850,7 +801,7 @@ class _Sample(NamedTuple):
 def _samples(
     result: ResultFacts,
     averages: Mapping[str, tuple[Average, Cutoff]],
-    division: _Division,
+    division: Division,
 ) -> Iterator[_Sample]:
     """Yield the averages together that the same queries are drawn for, if there are any."""
     groups: dict[tuple[bytes, bool], list[str]] = {}

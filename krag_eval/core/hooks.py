@@ -14,8 +14,8 @@ from importlib.metadata import EntryPoint, entry_points
 
 #: Our own packages that add something. A room that is deleted is deleted here as well.
 ROOMS = (
-    "core", "asking", "auditing", "comparison", "diagnosis", "formats", "lab", "labelling",
-    "matchers", "reanchoring", "sweeping",
+    "core", "asking", "auditing", "comparison", "diagnosis", "formats", "history", "lab",
+    "labelling", "matchers", "reanchoring", "report", "sweeping",
 )  # fmt: skip
 
 

@@ -1,37 +1,56 @@
-"""The doors people expect on a result, which lead up: how it is shown, drawn and reported.
+"""What results have in common that show, draw and report themselves.
 
-No other module below ``presenting`` knows that there is anything above it.
+How is found by hooks: pages (``krag_eval.pages``), pictures (``krag_eval.pictures``) and reports
+(``krag_eval.reports``).
 """
 
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from krag_eval.core.display import Page, page_of
+from krag_eval.core.hooks import our_hooks
 from krag_eval.core.language import Language, spoken
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from krag_eval.core.display import Page
+__all__ = ["Drawn", "Page", "Report", "Shown", "draw", "page_of", "write_report"]
 
 
-def page_of(shown: object) -> Page:
-    """Return what is shown of an object."""
-    page: Page = import_module("krag_eval.core.display").page_of(shown)
-    return page
+class Report(NamedTuple):
+    """How the results of a class are reported; a room names it among its ``krag_eval.reports``.
+
+    Attributes:
+        make: What returns the objects that its template reads.
+        heading: The heading, in English.
+        has_options: Whether ``make`` takes any.
+    """
+
+    make: Callable[..., dict[str, Any]]
+    heading: str
+    has_options: bool = True
 
 
 def draw(name: str, *of: object) -> Axes:
-    """Return what a function of ``plotting`` draws of a result, in the language of the moment."""
-    axes: Axes = getattr(import_module("krag_eval.plotting"), name)(*of)
+    """Return what a picture of a room draws of a result, in the language of the moment."""
+    axes: Axes = our_hooks("krag_eval.pictures")[name].load()(*of)
     return axes
+
+
+def report_of(shown: object) -> Report | None:
+    """Return how a result is reported; ``None`` if it has no report."""
+    reports = our_hooks("krag_eval.reports")
+    names = (f"{kind.__module__}.{kind.__name__}" for kind in type(shown).__mro__)
+    found: Report | None = next((reports[name].load() for name in names if name in reports), None)
+    return found
 
 
 def write_report(shown: object, path: str | os.PathLike[str], **page: Any) -> None:
     """Write the page of a result."""
-    import_module("krag_eval.report").write_report(shown, path, **page)
+    our_hooks("krag_eval.writers")["report"].load()(shown, path, **page)
 
 
 class Shown:

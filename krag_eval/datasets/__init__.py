@@ -5,13 +5,15 @@ A file is read whole or refused, by an error that names the file and the line.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 from krag_eval.core.data import dataset as core, loading
 from krag_eval.core.data.formats import File, Format
-from krag_eval.core.errors import DatasetError
+from krag_eval.core.errors import DatasetError, warn
+from krag_eval.core.language import _
 from krag_eval.core.options import EVALUATOR_OPTIONS, check_options
 from krag_eval.formats import autorag, beir, traces, trec
 
@@ -95,6 +97,56 @@ class Dataset(core.Dataset):
 
         check_options(Dataset.evaluator, options, EVALUATOR_OPTIONS)
         return self._evaluator_of(OfflineRetrievalEvaluator, options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the data set to a file, from which :func:`load_dataset` makes an equal one.
+
+        The ending of its name says what is written: ``.jsonl`` or ``.jsonl.gz``, ``.csv`` or
+        ``.csv.gz``, ``.parquet``. Queries, labels, questions, documents with ids and metadata,
+        interchangeable ones, ``tags`` and ``defaults`` are kept; LangChain documents come back as
+        dicts, which mean the same everywhere. What was written is read again before it takes the
+        place of a file of that name, so the file is there complete and equal, or as it was before.
+
+        Raises:
+            DatasetError: If something cannot be written without loss; the message names it.
+            FileNotFoundError: If there is no such directory.
+            MissingPackage: If pyarrow is missing, for Parquet.
+
+        Warns:
+            KragEvalWarning: If there are ``failures``, or questions are ``missing``, which no such
+                file can tell.
+
+        >>> import tempfile
+        >>> from krag_eval import AnyOf, load_dataset
+        >>> from krag_eval.datasets import Dataset
+        >>> dataset = Dataset(["q1"], [[AnyOf(["nine", "9 am"])]], questions=["When?"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     dataset.save(f"{folder}/qa.csv")
+        ...     load_dataset(f"{folder}/qa.csv") == dataset
+        True
+        """
+        from krag_eval.core.data.saving import Content, save_content
+        from krag_eval.core.results.latency import told_failed
+        from krag_eval.core.scoring.missing import told_missing
+
+        name = self.source or "dataset"
+        lacking = told_missing({name: self.missing})
+        for told in (*told_failed({name: len(self.failures)}), *lacking):
+            warn(told, _("this file will not tell; result.to_json keeps them"))
+        save_content(
+            Content(
+                self.queries,
+                self.actual,
+                self.predicted,
+                self.questions,
+                self.defaults,
+                self.tags,
+                cast("list[Any] | None", self.judged),
+                cast("list[Any] | None", self.unwanted),
+                cast("list[Any] | None", self.cited),
+            ),
+            path,
+        )
 
 
 def with_evaluator(dataset: core.Dataset) -> Dataset:

@@ -19,7 +19,7 @@ import pytest
 
 if TYPE_CHECKING:
     from krag_eval.comparison.gates import GateReport
-    from krag_eval.comparison.history import History
+    from krag_eval.history.history import History
     from krag_eval.result import EvaluationResult
 
 __all__ = ["KragGate", "krag_gate"]
@@ -194,9 +194,9 @@ def _checked(
         _NoBaselineError: If that cannot be read.
         Refusal: If anything else is not possible.
     """
-    from krag_eval.comparison.history import History
     from krag_eval.core import errors
     from krag_eval.core.options import check_options
+    from krag_eval.history.history import History
     from krag_eval.result import EvaluationResult
 
     if not isinstance(result, EvaluationResult):

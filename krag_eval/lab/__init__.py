@@ -8,4 +8,8 @@ HOOKS = {
         "krag_eval.lab.score_cutoffs": "krag_eval.lab.score_cutoffs_page",
         "krag_eval.lab.calibration": "krag_eval.lab.calibration_page",
     },
+    "krag_eval.pictures": {
+        "calibration_curve": "krag_eval.plotting:calibration_curve",
+        "score_cutoff_curve": "krag_eval.plotting:score_cutoff_curve",
+    },
 }

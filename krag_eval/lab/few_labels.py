@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.comparison import comparison
+from krag_eval.comparison import comparable, comparison
 from krag_eval.comparison.comparison import some
 from krag_eval.core import errors, intervals
 from krag_eval.core.documents import DocumentLike, id_of, is_blank, read_text
@@ -319,7 +319,7 @@ def _metrics(given: _Given, metric: object) -> dict[str, tuple[str, Cutoff]]:
         for place, one in enumerate(systems, start=1)
     }
     if metric is not None:
-        chosen = comparison.checked_metrics(results, metric)
+        chosen = comparable.checked_metrics(results, metric)
     else:
         first, *others = map(intervals.every_average, results.values())
         chosen = {name: one for name, one in first.items() if all(name in one for one in others)}

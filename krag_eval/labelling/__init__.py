@@ -1,6 +1,6 @@
 """Labels of people: a page to label on, its files, and how far two people agree."""
 
-#: What this room adds: its commands, and a page for each module whose classes are shown.
+#: What this room adds: commands, pages, pictures and reports.
 HOOKS = {
     "krag_eval.commands": {
         "calibrate": "krag_eval.labelling.command:calibrate",
@@ -9,5 +9,8 @@ HOOKS = {
     },
     "krag_eval.pages": {
         "krag_eval.labelling.labels": "krag_eval.labelling.page",
+    },
+    "krag_eval.reports": {
+        "krag_eval.labelling.labels.ToLabel": "krag_eval.labelling.labelling_page:REPORT",
     },
 }

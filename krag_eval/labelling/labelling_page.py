@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from krag_eval.core.language import LANGUAGES, N_, _, speaking
 from krag_eval.core.matching.tokenizers import ByScript
+from krag_eval.core.shown import Report
 from krag_eval.core.text import ACTING, Spans, agreement, united
 
 if TYPE_CHECKING:
@@ -57,3 +58,7 @@ def _said(text: str) -> Markup:
         with speaking(language):
             parts += Markup('<span lang="{}">{}</span>').format(language, _(text))
     return parts
+
+
+#: The page to label on.
+REPORT = Report(labelling_page, N_("Pairs to label"), has_options=False)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from krag_eval.comparison.comparison_page import interval_of
 from krag_eval.core.display.numbers import percent
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped, must, one_of
-from krag_eval.core.language import Language, _, ngettext, spoken
+from krag_eval.core.errors import Advice, InvalidInput, clipped, must, one_of
+from krag_eval.core.language import Language, _, spoken
 from krag_eval.core.scoring.averages import Average
 from krag_eval.core.scoring.cutoffs import (
     Budget,
@@ -30,13 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.comparison.history import History
     from krag_eval.comparison.planning import QuestionPlan
     from krag_eval.core.results.facts import ResultFacts
     from krag_eval.core.results.latency import Latency
     from krag_eval.lab.calibration import Calibration
     from krag_eval.lab.score_cutoffs import ScoreCutoffs
-    from krag_eval.sweeping.sweep import Cost, Sweep
 
 # The mean of every score that is not made of others, and what is drawn where there is none.
 _SHOWN = {
@@ -49,7 +47,7 @@ _HELD = ("macro_token_recall", "micro_token_recall", "macro_recall", "micro_reca
 # What is drawn of several systems against k or latency if nothing is named, likewise.
 _BY_RANK = ("ndcg", "macro_recall", "micro_recall")
 # Columns of a name, and of one that has room in a legend beside another.
-_WIDTH, _SIDE = 32, 23
+NAME_WIDTH, SIDE_WIDTH = 32, 23
 # Budgets to begin with.
 _BUDGETS = [500, 1000, 2000]
 # How far all documents are from the last cutoff, as a share of the axis up to there, and how many
@@ -60,7 +58,7 @@ _LETTER, _SPACE = 0.034, 0.03
 
 
 @dataclass(frozen=True)
-class _Curve:
+class Curve:
     """A line to draw: its name, where its values stand, their intervals, and its look."""
 
     name: str
@@ -78,7 +76,7 @@ class _Curve:
         places: Mapping[Any, float],
         intervals: pd.DataFrame | None,
         look: styling.Look,
-    ) -> _Curve:
+    ) -> Curve:
         """Return the line of an average over cutoffs, which stand at these places."""
         values = [result.averages(k)[key] for k in places]
         bounds = [styling.bounds_of(intervals, f"{key}@{spelled(k)}") for k in places]
@@ -93,7 +91,7 @@ class _Curve:
 
 def line_chart(
     ax: Axes | None,
-    lines: Sequence[_Curve],
+    lines: Sequence[Curve],
     average: Average | None,
     scale: Callable[[Axes], None],
     below: str,
@@ -113,7 +111,7 @@ def line_chart(
     """
     ax = styling.axes(ax)
     _draw_lines(ax, lines)
-    _scale(ax, [value for line in lines for value in line.values], average, beside)
+    scale_average(ax, [value for line in lines for value in line.values], average, beside)
     scale(ax)
     _name_ends(ax, lines)
     ax.set_xlabel(below)
@@ -176,10 +174,10 @@ def cutoff_curves(
     cutoffs = in_order(ranks or result.k)
     known = tuple(result.averages(cutoffs[0]))
     unbounded = _unbounded(known, result.definitions)
-    keys = _checked(metrics, known, unbounded, default=_shown(known))
+    keys = checked_averages(metrics, known, unbounded, default=_shown(known))
     places = _places_of(cutoffs)
     lines = [
-        _Curve.of(_name_of(key, result), result, key, places, table, look)
+        Curve.of(_name_of(key, result), result, key, places, table, look)
         for key, look in zip(keys, styling.looks_of(keys), strict=True)
     ]
     title, below = _("Metrics against k ({queries})"), _("Cutoff k")
@@ -203,10 +201,10 @@ def _systems_chart(
     """Draw one average with a line for each system, at the cutoffs of each."""
     tables = styling.intervals_of(intervals, systems)
     places = _places_of(in_order({k for known in cutoffs.values() for k in known}))
-    average, label = _known_of(key, systems)
+    average, label = known_of(key, systems)
     lines = [
-        _Curve.of(fitted(name, _WIDTH) or label, result, key, {k: places[k] for k in cutoffs[name]},
-                  tables.get(name), look)
+        Curve.of(fitted(name, NAME_WIDTH) or label, result, key,
+                 {k: places[k] for k in cutoffs[name]}, tables.get(name), look)
         for (name, result), look in zip(systems.items(), _looks(systems, key), strict=False)
     ]  # fmt: skip
     title = title.format(metric=label, queries=styling.queries_of_all(systems))
@@ -246,7 +244,7 @@ def _only(metrics: str | Iterable[str] | None) -> str | None:
     return asked[0]
 
 
-def _known_of(key: str, systems: Mapping[str, ResultFacts]) -> tuple[Average, str]:
+def known_of(key: str, systems: Mapping[str, ResultFacts]) -> tuple[Average, str]:
     """Return what is known of an average, and what it is called."""
     first = next(iter(systems.values()))
     return first.definitions[key], styling.metric_label(key, first)
@@ -290,7 +288,7 @@ def _scale_cutoffs(ax: Axes, places: Mapping[Cutoff, float]) -> None:
     low, high = onto(min(places.values())), onto(max(places.values()))
     length = high - low or 1.0
     names = {place: _tick(k, places) for k, place in places.items()}
-    named = _with_room(names, {place: (onto(place) - low) / length for place in names})
+    named = with_room(names, {place: (onto(place) - low) / length for place in names})
     others = sorted({*names}.difference(named))
     ax.set_xticks(named, [names[place] for place in named])
     ax.set_xticks(others, [""] * len(others), minor=True)
@@ -311,7 +309,7 @@ def _tick(k: Cutoff, places: Iterable[Cutoff]) -> str:
     return names[k.unit].format(k.amount)
 
 
-def _with_room(names: Mapping[float, str], shares: Mapping[float, float]) -> list[float]:
+def with_room(names: Mapping[float, str], shares: Mapping[float, float]) -> list[float]:
     """Return the places whose names do not touch: the ends, and as many between as there can be."""
     widths = {place: max(map(width_of, name.split("\n"))) for place, name in names.items()}
     named: list[float] = []
@@ -381,7 +379,7 @@ def _budget_axis(budgets: Iterable[Cutoff], result: ResultFacts) -> str:
     units = {k.unit for k in budgets if isinstance(k, Budget)}
     if len(units) > 1:
         return _("Budget")
-    measure = fitted(result.settings.get("length", "").partition("#")[0], _WIDTH)
+    measure = fitted(result.settings.get("length", "").partition("#")[0], NAME_WIDTH)
     return {
         "w": _("Budget in words"),
         "c": _("Budget in characters"),
@@ -430,19 +428,19 @@ def latency_points(
     'nDCG at k = 3 against latency (28 queries)'
     """
     systems = styling.systems_of(results)
-    key, k = _average_at(systems, metric)
+    key, k = average_at(systems, metric)
     tables = styling.intervals_of(intervals, systems)
     times = _times_of(systems)
-    per_second, told = _in_time(
+    per_second, told = in_time(
         [one.p50 for one in times.values()],
         _("Seconds per query: the median, and a line to the 95th percentile"),
         _("Milliseconds per query: the median, and a line to the 95th percentile"),
     )
     values = {name: systems[name].averages(k)[key] for name in times}
-    average, label = _known_of(key, systems)
+    average, label = known_of(key, systems)
     lines = [
-        _Curve(
-            name=f"{fitted(name, _WIDTH) or label} ({styling.value_label(values[name])})",
+        Curve(
+            name=f"{fitted(name, NAME_WIDTH) or label} ({styling.value_label(values[name])})",
             places=[time.p50 * per_second],
             values=[values[name]],
             bounds=[styling.bounds_of(tables.get(name), f"{key}@{spelled(k)}")],
@@ -453,9 +451,9 @@ def latency_points(
     ax = styling.axes(ax)
     _draw_reach(ax, lines, [time.p95 * per_second for time in times.values()])
     _draw_lines(ax, lines)
-    _scale(ax, list(values.values()), average, label)
+    scale_average(ax, list(values.values()), average, label)
     ax.set_xlim(left=0)
-    missing = ", ".join(fitted(name, _WIDTH) for name in systems if name not in times)
+    missing = ", ".join(fitted(name, NAME_WIDTH) for name in systems if name not in times)
     told += "\n" + _("not measured: {}").format(missing) if missing else ""
     ax.set_xlabel(told)
     title = _("{metric} {cutoff} against latency ({queries})").format(
@@ -464,95 +462,14 @@ def latency_points(
     return styling.with_legend(ax, title)
 
 
-def _in_time(seconds: Iterable[float], told: str, told_in_ms: str) -> tuple[int, str]:
+def in_time(seconds: Iterable[float], told: str, told_in_ms: str) -> tuple[int, str]:
     """Return what to multiply seconds by, and the name of the axis: from one second on, seconds."""
     return (1, told) if max(seconds) >= 1 else (1000, told_in_ms)
 
 
-@spoken
-def pareto_points(
-    sweep: Sweep,
-    cost: Cost = "context",
-    ax: Axes | None = None,
-    *,
-    language: Language | None = None,
-) -> Axes:
-    """Draw what quality costs: a point per cell of a sweep, and the front of the best ones.
-
-    A cell is on the front if no other one is as good for as little, and better or cheaper. Those
-    are filled, joined by steps, and named in the order of their cost; every other one is hollow.
-
-    Args:
-        sweep: What ``sweep`` returned.
-        cost: ``"context"``, words within the cutoff, or ``"latency"``, the median of the seconds an
-            answer took.
-        ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-
-    Returns:
-        The Axes drawn on; nothing is shown or saved.
-
-    Raises:
-        InvalidType: If ``sweep`` is something else.
-        InvalidInput: If there is no such cost, or no cell has it and a quality.
-    """
-    from krag_eval.sweeping.sweep import COSTS, Sweep
-
-    if not isinstance(sweep, Sweep):
-        raise InvalidType("sweep", f"must be what sweep() returned, got {clipped(sweep)}")
-    one_of("cost", cost, COSTS)
-    costs = {one.name: getattr(one, cost) for one in sweep.cells if one.same_as is None}
-    points = {
-        name: (costs[name], quality)
-        for name, quality in sweep.qualities.items()
-        if not math.isnan(costs[name] + quality)
-    }
-    if not points:
-        raise InvalidInput("sweep", f": no cell has a {cost} and a value of {sweep.quality_metric}")
-    if cost == "context":
-        title = _("{metric} {cutoff} against context ({queries})")
-        factor, unit = 1, _("Words of context per query")
-    else:
-        title = _("{metric} {cutoff} against latency ({queries})")
-        factor, unit = _in_time(
-            [place for place, _quality in points.values()],
-            _("Seconds per query, the median"),
-            _("Milliseconds per query, the median"),
-        )
-    points = {name: (place * factor, quality) for name, (place, quality) in points.items()}
-    ax = styling.axes(ax)
-    front = sorted(sweep.front(cost), key=lambda name: points[name])
-    _draw_front(ax, points, front)
-    first = next(iter(sweep.results.values()))
-    key, k = _average_at({"": first}, sweep.quality_metric)
-    average, label = _known_of(key, {"": first})
-    _scale(ax, [point[1] for point in points.values()], average, label)
-    ax.set_xlim(left=0, right=1.08 * max(point[0] for point in points.values()) or 1)
-    ax.set_xlabel(unit)
-    title = title.format(
-        metric=label, cutoff=styling.cutoff_words(k), queries=styling.queries_of(first)
-    )
-    return styling.with_legend(ax, title)
-
-
-def _draw_front(ax: Axes, points: Mapping[str, tuple[float, float]], front: Sequence[str]) -> None:
-    """Draw all points, and the steps between those of the front, which a legend names."""
-    others = [point for name, point in points.items() if name not in front]
-    if others:
-        ax.plot(*zip(*others, strict=True), "o", markerfacecolor=styling.PAPER, color=styling.FAINT)
-    steps = zip(*(points[name] for name in front), strict=True)
-    ax.step(*steps, where="post", color=styling.FAINT, linewidth=1)
-    for number, name in enumerate(front):
-        look, (place, quality) = styling.LINES[number % styling.MOST_LINES], points[name]
-        label = f"{number + 1}: {fitted(name, _WIDTH)} ({styling.value_label(quality)})"
-        ax.plot([place], [quality], look.marker, color=look.colour, label=label)
-        ax.annotate(str(number + 1), (place, quality), (0, 6), textcoords="offset points",
-                    ha="center", color=styling.INK, fontsize="small")  # fmt: skip
-
-
-def _average_at(systems: Mapping[str, ResultFacts], metric: str | None) -> tuple[str, Cutoff]:
+def average_at(systems: Mapping[str, ResultFacts], metric: str | None) -> tuple[str, Cutoff]:
     """Return the average to draw and its cutoff, which every system must have."""
-    from krag_eval.comparison.comparison import checked_metrics
+    from krag_eval.comparison.comparable import checked_metrics
 
     if metric is None:
         k = styling.deepest_of_all(systems)
@@ -572,7 +489,7 @@ def _times_of(systems: Mapping[str, ResultFacts]) -> dict[str, Latency]:
     return measured
 
 
-def _draw_reach(ax: Axes, points: Sequence[_Curve], ends: Sequence[float]) -> None:
+def _draw_reach(ax: Axes, points: Sequence[Curve], ends: Sequence[float]) -> None:
     """Draw a line from each point to where most answers had come, and one along its interval."""
     for point, end in zip(points, ends, strict=True):
         (place,), (value,), (bounds,) = point.places, point.values, point.bounds
@@ -642,7 +559,7 @@ def _scale_budgets(ax: Axes, places: Mapping[Cutoff, float]) -> None:
     """Let an axis run from 0 to the largest budget, with a tick at each that has room for one."""
     most = max(places.values())
     names = {place: f"{place:,.0f}" for place in (0.0, *places.values())}
-    named = _with_room(names, {place: place / most for place in names})
+    named = with_room(names, {place: place / most for place in names})
     ax.set_xlim(0, most)
     ax.set_xticks(named, [names[place] for place in named])
 
@@ -684,12 +601,12 @@ def threshold_curves(
     known = [str(name) for name in table.columns]
     definitions = averages_of(METRICS.values())
     unbounded = _unbounded(known, definitions)
-    keys = _checked(metrics, known, unbounded)
+    keys = checked_averages(metrics, known, unbounded)
     marked = None if threshold is None else float(threshold)
     ax = styling.axes(ax)
     lines = {key: [float(value) for value in table[key]] for key in keys}
     places = [float(place) for place in table.index]
-    cutoff, names = _named_together(keys, result)
+    cutoff, names = named_together(keys, result)
     for (key, values), look in zip(lines.items(), styling.looks_of(keys), strict=True):
         at_mark = values[places.index(marked)] if marked in places else None
         told = "" if at_mark is None else f" ({styling.value_label(at_mark)})"
@@ -702,17 +619,17 @@ def threshold_curves(
     if marked is not None:
         name = _("Threshold in use: {:.4g}").format(marked)
         ax.axvline(marked, color=styling.INK, linewidth=1, linestyle=":", label=name, zorder=1)
-    _scale(ax, [one for line in lines.values() for one in line], unbounded.get(keys[0]))
+    scale_average(ax, [one for line in lines.values() for one in line], unbounded.get(keys[0]))
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(_("Similarity from which a pair is a match (threshold)"))
-    columns = 1 if max(width_of(str(line.get_label())) for line in ax.lines) > _SIDE else 2
+    columns = 1 if max(width_of(str(line.get_label())) for line in ax.lines) > SIDE_WIDTH else 2
     title = _("Metrics against the threshold")
     if cutoff:
         title = _("Metrics {cutoff} against the threshold").format(cutoff=cutoff)
     return styling.with_legend(ax, title, columns)
 
 
-def _named_together(
+def named_together(
     averages: Sequence[str], result: ResultFacts | None = None
 ) -> tuple[str, dict[str, str]]:
     """Return the cutoff for a title if all have the same, else nothing; and the lines' names."""
@@ -751,7 +668,7 @@ def _unbounded(known: Iterable[str], definitions: Mapping[str, Average]) -> dict
     return {name: one for name, one in of_key.items() if one is not None and one.is_unbounded}
 
 
-def _checked(
+def checked_averages(
     metrics: str | Iterable[str] | None,
     known: Sequence[str],
     unbounded: Mapping[str, Average],
@@ -785,7 +702,7 @@ def _name_of(key: str, result: ResultFacts) -> str:
     return name if average.is_unbounded else styling.with_direction(name, average)
 
 
-def _draw_lines(ax: Axes, lines: Sequence[_Curve]) -> None:
+def _draw_lines(ax: Axes, lines: Sequence[Curve]) -> None:
     """Draw lines with their bands, each with a look of its own."""
     for line in lines:
         colour, marker, dashes, hollow = line.look
@@ -799,7 +716,7 @@ def _draw_lines(ax: Axes, lines: Sequence[_Curve]) -> None:
             ax.fill_between(places, lows, highs, color=colour, alpha=0.13, linewidth=0)
 
 
-def _scale(
+def scale_average(
     ax: Axes, values: Sequence[float], average: Average | None, name: str | None = None
 ) -> None:
     """Let the axis of values run from 0 to 1; that of an average without upper end, further."""
@@ -811,10 +728,10 @@ def _scale(
     else:
         styling.draw_score_axis(ax, values, "y")
     if name:
-        ax.set_ylabel(styling.with_direction(fitted(name, _WIDTH), average))
+        ax.set_ylabel(styling.with_direction(fitted(name, NAME_WIDTH), average))
 
 
-def _name_ends(ax: Axes, lines: Sequence[_Curve]) -> None:
+def _name_ends(ax: Axes, lines: Sequence[Curve]) -> None:
     """Write each line's name and last value to the right of it, one below the other."""
     low, high = ax.get_ylim()
     ends = [line.end for line in lines]
@@ -966,79 +883,3 @@ def planning_curve(plan: QuestionPlan, ax: Axes | None = None) -> Axes:
         metric=styling.average_name(plan.metric), power=power, alpha=alpha
     )
     return styling.with_legend(ax, title)
-
-
-def history_curves(history: History, ax: Axes | None = None) -> Axes:
-    """Draw averages from run to run with their intervals, named and numbered at the last one.
-
-    Runs stand at even distances, the oldest first. Between two that cannot be compared, because
-    more than the retriever changed, lines break and a dotted line stands.
-
-    Args:
-        history: What ``History.of`` returned; its ``metrics`` are drawn.
-        ax: Where to draw; a new figure if not given.
-
-    Returns:
-        The Axes drawn on; nothing is shown or saved.
-
-    Raises:
-        InvalidInput: If there are more than seven metrics, or one without an upper end, such as
-            ``mean_rank``, among others.
-    """
-    averages = history.definitions
-    unbounded = {name: one for name, one in averages.items() if one.is_unbounded}
-    metrics = _checked(history.metrics, history.metrics, unbounded)
-    cutoff, names = _named_together(metrics)
-    lines = [
-        _over_runs(history, metric, styling.with_direction(names[metric], averages[metric]), look)
-        for metric, look in zip(metrics, styling.looks_of(metrics), strict=True)
-    ]
-    ax = styling.axes(ax)
-    _draw_spans(ax, history, metrics, lines)
-    runs = ngettext("{} run", "{} runs", len(history.runs)).format(len(history.runs))
-    title = _("Metrics from run to run ({runs})")
-    if cutoff:
-        title = _("Metrics {cutoff} from run to run ({runs})")
-    title, below = title.format(runs=runs, cutoff=cutoff), _("When the run was made")
-    if any(not run.is_comparable for run in history.runs[1:]):
-        below = _("When the run was made; dotted: cannot be compared across")
-    average, scale = unbounded.get(metrics[0]), partial(_scale_runs, history=history)
-    return line_chart(ax, lines, average, scale, below, title)
-
-
-def _over_runs(history: History, metric: str, name: str, look: styling.Look) -> _Curve:
-    """Return the line of an average, with a gap before each run that cannot be compared."""
-    points: list[tuple[float, float]] = []
-    for place, run in enumerate(history.runs):
-        if place and not run.is_comparable:
-            points.append((place - 0.5, math.nan))
-        points.append((float(place), history.value(run, metric)))
-    places, values = zip(*points, strict=True)
-    return _Curve(fitted(name, _SIDE), places, values, [None] * len(places), look)
-
-
-def _draw_spans(
-    ax: Axes, history: History, metrics: Sequence[str], lines: Sequence[_Curve]
-) -> None:
-    """Draw the interval of every run, those of several metrics beside each other."""
-    for number, (metric, line) in enumerate(zip(metrics, lines, strict=True)):
-        bounds = [history.bounds(run, metric) for run in history.runs]
-        aside = 0.05 * (number - (len(metrics) - 1) / 2)
-        lows, highs = zip(*bounds, strict=True)
-        ax.vlines([place + aside for place in range(len(bounds))], lows, highs,
-                  color=line.look.colour, alpha=0.45, linewidth=2)  # fmt: skip
-
-
-def _scale_runs(ax: Axes, history: History) -> None:
-    """Write when runs were made below them, where there is room, and mark where they break."""
-    runs, n = history.runs, len(history.runs)
-    days = [f"{run.made:%Y-%m-%d}" for run in runs]
-    if len({*days}) < n:  # several on a day
-        days = [f"{run.made:%m-%d}\n{run.made:%H:%M}" for run in runs]
-    names = {float(place): day for place, day in enumerate(days)}
-    named = _with_room(names, {place: place / max(n - 1, 1) for place in names})
-    ax.set_xticks(named, [names[place] for place in named])
-    ax.set_xlim(-0.3, n - 0.7)
-    for place, run in enumerate(runs):
-        if place and not run.is_comparable:
-            ax.axvline(place - 0.5, color=styling.INK, linewidth=1, linestyle=":", zorder=1)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from krag_eval.auditing.audit import counted
 from krag_eval.core.display import Column, Page, Table, presents
 from krag_eval.core.display.contradictions import otherwise_in_words
 from krag_eval.core.display.numbers import percent
 from krag_eval.core.language import N_, _
+from krag_eval.core.shown import Report
 from krag_eval.core.text import fitted, whole_percent
-from krag_eval.reanchoring.reanchor import STATES, Anchored, Reanchored
+from krag_eval.reanchoring.reanchor import MATCHER, STATES, Anchored, Reanchored
 
 # Ground truths that are listed where nobody asked for all, and columns of a name.
 _ROWS, _NAME = 20, 40
@@ -104,3 +106,18 @@ def _told(shown: Reanchored) -> Iterator[str]:
         yield told.format(", ".join(shown.left_out))
     old, new = (counted(n, "chunks") for n in shown.n_chunks)
     yield _("The old index has {old}, the new one {new}.").format(old=old, new=new)
+
+
+def _labels_page(shown: Reanchored) -> dict[str, Any]:
+    """Gather what the template of re-anchored labels reads."""
+    return {
+        "template": "reanchored.html",
+        "page": page_of_all(shown),
+        "subtitle": shown.dataset.source,
+        "settings": [(_("matcher"), MATCHER.name)],
+        "signature": MATCHER.signature,
+    }
+
+
+#: How re-anchored labels are reported.
+REPORT = Report(_labels_page, N_("Labels after re-chunking"), has_options=False)

@@ -8,25 +8,28 @@ hold. The same result gives the same bytes. jinja2 is loaded when a report is wr
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from krag_eval.core.errors import InvalidInput, InvalidType, clipped
 from krag_eval.core.files import replacing
-from krag_eval.core.language import N_, Language, _, language as chosen, speaking, spoken
-
-if TYPE_CHECKING:
-    from krag_eval.comparison.comparison import Comparison
-    from krag_eval.core.results.facts import ResultFacts
-    from krag_eval.labelling.labels import ToLabel
-    from krag_eval.reanchoring.reanchor import Reanchored
-    from krag_eval.sweeping.sweep import Sweep
+from krag_eval.core.language import Language, _, language as chosen, speaking, spoken
+from krag_eval.core.shown import report_of
 
 __all__ = ["write_report"]
+
+#: What this room adds: what writes a report, and the report of a result and of a comparison.
+HOOKS = {
+    "krag_eval.writers": {"report": "krag_eval.report:write_report"},
+    "krag_eval.reports": {
+        "krag_eval.core.results.facts.ResultFacts": "krag_eval.report.result_page:REPORT",
+        "krag_eval.comparison.comparison.Comparison": "krag_eval.report.comparison_page:REPORT",
+    },
+}
 
 
 @spoken
 def write_report(
-    shown: ResultFacts | Comparison | Sweep | Reanchored | ToLabel,
+    shown: object,
     path: str | os.PathLike[str],
     *,
     language: Language | None = None,
@@ -74,50 +77,20 @@ def write_report(
             of this result's queries and ground truth.
         OSError: If the file cannot be written.
     """
-    from krag_eval.comparison.comparison import Comparison
-    from krag_eval.core.results.facts import ResultFacts
-    from krag_eval.labelling.labelling_page import labelling_page
-    from krag_eval.labelling.labels import ToLabel
-    from krag_eval.reanchoring.reanchor import Reanchored
-    from krag_eval.report.comparison_page import comparison_page
     from krag_eval.report.rendering import rendered
-    from krag_eval.report.result_page import result_page
-    from krag_eval.sweeping.sweep import Sweep
 
     if os.path.splitext(path)[1].lower() not in ("", ".html", ".htm"):
         problem = f"must end in .html or .htm, as a page is written, got {clipped(path)}"
         raise InvalidInput("path", problem, "a browser prints the page as a PDF")
-    if isinstance(shown, Sweep) and shown.comparison is None:
-        shown = shown.cells[0].result
-    made: Any = {
-        ResultFacts: (result_page, N_("Retrieval evaluation")),
-        Comparison: (comparison_page, N_("Comparison of retrievers")),
-        Sweep: (comparison_page, N_("Comparison of retrievers")),
-        Reanchored: (_labels_page, N_("Labels after re-chunking")),
-        ToLabel: (labelling_page, N_("Pairs to label")),
-    }
-    make, heading = next((one for kind, one in made.items() if isinstance(shown, kind)), (None, ""))
-    if make is None:
+    report = report_of(shown)
+    if report is None:
         problem = f"must be a result, a comparison, a sweep or labels, got {type(shown).__name__}"
         raise InvalidType("shown", problem)
-    if make in (_labels_page, labelling_page) and page:
+    if page and not report.has_options:
         raise InvalidType("page", f"has no option for labels, got {', '.join(page)}")
     with speaking(chosen()):  # once, and not for each of its thousands of words
-        known, heading = make(shown, **page), _(heading)
-        source = rendered({**known, "title": heading if title is None else title, "date": date})
+        content, heading = report.make(shown, **page), _(report.heading)
+        content["title"], content["date"] = content.get("title", heading), date
+        source = rendered(content if title is None else {**content, "title": title})
     with replacing(path) as temporary:
         temporary.write_text(source, encoding="utf-8", newline="\n")
-
-
-def _labels_page(shown: Reanchored) -> dict[str, Any]:
-    """Gather what the template of re-anchored labels reads."""
-    from krag_eval.reanchoring.page import page_of_all
-    from krag_eval.reanchoring.reanchor import MATCHER
-
-    return {
-        "template": "reanchored.html",
-        "page": page_of_all(shown),
-        "subtitle": shown.dataset.source,
-        "settings": [(_("matcher"), MATCHER.name)],
-        "signature": MATCHER.signature,
-    }

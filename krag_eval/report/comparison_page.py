@@ -18,10 +18,11 @@ from krag_eval.comparison.comparison_page import interval_of, sentence, told_bes
 from krag_eval.comparison.slices import FEWEST_QUERIES
 from krag_eval.comparison.slices_page import interval_beside_p
 from krag_eval.core.display import Column, Table
-from krag_eval.core.display.numbers import p_value, rounded, short, span
+from krag_eval.core.display.numbers import p_value, short, span
 from krag_eval.core.errors import whole
-from krag_eval.core.language import _, pgettext
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
+from krag_eval.core.language import N_, _, pgettext
+from krag_eval.core.scoring.cutoffs import Budget, Cutoff, parse_metric
+from krag_eval.core.shown import Report
 from krag_eval.core.text import fitted
 from krag_eval.plotting import styling
 from krag_eval.report import rendering
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from krag_eval.core.results.explanation import Explanation
     from krag_eval.core.results.facts import ResultFacts
     from krag_eval.core.scoring.averages import Average
-    from krag_eval.sweeping.sweep import Sweep, SweepCell
 
 # Columns of a query's text.
 _QUERY_WIDTH = 300
@@ -43,22 +43,18 @@ _SIZE = (4.9, 3.9)
 _WIDEST, _NARROWEST, _ROOM = 500, 100, 600_000
 # Inches of a picture of slices: of two systems, and of several, whose names stand in it.
 _NARROW, _WIDE = 5.4, 9.0
-# What a page tells of every cell at the cutoff, where there is such a metric.
-_OF_A_CELL = ("macro_recall", "macro_token_precision", "redundancy", "ndcg")
 _short_name = partial(fitted, width=NAME)
 
 
 def comparison_page(
-    shown: Comparison | Sweep, *, n_queries: int | None = None, by: str | Iterable[str] = ()
+    comparison: Comparison, *, n_queries: int | None = None, by: str | Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Gather what the template reads of a comparison, or of a sweep and its comparison.
+    """Gather what the template reads of a comparison.
 
     Raises:
         InvalidType: If ``by`` names no tags.
         InvalidInput: If an argument is not possible.
     """
-    comparison = shown if isinstance(shown, Comparison) else shown.comparison
-    assert comparison is not None
     level = comparison.level
     n_queries = whole("n_queries", 10 if n_queries is None else n_queries, 0)
     sliced = [rendering.sliced_by(comparison.by, tag) for tag in rendering.checked_tags(by)]
@@ -71,7 +67,7 @@ def comparison_page(
     return {
         "template": "comparison.html",
         "comparison": comparison,
-        **({"sweep": None} if shown is comparison else _sweep(shown)),  # type: ignore[arg-type]
+        "sweep": None,
         "subtitle": f"{styling.number_of_queries(len(comparison.queries))} · {systems}",
         "settings": [
             *map(_setting, comparison.signature.split(" | ")),
@@ -107,47 +103,6 @@ def comparison_page(
         "change": _change,
         "without": ", ".join(map(_short_name, without)),
     }  # fmt: skip
-
-
-def _sweep(sweep: Sweep) -> dict[str, Any]:
-    """Gather what the template reads of a sweep alone."""
-    from krag_eval.sweeping.page import chosen, reused, shared
-    from krag_eval.sweeping.sweep import COSTS
-
-    front = {*sweep.front("context")}
-    return {
-        "sweep": sweep,
-        "cells": Table(sweep.cells, list(_sweep_columns(sweep))),
-        "is_on_front": lambda cell: (cell.same_as or cell.name) in front,
-        "told": [*reused(sweep), *shared(sweep)],
-        "choice": chosen(sweep),
-        "drawn_costs": [
-            picture(f"pareto{cost}", _SIZE, plotting.pareto_points, sweep, cost)
-            for cost in COSTS
-            if sweep.front(cost)
-        ],
-    }
-
-
-def _sweep_columns(sweep: Sweep) -> Iterator[Column]:
-    """Yield what is told of every cell."""
-    first = sweep.cells[0].result
-    at = sweep.quality_metric.partition("@")[2]
-    wanted = [sweep.metric, sweep.quality_metric, *(f"{key}@{at}" for key in _OF_A_CELL)]
-    yield Column(_("Cell"), lambda cell: _short_name(cell.name))
-    yield Column(_("Chunks"), lambda cell: f"{cell.n_chunks:,}")
-    for key, k in dict.fromkeys(map(parse_metric, wanted)):
-        if key in first.averages(k):
-            name = styling.average_name(f"{key}@{spelled(k)}", first)
-            yield Column(name, partial(_score, key=key, k=k))
-    yield Column(_("Recall by one chunk"), "recall_by_one")
-    yield Column(_("Index ceiling"), "index_ceiling")
-    yield Column(_("Words of context"), lambda cell: rounded(cell.context, 0))
-    yield Column(_("Median latency (ms)"), lambda cell: rounded(1000 * cell.latency, 1))
-
-
-def _score(cell: SweepCell, key: str, k: Cutoff) -> float:
-    return cell.result.averages(k)[key]
 
 
 def _label(metric: str, comparison: Comparison, average: Average | None = None) -> str:
@@ -435,3 +390,7 @@ def _change(change: float) -> str:
     if math.isinf(change):
         return pgettext("a change", "found") if change < 0 else pgettext("a change", "lost")
     return ("+" if change > 0 else "") + short(change)
+
+
+#: How a comparison is reported.
+REPORT = Report(comparison_page, N_("Comparison of retrievers"))

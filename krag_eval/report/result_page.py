@@ -16,13 +16,14 @@ from krag_eval.core.display import Column, Table, page_of
 from krag_eval.core.display.numbers import p_value, percent, span
 from krag_eval.core.display.result import told_contradicted
 from krag_eval.core.errors import muted, whole
-from krag_eval.core.intervals import FEW_QUERIES, check_sampling, wilson
-from krag_eval.core.language import _
+from krag_eval.core.intervals import FEW_QUERIES, check_sampling, confidence_intervals, wilson
+from krag_eval.core.language import N_, _
 from krag_eval.core.results.evidence import checked_metadata
 from krag_eval.core.results.facts import STATUSES, ResultFacts
 from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.core.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
 from krag_eval.core.scoring.metrics import METRICS, averages_of
+from krag_eval.core.shown import Report
 from krag_eval.core.text import fitted
 from krag_eval.diagnosis.diagnosis import Diagnosis
 from krag_eval.diagnosis.page import sentence, sentences
@@ -139,7 +140,7 @@ def _intervals(result: ResultFacts, intervals: bool | pd.DataFrame) -> pd.DataFr
     if not isinstance(intervals, bool):
         return intervals
     with muted():  # the page says itself on how few queries they rest
-        return result.confidence_intervals(_LEVEL)
+        return confidence_intervals(result, _LEVEL)
 
 
 def _interval(table: pd.DataFrame | None, average: str) -> tuple[float, float] | None:
@@ -241,3 +242,7 @@ def _pictures(result: ResultFacts, k: Cutoff, bounds: pd.DataFrame | None) -> It
         yield picture("ranks", _SIZE, plotting.first_rank_bars, result)
     if evidence is not None and evidence.takes_threshold:
         yield picture("thresholds", _SIZE, plotting.threshold_curves, result)
+
+
+#: How a result is reported.
+REPORT = Report(result_page, N_("Retrieval evaluation"))

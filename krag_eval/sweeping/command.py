@@ -73,9 +73,9 @@ def sweep(
     sweep in Python may stand there too; paths are seen from FILE.
     """
     from krag_eval import sweep as swept
-    from krag_eval.plotting import pareto_points
     from krag_eval.report import write_report
     from krag_eval.sweeping.page import reused
+    from krag_eval.sweeping.picture import pareto_points
 
     with _importing_beside(file):
         arguments = _Reader(file, allow_module).arguments()

@@ -27,7 +27,8 @@ from krag_eval import __version__
 from krag_eval.asking.asking import Asking, Call, RetrieverLike
 from krag_eval.asking.checkpoint import n_kept, note_of
 from krag_eval.asking.evaluating import Evaluation, Rows, Run
-from krag_eval.comparison.comparison import Comparison, checked_metric, compare, part_of
+from krag_eval.comparison.comparable import checked_metric
+from krag_eval.comparison.comparison import Comparison, compare, part_of
 from krag_eval.core import documents, errors
 from krag_eval.core.conventions import Conventions
 from krag_eval.core.data.table import is_frame

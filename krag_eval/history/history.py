@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.comparison import comparison, gates
+from krag_eval.comparison import comparable, comparison, gates
 from krag_eval.comparison.comparison import On, told_left_out
 from krag_eval.comparison.gates import GateReport, Terms
 from krag_eval.core import errors, intervals
@@ -29,7 +29,7 @@ from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped, mu
 from krag_eval.core.language import N_, Language, _, language_of, spoken
 from krag_eval.core.matching.identity import same
 from krag_eval.core.reading import MAX_BYTES
-from krag_eval.core.results.facts import ResultFacts
+from krag_eval.core.results.facts import ResultFacts, has_rows
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.core.results.rows import RowsInMemory, TableOf, truth_digest
@@ -111,7 +111,7 @@ def _asked(result: ResultFacts, metric: object) -> dict[str, tuple[str, Cutoff]]
     if metric is None:
         problem = "must name what may not drop below the last runs, got none"
         raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
-    return comparison.checked_metrics({"the result": result}, metric)
+    return comparable.checked_metrics({"the result": result}, metric)
 
 
 # A run, and it and the result on the queries and cutoffs that they are compared on.
@@ -528,14 +528,6 @@ def _with_changes(runs: Sequence[HistoryRun]) -> list[HistoryRun]:
     return found
 
 
-def has_rows(result: ResultFacts) -> bool:
-    """Tell whether there are per-query rows: a run in parts may have them in a file, or nowhere."""
-    try:
-        return result.labels is not None
-    except (errors.Refusal, OSError):
-        return False
-
-
 def _changes(before: ResultFacts, after: ResultFacts) -> tuple[list[Change], bool]:
     """Return what changed between two results, and whether they can be compared.
 
@@ -587,8 +579,8 @@ def _spelling(runs: Sequence[HistoryRun], metric: str) -> str:
     """
     for run in reversed(runs):
         with suppress(InvalidInput):
-            return next(iter(comparison.checked_metrics({run.name: run.result}, metric)))
-    return next(iter(comparison.checked_metrics({runs[-1].name: runs[-1].result}, metric)))
+            return next(iter(comparable.checked_metrics({run.name: run.result}, metric)))
+    return next(iter(comparable.checked_metrics({runs[-1].name: runs[-1].result}, metric)))
 
 
 def _known(result: ResultFacts, metrics: Iterable[str]) -> dict[str, tuple[str, Cutoff]]:
