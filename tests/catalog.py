@@ -44,9 +44,7 @@ def template() -> Catalog:
 
 def _commands() -> list[Path]:
     """Return the modules that declare commands and options: those of the shell, and of rooms."""
-    return sorted(
-        [*PACKAGE.glob("cli/*.py"), *PACKAGE.glob("*/command.py"), *PACKAGE.glob("*/verdicts.py")]
-    )
+    return sorted([*PACKAGE.glob("cli/*.py"), *PACKAGE.glob("*/command.py")])
 
 
 def helps(file: Path) -> list[str]:

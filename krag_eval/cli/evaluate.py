@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from krag_eval.cli import options, output, reading
+from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.comparison import verdicts
 from krag_eval.core.display import Page, Table, page_of
 from krag_eval.core.errors import DatasetError, InvalidInput, called, sentence, whole
 from krag_eval.core.language import N_, _, ngettext

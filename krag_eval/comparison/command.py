@@ -9,9 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from krag_eval.cli import options, output, reading
+from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.comparison import verdicts
 from krag_eval.core.display import Page, page_of
 from krag_eval.core.errors import InvalidInput, Refusal, one_of, warn
 from krag_eval.core.files import file_identity

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 
-#: Our own packages that add something. A room that is deleted is deleted here as well.
+#: Our own packages that add something. A room whose folder was deleted adds nothing.
 ROOMS = (
     "core", "asking", "auditing", "comparison", "diagnosis", "formats", "history", "lab",
     "labelling", "matchers", "reanchoring", "report", "sweeping",
@@ -26,7 +27,8 @@ def our_hooks(group: str) -> Mapping[str, EntryPoint]:
     >>> our_hooks("krag_eval.matchers")["fuzzy"].value
     'krag_eval.matchers.fuzzy:FuzzyMatcher'
     """
-    rooms = [import_module(f"krag_eval.{room}") for room in ROOMS]
+    names = [f"krag_eval.{room}" for room in ROOMS]
+    rooms = [import_module(name) for name in names if find_spec(name)]
     return {
         name: EntryPoint(name, value, group)
         for room in rooms

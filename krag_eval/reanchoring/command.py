@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from krag_eval.cli import options, output, reading
+from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict
-from krag_eval.comparison import verdicts
 from krag_eval.core.display import page_of
 from krag_eval.core.language import _
 from krag_eval.core.options import option
