@@ -19,7 +19,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, chain, pairwise, product
 from typing import Literal, NamedTuple, TypeAlias
 from unicodedata import decimal, normalize
 
@@ -27,10 +27,10 @@ import numpy as np
 
 from krag_eval.matching.english import COUNTS
 from krag_eval.matching.joins import BoolArray, IntArray
-from krag_eval.matching.korean import MYRIADS, TENS
+from krag_eval.matching.korean import MYRIADS
 from krag_eval.matching.numbering import TokenNumbers
 from krag_eval.matching.plaintext import plain
-from krag_eval.matching.spelling import YEAR, counted, same_thing, stands_apart, unit_at
+from krag_eval.matching.spelling import are_others, same_thing, values
 from krag_eval.matching.tokenizers import readable
 
 Kind: TypeAlias = Literal["number", "negation", "text"]
@@ -221,11 +221,17 @@ class Reading:
         """Return the text from one token to the one before another."""
         return self.text[self.starts[start] : self.ends[stop - 1]] if start < stop else ""
 
+    def around(self, start: int, stop: int) -> str:
+        """Return the same with what stands before and behind that is no token."""
+        first = self.ends[start - 1] if start else 0
+        return self.text[first : self.starts[stop] if stop < len(self.tokens) else None]
+
     def words(self, start: int, stop: int) -> tuple[int, int]:
         """Return the tokens of whole words, from one to the one before another."""
-        while start and not self.begins[start]:
+        least, most = max(0, start - _LONGEST_AMOUNT), min(len(self.tokens), stop + _LONGEST_AMOUNT)
+        while start > least and not self.begins[start]:
             start -= 1
-        while stop < len(self.tokens) and not self.begins[stop]:
+        while stop < most and not self.begins[stop]:
             stop += 1
         return start, stop
 
@@ -277,7 +283,7 @@ def is_end_of_amounts(passage: Reading, document: Reading) -> bool:
     ours, theirs = _encoded(passage, document)
     places, tokens = [*_places(theirs, ours)], document.tokens
     if not places:
-        return not stands_apart(passage.text, document.text)
+        return True
     return all(
         place > 1 and tokens[place - 1] in MYRIADS and _is_number(tokens[place - 2])
         for place in places
@@ -672,46 +678,48 @@ class _Alignment:
                 there, too.
         """
         a, b = self.passage.tokens[at.start : at.stop], self.document.tokens[at.there : at.end]
-        if not edge and not self._fits(a, b):
-            is_unit = at.start and _is_number(self.passage.tokens[at.start - 1])
-            if is_unit and self._other_unit(at):
-                return "number"
-            # Of what is too long the number counts that stands beside the shared words.
-            n, is_first, is_last = len(a), _is_number(a[0]), _is_number(a[-1])
-            if len(b) <= n or not (
-                (is_first and _is_number(b[0])) or (is_last and _is_number(b[-1]))
-            ):
-                return None
-            at = at._replace(end=at.there + n) if is_first else at._replace(there=at.end - n)
-            return self._kind(at, edge) if self._fits(a, a) else None
         if "".join(a) == "".join(b) or (self.by_letters and _misread(a, b)):
             return None
+        kind: Kind | None = None
+        if not edge and not self._fits(a, b):
+            # Of what is too long the number counts that stands beside the shared words.
+            ends = at._replace(stop=at.start + 1, end=at.there + 1), at._replace(
+                start=at.stop - 1, there=at.end - 1)  # fmt: skip
+            numbers = [one for one in ends if self._are_numbers(one)] if len(b) > len(a) else []
+            return self._kind(numbers[0]) if numbers and self._fits(a, a) else None
         if self.looks.negations and self._negates(at):
-            return None if self._is_same_thing(at) else "negation"
-        other_number = self._other_number(a, b, at, edge)
-        if other_number is not None:
-            return "number" if other_number and not self._is_same_thing(at) else None
+            kind = "negation"
+        else:
+            kind = self._other_thing(at, a, b, edge)
+        return None if kind and self._is_same_thing(at) else kind
+
+    def _other_thing(
+        self, at: _Stretch, a: Sequence[str], b: Sequence[str], edge: str
+    ) -> Kind | None:
+        is_other = self._other_number(a, b, at, edge)
+        if is_other is not None:
+            return "number" if is_other else None
         words, others = ([one for one in side if not _is_number(one)] for side in (a, b))
         if not words or not others or not self._other_words(words, others, at, edge):
             return None
-        if self._is_same_thing(at):
-            return None
-        if not self.looks.words and self._other_bound(at):
-            return "negation"
-        return "text"
+        return "negation" if not self.looks.words and self._other_bound(at) else "text"
+
+    def _are_numbers(self, at: _Stretch) -> bool:
+        return _is_number(self.passage.tokens[at.start]) and _is_number(
+            self.document.tokens[at.there])  # fmt: skip
 
     def _fits(self, ours: Sequence[str], theirs: Sequence[str]) -> bool:
         """Return whether one stretch is short enough for the other to stand in its place."""
         sizes = [_weights(side, self.by_letters)[-1] for side in (ours, theirs)]
         return 0 < sizes[0] <= self.scale.replaced and 0 < sizes[1] <= 2 * sizes[0] + 2
 
-    def _sides(self, at: _Stretch, around: int = 0) -> tuple[str, str]:
-        """Return both texts in lower case, with so many tokens around."""
+    def _sides(self, at: _Stretch, left: int = 0, right: int = 0) -> tuple[str, str]:
+        """Return both texts in lower case, with so many tokens before and behind."""
         i, j, k, m = at
         ours, theirs = self.passage, self.document
         return (
-            ours.between(max(0, i - around), min(j + around, len(ours.tokens))).casefold(),
-            theirs.between(max(0, k - around), min(m + around, len(theirs.tokens))).casefold(),
+            ours.around(max(0, i - left), min(j + right, len(ours.tokens))).casefold(),
+            theirs.around(max(0, k - left), min(m + right, len(theirs.tokens))).casefold(),
         )
 
     def _negates(self, at: _Stretch) -> bool:
@@ -719,33 +727,32 @@ class _Alignment:
         return all(len({*map(_count_negations, self._sides(at, around))}) > 1 for around in (0, 2))
 
     def _other_bound(self, at: _Stretch) -> bool:
-        bounds = [sorted(_BOUND.findall(side)) for side in self._sides(at, 2)]
+        bounds = [sorted(_BOUND.findall(side)) for side in self._sides(at, 2, 2)]
         return all(bounds) and bounds[0] != bounds[1]
 
     def _is_same_thing(self, at: _Stretch) -> bool:
         """Return whether the words around a stretch are two spellings of one thing."""
-        most = (0, 1, 2, 4) if self.by_letters else (0, 1, 2)
-        for left, right in product(most, most):
-            spans = [
-                reading.between(max(0, start - left), min(stop + right, len(reading.tokens)))
-                for reading, start, stop in (
-                    (self.passage, at.start, at.stop),
-                    (self.document, at.there, at.end),
-                )
-            ]
-            if same_thing(*spans):
-                return True
-        return False
+        return any(
+            same_thing(*self._sides(at, left, right))
+            for left, right in product((0, 1, 2, 4) if self.by_letters else (0, 1, 2), repeat=2)
+        )
+
+    def _values(self, at: _Stretch) -> list[list[tuple[str, str]]]:
+        """Return the values in whole words on both sides, and in the word before if it counts."""
+        sides = (self.passage, at.start, at.stop), (self.document, at.there, at.end)
+        left = max(start - _with_number(reading, start) for reading, start, _ in sides)
+        return [
+            values(reading.around(max(0, start - left), reading.words(start, stop)[1]))
+            for reading, start, stop in sides
+        ]
 
     def _other_number(
         self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str
     ) -> bool | None:
         """Return whether a number is another one; None if it does not depend on numbers."""
         ours, theirs = ([one for one in side if _is_number(one)] for side in (a, b))
-        if not ours and not theirs:
-            return True if self._other_count(at) or self._other_unit(at) else None
-        if [*_parts(ours)] == [*_parts(theirs)] or _is_broken(ours, theirs):
-            return True if self._other_unit(at) else None
+        if _are_same_digits(ours, theirs):
+            return True if are_others(*self._values(at)) else None
         x, y = "".join(a), "".join(b)
         if x.translate(_LOOKALIKE) == y.translate(_LOOKALIKE):
             return False
@@ -753,8 +760,6 @@ class _Alignment:
             return None if edge or len(a) > 2 or len(a) > len(ours) else x not in y
         if not ours:
             return None if (edge and self.by_letters) or len(theirs) < len(b) else True
-        if len(ours) == len(theirs) == 1 and _is_same_year(ours[0], theirs[0]):
-            return None
         if edge:
             at_start = "start" in edge
             ours_at, theirs_at = (at.stop, at.end) if at_start else (at.start + 1, at.there + 1)
@@ -762,28 +767,6 @@ class _Alignment:
             y = self.document.between(theirs_at - 1, theirs_at)
             return not _is_cut(x, y, at_start, len(a) == 1, "cut" in edge)
         return True
-
-    def _other_count(self, at: _Stretch) -> bool:
-        """Return whether both name months, weekdays, ordinals or other numbers in letters."""
-        sides = []
-        for reading, start, stop in (
-            (self.passage, at.start, at.stop),
-            (self.document, at.there, at.end),
-        ):
-            sides.append(counted(reading.between(*reading.words(start, stop)).casefold()))
-        return bool(sides[0] and sides[1]) and sides[0] != sides[1]
-
-    def _other_unit(self, at: _Stretch) -> bool:
-        """Return whether the number before a stretch has another unit on either side."""
-        units = []
-        for reading, start in ((self.passage, at.start), (self.document, at.there)):
-            first = start - 1
-            while first >= max(0, start - 4) and not _is_number(reading.tokens[first]):
-                first -= 1
-            if first < 0 or not _is_number(reading.tokens[first]):
-                return False
-            units.append(unit_at(reading.text[reading.ends[first] :][:24].casefold()))
-        return bool(units[0] and units[1]) and units[0] != units[1]
 
     def _extra(self, at: _Stretch) -> Kind | None:
         """Return what kind of thing one side alone has, if it makes the other another text."""
@@ -800,27 +783,12 @@ class _Alignment:
                 is_word = text != "안" or (reading.words(start, stop) == (start, stop))
                 if is_word and (text in _PREFIXES or self._negates_around(at)):
                     return None if self._is_same_thing(at) else "negation"
-        if self._is_part_of_amount(tokens, start, stop) or (is_short and self._other_unit(at)):
+        if stop - start <= _LONGEST_AMOUNT and are_others(*self._values(at)):
             return None if self._is_same_thing(at) else "number"
         return None
 
     def _negates_around(self, at: _Stretch) -> bool:
-        return len({*map(_count_negations, self._sides(at, 2))}) > 1
-
-    def _is_part_of_amount(self, tokens: Sequence[str], start: int, stop: int) -> bool:
-        """Return whether extra tokens belong to the number before them: 5천만 of 3억 5천만."""
-        extra = tokens[start:stop]
-        if not start or stop == len(tokens):
-            return False
-        before, behind = tokens[start - 1], tokens[stop]
-        if before in MYRIADS and all(
-            _is_number(one) or one in MYRIADS or one in TENS for one in extra
-        ):
-            return True
-        if len(extra) != 1 or not _is_number(extra[0]) or not extra[0].strip("0"):
-            return False
-        pairs = (before, extra[0]), (extra[0], behind)
-        return any(all(_is_number(n) and not YEAR.fullmatch(n) for n in pair) for pair in pairs[:1])
+        return len({*map(_count_negations, self._sides(at, 2, 2))}) > 1
 
     def _other_words(self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str) -> bool:
         """Return whether words are others: neither misread, nor inflected, nor run together."""
@@ -993,6 +961,13 @@ def _is_signed_alone(passage: Reading, document: Reading, ours: int, theirs: int
     return signed[0] != signed[1] and not all(dashes)
 
 
+def _with_number(reading: Reading, start: int) -> int:
+    """Return where the word begins of which a token is a part, or the number before it."""
+    start = reading.words(start, start)[0]
+    before = reading.words(start - 1, start)[0] if start else 0
+    return before if any(map(_is_number, reading.tokens[before:start])) else start
+
+
 def _number(written: str) -> str:
     """Return a number in one spelling: no zeros before its parts, dates with points.
 
@@ -1013,26 +988,10 @@ def _number(written: str) -> str:
     return ("." if len(parts) > 2 else mark.replace("\u2044", "/")).join(plain_parts)
 
 
-def _parts(numbers: Sequence[str]) -> Iterator[str]:
-    """Yield the parts of numbers by their values: 7.50 is 7.5, 5.0 is 5, and 9:00 is 9."""
-    for number in numbers:
-        one = number.removesuffix(":00")
-        whole, _, rest = one.partition(".") if one.count(".") == 1 else (one, "", "")
-        yield from _PARTS.findall(whole)
-        yield from filter(None, [rest.rstrip("0")])
-
-
-def _is_broken(ours: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Return whether spaces stand within one of two numbers: 20 24 is 2024."""
-    x, y = ("".join(_PARTS.findall("".join(side))) for side in (ours, theirs))
-    return x == y and len(ours) != len(theirs)
-
-
-def _is_same_year(one: str, other: str) -> bool:
-    """Return whether '24 is 2024, or 2024.5 a year with the mark of a note."""
-    short, long = sorted((one, other), key=len)
-    is_short = len(short) == 2 and long in ("20" + short, "19" + short)
-    return is_short or (YEAR.fullmatch(short) is not None and long.startswith(short + "."))
+def _are_same_digits(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Return whether numbers are the same, or spaces stand within one: 20 24 is 2024."""
+    x, y = ([*map(_PARTS.findall, side)] for side in (ours, theirs))
+    return x == y or (len(x) != len(y) and [*chain(*chain(*x))] == [*chain(*chain(*y))])
 
 
 def _is_cut(ours: str, theirs: str, at_start: bool, is_lone: bool, is_end_of_text: bool) -> bool:

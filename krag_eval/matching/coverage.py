@@ -36,7 +36,6 @@ from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArra
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, Without, shared_runs
 from krag_eval.matching.plaintext import numbers_in
-from krag_eval.matching.spelling import spelled
 from krag_eval.matching.tokenizers import ByScript, Tokenizer, letter_tokens, word_tokens
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
@@ -289,23 +288,14 @@ class CoverageMatcher(TextMatcher):
     def numbered(
         self, texts: Sequence[str], names: dict[str, int], tokenizer: Tokenizer | None = None
     ) -> TokenNumbers:
-        """Tokenise texts, with numbers in one spelling where they are compared by it.
+        """Tokenise texts.
 
         Args:
             texts: The texts.
             names: The number of each token; what it lacks is added.
             tokenizer: By what, where not by the matcher's own.
         """
-        tokenizer = tokenizer or self.tokenizer
-        return self._spelled(numbered(tokenizer, texts, names), names, tokenizer)
-
-    def _spelled(
-        self, tokens: TokenNumbers, names: dict[str, int], tokenizer: Tokenizer
-    ) -> TokenNumbers:
-        """Return texts with numbers in one spelling, where they are compared by it."""
-        if self.numbers == "aligned" and tokenizer in (word_tokens, letter_tokens):
-            return spelled(tokens, names, by_letters=tokenizer is letter_tokens)
-        return tokens
+        return numbered(tokenizer or self.tokenizer, texts, names)
 
     def prepared(self, units: Units) -> Units:
         """Tokenise each text once, or once in each way in which queries ask for it."""
