@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain, pairwise, product
 from typing import Literal, NamedTuple, TypeAlias
 from unicodedata import decimal, normalize
@@ -98,16 +97,16 @@ _LOOKALIKE = str.maketrans("oliszb", "011528")
 _LATIN_TAILS = frozenset(("less", "out"))
 
 # A number with its parts, a percent sign, a square metre, a word.
-_TOKEN = re.compile(r"\d+(?:[.,:/\u2044-]\d+)*|%p?(?![^\W\d_])|(?<=\d)[ck]?m[23](?!\w)|[^\W\d_]+")
+_WORD = r"\d+(?:[.,:/\u2044-]\d+)*|%p?(?![^\W\d_])|(?<=\d)[ck]?m[23](?!\w)|[^\W\d_]+"
+_TOKEN = re.compile(_WORD)
+# Signs and currencies of numbers, and operators of code, say something, too.
+_MARK = (
+    r"[$€£¥₩](?=\s?[-\d])|(?<=[ (\[:=<>,$€£¥₩])[-+\u2212](?=[$€£¥₩]?\d)|(?<![\w!=])!(?=[^\W\d]|\()"
+    r"|(?<=[\w)\]\"' ])(?:<=|>=|==|!=|&&|\|\||\+=|-=|[<>])(?=\s?[\w(\[\"'-])"
+)
+_TOKEN_OR_MARK = re.compile(f"{_WORD}|{_MARK}")
 _SENTENCE_END = re.compile(r"[.!?\u3002]\s|\n\s*\n")
 _PARTS = re.compile(r"\d+")
-# What is no token and yet says something: signs and currencies of numbers, operators of code.
-_MARK = re.compile(
-    r"(?P<currency>[$€£¥₩])(?=\s?[-\d])"
-    r"|(?<=[ (\[:=<>,$€£¥₩])(?P<sign>[-+\u2212])(?=[$€£¥₩]?\d)"
-    r"|(?<=[\w)\]\"' ])(?P<operator><=|>=|==|!=|&&|\|\||\+=|-=|[<>])(?=\s?[\w(\[\"'-])"
-    r"|(?<![\w!=])(?P<not>!)(?=[^\W\d]|\()"
-)
 _MAY_BE_MARKED = re.compile(r"[$€£¥₩<>=!&|\u2212]|[-+][$€£¥₩]?\d")
 
 
@@ -182,40 +181,61 @@ class Reading:
         text: The text without markup.
         by_letters: Whether tokens are letters, or words; a number with all its parts is one token.
         tokens: The tokens, in lower case.
-        starts: Where each begins in the text.
-        ends: Where it ends.
-        begins: 1 for the tokens that begin a word.
-        marks: Signs, currencies and operators, by the token behind them.
 
-    >>> reading = Reading("From 3.10. at 09:30, −5 €/kg", by_letters=False)
-    >>> reading.tokens, reading.marks
-    (['from', '3.10', 'at', '9:30', '5', 'kg'], {4: '−'})
+    >>> reading = Reading("From 3.10. at 09:30, −5 €/kg", False, {})
+    >>> reading.tokens
+    ['from', '3.10', 'at', '9:30', '−', '5', 'kg']
     """
 
-    def __init__(self, text: str, by_letters: bool) -> None:
+    def __init__(self, text: str, by_letters: bool, codes: dict[str, str]) -> None:
         self.text, self.by_letters = readable(plain(text)), by_letters
-        folded = self.text.casefold()
-        if len(folded) != len(self.text):
-            self.text = folded
+        self._folded = self.text.casefold()
+        if len(self._folded) != len(self.text):
+            self.text = self._folded
         self.tokens: list[str] = []
-        self.starts, self.ends, self.begins = array("l"), array("l"), bytearray()
-        for match in _TOKEN.finditer(folded):
-            (start, stop), word = match.span(), match[0]
-            is_one = not (by_letters and word.isalpha())
-            if is_one:
-                self.tokens.append(_number(word) if word[0].isdecimal() else word)
-                self.starts.append(start)
-                self.ends.append(stop)
-            else:
+        self._token = _TOKEN_OR_MARK if may_be_marked(self._folded) else _TOKEN
+        for word in self._token.findall(self._folded):
+            if by_letters and word.isalpha():
                 self.tokens += word
-                self.starts.extend(range(start, stop))
-                self.ends.extend(range(start + 1, stop + 1))
-            self.begins.append(not (start and folded[start - 1].isalnum()))
-            self.begins += bytes(0 if is_one else stop - start - 1)
-        self.marks: dict[int, str] = {}
-        for match in _MARK.finditer(folded) if _MAY_BE_MARKED.search(folded) else ():
-            place = bisect_left(self.starts, match.end())
-            self.marks[place] = self.marks.get(place, "") + match[0]
+            else:
+                self.tokens.append(_number(word) if word[0].isdecimal() else word)
+        self._codes = codes
+
+    @cached_property
+    def coded(self) -> str:
+        """One character for each token, the same for equal ones of all texts read together."""
+        codes = self._codes
+        for token in dict.fromkeys(self.tokens):
+            # Beyond the surrogates; behind a million distinct words all others are one.
+            if token not in codes:
+                codes[token] = chr(min(0xE000 + len(codes), 0x10FFFF))
+        return "".join(map(codes.__getitem__, self.tokens))
+
+    @cached_property
+    def _places(self) -> tuple[array[int], array[int], bytearray]:
+        starts, ends, begins = array("l"), array("l"), bytearray()
+        for start, stop in map(re.Match.span, self._token.finditer(self._folded)):
+            is_one = not (self.by_letters and self._folded[start:stop].isalpha())
+            starts.extend((start,) if is_one else range(start, stop))
+            ends.extend((stop,) if is_one else range(start + 1, stop + 1))
+            begins.append(not (start and self._folded[start - 1].isalnum()))
+            begins += bytes(0 if is_one else stop - start - 1)
+        return starts, ends, begins
+
+    @property
+    def starts(self) -> array[int]:
+        """Where each token begins in the text."""
+        return self._places[0]
+
+    @property
+    def ends(self) -> array[int]:
+        """Where it ends."""
+        return self._places[1]
+
+    @property
+    def begins(self) -> bytearray:
+        """1 for the tokens that begin a word."""
+        return self._places[2]
 
     def between(self, start: int, stop: int) -> str:
         """Return the text from one token to the one before another."""
@@ -248,19 +268,16 @@ def difference(
         piece: Whether the document holds less than half, so that only what lies between the
             stretches that it holds counts, and only where these are close together.
 
-    >>> both = (Reading(text, by_letters=False) for text in (
+    >>> codes = {}
+    >>> both = (Reading(text, False, codes) for text in (
     ...     "the branch in Seoul opens at 9:30", "The branch in Busan opens at 9:30 every day."))
     >>> difference(*both, Looks(True, True, True))
     Difference(kind='text', passage=(3, 4), document=(3, 4))
     """
-    ours, theirs = _encoded(passage, document)
+    ours, theirs = passage.coded, document.coded
+    if ours in theirs:
+        return None
     found = None
-    if places := [*_places(theirs, ours)]:
-        for place in places:
-            found = _other_mark(passage, document, _Shared(0, len(ours), place, place + len(ours)))
-            if found is None or not looks.numbers:
-                return None
-        return found
     scale = _LETTERS if passage.by_letters else _WORDS
     spans = _spans(ours, theirs, scale.run) or _spans(ours, theirs, scale.run // 2)
     for start, stop in _windows(len(ours), len(theirs), spans):
@@ -275,12 +292,14 @@ def difference(
 def is_end_of_amounts(passage: Reading, document: Reading) -> bool:
     """Return whether a passage that begins with a number stands only within longer amounts.
 
-    >>> is_end_of_amounts(*(Reading(text, True) for text in ("1000원", "모두 1만 1000원")))
+    >>> codes = {}
+    >>> both = (Reading(text, True, codes) for text in ("1000원", "모두 1만 1000원"))
+    >>> is_end_of_amounts(*both)
     True
     """
     if not passage.tokens or not _is_number(passage.tokens[0]):
         return False
-    ours, theirs = _encoded(passage, document)
+    ours, theirs = passage.coded, document.coded
     places, tokens = [*_places(theirs, ours)], document.tokens
     if not places:
         return True
@@ -307,8 +326,7 @@ def in_words(found: Difference, passage: Reading, document: Reading) -> SaidOthe
             and not any(map(_is_number, reading.tokens[start:stop]))
         ):
             start = reading.words(start - 1, stop)[0]  # the number of a unit
-        marks = "".join(reading.marks.get(at, "") for at in (start,) if start < stop)
-        sides.append(marks + " ".join(reading.between(start, stop).split()))
+        sides.append(" ".join(reading.between(start, stop).split()))
     return SaidOtherwise(found.kind, *sides)
 
 
@@ -340,11 +358,25 @@ def in_blocks(
     return max(shares)
 
 
-def verbatim(tokens: TokenNumbers, passages: IntArray, documents: IntArray) -> BoolArray:
-    """Return whether documents have passages token by token, for pairs of texts.
+def merely_cut(
+    tokens: TokenNumbers,
+    passages: IntArray,
+    documents: IntArray,
+    spans: Iterable[Sequence[tuple[int, int]]],
+) -> BoolArray:
+    """Return whether documents have passages token by token, but for what was cut off.
 
-    >>> tokens = TokenNumbers(np.array([2, 3, 1, 2, 3], np.int32), np.array([2, 3]))
-    >>> verbatim(tokens, np.array([0, 1]), np.array([1, 0])).tolist()
+    A passage may be cut off where the document begins or ends, a document where the passage does.
+
+    Args:
+        tokens: The tokens of all texts.
+        passages: The passage of each pair.
+        documents: Its document, which holds half of it or more.
+        spans: The stretches of the document that the passage shares.
+
+    >>> tokens = TokenNumbers(np.array([2, 3, 4, 1, 2, 3, 9, 2, 3, 9]), np.array([3, 3, 4]))
+    >>> passages, documents = np.array([0, 0]), np.array([1, 2])
+    >>> merely_cut(tokens, passages, documents, [[(1, 3)], [(1, 3)]]).tolist()
     [True, False]
     """
     flat, size = tokens.flat.tobytes(), tokens.flat.itemsize
@@ -353,8 +385,19 @@ def verbatim(tokens: TokenNumbers, passages: IntArray, documents: IntArray) -> B
     passage, document = (
         map(slice, starts[one].tolist(), stops[one].tolist()) for one in (passages, documents)
     )
-    pairs = zip(passage, document, strict=True)
-    return np.array([_holds(flat[theirs], flat[ours], size) for ours, theirs in pairs], np.bool_)
+
+    def is_cut(ours: bytes, theirs: bytes, start: int, stop: int) -> bool:
+        part = theirs[start:stop]
+        at = _find(ours, part, size) if 2 * len(part) >= len(ours) else -1
+        is_whole = at + len(part) == len(ours) or stop == len(theirs)
+        return at >= 0 and (at == 0 or start == 0) and is_whole
+
+    pairs = ((flat[one], flat[other]) for one, other in zip(passage, document, strict=True))
+    return np.array([
+        _find(theirs, ours, size) >= 0
+        or any(is_cut(ours, theirs, start * size, stop * size) for start, stop in shared)
+        for (ours, theirs), shared in zip(pairs, spans, strict=True)
+    ], np.bool_)  # fmt: skip
 
 
 def may_be_marked(text: str) -> bool:
@@ -362,12 +405,12 @@ def may_be_marked(text: str) -> bool:
     return _MAY_BE_MARKED.search(text) is not None
 
 
-def _holds(document: bytes, passage: bytes, size: int) -> bool:
-    """Return whether one text is within another, each token as so many bytes."""
-    at = document.find(passage)
+def _find(text: bytes, part: bytes, size: int) -> int:
+    """Return where one text stands in another, each token as so many bytes, or -1."""
+    at = text.find(part)
     while at > 0 and at % size:
-        at = document.find(passage, at + 1)
-    return at >= 0
+        at = text.find(part, at + 1)
+    return at
 
 
 def _places(document: str, passage: str) -> Iterator[int]:
@@ -376,11 +419,6 @@ def _places(document: str, passage: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = document.find(passage, at + 1)
-
-
-def _encoded(passage: Reading, document: Reading) -> tuple[str, str]:
-    """Return both with one character for each token."""
-    return _codes(passage.tokens, document.tokens)
 
 
 def _codes(ours: Sequence[str], theirs: Sequence[str]) -> tuple[str, str]:
@@ -520,9 +558,6 @@ class _Alignment:
         if not shared or (piece and not self._is_close(shared)):
             return None
         shared = self._grown(self._without_strays(self._slid(shared)))
-        for one in shared if self.looks.numbers else ():
-            if found := _other_mark(self.passage, self.document, one):
-                return found
         for one, other in pairwise(shared):
             if not self._slides(one, other) and (found := self._between(one, other)):
                 return found
@@ -680,13 +715,17 @@ class _Alignment:
         a, b = self.passage.tokens[at.start : at.stop], self.document.tokens[at.there : at.end]
         if "".join(a) == "".join(b) or (self.by_letters and _misread(a, b)):
             return None
+        if any(map(_is_mark, a)) and any(map(_is_mark, b)):
+            return None if self._is_same_thing(at) else "number"
         kind: Kind | None = None
         if not edge and not self._fits(a, b):
             # Of what is too long the number counts that stands beside the shared words.
             ends = at._replace(stop=at.start + 1, end=at.there + 1), at._replace(
                 start=at.stop - 1, there=at.end - 1)  # fmt: skip
             numbers = [one for one in ends if self._are_numbers(one)] if len(b) > len(a) else []
-            return self._kind(numbers[0]) if numbers and self._fits(a, a) else None
+            if not numbers or not self._fits(a, a) or self._is_same_thing(at):
+                return None
+            return self._kind(numbers[0])
         if self.looks.negations and self._negates(at):
             kind = "negation"
         else:
@@ -750,9 +789,12 @@ class _Alignment:
         self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str
     ) -> bool | None:
         """Return whether a number is another one; None if it does not depend on numbers."""
+        values = self._values(at)
+        if all(values) and len(values[0]) == len(values[1]) and not are_others(*values):
+            return None
         ours, theirs = ([one for one in side if _is_number(one)] for side in (a, b))
         if _are_same_digits(ours, theirs):
-            return True if are_others(*self._values(at)) else None
+            return True if are_others(*values) else None
         x, y = "".join(a), "".join(b)
         if x.translate(_LOOKALIKE) == y.translate(_LOOKALIKE):
             return False
@@ -776,6 +818,8 @@ class _Alignment:
             else (self.document, at.there, at.end)
         )
         tokens = reading.tokens
+        if any(map(_is_mark, tokens[start:stop])):
+            return self._extra_mark(tokens[start:stop], at)
         is_short = _weights(tokens[start:stop], self.by_letters)[-1] <= self.scale.extra
         if is_short and self.looks.negations:
             text = reading.between(start, stop).casefold()
@@ -786,6 +830,13 @@ class _Alignment:
         if stop - start <= _LONGEST_AMOUNT and are_others(*self._values(at)):
             return None if self._is_same_thing(at) else "number"
         return None
+
+    def _extra_mark(self, tokens: Sequence[str], at: _Stretch) -> Kind | None:
+        """Return ``"number"`` where one side alone has a minus, or the "not" of code."""
+        is_not, is_sign = "!" in tokens, bool({*tokens} <= {"-", "\u2212"})
+        # Behind a letter it may have been a sign, too, where spaces were lost.
+        dashes = [any(dash in text for dash in "-\u2212\u2013~") for text in self._sides(at)]
+        return "number" if is_not or (is_sign and not all(dashes)) else None
 
     def _negates_around(self, at: _Stretch) -> bool:
         return len({*map(_count_negations, self._sides(at, 2, 2))}) > 1
@@ -927,38 +978,8 @@ class _Alignment:
         return is_over[0] and not is_over[1]
 
 
-def _other_mark(passage: Reading, document: Reading, at: _Shared) -> Difference | None:
-    """Return where the same tokens have another sign, currency or operator before them."""
-    places = {one - at.start for one in passage.marks if at.start <= one < at.stop}
-    places |= {one - at.there for one in document.marks if at.there <= one < at.end}
-    for place in sorted(places):
-        ours, theirs = at.start + place, at.there + place
-        marks = passage.marks.get(ours, ""), document.marks.get(theirs, "")
-        if _are_other_marks(*marks) or _is_signed_alone(passage, document, ours, theirs):
-            return Difference("number", (ours, ours + 1), (theirs, theirs + 1))
-    return None
-
-
-def _are_other_marks(ours: str, theirs: str) -> bool:
-    """Return whether both have a mark, and another one."""
-    minus = str.maketrans("\u2212", "-", "+ ")
-    ours, theirs = ours.translate(minus), theirs.translate(minus)
-    if ours and theirs:
-        is_part = {*(ours + theirs)} <= {*"$€£¥₩-"} and (ours in theirs or theirs in ours)
-        return ours != theirs and not is_part
-    return "!" in (ours, theirs)
-
-
-def _is_signed_alone(passage: Reading, document: Reading, ours: int, theirs: int) -> bool:
-    """Return whether one number alone has a minus before it."""
-    sides = (passage, ours), (document, theirs)
-    if not _is_number(passage.tokens[ours]):
-        return False
-    signed = [reading.marks.get(at, "")[-1:] in ("-", "\u2212") for reading, at in sides]
-    before = [reading.text[: reading.starts[at]][-2:] for reading, at in sides]
-    dashes = [any(dash in text for dash in "-\u2212\u2013~") for text in before]
-    # Behind a letter it may have been a sign, too, where spaces were lost.
-    return signed[0] != signed[1] and not all(dashes)
+def _is_mark(token: str) -> bool:
+    return not token[0].isalnum() and token[0] != "%"
 
 
 def _with_number(reading: Reading, start: int) -> int:
@@ -990,7 +1011,7 @@ def _number(written: str) -> str:
 
 def _are_same_digits(ours: Sequence[str], theirs: Sequence[str]) -> bool:
     """Return whether numbers are the same, or spaces stand within one: 20 24 is 2024."""
-    x, y = ([*map(_PARTS.findall, side)] for side in (ours, theirs))
+    x, y = ([_PARTS.findall(one) for one in side] for side in (ours, theirs))
     return x == y or (len(x) != len(y) and [*chain(*chain(*x))] == [*chain(*chain(*y))])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
@@ -30,7 +30,7 @@ from krag_eval.matching.contradiction import (
     in_words,
     is_end_of_amounts,
     may_be_marked,
-    verbatim,
+    merely_cut,
 )
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
@@ -52,7 +52,7 @@ _POLARITY = ("no", "en+ko")
 _LOOKED_AT = 0.5
 
 # Characters of texts of which the guard keeps its readings.
-_KEPT = 1 << 17
+_KEPT = 1 << 20
 
 _MIN_RUN = 5
 # Tokenizers whose tokens are far shorter than words.
@@ -402,7 +402,9 @@ class CoverageMatcher(TextMatcher):
         chosen = np.flatnonzero(alone | self.union)
         if self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript):
             marked = np.array([may_be_marked(text) for text in read.texts], np.bool_)
-            is_copy = verbatim(read.tokens, truth[chosen], document[chosen])
+            is_copy = merely_cut(
+                read.tokens, truth[chosen], document[chosen], self._shared_spans(runs, chosen)
+            )
             is_copy &= ~(marked[truth[chosen]] | marked[document[chosen]])
             # What is no longer than a run stands there word for word, perhaps in a longer amount.
             is_short = runs.sizes[truth] <= read.min_run[truth]
@@ -425,7 +427,7 @@ class CoverageMatcher(TextMatcher):
         by_letters = self._is_by_letters(read, truth)
         if self._is_turned(read, truth, document):
             passage, text = text, passage
-        both = read.reading(passage, by_letters), read.reading(text, by_letters)
+        both = read.beside(passage, text, by_letters)
         if is_short and by_letters and self._looks.numbers and is_end_of_amounts(*both):
             return Difference("number", (0, 1), (0, 1))
         return difference(*both, self._looks, piece=piece)
@@ -441,20 +443,24 @@ class CoverageMatcher(TextMatcher):
         sizes = read.tokens.sizes[[truth, document]].tolist()
         return self.direction == "either" and int(read.min_run[document]) <= sizes[1] < sizes[0]
 
+    def _shared_spans(self, runs: SharedRuns, pairs: IntArray) -> Iterator[list[tuple[int, int]]]:
+        """Yield the stretches of documents that are shared, for some pairs."""
+        places = runs.of_document.places(runs.truth[pairs], runs.document[pairs])
+        start, stop = runs.of_document.start.tolist(), runs.of_document.stop.tolist()
+        for first, last in zip(*(one.tolist() for one in places), strict=True):
+            yield [*zip(start[first:last], stop[first:last], strict=True)]
+
     def _in_blocks(self, runs: SharedRuns, read: Read, pairs: IntArray) -> list[float]:
         """Return how much of passages documents hold in however short stretches, for some pairs."""
-        truth, document = runs.truth[pairs], runs.document[pairs]
-        units = runs.truths.unit(truth), runs.documents.unit(document)
-        spans, texts, shares = runs.of_document, read.tokens.slices(), []
-        for ours, theirs, first, last in zip(
-            *(one.tolist() for one in (*units, *spans.places(truth, document))), strict=True
+        units = runs.truths.unit(runs.truth[pairs]), runs.documents.unit(runs.document[pairs])
+        texts, shares = read.tokens.slices(), []
+        for ours, theirs, shared in zip(
+            *(one.tolist() for one in units), self._shared_spans(runs, pairs), strict=True
         ):
             passage, text = (
                 [*map(read.names.__getitem__, read.tokens.flat[texts[unit]].tolist())]
                 for unit in (ours, theirs)
             )
-            shared = [*zip(spans.start[first:last].tolist(), spans.stop[first:last].tolist(),
-                           strict=True)]  # fmt: skip
             if self._is_turned(read, ours, theirs):
                 passage, text, shared = text, passage, [(0, len(passage))]
             by_letters = bool(read.by_letters[ours])
@@ -484,7 +490,7 @@ class CoverageMatcher(TextMatcher):
             found = self._difference(read, truth, document, piece=False)
             by_letters, turned = self._is_by_letters(read, truth), self._is_turned(
                 read, truth, document)  # fmt: skip
-            sides = [read.reading(read.texts[one], by_letters) for one in (truth, document)]
+            sides = read.beside(read.texts[truth], read.texts[document], by_letters)
             if found is None:
                 return None
             if not turned:
@@ -594,19 +600,20 @@ class Read:
     names: list[str]
     texts: Sequence[str]
     _readings: dict[tuple[str, bool], Reading] = field(default_factory=dict, repr=False)
+    _codes: dict[str, str] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def reading(self, text: str, by_letters: bool) -> Reading:
-        """Return a text as the guard reads it; some of the last ones are kept."""
-        key = text, by_letters
-        reading = self._readings.get(key)
-        if reading is None:
-            if len(text) * len(self._readings) > _KEPT:
-                self._readings.clear()
-            reading = self._readings[key] = Reading(text, by_letters)
-        return reading
+    def beside(self, passage: str, document: str, by_letters: bool) -> tuple[Reading, Reading]:
+        """Return two texts as the guard reads them; some of the last ones are kept."""
+        if (len(passage) + len(document)) * len(self._readings) > _KEPT:
+            self._readings.clear()
+            self._codes.clear()
+        for key in (passage, by_letters), (document, by_letters):
+            if key not in self._readings:
+                self._readings[key] = Reading(*key, self._codes)
+        return self._readings[passage, by_letters], self._readings[document, by_letters]
 
     def take(self, texts: IntArray) -> Read:
         """Return some of the texts, in the order asked for."""

@@ -57,7 +57,7 @@ def values(text: str) -> list[tuple[str, str]]:
     """Return the numbers, months, weekdays and other words that count, each with its unit.
 
     >>> values("3억 5천만 원 on March 3, 5 km at 9 am")
-    [('350000000', '₩'), ('3.3', ''), ('5', 'km'), ('9:00', '')]
+    [('350000000', 'krw'), ('3.3', ''), ('5', 'km'), ('9', '')]
     >>> values("다섯 번째 금요일에 사람이 스물네 명")
     [('5', ''), ('금', ''), ('24', 'person')]
     """
@@ -68,7 +68,9 @@ def values(text: str) -> list[tuple[str, str]]:
 
 def _value(found: re.Match[str]) -> str:
     number = found["number"]
-    return number.lstrip("0") or "0" if number else english.COUNTS.get(found[0], found[0])
+    if number is None:
+        return english.COUNTS.get(found[0], found[0])
+    return number.removesuffix(":00").lstrip("0") or "0"
 
 
 def are_others(ours: list[tuple[str, str]], theirs: list[tuple[str, str]]) -> bool:
