@@ -15,7 +15,6 @@ document has the passage more than once, the place that is most like it counts.
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, chain, pairwise, product
@@ -29,7 +28,7 @@ from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.korean import MYRIADS
 from krag_eval.matching.numbering import TokenNumbers
 from krag_eval.matching.plaintext import plain
-from krag_eval.matching.spelling import are_others, same_thing, values
+from krag_eval.matching.spelling import are_others, may_be_spelled, same_thing, values
 from krag_eval.matching.tokenizers import readable
 
 Kind: TypeAlias = Literal["number", "negation", "text"]
@@ -71,6 +70,8 @@ _WORDS = _Scale(2.0, 1.0, 3.0, 4, 4, 1, 2, 3, 14, 2)
 
 # Tokens of an amount, a date or a time.
 _LONGEST_AMOUNT = 16
+# Runs of a passage that are looked for one by one; of more, each run of the document is.
+_FEW_RUNS = 64
 # Bits of the table that an alignment fills, 16 MiB; longer texts are aligned part by part.
 _LARGEST_TABLE = 1 << 27
 _PART = 1 << 13
@@ -96,15 +97,14 @@ _PREFIXES = frozenset("불비미무부")  # of Sino-Korean words: 가능 and 불
 _LOOKALIKE = str.maketrans("oliszb", "011528")
 _LATIN_TAILS = frozenset(("less", "out"))
 
-# A number with its parts, a percent sign, a square metre, a word.
-_WORD = r"\d+(?:[.,:/\u2044-]\d+)*|%p?(?![^\W\d_])|(?<=\d)[ck]?m[23](?!\w)|[^\W\d_]+"
-_TOKEN = re.compile(_WORD)
-# Signs and currencies of numbers, and operators of code, say something, too.
-_MARK = (
+# A square metre, a word, a number with its parts, a percent sign; and what says something beside
+# words: signs and currencies of numbers, and operators of code.
+_TOKEN = re.compile(
+    r"((?<=\d)[ck]?m[23](?!\w)|[^\W\d_]+|\d+(?:[.,:/\u2044-]\d+)*|%p?(?![^\W\d_])"
+    r"|(?=[-+!=<>&|$€£¥₩\u2212])(?:"
     r"[$€£¥₩](?=\s?[-\d])|(?<=[ (\[:=<>,$€£¥₩])[-+\u2212](?=[$€£¥₩]?\d)|(?<![\w!=])!(?=[^\W\d]|\()"
-    r"|(?<=[\w)\]\"' ])(?:<=|>=|==|!=|&&|\|\||\+=|-=|[<>])(?=\s?[\w(\[\"'-])"
+    r"|(?<=[\w)\]\"' ])(?:<=|>=|==|!=|&&|\|\||\+=|-=|[<>])(?=\s?[\w(\[\"'-])))"
 )
-_TOKEN_OR_MARK = re.compile(f"{_WORD}|{_MARK}")
 _SENTENCE_END = re.compile(r"[.!?\u3002]\s|\n\s*\n")
 _PARTS = re.compile(r"\d+")
 _MAY_BE_MARKED = re.compile(r"[$€£¥₩<>=!&|\u2212]|[-+][$€£¥₩]?\d")
@@ -174,6 +174,15 @@ class _Stretch(NamedTuple):
     end: int
 
 
+class Codes(dict[str, str]):
+    """One character for each token, the same for equal ones of all texts read together."""
+
+    def __missing__(self, token: str) -> str:
+        # Beyond the surrogates; behind a million distinct words all others are one.
+        code = self[token] = chr(min(0xE000 + len(self), 0x10FFFF))
+        return code
+
+
 class Reading:
     """A text as the guard reads it, whatever the tokenizer of the matcher.
 
@@ -182,76 +191,61 @@ class Reading:
         by_letters: Whether tokens are letters, or words; a number with all its parts is one token.
         tokens: The tokens, in lower case.
 
-    >>> reading = Reading("From 3.10. at 09:30, −5 €/kg", False, {})
+    >>> reading = Reading("From 3.10. at 09:30, −5 €/kg", False, Codes())
     >>> reading.tokens
-    ['from', '3.10', 'at', '9:30', '−', '5', 'kg']
+    ['from', '3.10', 'at', '9:30', '-', '5', 'kg']
     """
 
-    def __init__(self, text: str, by_letters: bool, codes: dict[str, str]) -> None:
+    def __init__(self, text: str, by_letters: bool, codes: Codes) -> None:
         self.text, self.by_letters = readable(plain(text)), by_letters
         self._folded = self.text.casefold()
         if len(self._folded) != len(self.text):
             self.text = self._folded
         self.tokens: list[str] = []
-        self._token = _TOKEN_OR_MARK if may_be_marked(self._folded) else _TOKEN
-        for word in self._token.findall(self._folded):
-            if by_letters and word.isalpha():
-                self.tokens += word
-            else:
-                self.tokens.append(_number(word) if word[0].isdecimal() else word)
+        self._parts = _TOKEN.split(self._folded)  # words, each between what separates them
+        words: Iterable[str] = self._parts[1::2]
+        if by_letters:
+            words = chain.from_iterable(one if one.isalpha() else (one,) for one in words)
+        self.tokens = [one if one[0].isalpha() else _number(one) for one in words]
         self._codes = codes
 
     @cached_property
     def coded(self) -> str:
-        """One character for each token, the same for equal ones of all texts read together."""
-        codes = self._codes
-        for token in dict.fromkeys(self.tokens):
-            # Beyond the surrogates; behind a million distinct words all others are one.
-            if token not in codes:
-                codes[token] = chr(min(0xE000 + len(codes), 0x10FFFF))
-        return "".join(map(codes.__getitem__, self.tokens))
+        """One character for each token."""
+        return "".join(map(self._codes.__getitem__, self.tokens))
 
     @cached_property
-    def _places(self) -> tuple[array[int], array[int], bytearray]:
-        starts, ends, begins = array("l"), array("l"), bytearray()
-        for start, stop in map(re.Match.span, self._token.finditer(self._folded)):
-            is_one = not (self.by_letters and self._folded[start:stop].isalpha())
-            starts.extend((start,) if is_one else range(start, stop))
-            ends.extend((stop,) if is_one else range(start + 1, stop + 1))
-            begins.append(not (start and self._folded[start - 1].isalnum()))
-            begins += bytes(0 if is_one else stop - start - 1)
-        return starts, ends, begins
+    def places(self) -> list[tuple[int, int]]:
+        """Where each token begins and ends in the text."""
+        ends = [*accumulate(map(len, self._parts))]
+        places = zip(ends[::2], ends[1::2], strict=False)
+        if not self.by_letters:
+            return [*places]
+        letters = (zip(range(start, stop), range(start + 1, stop + 1), strict=True)
+                   if word.isalpha() else ((start, stop),)
+                   for word, (start, stop) in zip(self._parts[1::2], places, strict=True))  # fmt: skip
+        return [*chain.from_iterable(letters)]
 
-    @property
-    def starts(self) -> array[int]:
-        """Where each token begins in the text."""
-        return self._places[0]
-
-    @property
-    def ends(self) -> array[int]:
-        """Where it ends."""
-        return self._places[1]
-
-    @property
-    def begins(self) -> bytearray:
-        """1 for the tokens that begin a word."""
-        return self._places[2]
+    def begins(self, token: int) -> bool:
+        """Return whether a token begins a word."""
+        start = self.places[token][0]
+        return not (start and self._folded[start - 1].isalnum())
 
     def between(self, start: int, stop: int) -> str:
         """Return the text from one token to the one before another."""
-        return self.text[self.starts[start] : self.ends[stop - 1]] if start < stop else ""
+        return self.text[self.places[start][0] : self.places[stop - 1][1]] if start < stop else ""
 
     def around(self, start: int, stop: int) -> str:
         """Return the same with what stands before and behind that is no token."""
-        first = self.ends[start - 1] if start else 0
-        return self.text[first : self.starts[stop] if stop < len(self.tokens) else None]
+        first = self.places[start - 1][1] if start else 0
+        return self.text[first : self.places[stop][0] if stop < len(self.tokens) else None]
 
     def words(self, start: int, stop: int) -> tuple[int, int]:
         """Return the tokens of whole words, from one to the one before another."""
         least, most = max(0, start - _LONGEST_AMOUNT), min(len(self.tokens), stop + _LONGEST_AMOUNT)
-        while start > least and not self.begins[start]:
+        while start > least and not self.begins(start):
             start -= 1
-        while stop < most and not self.begins[stop]:
+        while stop < most and not self.begins(stop):
             stop += 1
         return start, stop
 
@@ -268,7 +262,7 @@ def difference(
         piece: Whether the document holds less than half, so that only what lies between the
             stretches that it holds counts, and only where these are close together.
 
-    >>> codes = {}
+    >>> codes = Codes()
     >>> both = (Reading(text, False, codes) for text in (
     ...     "the branch in Seoul opens at 9:30", "The branch in Busan opens at 9:30 every day."))
     >>> difference(*both, Looks(True, True, True))
@@ -292,7 +286,7 @@ def difference(
 def is_end_of_amounts(passage: Reading, document: Reading) -> bool:
     """Return whether a passage that begins with a number stands only within longer amounts.
 
-    >>> codes = {}
+    >>> codes = Codes()
     >>> both = (Reading(text, True, codes) for text in ("1000원", "모두 1만 1000원"))
     >>> is_end_of_amounts(*both)
     True
@@ -358,25 +352,11 @@ def in_blocks(
     return max(shares)
 
 
-def merely_cut(
-    tokens: TokenNumbers,
-    passages: IntArray,
-    documents: IntArray,
-    spans: Iterable[Sequence[tuple[int, int]]],
-) -> BoolArray:
-    """Return whether documents have passages token by token, but for what was cut off.
+def verbatim(tokens: TokenNumbers, passages: IntArray, documents: IntArray) -> BoolArray:
+    """Return whether documents have passages token by token, for pairs of texts.
 
-    A passage may be cut off where the document begins or ends, a document where the passage does.
-
-    Args:
-        tokens: The tokens of all texts.
-        passages: The passage of each pair.
-        documents: Its document, which holds half of it or more.
-        spans: The stretches of the document that the passage shares.
-
-    >>> tokens = TokenNumbers(np.array([2, 3, 4, 1, 2, 3, 9, 2, 3, 9]), np.array([3, 3, 4]))
-    >>> passages, documents = np.array([0, 0]), np.array([1, 2])
-    >>> merely_cut(tokens, passages, documents, [[(1, 3)], [(1, 3)]]).tolist()
+    >>> tokens = TokenNumbers(np.array([2, 3, 1, 2, 3], np.int32), np.array([2, 3]))
+    >>> verbatim(tokens, np.array([0, 1]), np.array([1, 0])).tolist()
     [True, False]
     """
     flat, size = tokens.flat.tobytes(), tokens.flat.itemsize
@@ -385,19 +365,23 @@ def merely_cut(
     passage, document = (
         map(slice, starts[one].tolist(), stops[one].tolist()) for one in (passages, documents)
     )
+    pairs = zip(passage, document, strict=True)
+    return np.array([_holds(flat[theirs], flat[ours], size) for ours, theirs in pairs], np.bool_)
 
-    def is_cut(ours: bytes, theirs: bytes, start: int, stop: int) -> bool:
-        part = theirs[start:stop]
-        at = _find(ours, part, size) if 2 * len(part) >= len(ours) else -1
-        is_whole = at + len(part) == len(ours) or stop == len(theirs)
-        return at >= 0 and (at == 0 or start == 0) and is_whole
 
-    pairs = ((flat[one], flat[other]) for one, other in zip(passage, document, strict=True))
-    return np.array([
-        _find(theirs, ours, size) >= 0
-        or any(is_cut(ours, theirs, start * size, stop * size) for start, stop in shared)
-        for (ours, theirs), shared in zip(pairs, spans, strict=True)
-    ], np.bool_)  # fmt: skip
+def is_cut(passage: str, document: str) -> bool:
+    """Return whether a document has a passage letter by letter, but for what its ends cut off.
+
+    >>> is_cut("one two three", "zero one two"), is_cut("one two three", "zero one four")
+    (True, False)
+    """
+    if passage in document:
+        return True
+    half = (len(passage) + 1) // 2
+    head, tail = document.rfind(passage[:half]), document.find(passage[-half:])
+    return (head >= 0 and passage.startswith(document[head:])) or (
+        tail >= 0 and passage.endswith(document[: tail + half])
+    )
 
 
 def may_be_marked(text: str) -> bool:
@@ -405,12 +389,12 @@ def may_be_marked(text: str) -> bool:
     return _MAY_BE_MARKED.search(text) is not None
 
 
-def _find(text: bytes, part: bytes, size: int) -> int:
-    """Return where one text stands in another, each token as so many bytes, or -1."""
-    at = text.find(part)
+def _holds(document: bytes, passage: bytes, size: int) -> bool:
+    """Return whether one text is within another, each token as so many bytes."""
+    at = document.find(passage)
     while at > 0 and at % size:
-        at = text.find(part, at + 1)
-    return at
+        at = document.find(passage, at + 1)
+    return at >= 0
 
 
 def _places(document: str, passage: str) -> Iterator[int]:
@@ -435,10 +419,13 @@ def _spans(passage: str, document: str, run: int) -> list[tuple[int, int]]:
     run = max(1, min(run, len(passage)))
     runs = {passage[at : at + run] for at in range(len(passage) - run + 1)}
     spans: list[tuple[int, int]] = []
-    for at in range(len(document) - run + 1):
-        if document[at : at + run] in runs:
-            start = spans.pop()[0] if spans and at <= spans[-1][1] else at
-            spans.append((start, at + run))
+    if len(runs) < _FEW_RUNS:
+        places = sorted(at for one in runs for at in _places(document, one))
+    else:
+        places = [at for at in range(len(document) - run + 1) if document[at : at + run] in runs]
+    for at in places:
+        start = spans.pop()[0] if spans and at <= spans[-1][1] else at
+        spans.append((start, at + run))
     return spans
 
 
@@ -694,11 +681,11 @@ class _Alignment:
         (i, j, k, m), ours, theirs = at, self.ours, self.theirs
         if i == j or k == m:
             return at
-        while i > gap.start and k > gap.there and not begins[i] and _is_latin(tokens[i - 1]) and (
+        while i > gap.start and k > gap.there and not begins(i) and _is_latin(tokens[i - 1]) and (
             _is_latin(tokens[i]) and ours[i - 1] == theirs[k - 1]
         ):  # fmt: skip
             i, k = i - 1, k - 1
-        while j < gap.stop and m < gap.end and not begins[j] and _is_latin(tokens[j]) and (
+        while j < gap.stop and m < gap.end and not begins(j) and _is_latin(tokens[j]) and (
             _is_latin(tokens[j - 1]) and ours[j] == theirs[m]
         ):  # fmt: skip
             j, m = j + 1, m + 1
@@ -716,7 +703,7 @@ class _Alignment:
         if "".join(a) == "".join(b) or (self.by_letters and _misread(a, b)):
             return None
         if any(map(_is_mark, a)) and any(map(_is_mark, b)):
-            return None if self._is_same_thing(at) else "number"
+            return "number"
         kind: Kind | None = None
         if not edge and not self._fits(a, b):
             # Of what is too long the number counts that stands beside the shared words.
@@ -771,9 +758,12 @@ class _Alignment:
 
     def _is_same_thing(self, at: _Stretch) -> bool:
         """Return whether the words around a stretch are two spellings of one thing."""
+        most = 4 if self.by_letters else 1
+        if not any(map(may_be_spelled, self._sides(at, most, most))):
+            return False
         return any(
             same_thing(*self._sides(at, left, right))
-            for left, right in product((0, 1, 2, 4) if self.by_letters else (0, 1, 2), repeat=2)
+            for left, right in product((0, most), repeat=2)
         )
 
     def _values(self, at: _Stretch) -> list[list[tuple[str, str]]]:
@@ -833,7 +823,7 @@ class _Alignment:
 
     def _extra_mark(self, tokens: Sequence[str], at: _Stretch) -> Kind | None:
         """Return ``"number"`` where one side alone has a minus, or the "not" of code."""
-        is_not, is_sign = "!" in tokens, bool({*tokens} <= {"-", "\u2212"})
+        is_not, is_sign = "!" in tokens, {*tokens} == {"-"}
         # Behind a letter it may have been a sign, too, where spaces were lost.
         dashes = [any(dash in text for dash in "-\u2212\u2013~") for text in self._sides(at)]
         return "number" if is_not or (is_sign and not all(dashes)) else None
@@ -899,9 +889,9 @@ class _Alignment:
             return first, last
         tokens, begins = self.passage.tokens, self.passage.begins
         start, stop = first.start, last.stop
-        while last.start < stop < len(tokens) and not begins[stop] and _is_latin(tokens[stop]):
+        while last.start < stop < len(tokens) and not begins(stop) and _is_latin(tokens[stop]):
             stop -= 1
-        while 0 < start < first.stop - 1 and not begins[start] and _is_latin(tokens[start - 1]):
+        while 0 < start < first.stop - 1 and not begins(start) and _is_latin(tokens[start - 1]):
             start += 1
         first = first._replace(start=start, there=first.there + start - first.start)
         return first, last._replace(stop=stop, end=last.end - (last.stop - stop))
@@ -947,8 +937,8 @@ class _Alignment:
         if self.by_letters:
             around = theirs[:n] if is_end else theirs[-n:]
             inner = ours[0] if is_end else ours[-1]
-            begins = self.passage.begins[at.start if is_end else at.stop]
-            is_lone = n == 1 and bool(begins) and not _is_number(self.passage.tokens[at.start - 1])
+            begins = self.passage.begins(at.start if is_end else at.stop)
+            is_lone = n == 1 and begins and not _is_number(self.passage.tokens[at.start - 1])
             if not _is_number(inner) and (
                 _TAIL.issuperset(ours) or _TAIL.issuperset(around) or is_lone
             ):
@@ -970,10 +960,10 @@ class _Alignment:
         there, document = (at.there if is_end else at.end), self.document
         if not 0 < there < len(document.tokens):
             return False
-        gaps = [document.text[document.ends[there - 1] : document.starts[there]]]
+        gaps = [document.around(there, there)]
         place = at.start if is_end else at.stop
         ours = self.passage
-        gaps.append(ours.text[ours.ends[place - 1] : ours.starts[place]] if place else "")
+        gaps.append(ours.around(place, place) if place else "")
         is_over = [_SENTENCE_END.search(gap) is not None for gap in gaps]
         return is_over[0] and not is_over[1]
 
@@ -995,6 +985,8 @@ def _number(written: str) -> str:
     >>> [*map(_number, ("05", "1.05", "2024-03-05", "09:30", "7.50"))]
     ['5', '1.05', '2024.3.5', '9:30', '7.50']
     """
+    if not written[0].isdecimal():
+        return "-" if written == "\u2212" else written
     if not written.isascii():
         written = "".join(str(decimal(one)) if one.isdecimal() else one for one in written)
     parts = _PARTS.findall(written)

@@ -21,6 +21,7 @@ from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of,
 from krag_eval.matching import tokenizers
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.contradiction import (
+    Codes,
     Difference,
     Looks,
     Reading,
@@ -28,9 +29,10 @@ from krag_eval.matching.contradiction import (
     difference,
     in_blocks,
     in_words,
+    is_cut,
     is_end_of_amounts,
     may_be_marked,
-    merely_cut,
+    verbatim,
 )
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
@@ -399,35 +401,36 @@ class CoverageMatcher(TextMatcher):
         """
         alone = similarity >= _LOOKED_AT
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
-        chosen = np.flatnonzero(alone | self.union)
+        # What is no longer than a run stands there word for word, perhaps in a longer amount.
+        is_short = (runs.sizes[truth] <= read.min_run[truth]) & read.by_letters[truth]
+        chosen, texts = np.flatnonzero(alone | self.union), read.texts
+
+        def others() -> Iterator[tuple[int, int, int]]:
+            return zip(*(one[chosen].tolist() for one in (truth, document, is_short)), strict=True)
+
+        is_new = [one or not is_cut(texts[a], texts[b]) for a, b, one in others()]
+        chosen = chosen[np.array(is_new, bool)]
         if self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript):
-            marked = np.array([may_be_marked(text) for text in read.texts], np.bool_)
-            is_copy = merely_cut(
-                read.tokens, truth[chosen], document[chosen], self._shared_spans(runs, chosen)
-            )
-            is_copy &= ~(marked[truth[chosen]] | marked[document[chosen]])
-            # What is no longer than a run stands there word for word, perhaps in a longer amount.
-            is_short = runs.sizes[truth] <= read.min_run[truth]
-            chosen = chosen[~is_copy | (is_short & read.by_letters[truth])[chosen]]
-        return chosen[[
-            self._difference(read, *pair, piece=not one) is not None
-            for *pair, one in zip(
-                truth[chosen].tolist(), document[chosen].tolist(), alone[chosen].tolist(),
-                strict=True)
-        ]]  # fmt: skip
+            is_copy = verbatim(read.tokens, truth[chosen], document[chosen]).tolist()
+            chosen = chosen[np.array([
+                one or not copy or may_be_marked(texts[a]) or may_be_marked(texts[b])
+                for (a, b, one), copy in zip(others(), is_copy, strict=True)
+            ], bool)]  # fmt: skip
+        pieces = (~alone[chosen]).tolist()
+        contradict = [self._difference(read, a, b, piece=one) is not None
+                      for (a, b, _), one in zip(others(), pieces, strict=True)]  # fmt: skip
+        return chosen[np.array(contradict, bool)]
 
     def _difference(
         self, read: Read, truth: int, document: int, *, piece: bool
     ) -> Difference | None:
         """Return what a document has in the place of a passage's words, both by number."""
         passage, text = read.texts[truth], read.texts[document]
-        is_short = read.tokens.sizes[truth] <= read.min_run[truth]
-        if passage in text and not is_short:
-            return None
         by_letters = self._is_by_letters(read, truth)
         if self._is_turned(read, truth, document):
             passage, text = text, passage
         both = read.beside(passage, text, by_letters)
+        is_short = read.tokens.sizes[truth] <= read.min_run[truth]
         if is_short and by_letters and self._looks.numbers and is_end_of_amounts(*both):
             return Difference("number", (0, 1), (0, 1))
         return difference(*both, self._looks, piece=piece)
@@ -600,7 +603,7 @@ class Read:
     names: list[str]
     texts: Sequence[str]
     _readings: dict[tuple[str, bool], Reading] = field(default_factory=dict, repr=False)
-    _codes: dict[str, str] = field(default_factory=dict, repr=False)
+    _codes: Codes = field(default_factory=Codes, repr=False)
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -35,8 +35,13 @@ _VALUE = re.compile(
 # What may be spelled in another way: digits, numbers in words, and words of the lists.
 _MAY_BE_SPELLED = re.compile(
     rf"\d|{english.COUNTED.pattern}|&|['’]t\b|\bcan ?not\b|\bdoctor\b|\bcheque|\bversus\b|\bnoon\b"
-    r"|\bhundred\b|요일|[하한둘두셋세석넷네넉섯곱덟홉열물무른흔쉰순첫십백천만억조]|아니"
+    r"|\bhundred\b|요일|[둘두셋세석넷네넉섯곱덟홉열물무른흔쉰순첫십백천만억조]|하나|한\s?\w|아니"
 )
+
+
+def may_be_spelled(text: str) -> bool:
+    """Return whether a text in lower case has what may be spelled in another way."""
+    return _MAY_BE_SPELLED.search(text) is not None
 
 
 def same_thing(one: str, other: str) -> bool:
@@ -47,10 +52,7 @@ def same_thing(one: str, other: str) -> bool:
     >>> same_thing("1억 2천만 원", "120,000,000원".replace(",", "")), same_thing("9 am", "9 pm")
     (True, False)
     """
-    one, other = one.casefold(), other.casefold()
-    if not (_MAY_BE_SPELLED.search(one) or _MAY_BE_SPELLED.search(other)):
-        return False
-    return _SPACE.sub("", _canonical(one)) == _SPACE.sub("", _canonical(other))
+    return _without_spaces(one) == _without_spaces(other) != ""
 
 
 def values(text: str) -> list[tuple[str, str]]:
@@ -62,7 +64,7 @@ def values(text: str) -> list[tuple[str, str]]:
     [('5', ''), ('금', ''), ('24', 'person')]
     """
     text = text.casefold()
-    found = _VALUE.finditer(_canonical(text)) if _MAY_BE_SPELLED.search(text) else ()
+    found = _VALUE.finditer(_canonical(text)) if may_be_spelled(text) else ()
     return [(_value(one), one["unit"] or "") for one in found]
 
 
@@ -79,6 +81,11 @@ def are_others(ours: list[tuple[str, str]], theirs: list[tuple[str, str]]) -> bo
     return len(ours) == len(theirs) and any(
         one != other or (unit and its and unit != its) for (one, unit), (other, its) in pairs
     )
+
+
+@lru_cache(1 << 12)
+def _without_spaces(text: str) -> str:
+    return _SPACE.sub("", _canonical(text.casefold()))
 
 
 @lru_cache(1 << 12)

@@ -23,7 +23,7 @@ from krag_eval import (
 )
 from krag_eval.errors import InvalidInput
 from krag_eval.matching.base import matcher_of_signature, resolve_matcher, says_less
-from krag_eval.matching.contradiction import Looks, Reading, difference
+from krag_eval.matching.contradiction import Codes, Looks, Reading, difference
 from krag_eval.matching.joins import Pieces
 from krag_eval.matching.spelling import same_thing
 
@@ -427,7 +427,7 @@ def test_long_texts_take_little_memory(unit, monkeypatch):
     """Alignments take a bit for each pair of tokens: of no more than 64 MB at once."""
     long = unit * 14_000
     texts = f"처음은 {long} 끝은 여기", f"시작은 {long} 마지막은 저기"
-    codes = {}
+    codes = Codes()
     readings = [Reading(text, "일" in unit, codes) for text in texts]
     tables = []
     for kind in (Indel, Levenshtein):
@@ -566,7 +566,7 @@ def test_where_it_contradicts_is_told():
         "the fee of 2024 rose a lot",
         "In March, the fee of 2023 rose a lot. See there",
     )
-    codes = {}
+    codes = Codes()
     readings = (Reading(text, False, codes) for text in (passage, document))
     found = difference(*readings, Looks(numbers=True, negations=True, words=True))
     assert found == ("number", (3, 4), (5, 6))
