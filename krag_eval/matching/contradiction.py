@@ -221,14 +221,15 @@ class Reading:
         places = zip(ends[::2], ends[1::2], strict=False)
         if not self.by_letters:
             return [*places]
-        letters = (zip(range(start, stop), range(start + 1, stop + 1), strict=True)
-                   if word.isalpha() else ((start, stop),)
-                   for word, (start, stop) in zip(self._parts[1::2], places, strict=True))  # fmt: skip
-        return [*chain.from_iterable(letters)]
+        found: list[tuple[int, int]] = []
+        for word, (start, stop) in zip(self._parts[1::2], places, strict=True):
+            letters = zip(range(start, stop), range(start + 1, stop + 1), strict=True)
+            found += letters if word.isalpha() else [(start, stop)]
+        return found
 
     def begins(self, token: int) -> bool:
         """Return whether a token begins a word."""
-        start = self.places[token][0]
+        start = self.places[token][0] if token < len(self.tokens) else 0
         return not (start and self._folded[start - 1].isalnum())
 
     def between(self, start: int, stop: int) -> str:
@@ -544,7 +545,7 @@ class _Alignment:
         shared = _counted(self.scale, self.weight, self.ours, self.theirs, self.window)
         if not shared or (piece and not self._is_close(shared)):
             return None
-        shared = self._grown(self._without_strays(self._slid(shared)))
+        shared = self._grown(self._without_strays(shared))
         for one, other in pairwise(shared):
             if not self._slides(one, other) and (found := self._between(one, other)):
                 return found
@@ -559,21 +560,6 @@ class _Alignment:
 
     def _size(self, one: _Shared) -> float:
         return self.weight[one.stop] - self.weight[one.start]
-
-    def _slid(self, shared: list[_Shared]) -> list[_Shared]:
-        """Move the first and the last stretch beside others, where these words stand there too."""
-        if len(shared) > 1:
-            first, other = shared[:2]
-            n = first.stop - first.start
-            place = max(other.there - n, self.window.start)
-            if first.stop == other.start and self._is_equal(first, place):
-                shared = [other._replace(start=first.start, there=place), *shared[2:]]
-        if len(shared) > 1:
-            other, last = shared[-2:]
-            if last.start == other.stop and self._is_equal(last, other.end):
-                end = other.end + last.stop - last.start
-                shared = [*shared[:-2], other._replace(stop=last.stop, end=end)]
-        return shared
 
     def _grown(self, shared: list[_Shared]) -> list[_Shared]:
         """Return the stretches, the first and the last one with what is equal beside them."""
@@ -592,11 +578,6 @@ class _Alignment:
         ):
             n += 1
         return [*shared[:-1], last._replace(stop=last.stop + n, end=last.end + n)]
-
-    def _is_equal(self, one: _Shared, place: int) -> bool:
-        """Return whether the tokens of a stretch stand at another place of the document, too."""
-        n = one.stop - one.start
-        return self.theirs[place : place + n] == self.ours[one.start : one.stop]
 
     def _without_strays(self, shared: list[_Shared]) -> list[_Shared]:
         """Drop a first or last word that stands far off by chance, as others replaced it."""
@@ -750,7 +731,7 @@ class _Alignment:
 
     def _negates(self, at: _Stretch) -> bool:
         """Return whether one side says no once more than the other, by itself and in its place."""
-        return all(len({*map(_count_negations, self._sides(at, around))}) > 1 for around in (0, 2))
+        return all(len({*map(_count_negations, self._sides(at, n, n))}) > 1 for n in (0, 2))
 
     def _other_bound(self, at: _Stretch) -> bool:
         bounds = [sorted(_BOUND.findall(side)) for side in self._sides(at, 2, 2)]
