@@ -251,36 +251,55 @@ class Reading:
         return start, stop
 
 
-def difference(
-    passage: Reading, document: Reading, looks: Looks, *, piece: bool = False
-) -> Difference | None:
+class Beside(NamedTuple):
+    """What a passage and a document are, laid side by side.
+
+    Attributes:
+        difference: What makes the document another text, if anything does.
+        share: How much of the passage it has in runs, what both spell in other ways included; 0
+            where it is another text.
+    """
+
+    difference: Difference | None
+    share: float
+
+
+def laid_beside(
+    passage: Reading, document: Reading, looks: Looks, run: int = 1, *, piece: bool = False
+) -> Beside:
     """Return what a document has in the place of a passage's words, if it is another text.
 
     Args:
         passage: The passage.
         document: The document, read likewise.
         looks: What is looked at.
+        run: Letters or words in a run.
         piece: Whether the document holds less than half, so that only what lies between the
             stretches that it holds counts, and only where these are close together.
 
     >>> codes = Codes()
-    >>> both = (Reading(text, False, codes) for text in (
-    ...     "the branch in Seoul opens at 9:30", "The branch in Busan opens at 9:30 every day."))
-    >>> difference(*both, Looks(True, True, True))
-    Difference(kind='text', passage=(3, 4), document=(3, 4))
+    >>> passage, other, same = (Reading(text, False, codes) for text in (
+    ...     "the branch in Seoul opens at 9:30", "The branch in Busan opens at 9:30 every day.",
+    ...     "the branch in Seoul opens at 9.30 am"))
+    >>> laid_beside(passage, other, Looks(True, True, True))
+    Beside(difference=Difference(kind='text', passage=(3, 4), document=(3, 4)), share=0.0)
+    >>> laid_beside(passage, same, Looks(True, True, True))
+    Beside(difference=None, share=1.0)
     """
     ours, theirs = passage.coded, document.coded
     if ours in theirs:
-        return None
-    found = None
+        return Beside(None, 1.0)
+    found = Beside(None, 0.0)
     scale = _LETTERS if passage.by_letters else _WORDS
     spans = _spans(ours, theirs, scale.run) or _spans(ours, theirs, scale.run // 2)
     for start, stop in _windows(len(ours), len(theirs), spans):
         # The foot of a page may stand before the last words.
         window = slice(max(0, start - scale.beyond), min(len(theirs), stop + scale.beyond))
-        found = _Alignment(passage, document, ours, theirs, window, looks).difference(piece)
-        if found is None:
-            return None
+        both = _Alignment(passage, document, ours, theirs, window, looks)
+        difference = both.difference(piece)
+        if difference is None:
+            return Beside(None, both.held(run) if both.alike else 0.0)
+        found = Beside(difference, 0.0)
     return found
 
 
@@ -537,6 +556,8 @@ class _Alignment:
         self.by_letters = passage.by_letters
         self.scale = _LETTERS if self.by_letters else _WORDS
         self.weight = _weights(passage.tokens, self.by_letters)
+        self.shared: list[_Shared] = []
+        self.alike: list[_Stretch] = []  # what both spell in other ways
         self.doubts: list[Difference] = []
         self.is_scan = False
 
@@ -545,13 +566,26 @@ class _Alignment:
         shared = _counted(self.scale, self.weight, self.ours, self.theirs, self.window)
         if not shared or (piece and not self._is_close(shared)):
             return None
-        shared = self._grown(self._without_strays(shared))
+        shared = self.shared = self._grown(self._without_strays(shared))
         for one, other in pairwise(shared):
             if not self._slides(one, other) and (found := self._between(one, other)):
                 return found
         if len(self.doubts) == 1 and not self.is_scan:
             return self.doubts[0]
         return None if piece else self._at_edges(shared[0], shared[-1])
+
+    def held(self, run: int) -> float:
+        """Return the share of the passage in runs of so many tokens, those spelled alike too."""
+        sizes = [0, *accumulate(map(len, self.passage.tokens))]
+        if not self.by_letters:
+            sizes = [*range(len(self.passage.tokens) + 1)]
+        runs: list[tuple[int, int, int]] = []
+        for start, stop, there, end in sorted([*self.shared, *self.alike]):
+            touches = runs and start <= runs[-1][1] and there <= runs[-1][2]
+            first = runs.pop()[0] if touches else start
+            runs.append((first, stop, end))
+        lengths = (sizes[stop] - sizes[start] for start, stop, _ in runs)
+        return sum(one for one in lengths if one >= min(run, sizes[-1])) / sizes[-1]
 
     def _is_close(self, shared: Sequence[_Shared]) -> bool:
         """Return whether of the passage, from the first stretch to the last, most is shared."""
@@ -628,10 +662,13 @@ class _Alignment:
                 if max(whole.stop - whole.start, whole.end - whole.there) <= _LONGEST_AMOUNT and (
                     self._is_same_thing(whole)
                 ):
+                    self.alike.append(gap)
                     return None  # 1.2억 and 1억 2천만
             if is_last or kind != "text" or not self._is_doubtful(at):
                 return found
             self.doubts.append(found)
+        if stretches and {*stretches} <= {*self.alike}:
+            self.alike.append(gap)
         return None
 
     def _stretches(self, gap: _Stretch) -> list[_Stretch]:
@@ -742,10 +779,12 @@ class _Alignment:
         most = 4 if self.by_letters else 1
         if not any(map(may_be_spelled, self._sides(at, most, most))):
             return False
-        return any(
+        is_same = any(
             same_thing(*self._sides(at, left, right))
             for left, right in product((0, most), repeat=2)
         )
+        self.alike += [at] * is_same
+        return is_same
 
     def _values(self, at: _Stretch) -> list[list[tuple[str, str]]]:
         """Return the values in whole words on both sides, and in the word before if it counts."""
@@ -762,6 +801,7 @@ class _Alignment:
         """Return whether a number is another one; None if it does not depend on numbers."""
         values = self._values(at)
         if all(values) and len(values[0]) == len(values[1]) and not are_others(*values):
+            self.alike += [at] * (all(map(_is_number, a)) or all(map(_is_number, b)))
             return None
         ours, theirs = ([one for one in side if _is_number(one)] for side in (a, b))
         if _are_same_digits(ours, theirs):

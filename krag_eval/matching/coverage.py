@@ -21,16 +21,17 @@ from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of,
 from krag_eval.matching import tokenizers
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.contradiction import (
+    Beside,
     Codes,
     Difference,
     Looks,
     Reading,
     SaidOtherwise,
-    difference,
     in_blocks,
     in_words,
     is_cut,
     is_end_of_amounts,
+    laid_beside,
     may_be_marked,
     verbatim,
 )
@@ -397,43 +398,47 @@ class CoverageMatcher(TextMatcher):
         """Return the pairs whose document is another text than the passage that it nearly holds.
 
         Of all pairs that share a run, those that hold half of the passage or more are looked at;
-        where documents count together, the others as pieces.
+        where documents count together, the others as pieces. What both spell in other ways counts
+        as shared from then on.
         """
-        alone = similarity >= _LOOKED_AT
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
+        texts, is_by_text = read.texts, self.tokenizer in _BY_TEXT or isinstance(
+            self.tokenizer, ByScript)  # fmt: skip
+        alone = similarity >= _LOOKED_AT
         # What is no longer than a run stands there word for word, perhaps in a longer amount.
         is_short = (runs.sizes[truth] <= read.min_run[truth]) & read.by_letters[truth]
-        chosen, texts = np.flatnonzero(alone | self.union), read.texts
+        chosen = np.flatnonzero(alone | self.union)
 
         def others() -> Iterator[tuple[int, int, int]]:
             return zip(*(one[chosen].tolist() for one in (truth, document, is_short)), strict=True)
 
         is_new = [one or not is_cut(texts[a], texts[b]) for a, b, one in others()]
         chosen = chosen[np.array(is_new, bool)]
-        if self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript):
+        if is_by_text:
             is_copy = verbatim(read.tokens, truth[chosen], document[chosen]).tolist()
             chosen = chosen[np.array([
                 one or not copy or may_be_marked(texts[a]) or may_be_marked(texts[b])
                 for (a, b, one), copy in zip(others(), is_copy, strict=True)
             ], bool)]  # fmt: skip
         pieces = (~alone[chosen]).tolist()
-        contradict = [self._difference(read, a, b, piece=one) is not None
-                      for (a, b, _), one in zip(others(), pieces, strict=True)]  # fmt: skip
-        return chosen[np.array(contradict, bool)]
+        found = [self._beside(read, a, b, piece=one)
+                 for (a, b, _), one in zip(others(), pieces, strict=True)]  # fmt: skip
+        if is_by_text:
+            shares = np.array([one.share for one in found], float)
+            similarity[chosen] = np.maximum(similarity[chosen], shares)
+        return chosen[np.array([one.difference is not None for one in found], bool)]
 
-    def _difference(
-        self, read: Read, truth: int, document: int, *, piece: bool
-    ) -> Difference | None:
-        """Return what a document has in the place of a passage's words, both by number."""
+    def _beside(self, read: Read, truth: int, document: int, *, piece: bool) -> Beside:
+        """Return what a passage and a document are side by side, both by number."""
         passage, text = read.texts[truth], read.texts[document]
         by_letters = self._is_by_letters(read, truth)
         if self._is_turned(read, truth, document):
             passage, text = text, passage
-        both = read.beside(passage, text, by_letters)
-        is_short = read.tokens.sizes[truth] <= read.min_run[truth]
+        both, run = read.beside(passage, text, by_letters), int(read.min_run[truth])
+        is_short = read.tokens.sizes[truth] <= run
         if is_short and by_letters and self._looks.numbers and is_end_of_amounts(*both):
-            return Difference("number", (0, 1), (0, 1))
-        return difference(*both, self._looks, piece=piece)
+            return Beside(Difference("number", (0, 1), (0, 1)), 0.0)
+        return laid_beside(*both, self._looks, run, piece=piece)
 
     def _is_by_letters(self, read: Read, truth: int) -> bool:
         """Return whether the guard reads a passage by letters, whatever the tokenizer."""
@@ -490,7 +495,7 @@ class CoverageMatcher(TextMatcher):
         for pair in pairs.tolist():
             truth = int(runs.truths.unit(runs.truth[[pair]])[0])
             document = int(runs.documents.unit(runs.document[[pair]])[0])
-            found = self._difference(read, truth, document, piece=False)
+            found = self._beside(read, truth, document, piece=False).difference
             by_letters, turned = self._is_by_letters(read, truth), self._is_turned(
                 read, truth, document)  # fmt: skip
             sides = read.beside(read.texts[truth], read.texts[document], by_letters)

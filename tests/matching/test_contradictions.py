@@ -23,7 +23,7 @@ from krag_eval import (
 )
 from krag_eval.errors import InvalidInput
 from krag_eval.matching.base import matcher_of_signature, resolve_matcher, says_less
-from krag_eval.matching.contradiction import Codes, Looks, Reading, difference
+from krag_eval.matching.contradiction import Codes, Looks, Reading, laid_beside
 from krag_eval.matching.joins import Pieces
 from krag_eval.matching.spelling import same_thing
 
@@ -437,7 +437,7 @@ def test_long_texts_take_little_memory(unit, monkeypatch):
             return opcodes(one, other)
 
         monkeypatch.setattr(kind, "opcodes", recorded)
-    found = difference(*readings, Looks(numbers=True, negations=True, words=True))
+    found = laid_beside(*readings, Looks(True, True, True)).difference
     assert found is not None
     assert len(tables) > 1
     assert max(tables) < 32e6
@@ -568,7 +568,7 @@ def test_where_it_contradicts_is_told():
     )
     codes = Codes()
     readings = (Reading(text, False, codes) for text in (passage, document))
-    found = difference(*readings, Looks(numbers=True, negations=True, words=True))
+    found = laid_beside(*readings, Looks(True, True, True)).difference
     assert found == ("number", (3, 4), (5, 6))
 
 
