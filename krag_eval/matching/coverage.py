@@ -426,7 +426,8 @@ class CoverageMatcher(TextMatcher):
         if is_by_text:
             shares = np.array([one.share for one in found], float)
             similarity[chosen] = np.maximum(similarity[chosen], shares)
-        return chosen[np.array([one.difference is not None for one in found], bool)]
+        is_other = np.array([one.difference is not None for one in found], bool)
+        return np.asarray(chosen[is_other])
 
     def _beside(self, read: Read, truth: int, document: int, *, piece: bool) -> Beside:
         """Return what a passage and a document are side by side, both by number."""

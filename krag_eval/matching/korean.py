@@ -66,6 +66,7 @@ UNITS = {
     "gbp": r"파운드",
 }
 
+
 def _value(text: str) -> int | None:
     """Return the value of a number in native words: 스물네."""
     tens = next((word for word in _NATIVE_TENS if text.startswith(word) and word != "열"), "")

@@ -94,5 +94,5 @@ def _canonical(text: str) -> str:
     for pattern, written in _REWRITINGS:
         text = pattern.sub(written, text)
     text = _CURRENCY_BEFORE.sub(lambda found: f"{found[2]} <{CURRENCIES[found[1]]}> ", text)
-    text = _UNIT.sub(lambda found: f" <{_NAMES[found.lastindex - 1]}> ", text)
+    text = _UNIT.sub(lambda found: f" <{_NAMES[(found.lastindex or 1) - 1]}> ", text)
     return _DECIMALS.sub(r"\1\2", text)
