@@ -98,10 +98,6 @@ def _checked_matcher(argument: str, matcher: Any) -> Matcher:
     return resolve_matcher(matcher)
 
 
-def _checked_grade_key(argument: str, key: Any) -> str | None:
-    return None if key is None or key == "no" else errors.text(argument, key)
-
-
 def _checked_score(argument: str, score: Any) -> float | None:
     if score is None:
         return None
@@ -164,11 +160,16 @@ class PlanOptions:
         _conventions_help, "NAME|FIELDS", default="default", check=disputed.checked_conventions
     )
     grade_key: str | None = option(
-        "Key in the metadata of the ground truth that holds its grade; all are 1 by default, but "
-        "where a file says 0 of some of it; 'no' makes all 1.",
+        "Key in the metadata of the ground truth that holds its grade; all are 1 by default.",
         "KEY",
-        check=_checked_grade_key,
         signed="grades",
+    )
+    grades: str = option(
+        "Whether relevance, grade, label or score of the ground truth is its grade where that is 0 "
+        "somewhere (auto), or all of it counts alike (no).",
+        choices=("auto", "no"),
+        default="auto",
+        unsaid=("auto", "no"),  # a signature names the key
     )
     aspect_key: str | None = option(
         "Metadata key of the ground truth with the aspects of a question: adds aspect recall and "
@@ -273,9 +274,10 @@ def with_defaults(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> di
     >>> with_defaults({"matcher": "rouge1", "threshold": 0.01}, {"matcher": "rouge1"})
     {'matcher': 'rouge1'}
     """
-    has_matcher = options.get("matcher") is not None
-    rest = {name: value for name, value in defaults.items() if name != "threshold"}
-    return {**(rest if has_matcher else defaults), **options}
+    replaced = {"threshold"} if options.get("matcher") is not None else set()
+    replaced |= {"grade_key"} if options.get("grades") == "no" else set()
+    kept = {name: value for name, value in defaults.items() if name not in replaced}
+    return {**kept, **options}
 
 
 #: How a run is evaluated, wherever its documents are.

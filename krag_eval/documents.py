@@ -32,6 +32,14 @@ from krag_eval import errors
 from krag_eval._language import _
 from krag_eval._reading import kind_of, literal_in, names_of, parsed
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped
+from krag_eval.ranking import (
+    SCORES,
+    Ordering,
+    Standing,
+    beside,
+    put_in_order,
+    standing_of,
+)
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -131,11 +139,24 @@ def text_of(document: DocumentLike, where: str = "document") -> str:
 
 
 def id_of(document: DocumentLike) -> str | None:
-    """Return the id of one document, or ``None``; a plain string is its own id.
+    """Return the id of one document, as ids are compared, or ``None``; a string is its own id.
+
+    It is in Unicode NFC: file names from a Mac are in NFD, and show the same.
 
     >>> id_of({"page_content": "Opening hours", "id": 7})
     '7'
     """
+    identity = written_id(document)
+    return None if identity is None else composed(identity)
+
+
+def composed(text: str) -> str:
+    """Return a text in Unicode NFC."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def written_id(document: DocumentLike) -> str | None:
+    """Return the id of one document to the letter, or ``None``; a plain string is its own id."""
     if isinstance(document, str):
         return document
     value = document.get("id") if isinstance(document, Mapping) else document.id
@@ -156,10 +177,6 @@ def metadata_of(document: DocumentLike) -> Mapping[str, Any]:
     return document.metadata
 
 
-# Where the score of a retrieved document stands in its metadata: here, by LangChain's rerankers.
-_SCORES = ("score", "relevance_score")
-
-
 def score_of(document: DocumentLike, at: Location | None = None) -> float | None:
     """Return the score that a retriever gave a document, from its metadata; ``None`` without one.
 
@@ -174,7 +191,7 @@ def score_of(document: DocumentLike, at: Location | None = None) -> float | None
     0.7
     """
     metadata = metadata_of(document)
-    found = next((metadata[key] for key in _SCORES if metadata.get(key) is not None), None)
+    found = next((metadata[key] for key in SCORES if metadata.get(key) is not None), None)
     return None if found is None else _finite(found, at or Location("document"))
 
 
@@ -202,7 +219,7 @@ def as_document(document: DocumentLike) -> Document:
     return Document(
         page_content=text_of(document),
         metadata=dict(metadata_of(document)),
-        id=id_of(document),
+        id=written_id(document),
     )
 
 
@@ -277,7 +294,11 @@ def _unpacked(content: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**{key: one for key, one in inner.items() if key not in known}, **outer}
 
 
-class IdAlone(dict[str, Any]):
+class Record(dict[str, Any]):
+    """A document as another tool records it; its metadata hold what stood beside text and id."""
+
+
+class IdAlone(Record):
     """A document of a record that holds an id, and no text."""
 
 
@@ -300,6 +321,7 @@ def _record_in(content: Mapping[str, Any], at: Location) -> Mapping[str, Any]:
         made = IdAlone(made) if made and made.get("id") not in (None, "") else None
     if made is None:
         return content
+    made = made if isinstance(made, Record) else Record(made)
     metadata = made["metadata"] if isinstance(made.get("metadata"), Mapping) else {}
     for key, one in metadata.items():
         if (given := content.get(key, one)) is not one and given != one:
@@ -369,6 +391,31 @@ def documents_in(value: Any, at: Location, *, ground_truth: bool) -> list[Any]:
     return values
 
 
+def ranked_in(value: Any, at: Location) -> tuple[list[Any], Standing | None]:
+    """Return the retrieved documents in a cell or a field, and what stands beside them.
+
+    Documents that have a rank come in its order.
+
+    Raises:
+        InvalidInput, InvalidType: As :func:`documents_in` does, and if ranks say no order.
+
+    >>> found = [{"id": "b", "rank": 2}, {"id": "a", "rank": 1}]
+    >>> [id_of(one) for one in ranked_in(found, Location("predicted"))[0]]
+    ['a', 'b']
+    """
+    values = list_in(value, at)
+    documents = documents_in(values, at, ground_truth=False)
+    return (documents, None) if set(map(type, values)) <= {str} else by_rank(values, documents, at)
+
+
+def by_rank(
+    values: Iterable[Any], documents: Sequence[Any], at: Location
+) -> tuple[list[Any], Standing | None]:
+    """Return documents in the order of the ranks beside them, and what stands there."""
+    standing, order = standing_of([beside(plain(one)) for one in values], at.error)
+    return [documents[position] for position in order], standing
+
+
 def list_in(value: Any, at: Location) -> list[Any]:
     """Return the list in a cell, whatever it is a list of."""
     if type(value) is list:
@@ -390,6 +437,9 @@ def _written_list(text: str, at: Location) -> list[Any]:
         raise _printed(at)
     if text[0] not in "[(":
         fix = Advice("if each cell holds one document, {} reads it so", cells="text")
+        if separator := parted(text)[0]:
+            told = "if it is one document, {} reads it so; if these are several ids, {} parts them"
+            fix = Advice(told, cells="text", separator=separator)
         raise at.type_error(f'is plain text ({text[:40]!r}); expected a list, as ["…", "…"]', fix)
     try:
         try:
@@ -485,6 +535,19 @@ def document_in(value: Any, at: Location) -> DocumentLike:
     if score is None or found is value:
         return found
     return _with_score(found, _finite(score, at.inside(".score")))  # of LlamaIndex and Haystack
+
+
+def with_field(item: Any, name: str, value: Any) -> Any:
+    """Return a ground-truth document with a field beside it; one that is missing changes nothing.
+
+    >>> with_field("d1", "relevance", 2)
+    {'page_content': 'd1', 'id': 'd1', 'metadata': {'relevance': 2}}
+    """
+    is_document = isinstance(item, str | Mapping)
+    if is_missing(value) or value == "" or not is_document:
+        return item
+    content = {"page_content": item, "id": item} if isinstance(item, str) else item
+    return Record({**content, "metadata": {**metadata_of(item), name: value}})
 
 
 def _with_score(document: DocumentLike, score: float) -> DocumentLike:
@@ -633,6 +696,30 @@ def _printed(at: Location) -> InvalidInput:
     return at.error(problem, "save its page_content, or its model_dump() as JSON")
 
 
+def is_bare(document: DocumentLike) -> bool:
+    """Tell whether a document has an id, and no text beside it; of a plain text, that it may be.
+
+    >>> is_bare("d1"), is_bare({"page_content": "", "id": "d1"}), is_bare({"page_content": "Nine."})
+    (True, True, False)
+    """
+    identity = id_of(document)
+    return identity is not None and composed(text_of(document)) in ("", identity)
+
+
+# Words with one separator between them, as ids of a spreadsheet's cell stand.
+_PARTED = re.compile(r"\s*[^\s,;|]+\s*([,;|])(?:\s*[^\s,;|]+\s*\1)*\s*[^\s,;|]+\s*")
+
+
+def parted(text: str) -> tuple[str, list[str]]:
+    """Return what separates the words of a text that may be several ids, and these; or nothing.
+
+    >>> parted("d1, d2"), parted("d1;d2|d3"), parted("It opens at nine, or ten.")
+    ((',', ['d1', 'd2']), ('', []), ('', []))
+    """
+    found = _PARTED.fullmatch(text)
+    return (found[1], [*map(str.strip, text.split(found[1]))]) if found else ("", [])
+
+
 def is_blank(text: str) -> bool:
     """Tell whether a text is empty or white space only."""
     return not text or text.isspace()
@@ -656,7 +743,7 @@ def read_text(document: DocumentLike) -> str:
 
 
 def read_id(document: DocumentLike) -> str | None:
-    """Return the id of a document, to the letter."""
+    """Return the id of a document, in Unicode NFC."""
     return id_of(document)
 
 
@@ -815,12 +902,25 @@ class QuerySet:
     labels: list[str | int]
 
     @classmethod
-    def from_lists(cls, actual_docs: Any, predicted_docs: Any, queries: Any = None) -> QuerySet:
+    def from_lists(
+        cls, actual_docs: Any, predicted_docs: Any, queries: Any = None, *, part: bool = False
+    ) -> QuerySet:
         """Check the two lists of lists, and the labels, and keep them.
+
+        Args:
+            actual_docs: Per query, its ground truth.
+            predicted_docs: Per query, the retrieved documents, best first, or with their ranks or
+                scores beside them.
+            queries: One label per query.
+            part: Whether others of the run are elsewhere, so that nobody knows which scores are
+                better; then the order of the lists stands.
 
         Raises:
             InvalidType: If something is not a list of lists of documents; it says where.
-            InvalidInput: If there are no queries, or the lengths differ.
+            InvalidInput: If there are no queries, the lengths differ, or ranks say no order.
+
+        Warns:
+            KragEvalWarning: If ranks or scores put documents into another order, or contradict it.
         """
         actual = _lists_of(actual_docs, "actual_docs")
         predicted = _lists_of(predicted_docs, "predicted_docs")
@@ -830,7 +930,7 @@ class QuerySet:
         if not actual:
             raise InvalidInput("actual_docs", "must hold at least one query, got none")
         actual = _of_documents(actual, "actual_docs", ground_truth=True)
-        predicted = _of_documents(predicted, "predicted_docs", ground_truth=False)
+        predicted = _in_order(predicted, "predicted_docs", part=part)
         labels: list[str | int] = list(range(len(actual)))
         if queries is not None:
             labels = checked_labels(queries, len(actual))
@@ -877,12 +977,12 @@ class QuerySet:
     def given_grades(self, key: str) -> NDArray[np.float64]:
         """Return the grade of each item, from its documents' metadata; shape (items,).
 
-        It is NaN where its documents have none, which stands for grade 1; 0, or less as in
-        judgements of TREC, says that it is not ground truth.
+        It is NaN where its documents have none, which stands for grade 1; 0 says that it is not
+        ground truth, and so does what is below.
 
         Raises:
-            InvalidInput: For a grade that is not finite or not a number, and for an ``AnyOf``
-                whose alternatives have different grades.
+            InvalidInput: For a grade that is not finite or not a number, and for an ``AnyOf`` whose
+                alternatives have different grades.
         """
         errors.text("grade_key", key, "the name of a metadata key")
         grades = self._in_metadata(key, _checked_grade, "grade")
@@ -1106,16 +1206,44 @@ def _as_list(value: Any, at: Location, wanted: str) -> list[Any]:
     raise at.type_error(f"must be {wanted} (a list, a tuple or a numpy array), got {came}", fix)
 
 
+def _trusted(types: set[type]) -> set[type]:
+    """Return which types are documents as they are: texts, and those of pydantic's models."""
+    fields = {"page_content", "metadata"}
+    return {one for one in types if one is str or {*getattr(one, "model_fields", ())} >= fields}
+
+
+def _in_order(lists: Lists, name: str, *, part: bool) -> Lists:
+    """Return lists of retrieved documents in the order of what stands beside them; warn of that."""
+    if lists.odd_types <= _trusted(lists.odd_types):
+        return lists
+    read = _of_documents(lists, name, ground_truth=False)
+    places = [Location(name, query) for query in range(len(lists))]
+    ranked = [*map(by_rank, lists, read, places)]
+    if part:
+        warn_of_contradicting_scores(standing for _documents, standing in ranked)
+        return Lists([documents for documents, _standing in ranked])
+    ordered, notes = put_in_order(ranked, Location(name).error, lambda at: places[at].error)
+    for note in notes:
+        errors.warn(f"{name}: {note}.")
+    return Lists(ordered)
+
+
+def warn_of_contradicting_scores(standing: Iterable[Standing | None]) -> None:
+    """Warn of lists whose order stands, though the scores beside their documents rise and fall."""
+    ordering = Ordering()
+    for one in standing:
+        ordering.add(0, one, Location("predicted_docs").error)
+    told = _(
+        "In {} lists of retrieved documents scores rise and fall with the rank; the order of the "
+        "lists stands."
+    )
+    errors.warn_of(told, ordering.unsorted)
+
+
 def _of_documents(lists: Lists, name: str, *, ground_truth: bool) -> Lists:
     """Return lists of documents, walked through only if some type needs a look."""
-    if not lists.odd_types:
-        return lists
     types = lists.odd_types
-    trusted: set[type] = {str} | ({AnyOf} if ground_truth else set())
-    # LangChain's, whose fields pydantic has checked.
-    trusted |= {
-        t for t in types if {*getattr(t, "model_fields", ())} >= {"page_content", "metadata"}
-    }
+    trusted = _trusted(types) | ({AnyOf} if ground_truth else set())
     if types <= trusted:
         return lists
     read = item_in if ground_truth else document_in
@@ -1139,14 +1267,27 @@ def _checked_aspects(value: Any, at: Location) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+def grade_in(value: Any) -> float | None:
+    """Return the grade that a value says, a number or one written as text; ``None`` of others.
+
+    >>> grade_in(2), grade_in("0"), grade_in(False), grade_in("high")
+    (2.0, 0.0, 0.0, None)
+    """
+    try:
+        found = float(value) if isinstance(value, Real | str | np.bool_) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
 def _checked_grade(value: Any, at: Location) -> float | None:
     if value is None:
         return None
-    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not number or not math.isfinite(value):
+    grade = grade_in(value)
+    if grade is None:
         problem = f": a grade must be a finite number, got {clipped(value)}"
-        raise at.error(problem, "0, or less, says that the document is not ground truth")
-    return max(0.0, float(value))
+        raise at.error(problem, "0 says that the document is not ground truth")
+    return max(grade, 0.0)  # below 0, as qrels have it, it was judged as well
 
 
 def checked_labels(queries: Any, n_queries: int) -> list[str | int]:
@@ -1221,7 +1362,9 @@ def position_of(
 
 
 def _places(names: Sequence[str | int], query: object) -> list[int]:
-    return [place for place, name in enumerate(names) if name == query]
+    wanted = composed(query) if isinstance(query, str) else query
+    return [place for place, name in enumerate(names)
+            if (composed(name) if isinstance(name, str) else name) == wanted]  # fmt: skip
 
 
 #: What a query can be tagged with: by these, results are sliced.

@@ -483,6 +483,11 @@ def warn_of(sentence: str, *counts: int) -> None:
     tallies[sentence] = tuple(map(sum, zip(before, counts, strict=True)))
 
 
+def is_tallied() -> bool:
+    """Tell whether what is counted is written down, for the parts of a run."""
+    return _TALLIES.get() is not None
+
+
 def tallied() -> AbstractContextManager[Tallies]:
     """Collect what :func:`warn_of` would say, for a run in parts that says it once at the end.
 

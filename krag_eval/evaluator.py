@@ -34,7 +34,18 @@ from krag_eval.documents import (
     checked_tags,
     unreviewed_in,
 )
-from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, clipped, muted, tallied, warn_of
+from krag_eval.errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    Refusal,
+    clipped,
+    muted,
+    tallied,
+    warn,
+    warn_of,
+)
+from krag_eval.grading import Grading
 from krag_eval.matching.base import KeyMatcher, Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -81,6 +92,23 @@ class Plan(PlanOptions):
         if self.no_ground_truth == "skip":
             return np.asarray(relevance.n_items > 0)
         return np.ones(relevance.n_queries, np.bool_)
+
+    def graded(self, queries: QuerySet, *, silent: bool = False) -> Plan:
+        """Return the plan with the key of the grades that the ground truth holds; warn of one.
+
+        Args:
+            queries: The queries.
+            silent: Whether to warn of nothing.
+        """
+        if self.grade_key is not None or self.grades == "no" or queries.texts_only[0]:
+            return self
+        grading = Grading()
+        grading.add(queries.actual.elements)
+        if (key := grading.key) is None:
+            return self
+        for note in () if silent else grading.notes(key):
+            warn(f"actual_docs: {note}.", Advice(_("{} counts all of it"), grades="no"))
+        return replace(self, grade_key=key)
 
     def read(
         self, queries: QuerySet, *, part: bool = False
@@ -170,7 +198,10 @@ class OfflineRetrievalEvaluator:
         queries: One label per query, such as the question; 0, 1, … if not given.
         grade_key: Key in the metadata of ground-truth documents that holds their grade; a document
             without it has grade 1, grade 0 says that it is not ground truth. All grades are 1 if
-            not given.
+            not given, unless records say them (``grades``).
+        grades: ``"auto"``: where records of the ground truth carry ``relevance``, ``grade``,
+            ``label`` or ``score`` that is 0 somewhere, it is their grade, with a warning;
+            ``"no"`` counts all of the ground truth alike.
         n_jobs: Processes that prepare and score texts in parallel, -1 for one per core; in this one
             alone if not given. More than there are cores are cut to that number, with a warning.
             The results are the same. It pays from some seconds of matching on, and does nothing for
@@ -230,6 +261,7 @@ class OfflineRetrievalEvaluator:
         no_ground_truth: Literal["error", "skip", "zero"] = "error",
         queries: Iterable[str | int] | None = None,
         grade_key: str | None = None,
+        grades: Literal["auto", "no"] = "auto",
         n_jobs: int | None = None,
         tags: Mapping[str, Sequence[Tag]] | None = None,
         judged: Sequence[Any] | Mapping[str | int, Any] | None = None,
@@ -245,6 +277,7 @@ class OfflineRetrievalEvaluator:
         if n_jobs is not None:
             n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
+        plan = plan.graded(query_set)
         if plan.score_cutoff is not None:
             query_set = query_set.within_score(plan.score_cutoff)
         self._plan = plan
@@ -950,8 +983,9 @@ class PartitionPlan:
         names = None if queries is None else [
             place if label is None else label for place, label in enumerate(queries)
         ]  # fmt: skip
-        query_set = QuerySet.from_lists(actual, predicted, names)
         with tallied() as tallies:
+            query_set = QuerySet.from_lists(actual, predicted, names, part=True)
+            self._check_grades(query_set)
             lists = {"unwanted": unwanted, "cited": cited}
             matching = _Matching(query_set, self.plan, judged, lists=lists, part=True)
             relevance = matching.relevance(self.plan)
@@ -977,6 +1011,15 @@ class PartitionPlan:
         summary = replace(summary, n_contradicted=relevance.n_contradicted)
         partial = Partial(self._settings(), summary, findings)
         return Part({"query": labels, **columns, **flags}, partial)
+
+    def _check_grades(self, queries: QuerySet) -> None:
+        """Refuse a part whose ground truth holds grades that the other parts may not know of."""
+        key = self.plan.graded(queries, silent=True).grade_key
+        if key != self.plan.grade_key:
+            problem = f": {key} of the ground truth is 0 somewhere, and may be its grade"
+            fix = Advice("{} reads it as such, and {} counts all of it", ("grade_key", key),
+                         ("grades", "no"))  # fmt: skip
+            raise InvalidInput("actual_docs", problem, fix)
 
     def scored(self, found: Relevance) -> tuple[NDArray[np.bool_], dict[Cutoff, Table], Relevance]:
         """Return which queries count, the table of each cutoff, and what the tables are made of."""

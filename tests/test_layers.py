@@ -17,7 +17,7 @@ PACKAGE = Path(krag_eval.__file__).parent
 #: Floor by floor, from the ground up: the files and folders of the hall.
 FLOORS = (
     {"errors", "_doors", "_install", "_language", "_text", "_io", "_reading"},
-    {"documents", "conventions", "matching"},
+    {"documents", "ranking", "grading", "conventions", "matching"},
     {"scoring", "_options"},
     {"results", "statistics"},
     {"evaluator", "calibration"},

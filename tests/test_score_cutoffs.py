@@ -174,13 +174,18 @@ def test_few_queries_are_warned_of():
         evaluated().score_cutoffs(n_resamples=100)
 
 
+def scored(text, score):
+    """Return a document whose metadata hold a score, as an earlier stage leaves it."""
+    return {"page_content": text, "metadata": {"score": score}}
+
+
 @pytest.mark.parametrize(
     ("predicted", "query", "within"),
     [
         ([["a"], ["b"]], None, ""),
         ([[("a", 0.5)], [("b", 0.5), "c"]], 1, "[1]"),
-        ([[("a", 0.5), ("b", 0.4)], [("a", 0.5), ("b", 0.6)]], 1, "[1]"),
-        ([[("a", 0.5), ("b", 0.6), ("c", 0.6), ("d", 0.5)], []], 0, "[3]"),
+        ([[scored("a", 0.5), scored("b", 0.4)], [scored("a", 0.5), scored("b", 0.6)]], 1, "[1]"),
+        ([[*map(scored, "abcd", (0.5, 0.6, 0.6, 0.5))], []], 0, "[3]"),
         ([[{"page_content": "a", "metadata": {"score": "high"}}], []], 0, "[0]"),
     ],
     ids=["none", "some", "between queries", "within one", "no number"],

@@ -94,7 +94,7 @@ def _is_in_chunks(
         InvalidInput: If it was asked for, or is the only way, and is not possible.
     """
     only_in_chunks, size = _looked_at(files)
-    read_whole = sorted({"cells", "corpus", "delimiter", "score_cutoff"} & {*settings})
+    read_whole = sorted({"cells", "corpus", "delimiter", "score_cutoff", "separator"} & {*settings})
     if not chunks and (read_whole or not only_in_chunks):
         is_long = size > _LARGE and not need_rows and not read_whole
         return is_long and (len(files) == 1 or _hold_rows(files))
@@ -356,8 +356,7 @@ def _in_chunks(
             reading.check_golden(source, behind[0], asked)
     with called(asked.argument, "metrics"):
         result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
-    # How the columns of two files were read comes first.
-    reading.say(source, result.notes[N_SAID if behind else 0 :])
+    reading.say(source, result.notes[N_SAID:])
     return _Made(source, result)
 
 

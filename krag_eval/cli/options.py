@@ -290,6 +290,10 @@ CELLS: Options = {
         choices=("list", "text"),
         default="list",
     ),
+    "separator": option(
+        "What parts the documents of a cell, as ',' does \"d1,d2\"; cells are then plain text.",
+        "TEXT",
+    ),
     "delimiter": option("What separates cells of a CSV file.  [default: ,]", "CHARACTER"),
     "encoding": ENCODING,
     "drafts": option(

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.score_cutoffs import ScoreCutoffs
 
-_CELLS = ("cells", "delimiter")
+_CELLS = ("cells", "delimiter", "separator")
 #: The options of ground truth and a run in two files.
 TWO_FILES = ("golden", "retrieved", "missing")
 _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", "corpus", "drafts",
-           *_CELLS)  # fmt: skip
+           "grades", *_CELLS)  # fmt: skip
 
 
 def evaluated_file(
@@ -139,7 +139,7 @@ def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # What may say how a run is read, too.
-_OF_RUN = ("question", "predicted", "cells", "corpus", "delimiter", "encoding")
+_OF_RUN = ("question", "predicted", "cells", "separator", "corpus", "delimiter", "encoding")
 
 
 def joined(file: str, run: str | None, two: Mapping[str, Any], named: Mapping[str, Any]) -> Dataset:

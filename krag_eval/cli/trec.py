@@ -116,12 +116,14 @@ def trec(
     header = ["trec_eval", "krag_eval", *results]
     rows = pd.DataFrame(cells, columns=header, dtype=object)
     signatures = dict(zip(results, _signatures(several), strict=True))
+    signature, *others = map(output.signed, dict.fromkeys(signatures.values()))
     output.emit(
         outputs,
         lambda: Page(
             _counted(several, printable(judged.name)),
             [Table.of_cells([printable(one, _LONGEST_RUN) for one in header], cells, names=2)],
-            signature="\n".join(map(output.signed, dict.fromkeys(signatures.values()))),
+            signature=signature,
+            other_signatures=others,
         ),
         lambda: {
             "runs": rows.set_index("trec_eval")[[*results]].to_dict(),

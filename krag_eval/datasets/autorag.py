@@ -12,7 +12,7 @@ from krag_eval._language import _
 from krag_eval._reading import MAX_BYTES, kind_of, located
 from krag_eval.datasets.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
 from krag_eval.datasets.table import Given, Records, Side, documents_of, records_in, tags_of
-from krag_eval.documents import AnyOf, DocumentLike, Location, list_in, plain
+from krag_eval.documents import AnyOf, DocumentLike, Location, composed, list_in, plain
 from krag_eval.errors import Advice, Place, warn
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _predicted(
     in_order = []
     for place, row in table.rows:
         with located(place):
-            in_order.append(documents_of(row, side, None, ground_truth=False))
+            in_order.append(documents_of(row, side, None, ground_truth=False)[0])
     if isinstance(given.retrieved, Mapping) or "qid" in table.names:
         lists = dict(zip(table.keys("qid"), in_order, strict=True))
         check_overlap(ids, lists, expected_name=questions.name, given_name=table.name)
@@ -219,7 +219,7 @@ def _documents(table: Records, wanted: set[str]) -> dict[str, dict[str, Any]]:
     documents: dict[str, dict[str, Any]] = {}
     columns = table.keys("doc_id"), table.texts("contents"), table.cells("metadata")
     for identity, text, (place, metadata) in zip(*columns, strict=True):
-        if identity in wanted:
+        if composed(identity) in wanted:
             documents[identity] = {"page_content": text, "id": identity}
             if metadata is not None:
                 if not isinstance(metadata, Mapping):

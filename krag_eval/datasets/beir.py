@@ -7,7 +7,7 @@ in memory; LlamaIndex's ``EmbeddingQAFinetuneDataset`` is one with lists of ids 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,7 @@ from krag_eval.datasets.trec import (
     is_parquet,
     judged_dataset,
 )
-from krag_eval.documents import is_missing
+from krag_eval.documents import composed, is_missing
 from krag_eval.errors import InvalidInput, Place
 
 
@@ -251,7 +251,7 @@ def _only_one(usual: Sequence[Path], shards: Sequence[Path]) -> Path | None:
 def _documents(source: Any, wanted: set[str], max_bytes: int | None) -> dict[str, dict[str, Any]]:
     return {
         identity: {"page_content": _full_text(content, place), "id": identity}
-        for identity, content, place in _entries(source, wanted.__contains__, max_bytes)
+        for identity, content, place in _entries(source, wanted, max_bytes)
     }
 
 
@@ -263,10 +263,10 @@ def _full_text(content: Mapping[str, Any], place: Place) -> str:
 
 
 def _labelled(dataset: Dataset, source: Any, name: str, max_bytes: int | None) -> Dataset:
-    ids = [str(query) for query in dataset.queries]
+    ids = [composed(str(query)) for query in dataset.queries]
     texts = {
         identity: _text(content, "text", place)
-        for identity, content, place in _entries(source, set(ids).__contains__, max_bytes)
+        for identity, content, place in _entries(source, set(ids), max_bytes)
     }
     unknown = next((identity for identity in ids if identity not in texts), None)
     if unknown is not None:
@@ -279,15 +279,15 @@ def _labelled(dataset: Dataset, source: Any, name: str, max_bytes: int | None) -
 
 
 def _entries(
-    source: Any, is_wanted: Callable[[str], bool], max_bytes: int | None
+    source: Any, wanted: set[str], max_bytes: int | None
 ) -> Iterator[tuple[str, dict[str, Any], Place]]:
     """Yield id and content of the entries wanted; every one is checked."""
     seen: set[str] = set()
     for content, place in _contents(source, max_bytes):
-        identity = _text(content, "_id", place)
+        identity = composed(_text(content, "_id", place))
         if not identity:
             raise place.error('"_id" must not be empty')
-        if not is_wanted(identity):
+        if identity not in wanted:
             continue
         if identity in seen:
             raise place.error(f"the id {identity!r} is given a second time", "give it once")

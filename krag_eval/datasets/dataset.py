@@ -16,11 +16,12 @@ from krag_eval.documents import (
     Tag,
     by_query,
     checked_tags,
+    composed,
     id_of,
     ids_among,
+    is_bare,
     metadata_of,
     single,
-    text_of,
     with_status,
 )
 from krag_eval.errors import Advice, InvalidInput, Place, warn
@@ -434,6 +435,8 @@ def with_texts(
     [[{'page_content': 'At nine.', 'id': 'a'}]]
     """
     absent: dict[str, None] = {}
+    if not all(map(str.isascii, corpus)):
+        corpus = {composed(identity): one for identity, one in corpus.items()}
 
     def full(document: DocumentLike, side: str) -> DocumentLike:
         identity = id_of(document) or ""
@@ -464,16 +467,6 @@ def with_texts(
         )
         warn(told.format(name=name, n=len(absent), first=next(iter(absent))))
     return made
-
-
-def is_bare(document: DocumentLike) -> bool:
-    """Tell whether a document has an id, and no text beside it; of a plain text, that it may be.
-
-    >>> is_bare("d1"), is_bare({"page_content": "", "id": "d1"}), is_bare({"page_content": "Nine."})
-    (True, True, False)
-    """
-    identity = id_of(document)
-    return identity is not None and text_of(document) in ("", identity)
 
 
 def with_index(

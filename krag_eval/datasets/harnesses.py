@@ -44,7 +44,7 @@ def _changed(
 def run_dataset(table: Records, given: Given) -> Dataset:
     """Return the data set of a run: one query per row, without ground truth.
 
-    Documents that all have a ``rank`` are put into that order; plain texts are ids.
+    Plain texts are ids.
 
     Raises:
         DatasetError: If a query comes twice, has a document twice, or ranks that say no order.
@@ -64,8 +64,8 @@ def run_dataset(table: Records, given: Given) -> Dataset:
         asked: Any = row.get("query")
         if not isinstance(asked, Mapping):
             asked = {"qid": row.get("query_id"), "text": asked}
-        documents = list_in(row.get(field), Location(field))
         text = {} if asked.get("text") is None else {"query": asked["text"]}
+        documents = list_in(row.get(field), Location(field))
         yield {"query_id": asked.get("qid"), **text, field: documents}
 
     flat = _changed(table, fields)

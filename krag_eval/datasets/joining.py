@@ -18,9 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._language import N_, _, ngettext
-from krag_eval.datasets.dataset import Dataset, Overlap, is_bare, tell_overlap
-from krag_eval.datasets.table import LISTED, Mark, Query, listed, own_truth_note, told_errors
-from krag_eval.documents import ID_TAGS, DocumentLike, id_of, id_written, is_like_id, single
+from krag_eval.datasets.dataset import Dataset, Overlap, tell_overlap
+from krag_eval.datasets.table import (
+    LISTED,
+    Mark,
+    NoteOnSettings,
+    OfRun,
+    Query,
+    check_ids_alone,
+    listed,
+    own_truth_note,
+    told_errors,
+)
+from krag_eval.documents import (
+    ID_TAGS,
+    DocumentLike,
+    id_of,
+    id_written,
+    is_bare,
+    is_like_id,
+    single,
+)
 from krag_eval.errors import Advice, Place, clipped, warn
 from krag_eval.results.latency import Failure
 from krag_eval.scoring.missing import MissingQuestions
@@ -315,7 +333,7 @@ def joined_defaults(golden: Side, run: Side) -> Mapping[str, Any]:
     for one in (golden, run):
         if one not in bare and any(isinstance(x, str) or id_of(x) is None for x in one.documents()):
             ids = {*map(id_of, bare[0].documents())}
-            if any(isinstance(x, str) and x in ids for x in one.documents()):
+            if any(isinstance(x, str) and id_of(x) in ids for x in one.documents()):
                 continue  # plain texts are ids, as of the other side
             if not all(map(is_bare, bare[0].documents())):  # an index has given them texts
                 return {name: some for name, some in golden.defaults.items() if name != "matcher"}
@@ -327,13 +345,16 @@ def joined_defaults(golden: Side, run: Side) -> Mapping[str, Any]:
     return {**golden.defaults, "matcher": "id"}
 
 
-def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
+def with_run(
+    golden: Dataset, run: Dataset, missing: Lacking, separator: str | None = None
+) -> Dataset:
     """Return questions with what a run retrieved for them, whatever the order of either.
 
     Args:
         golden: Questions with their ground truth.
         run: Queries with what was retrieved for them.
         missing: What happens to questions that the run lacks.
+        separator: What parted the cells, if anything did.
 
     Raises:
         DatasetError: As :func:`joined` does, or if documents have no ids to compare.
@@ -361,13 +382,15 @@ def with_run(golden: Dataset, run: Dataset, missing: Lacking) -> Dataset:
     def of_run(values: Any) -> list[Any]:
         return [None if at is None else values[at] for at in places]
 
-    made = golden.chosen(kept.tolist())
+    made, predicted = golden.chosen(kept.tolist()), [one or [] for one in of_run(lists)]
+    places_of_truth = (_place(golden, at) for at in kept.tolist())
+    check_ids_alone(zip(made.actual, predicted, places_of_truth, strict=True), separator)
     tags = {name: of_run(values) for name, values in run.tags.items() if name not in golden.tags}
     failures = _failures_in(run, places)
     notes = joined_notes(golden, run, told, cites=golden.cited is not None)
     return replace(
         made,
-        predicted=[one or [] for one in of_run(lists)],
+        predicted=predicted,
         run=[None if at is None else _place(run, at) for at in places],
         cited=None if run.cited is None else of_run(run.cited),
         tags={**made.tags, **tags},
@@ -418,10 +441,16 @@ def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> li
                 names=listed(shared)
             )
         )
-    said = [*golden.notes]
+    if any(isinstance(note, NoteOnSettings) for note in run.notes):
+        message = _("how {run} asks to be evaluated is not used: that is the ground truth's to say")
+        joining.append(message.format(run=run.source))
+    joining += [note for note in run.notes if isinstance(note, OfRun)]
+    said = [note for note in golden.notes if not isinstance(note, OfRun)]
     if golden.vocabulary and run.vocabulary:
         said[1:2] = run.notes[1:2]
     # Rows that failed are told for both files together.
     failed = told_errors(len(run.failures or ()), run.n_queries)
-    of_run = [note for note in run.notes[N_SAID:] if run.vocabulary and note not in failed]
+    of_run = [note for note in run.notes[N_SAID:]
+              if run.vocabulary and note not in failed
+              and not isinstance(note, OfRun | NoteOnSettings)]  # fmt: skip
     return [*said[:N_SAID], *joining, *said[N_SAID:], *of_run]

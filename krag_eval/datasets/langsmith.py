@@ -222,5 +222,5 @@ def langsmith_dataset(table: Records, given: Given) -> Dataset:
     ]
     kept, left_out = tags_of(table, LANGSMITH, given.tags)
     parts = parts_of(queries, table.name, roles)
-    notes += [*left_out, *told_errors(len(parts["failures"]), len(queries))]
-    return Dataset(**parts, notes=notes, tags=kept)
+    notes += [*parts["notes"], *left_out, *told_errors(len(parts["failures"]), len(queries))]
+    return Dataset(**{**parts, "notes": notes}, tags=kept)

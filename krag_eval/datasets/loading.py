@@ -25,15 +25,17 @@ from krag_eval._reading import (
     parsed,
 )
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, read_beir
-from krag_eval.datasets.dataset import Dataset, is_bare, labels_for, with_index
+from krag_eval.datasets.dataset import Dataset, labels_for, with_index
 from krag_eval.datasets.formats import File, Names, Row, format_of, is_wanted, json_in, rows_in
 from krag_eval.datasets.joining import Lacking, with_run
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.table import (
+    BESIDE,
     ERRORS,
     Drafts,
     Given,
     Mapped,
+    OfRun,
     Records,
     Reviews,
     Roles,
@@ -44,8 +46,6 @@ from krag_eval.datasets.table import (
     checked_choice,
     checked_drafts,
     content_of,
-    grades_in,
-    in_order_of_scores,
     is_frame,
     note_on_defaults,
     notes_on,
@@ -76,6 +76,7 @@ from krag_eval.documents import (
     chunk_in,
     document_in,
     id_of,
+    is_bare,
     is_missing,
     metadata_of,
     plain,
@@ -146,6 +147,8 @@ def load_dataset(
     cells: Cells = "list",
     missing: Lacking | None = None,
     drafts: Drafts = "error",
+    grades: Literal["auto", "no"] = "auto",
+    separator: str | None = None,
 ) -> Dataset:
     """Load questions with their ground truth, and what was retrieved if that is there.
 
@@ -202,6 +205,11 @@ def load_dataset(
             accepted them: ``"error"`` refuses them, ``"count"`` takes them, and notes and
             signatures say how many there are. ``rejected`` rows are left out, with a warning. Any
             other status is a tag.
+        grades: ``"auto"``: where records of the ground truth carry ``relevance``, ``grade``,
+            ``label`` or ``score`` that is 0 somewhere, it is their grade, and ``notes`` say so;
+            ``"no"`` counts all of the ground truth alike.
+        separator: What parts the documents of a cell of plain text, such as ``","`` for
+            ``"d1,d2"``; cells are then read as with ``cells="text"``.
 
     Raises:
         DatasetError: If anything cannot be understood; the message names row and column.
@@ -226,11 +234,13 @@ def load_dataset(
     given = Given(_mapped(question, actual, predicted), corpus, retrieved, max_bytes,
                   checked_choice(tags), one_of("cells", cells, ("list", "text")),
                   missing=checked_missing(missing, retrieved), in_file=theirs,
-                  drafts=checked_drafts(drafts))  # fmt: skip
+                  drafts=checked_drafts(drafts),
+                  grades=one_of("grades", grades, ("auto", "no")),
+                  separator=_checked_separator(separator))  # fmt: skip
     if isinstance(source, Iterator) and not (hasattr(source, "read") or is_frame(source)):
         source = [*source]
     if isinstance(source, Dataset):
-        of_run = () if retrieved is None else ("question", "predicted", "cells")
+        of_run = () if retrieved is None else ("question", "predicted", "cells", "separator")
         given.check(("corpus", "retrieved", *of_run), "what is a Dataset already")
         return _completed(source, given)
     if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
@@ -254,6 +264,7 @@ def read_jsonl(
     tags: bool | Sequence[str] = True,
     encoding: str = "utf-8",
     drafts: Drafts = "error",
+    grades: Literal["auto", "no"] = "auto",
 ) -> Dataset:
     """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
 
@@ -284,6 +295,7 @@ def read_jsonl(
             booleans, at most 100 fields; or the names of those to keep.
         encoding: Of the text, such as ``"cp949"``.
         drafts: What happens to lines whose ``status`` is ``draft``, as in :func:`load_dataset`.
+        grades: Whether records say grades, as in :func:`load_dataset`.
 
     Raises:
         DatasetError: If anything in the file cannot be used, or there is nothing in it; the
@@ -295,7 +307,7 @@ def read_jsonl(
     Dataset of 1 queries from <stream>
     """
     fields, choice = Fields(question_field, actual_field, predicted_field), checked_choice(tags)
-    drafts = checked_drafts(drafts)
+    drafts, grades = checked_drafts(drafts), one_of("grades", grades, ("auto", "no"))  # type: ignore[assignment]
     reviews = Reviews(drafts)
     file = File.of(source, max_bytes=max_bytes, encoding=encoding)
     rows = rows_in(file, "jsonl")
@@ -308,7 +320,7 @@ def read_jsonl(
     every = chain([first], rows)
     if fields.are_foreign_to(first[1]):
         given = Given(fields.mapped, max_bytes=max_bytes, tags=choice, named_by=FIELD_OPTIONS,
-                      drafts=drafts)  # fmt: skip
+                      drafts=drafts, grades=grades)  # fmt: skip
         table = Records.of(every, file.name)
         dataset = dataset_of(table, given)
         if predicted_field is not None and dataset.predicted is None:
@@ -329,11 +341,10 @@ def read_jsonl(
     reader.check(file.name, fields[:3])
     kept, unreviewed = with_drafts(queries, reader.columns([one.tags for one in queries]))
     defaults = note_on_defaults(queries[0].mark.defaults)
-    queries, notes = in_order_of_scores(queries)
-    parts = parts_of(queries, file.name, roles)
-    notes += grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
-    notes += told_errors(len(parts["failures"]), len(queries))
-    return Dataset(**parts, tags=kept, notes=notes)
+    parts = parts_of(queries, file.name, roles, grades)
+    parts["notes"] += notes_on(reader.left_out) + defaults + unreviewed
+    parts["notes"] += told_errors(len(parts["failures"]), len(queries))
+    return Dataset(**parts, tags=kept)
 
 
 #: The arguments that name the fields of a query.
@@ -512,7 +523,7 @@ def advised_to_load() -> Iterator[None]:
 
 
 # The options that advice about rows and columns names.
-_OF_LOADING = ("cells", "drafts", *Mapped._fields)
+_OF_LOADING = ("cells", "drafts", "separator", *Mapped._fields)
 
 
 def evaluated_again(
@@ -555,6 +566,7 @@ def evaluated_again(
             conventions=result.conventions,
             no_ground_truth=settings["no_ground_truth"].partition("(")[0],
             grade_key=None if grades == "-" else grades,
+            grades="no",
             aspect_key=settings.get("aspects"),
         ).evaluate([k for k in result.k if not isinstance(k, Budget)] or [None])
     if isinstance(result.rows, NoRows):
@@ -606,11 +618,13 @@ def _check_each(
 def _questions(table: Records, given: Given) -> Dataset:
     """Read a table of questions whose columns a vocabulary names."""
     roles = roles_of(table, given.mapped, given.named_by, is_run=given.is_run)
-    one_per_row = given.cells == "list"
-    read, notes = (table, []) if one_per_row else cells_as_lists(table, roles)
+    one_per_row = given.cells == "list" and given.separator is None
+    read, notes = (table, []) if one_per_row else cells_as_lists(table, roles, given.separator)
     read, roles, unusual = as_saved(read, roles)
-    content = content_of(read, roles, given.tags, one_per_row=one_per_row, drafts=given.drafts)
+    content = content_of(read, roles, given.tags, one_per_row=one_per_row, drafts=given.drafts,
+                         grades=given.grades, separator=given.separator)  # fmt: skip
     others = [one for one in table.names if one not in asked_by(roles)]
+    notes = [OfRun(note) for note in notes] if given.is_run else notes
     content["notes"] = said(roles, others) + notes + unusual + content["notes"]
     if truth := own_truth(table, roles):
         content["notes"][0] = own_truth_note(table.name, truth)
@@ -690,13 +704,13 @@ def _completed(dataset: Dataset, given: Given) -> Dataset:
     """Join a run, or spans, to questions, and give ids the texts of an index, where there are."""
     run = None if given.retrieved is None else _run(given)
     if given.corpus is None:
-        return _joined(dataset, run, given.missing)
+        return _joined(dataset, run, given.missing, given.separator)
     texts, name = _texts_by_id(given.corpus)
     dataset, found = with_index(dataset, texts, name)
     if isinstance(run, Dataset):
         run, found_in_run = with_index(run, texts, name)
         found |= found_in_run
-    joined = _joined(dataset, run, given.missing)
+    joined = _joined(dataset, run, given.missing, given.separator)
     if isinstance(run, Records):
         joined, found = with_index(joined, texts, name)
     documents = (one for lists in (joined.actual, joined.predicted or ()) for some in lists
@@ -708,11 +722,15 @@ def _completed(dataset: Dataset, given: Given) -> Dataset:
     return joined
 
 
-def _joined(dataset: Dataset, run: Dataset | Records | None, missing: Any) -> Dataset:
+def _joined(
+    dataset: Dataset, run: Dataset | Records | None, missing: Any, separator: str | None
+) -> Dataset:
     if isinstance(run, Records):
         missing = one_of("missing", missing or "skip", ("zero", "skip"))
         return traces_dataset(run, dataset=dataset, choice=Choice(missing=missing))
-    return dataset if run is None else with_run(dataset, run, missing or "error")
+    if run is None:
+        return dataset
+    return with_run(dataset, run, missing or "error", separator)
 
 
 def _texts_by_id(corpus: Any) -> tuple[dict[str, dict[str, Any]], str]:
@@ -763,10 +781,18 @@ def _run(given: Given) -> Dataset | Records:
         return made
     question = given.mapped.question if given.mapped.question in table.names else None
     mapped = Mapped(question, None, given.mapped.predicted)
-    return _questions(table, Given(mapped, cells=given.cells, tags=True, is_run=True))
+    return _questions(
+        table, Given(mapped, cells=given.cells, tags=True, is_run=True, separator=given.separator)
+    )
 
 
 # From a source to a table
+
+
+def _checked_separator(separator: str | None) -> str | None:
+    if separator is not None and (not isinstance(separator, str) or not separator):
+        raise must("separator", "be text that parts the documents of a cell, as ','", separator)
+    return separator
 
 
 def _mapped(*names: str | None) -> Mapped:
@@ -783,7 +809,7 @@ def _table(
 ) -> Records:
     """Return the rows of whatever holds some; of what is in memory, named ``at``."""
     # Others can only be tags.
-    wanted = Names({*KNOWN, *PARTS, *SPANS, *ERRORS, *filter(None, given.mapped)})
+    wanted = Names({*KNOWN, *PARTS, *SPANS, *ERRORS, *BESIDE, *filter(None, given.mapped)})
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         settings = {"max_bytes": given.max_bytes, "wanted": wanted, "tags": given.tags}
         file = File.of(source, **settings, **in_file)

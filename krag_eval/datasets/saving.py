@@ -18,7 +18,7 @@ from krag_eval.conventions import Conventions
 from krag_eval.datasets.formats import File, rows_in
 from krag_eval.datasets.table import LISTED, OPTIONS, OWN, Records, content_of, tag_cell
 from krag_eval.datasets.vocabularies import KNOWN, NAMED, roles_of
-from krag_eval.documents import LONGEST_TAG, AnyOf, Tag, id_of, metadata_of, text_of
+from krag_eval.documents import LONGEST_TAG, AnyOf, Tag, metadata_of, text_of, written_id
 from krag_eval.errors import DatasetError, Place, clipped
 
 _SEMICOLON = re.compile(r";(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
@@ -187,7 +187,7 @@ def _plain(item: Any) -> Any:
     content: dict[str, Any] = {"page_content": text_of(item)}
     if metadata_of(item):
         content["metadata"] = dict(metadata_of(item))
-    return content if id_of(item) is None else {**content, "id": id_of(item)}
+    return content if written_id(item) is None else {**content, "id": written_id(item)}
 
 
 # Files
@@ -329,7 +329,7 @@ def _check_again(rows: _Rows, path: Path, kind: str) -> None:
     try:
         file = File(path, rows.name, max_bytes=None, wanted=KNOWN, tags=True)
         table = Records.of(rows_in(file, kind), rows.name)
-        again = content_of(table, roles_of(table), choice=True, drafts="count")
+        again = content_of(table, roles_of(table), choice=True, drafts="count", grades=None)
     except DatasetError as error:
         raise DatasetError(
             error.argument,

@@ -11,7 +11,9 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -22,16 +24,6 @@ from krag_eval._reading import MAX_BYTES, kind_of, located, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.datasets import formats
 from krag_eval.datasets.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
-from krag_eval.datasets.ranking import (
-    RowOrder,
-    ScoreOrder,
-    grade_of,
-    in_rank_order,
-    note_on_grades,
-    note_on_ranks,
-    scores_of,
-    zero_grades,
-)
 from krag_eval.documents import (
     DRAFT,
     ID_TAGS,
@@ -47,15 +39,19 @@ from krag_eval.documents import (
     check_text,
     documents_in,
     id_of,
+    is_bare,
     is_blank,
     is_list_written,
     is_missing,
     is_tag,
     list_in,
+    parted,
     plain,
+    ranked_in,
     single,
     span_without_text,
     status_of,
+    with_field,
 )
 from krag_eval.errors import (
     Advice,
@@ -69,6 +65,8 @@ from krag_eval.errors import (
     one_of,
     warn,
 )
+from krag_eval.grading import GRADES, Grading, own_grades
+from krag_eval.ranking import DISTANCE, RANK, Standing, put_in_order, standing_of
 from krag_eval.results.latency import Failure
 
 _MOST_NAMES = 20
@@ -325,6 +323,8 @@ class Given(NamedTuple):
     missing: str | None = None
     is_run: bool = False
     drafts: Drafts = "error"
+    grades: str = "auto"
+    separator: str | None = None
     in_file: Mapping[str, Any] = MappingProxyType({})
 
     def check(self, taken: Collection[str], what: str) -> None:
@@ -332,7 +332,12 @@ class Given(NamedTuple):
         cells = None if self.cells == "list" else self.cells
         drafts = None if self.drafts == "error" else self.drafts
         given = {**self.mapped._asdict(), "corpus": self.corpus, "retrieved": self.retrieved}
-        for argument, value in {**given, "cells": cells, "drafts": drafts}.items():
+        for argument, value in {
+            **given,
+            "cells": cells,
+            "drafts": drafts,
+            "separator": self.separator,
+        }.items():
             if value is not None and argument not in taken:
                 raise InvalidInput(argument, f"is not for {what}", "leave it out")
 
@@ -420,7 +425,7 @@ ERRORS = ("error", "오류", "에러")
 _NO_ERROR = ("none", "null", "nan", "false", "0", "no")
 #: The options of an evaluator that a file can tell.
 OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
-           "grade_key", "averaging_method", "aspect_key")  # fmt: skip
+           "grade_key", "grades", "averaging_method", "aspect_key")  # fmt: skip
 _MARK = ("label", "shielded", "tags", "evaluator")
 
 
@@ -781,9 +786,9 @@ class Query(NamedTuple):
     ``predicted`` is empty where nothing has been retrieved yet; ``is_text`` says that it was a
     text, and no list; ``is_draft`` that nobody has accepted its ground truth; ``run`` is its place,
     if that is in a file of its own; ``error`` is what the retriever failed with, where nothing was
-    retrieved. ``by_rank`` says whether retrieved records were put into the order of their ranks,
-    ``None`` where they have none; ``zero_grades`` names the fields of ground-truth records that are
-    0 somewhere, as grades are.
+    retrieved. ``standing`` is what stands beside the retrieved documents, and ``beside`` the rank
+    and the score that the row has, as rows of one document do; ``row_grades`` is what the row has
+    under the names of grades, where nothing was retrieved.
     """
 
     place: Place
@@ -798,9 +803,10 @@ class Query(NamedTuple):
     is_text: bool = False
     is_draft: bool = False
     run: Place | None = None
-    by_rank: bool | None = None
-    zero_grades: frozenset[str] = frozenset()
     error: str = ""
+    standing: Standing | None = None
+    beside: tuple[Any, Any] = (None, None)
+    row_grades: Mapping[str, Any] = _NO_TAGS
 
     @property
     def label(self) -> str | int | None:
@@ -829,23 +835,19 @@ def query_in(
             question = _question_in(row.get(roles.question), roles.question)
             if mark.shielded and isinstance(question, str):
                 question = unshielded(question)
-        lists, predicted = lists_in(row), []
-        records = _records_in(row, roles.actual)
-        if records:
-            lists["zero_grades"] = zero_grades(records)
-        actual = documents_of(row, roles.actual, roles.options, ground_truth=True)
+        actual, _none = documents_of(row, roles.actual, roles.options, ground_truth=True)
+        lists = lists_in(row)
+        predicted: list[Any] = []
         failure = ""
-        if roles.predicted is not None:
+        if (side := roles.predicted) is not None:
             failure = error_in(row, asked_by(roles))
-            row = _with_empty_lists(row, roles.predicted.fields) if failure else row
-            records = _records_in(row, roles.predicted)
-            order = records and in_rank_order(records, Location(str(roles.predicted.texts)))
-            predicted = documents_of(row, roles.predicted, roles.options, ground_truth=False)
-            if order:
-                lists["by_rank"] = order != [*range(len(order))]
-                predicted = [predicted[place] for place in order]
-            field = row[str(roles.predicted.texts or roles.predicted.ids)]
+            row = _with_empty_lists(row, side.fields) if failure else row
+            predicted, standing = documents_of(row, side, roles.options, ground_truth=False)
+            lists |= {"standing": standing, "beside": _beside(row)}
+            field = row[str(side.texts or side.ids)]
             lists["is_text"] = _one_as_list(field, row) is not field
+        else:
+            lists["row_grades"] = {name: row[name] for name in GRADES if name in row}
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
@@ -960,16 +962,21 @@ def _question_in(value: Any, name: str) -> str | int | None:
 
 def documents_of(
     row: Mapping[str, Any], side: Side, options: tuple[str, str] | None, *, ground_truth: bool
-) -> list[Any]:
-    """Return the documents of one side; of a run, which has no ground truth, none of that."""
+) -> tuple[list[Any], Standing | None]:
+    """Return the documents of one side, and what stands beside those that were retrieved.
+
+    Of a run, which has no ground truth, there are none of that.
+    """
     if side.texts is not None and side.texts in row and not side.ids and not side.metadata:
-        found = _one_as_list(row[side.texts], row)
-        return documents_in(found, Location(side.texts), ground_truth=ground_truth)
+        found, at = _one_as_list(row[side.texts], row), Location(side.texts)
+        if not ground_truth:
+            return ranked_in(found, at)
+        return documents_in(found, at, ground_truth=True), None
     lists = {name: _one_as_list(row[name], row) for name in side.fields if name in row}
     if missing := [name for name in side.fields if name not in lists]:
         raise _no_field(row, missing[0], options, ground_truth=ground_truth)
     if side.texts is None:
-        return [] if side.ids is None else _ids(lists[side.ids], side.ids)
+        return ([] if side.ids is None else _ids(lists[side.ids], side.ids)), None
     found = documents_in(lists[side.texts], Location(side.texts), ground_truth=ground_truth)
     # Texts with ids, as LlamaIndex writes them, or with metadata, as krag does.
     beside = {name: _ids(lists[name], name) if name == side.ids else
@@ -986,26 +993,31 @@ def documents_of(
         for document, value in zip(made, values, strict=True):
             place = document if name == side.ids else document.setdefault("metadata", {})
             place["id" if name == side.ids else name] = value
-    return made
+    return made, None
 
 
-def _records_in(row: Mapping[str, Any], side: Side) -> list[Any]:
-    """Return the documents of one side as they are written, if some are records.
+# The columns of tables that hold one document in a row with its rank, its score or its distance.
+_RANKS, _ROW_SCORES, _DISTANCES = (RANK, "순위"), ("score", "점수"), (DISTANCE, "거리")
+#: Columns that are read, whether they are to be tags or not.
+BESIDE = (*_RANKS, *_ROW_SCORES, *_DISTANCES, *GRADES)
 
-    Those in a cell of a table are looked into where they may have a rank or a grade.
-    """
-    value = row.get(str(side.texts)) if not side.ids and not side.metadata else None
+
+def _beside(row: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the rank and the score in a row, which the cells of a table may write as text."""
+    score, distance = _number_in(row, _ROW_SCORES), _number_in(row, _DISTANCES)
+    if score is None and distance is not None:
+        score = -distance
+    return _number_in(row, _RANKS), score
+
+
+def _number_in(row: Mapping[str, Any], names: Sequence[str]) -> Any:
+    value = plain(next((row[name] for name in names if name in row), None))
     if isinstance(value, str):
-        written = value.lstrip()[:1] == "[" and ("{" in value) and _MAY_BE_RECORDS.search(value)
-        value = list_in(value, Location(str(side.texts))) if written else None
-    values = plain(value)
-    if not isinstance(values, list | tuple):
-        return []
-    return [*map(plain, values)] if any(isinstance(plain(x), Mapping) for x in values) else []
-
-
-# The names of what a record tells beside its document; in a cell, they are in quotes.
-_MAY_BE_RECORDS = re.compile(r"""['"](?:rank|relevance|grade|label|score)['"]""")
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, Real) and value == value else None
 
 
 def _one_as_list(value: Any, row: Mapping[str, Any]) -> Any:
@@ -1073,10 +1085,18 @@ def queries_of(
 # Cells that hold one document each, and rows that hold one of a query's each
 
 
-def cells_as_lists(table: Records, roles: Roles) -> tuple[Records, list[str]]:
+def cells_as_lists(
+    table: Records, roles: Roles, separator: str | None = None
+) -> tuple[Records, list[str]]:
     """Make a list of each plain text in the columns of documents, and say how many there were.
 
     A blank cell is an empty list; what spells a list stays, to be read as one.
+
+    Args:
+        table: The table.
+        roles: What its columns mean.
+        separator: What parts the documents of a cell; ``None`` if each cell holds one. It parts
+            cells of judged, unwanted and cited documents as well.
 
     >>> roles = Roles("krag_eval", None, Side("actual"), None)
     >>> rows = [(Place("qa.csv"), {"actual": cell}) for cell in ("a", "['b']", "")]
@@ -1085,32 +1105,88 @@ def cells_as_lists(table: Records, roles: Roles) -> tuple[Records, list[str]]:
     ([['a'], "['b']", []], ['plain text in actual read as one document per cell (1 of 3 cells)'])
     """
     fields = [*roles.actual.fields, *(roles.predicted or Side()).fields]
-    table, counts = table.changed(fields, _cell_as_list)
-    told = _("plain text in {name} read as one document per cell ({n} of {cells} cells)")
+    fields += [] if separator is None else [name for name in LISTED if name in table.names]
+    table, counts = table.changed(fields, partial(_cell_as_list, separator=separator))
+    message = _("plain text in {name} read as one document per cell ({n} of {cells} cells)")
+    if separator is not None:
+        message = _("plain text in {name} parted at {separator!r} ({n} of {cells} cells)")
     return table, [
-        told.format(name=name, n=n, cells=len(table.rows)) for name, n in counts.items() if n
+        message.format(name=name, n=n, cells=len(table.rows), separator=separator)
+        for name, n in counts.items()
+        if n
     ]
 
 
-def _cell_as_list(value: Any) -> Any:
+def _cell_as_list(value: Any, separator: str | None = None) -> Any:
     if isinstance(value, str):
         if not value.strip():
             return []
-        return value if is_list_written(value) else [value]
+        if is_list_written(value):
+            return value
+        parts = [value] if separator is None else map(str.strip, value.split(separator))
+        return [part for part in parts if part]
     if hasattr(value, "__len__"):
         return value
     return [] if is_missing(value) else value
 
 
+class OfRun(str):
+    """A note on what was retrieved, which stays where a run is joined to its ground truth."""
+
+    __slots__ = ()
+
+
+def check_ids_alone(
+    lists: Iterable[tuple[Sequence[Any], Sequence[Any], Place]], separator: str | None = None
+) -> None:
+    """Refuse an id that is none of the other side's, and holds several of them.
+
+    Args:
+        lists: Per query, its ground truth, what was retrieved, and the place of both.
+        separator: What parted the cells, if anything did; then nothing is refused.
+
+    Raises:
+        DatasetError: If there is one, by its place.
+    """
+    for actual, predicted, place in lists if separator is None else ():
+        sides = ([*single(actual)], predicted)
+        ids = [{id_of(document) for document in side} for side in sides]
+        for own, others in ((0, 1), (1, 0)):
+            for text in filter(None, map(id_of, filter(is_bare, sides[own]))):
+                sign, parts = parted(text)
+                if parts and text not in ids[others] and not ids[others].isdisjoint(parts):
+                    problem = f"{clipped(text)} holds several ids, some of them of the other side"
+                    fix = "write a list of them; {} parts the cells of a table so"
+                    raise place.error(problem, Advice(fix, separator=sign))
+
+
+class NoteOnSettings(str):
+    """A note on how a file asks to be evaluated, which is not a run's to say."""
+
+    __slots__ = ()
+
+
+def in_order(queries: Sequence[Query], name: str) -> tuple[list[Query], list[str]]:
+    """Return queries whose documents are in the order of what stands beside them, and notes.
+
+    Raises:
+        DatasetError: If ranks of several queries begin differently, or scores say no order.
+    """
+    lists = [(query.predicted, query.standing) for query in queries]
+    places = [query.place for query in queries]
+    ordered, notes = put_in_order(lists, Place(name).error, lambda at: places[at].error)
+    made = zip(queries, ordered, strict=True)
+    return [query._replace(predicted=[*some]) for query, some in made], [*map(OfRun, notes)]
+
+
 def joined(
-    queries: Sequence[Query], tags: Mapping[str, list[Tag]], order: RowOrder | None = None
+    queries: Sequence[Query], tags: Mapping[str, list[Tag]]
 ) -> tuple[list[Query], dict[str, list[Tag]], dict[str, str]]:
     """Put the rows of a question together: its documents in their order, ground truth once.
 
     Args:
         queries: A query for each row; those without a label stay as they are.
         tags: One value per row, by name.
-        order: The order of the rows, where a column tells it.
 
     Returns:
         A query for each question, its tags, and why others are left out, by name.
@@ -1127,8 +1203,6 @@ def joined(
     groups: dict[Any, list[int]] = {}
     for number, one in enumerate(queries):
         groups.setdefault((number,) if one.label is None else one.label, []).append(number)
-    if order is not None and order.column is not None:
-        groups = _in_order(groups, queries, order)
     kept, left_out = {}, {}
     for name, values in tags.items():
         found = [{values[row] for row in rows} - {None} for rows in groups.values()]
@@ -1136,46 +1210,52 @@ def joined(
             left_out[name] = _DIFFERS
         else:
             kept[name] = [next(iter(one), None) for one in found]
-    return [_one_query([queries[row] for row in rows]) for rows in groups.values()], kept, left_out
+    queries = _with_row_grades(queries, [*groups.values()])
+    by_row = len(groups) < len(queries) and all(len(one.predicted) <= 1 for one in queries)
+    made = [_one_query([queries[row] for row in rows], by_row=by_row) for rows in groups.values()]
+    return made, kept, left_out
 
 
-def _in_order(
-    groups: Mapping[Any, list[int]], queries: Sequence[Query], order: RowOrder
-) -> dict[Any, list[int]]:
-    """Return the rows of each question in the order that a column tells."""
-    ranked = {label: _first_of_each([row for row in rows if queries[row].predicted], queries)
-              for label, rows in groups.items()}  # fmt: skip
-    for rows in ranked.values():
-        order.look_at(rows)
-    in_order = {}
-    for label, rows in groups.items():
-        with located(queries[rows[0]].place._replace(column=str(order.column))):
-            first = order.sorted(ranked[label], Location(""))
-        in_order[label] = [*first, *(row for row in rows if row not in set(first))]
-    return in_order
+def _with_row_grades(queries: Sequence[Query], groups: Sequence[Sequence[int]]) -> list[Query]:
+    """Return rows of one ground-truth document each with the grade that stands beside it.
+
+    That is the surest field that differs between the rows of some question; one that is the same
+    in all of them says something of the question.
+    """
+    rows = [[queries[at].row_grades for at in of_question] for of_question in groups]
+    name = next((name for name in GRADES if any(
+        len({str(row.get(name)) for row in some}) > 1 for some in rows)), None)  # fmt: skip
+    if name is None or any(len(query.actual) > 1 for query in queries):
+        return [*queries]
+    return [query._replace(actual=[with_field(item, name, query.row_grades.get(name))
+                                   for item in query.actual])
+            for query in queries]  # fmt: skip
 
 
-def _first_of_each(rows: Sequence[int], queries: Sequence[Query]) -> list[int]:
-    """Return one row for each retrieved document, which may stand beside several ground truths."""
-    return [*{repr(queries[row].predicted): row for row in reversed(rows)}.values()][::-1]
+def _one_query(rows: Sequence[Query], *, by_row: bool) -> Query:
+    """Make one query of the rows of a question.
 
-
-def _one_query(rows: Sequence[Query]) -> Query:
-    """Make one query of the rows of a question."""
+    Args:
+        rows: Its rows.
+        by_row: Whether each row of the table holds one document, of which it may say the rank.
+    """
     first = rows[0]
     if len(rows) == 1:
-        return first
+        return first._replace(standing=_ranked_rows(rows)[0]) if by_row else first
     actual = {repr(item): item for row in rows for item in row.actual}
-    predicted = [document for row in rows for document in row.predicted]
-    if any(row.actual != first.actual for row in rows):
-        if all(row.predicted == first.predicted for row in rows):
-            predicted = first.predicted
-        elif len(set(map(repr, predicted))) < len(predicted):
-            raise first.place.error(
-                f"the rows of the question {clipped(first.label)} hold retrieved documents more "
-                "than once, beside other ground truth; expected each document in one row",
-                "write one row per question, with lists in its cells",
-            )
+    predicted, standing = [document for row in rows for document in row.predicted], None
+    is_one_truth = all(row.actual == first.actual for row in rows)
+    if not is_one_truth and all(row.predicted == first.predicted for row in rows):
+        predicted, standing = first.predicted, first.standing
+    elif not is_one_truth and len(set(map(repr, predicted))) < len(predicted):
+        raise first.place.error(
+            f"the rows of the question {clipped(first.label)} hold retrieved documents more "
+            "than once, beside other ground truth; expected each document in one row",
+            "write one row per question, with lists in its cells",
+        )
+    elif by_row:
+        standing, order = _ranked_rows(rows)
+        predicted = [predicted[at] for at in order]
     lists: dict[str, Any] = {}
     for name in LISTS:
         given = [some for row in rows if (some := getattr(row, name)) is not None]
@@ -1183,7 +1263,15 @@ def _one_query(rows: Sequence[Query]) -> Query:
         lists[name] = [*once.values()] if given else None
     lists["is_draft"] = any(row.is_draft for row in rows)
     lists["error"] = "" if predicted else next((row.error for row in rows if row.error), "")
-    return first._replace(actual=[*actual.values()], predicted=predicted, **lists)
+    lists |= {"standing": standing, "actual": [*actual.values()]}
+    return first._replace(predicted=predicted, **lists)
+
+
+def _ranked_rows(rows: Sequence[Query]) -> tuple[Standing | None, list[int]]:
+    """Return what the rows of a question say beside their documents, and the order of these."""
+    with located(rows[0].place):
+        places = [row.beside for row in rows if row.predicted]
+        return standing_of(places, Location(RANK).error)
 
 
 def note_on_defaults(defaults: Mapping[str, Any]) -> list[str]:
@@ -1191,7 +1279,8 @@ def note_on_defaults(defaults: Mapping[str, Any]) -> list[str]:
     if not defaults:
         return []
     message = _("evaluated with {settings}, as the file asks; options that are given win")
-    return [message.format(settings=", ".join(f"{name}={defaults[name]}" for name in defaults))]
+    settings = ", ".join(f"{name}={defaults[name]}" for name in defaults)
+    return [NoteOnSettings(message.format(settings=settings))]
 
 
 def own_truth_note(run: str, names: Sequence[str]) -> str:
@@ -1203,44 +1292,34 @@ def own_truth_note(run: str, names: Sequence[str]) -> str:
 # From all queries to the parts of a data set
 
 
-def in_order_of_scores(queries: Sequence[Query]) -> tuple[list[Query], list[str]]:
-    """Put retrieved documents into the order of their scores, and say what was made of the order.
-
-    Raises:
-        DatasetError: If a score is not a finite number.
-    """
-    order = ScoreOrder()
-    for query in queries:
-        if (scores := scores_in(query)) is not None:
-            order.look_at(scores)
-    found = [in_score_order(query, order) for query in queries]
-    return found, note_on_ranks(sum(query.by_rank is True for query in queries)) + order.notes()
-
-
-def scores_in(query: Query) -> list[float] | None:
-    """Return what tells the order of what was retrieved, unless ranks have told it."""
-    if query.by_rank is not None or len(query.predicted) < 2:
-        return None
-    with located(query.place):
-        return scores_of(query.predicted, Location("predicted"))
-
-
-def in_score_order(query: Query, order: ScoreOrder | None) -> Query:
-    """Return a query with what was retrieved in the order of its scores, if that is known."""
-    scores = None if order is None else scores_in(query)
-    places = None if order is None or scores is None else order.sorted(scores)
-    if places is None:
-        return query
-    return query._replace(predicted=[query.predicted[place] for place in places])
-
-
-def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any]:
+def parts_of(
+    queries: Sequence[Query],
+    name: str,
+    roles: Roles,
+    grades: str | None = "auto",
+    separator: str | None = None,
+) -> dict[str, Any]:
     """Return what a data set of these queries is made of, by the names of its fields.
+
+    Args:
+        queries: The queries.
+        name: What to call their source.
+        roles: What its columns mean.
+        grades: As :class:`~krag_eval.OfflineRetrievalEvaluator` takes it; ``None`` if records are
+            not to be looked at.
+        separator: What parted the cells, if anything did.
 
     Raises:
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
     check_once(queries)
+    queries, notes = in_order(queries, name)
+    check_ids_alone(((one.actual, one.predicted, one.place) for one in queries), separator)
+    file_defaults, grading = _defaults_of(queries), Grading()
+    for query in queries if grades is not None else ():
+        grading.add(query.actual)
+    graded = own_grades(grading, grades or "no", file_defaults)
+    notes += grading.notes(graded.get("grade_key"))
     questions = [one.question for one in queries]
     lists = {field: [getattr(one, field) for one in queries] for field in _FIELDS}
     return {
@@ -1249,21 +1328,12 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "predicted": None if roles.predicted is None else [one.predicted for one in queries],
         "source": name,
         "lines": [one.place.line for one in queries if one.place.line],
-        "defaults": {
-            **matcher_of(roles, name, queries),
-            **grades_in(queries)[0],
-            **_defaults_of(queries),
-        },
+        "defaults": {**matcher_of(roles, name, queries), **graded, **file_defaults},
         "failures": failures_of(queries),
         "questions": questions if all(isinstance(one, str) for one in questions) else None,
+        "notes": notes,
         **{field: some for field, some in lists.items() if some != [None] * len(queries)},
     }
-
-
-def grades_in(queries: Iterable[Query]) -> tuple[dict[str, Any], list[str]]:
-    """Return the grade key of an evaluation and a note on it, where records tell grades."""
-    name = grade_of(query.zero_grades for query in queries)
-    return ({}, []) if name is None else ({"grade_key": name}, [note_on_grades(name)])
 
 
 def failures_of(queries: Iterable[Query]) -> list[Failure]:
@@ -1329,6 +1399,8 @@ def content_of(
     *,
     one_per_row: bool = True,
     drafts: Drafts = "error",
+    grades: str | None = "auto",
+    separator: str | None = None,
 ) -> dict[str, Any]:
     """Return what a data set of a table is made of, with its tags and notes.
 
@@ -1338,6 +1410,8 @@ def content_of(
         choice: Which others to keep as tags.
         one_per_row: Whether each row is a query; if not, the rows of a question are one.
         drafts: What happens to rows that nobody has accepted yet.
+        grades: As in :func:`parts_of`.
+        separator: What parted the cells, if anything did.
 
     Raises:
         DatasetError: If a row cannot be used, or a column that was chosen is no tag.
@@ -1347,26 +1421,29 @@ def content_of(
     n_rows = len(queries)
     tags = reader.columns([one.tags for one in queries])
     if not one_per_row:
-        places = {query.place for query in queries}
-        rows = [row for place, row in table.rows if place in places]  # without rejected ones
-        order = RowOrder(rows, table.names)
-        queries, tags, differing = joined(queries, tags, order)
+        queries, tags, differing = joined(queries, tags)
         for name, why in differing.items():
             reader.leave_out(name, why)
         if len(queries) < n_rows:
+            has_ranks = any(one.standing and one.standing.first_rank is not None for one in queries)
             told = _(
                 "{rows} rows put together by question into {queries} queries, documents in the "
                 "order of the rows"
             )
+            if has_ranks:
+                told = _(
+                    "{rows} rows put together by question into {queries} queries, documents in the "
+                    "order of their ranks"
+                )
             notes.append(told.format(rows=n_rows, queries=len(queries)))
-        notes += order.notes()
     reader.check(table.name, table.names)
     tags, unreviewed = with_drafts(queries, tags)
-    defaults = note_on_defaults(queries[0].mark.defaults)
-    queries, on_order = in_order_of_scores(queries)
-    parts = parts_of(queries, table.name, roles)
-    notes += on_order + grades_in(queries)[1] + notes_on(reader.left_out) + defaults + unreviewed
-    notes += told_errors(len(parts["failures"]), len(queries))
+    used = BESIDE if any(one.standing for one in queries) else ()
+    left_out = {name: why for name, why in reader.left_out.items()
+                if name not in used or why != _DIFFERS}  # fmt: skip
+    parts = parts_of(queries, table.name, roles, grades, separator)
+    notes += parts["notes"] + notes_on(left_out) + note_on_defaults(queries[0].mark.defaults)
+    notes += unreviewed + told_errors(len(parts["failures"]), len(queries))
     return {**parts, "tags": tags, "notes": notes}
 
 

@@ -73,7 +73,7 @@ class Shape(NamedTuple):
     unless: tuple[str, ...] = ()
     weak: bool = False
     read: Callable[[Records, Given], Dataset] | None = None
-    taken: tuple[str, ...] = (*Mapped._fields, "retrieved", "cells", "drafts")
+    taken: tuple[str, ...] = (*Mapped._fields, "retrieved", "cells", "drafts", "separator")
 
     def is_meant(self, names: Collection[str]) -> bool:
         """Tell whether fields of these names may be of this shape."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 
 from krag_eval._options import LISTS, Cut, declared
-from krag_eval.documents import Location, documents_in, is_missing, plain
+from krag_eval.documents import Location, documents_in, is_missing, list_in, plain, ranked_in
 from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, Refusal, must
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.results.result import EvaluationResult
@@ -163,7 +163,7 @@ class Task:
         lists: dict[str, Any] = {role: self._lists(columns, role) for role in roles}
         labels = question and [None if is_missing(one) else plain(one) for one in columns[question]]
         truth = document_lists(columns[actual], actual, ground_truth=True)
-        found = document_lists(columns[predicted], predicted, ground_truth=False)
+        found = document_lists(columns[predicted], predicted, ground_truth=False, ranked=True)
         return self.plan.evaluate(truth, found, labels, **lists)
 
     def _lists(self, columns: Mapping[str, Iterable[Any]], role: str) -> list[Any]:
@@ -212,7 +212,7 @@ def _unpacked(payload: bytes) -> PartitionPlan:
 
 
 def document_lists(
-    cells: Iterable[Any], name: str, *, ground_truth: bool = True
+    cells: Iterable[Any], name: str, *, ground_truth: bool = True, ranked: bool = False
 ) -> list[list[Any]]:
     """Return one list of documents per row.
 
@@ -220,6 +220,8 @@ def document_lists(
         cells: The cells of a column: lists, arrays, or lists written as text.
         name: The column, for messages.
         ground_truth: Whether it is the ground truth, where documents may be interchangeable.
+        ranked: Whether ranks and scores beside documents matter. Such documents come back as they
+            are, after a check, for the evaluator to put in order.
 
     Raises:
         DatasetError: If a cell is not a list of documents; rows are counted from 0 within the part.
@@ -227,10 +229,14 @@ def document_lists(
     >>> document_lists([["a", {"page_content": "b"}], []], "actual", ground_truth=True)
     [['a', {'page_content': 'b'}], []]
     """
-    lists = []
+    lists, at = [], Location(name)
     for row, cell in enumerate(cells):
         try:
-            lists.append(documents_in(cell, Location(name), ground_truth=ground_truth))
+            if ranked:
+                documents, standing = ranked_in(cell, at)
+            else:
+                documents, standing = documents_in(cell, at, ground_truth=ground_truth), None
+            lists.append(documents if standing is None else list_in(cell, at))
         except Refusal as error:
             raise error.at(Place("part of the table", row=row)) from error
     return lists

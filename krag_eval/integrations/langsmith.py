@@ -14,7 +14,7 @@ from krag_eval._options import PLAN_OPTIONS
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.datasets.dataset import looks_at_questions
 from krag_eval.datasets.langsmith import OUTPUT_KEYS, REFERENCE_KEYS, list_under, question_under
-from krag_eval.documents import Location, documents_in
+from krag_eval.documents import Location, documents_in, ranked_in
 from krag_eval.errors import Advice, InvalidInput, clipped, muted, told_apart
 from krag_eval.evaluator import OfflineRetrievalEvaluator, Plan
 from krag_eval.matching.base import Matcher, resolve_matcher
@@ -59,6 +59,7 @@ def retrieval_evaluators(
     conventions: Conventions | None = None,
     no_ground_truth: Literal["error", "skip", "zero"] = "error",
     grade_key: str | None = None,
+    grades: Literal["auto", "no"] = "auto",
     documents_key: str | None = None,
     reference_key: str | None = None,
     question_key: str | None = None,
@@ -91,6 +92,8 @@ def retrieval_evaluators(
         no_ground_truth: For examples whose list of ground truth is empty: ``"error"``, ``"skip"``
             (the scores are ``None``) or ``"zero"``.
         grade_key: Key in the metadata of the ground truth that holds its grade.
+        grades: Whether records of an example's ground truth say grades where one is 0; ``"no"``
+            counts all of it alike.
         documents_key: Key of the retrieved documents in ``outputs``; if not given, the one list
             under a usual name, such as ``"documents"`` or ``"context"``.
         reference_key: Key of the ground truth in ``reference_outputs``, likewise.
@@ -157,7 +160,7 @@ class _Experiment(NamedTuple):
         if is_failure(outputs):
             return []
         name, found = list_under(outputs, self.documents_key, OUTPUT_KEYS, where, "documents_key")
-        return documents_in(found, Location(name), ground_truth=False)
+        return ranked_in(found, Location(name))[0]
 
     def actual(self, reference: Any, where: str) -> list[Any]:
         given = {} if reference is None else reference

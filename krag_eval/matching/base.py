@@ -36,6 +36,7 @@ from krag_eval.documents import DocumentLike, Lists, QuerySet, Reading
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped
 from krag_eval.matching import joins
 from krag_eval.matching.identity import attributes, held_by, mark_of, without_secrets, words_of
+from krag_eval.matching.near import near_keys, warn_of_near_keys
 from krag_eval.matching.parallel import in_processes, n_processes
 
 if TYPE_CHECKING:
@@ -469,7 +470,12 @@ class KeyMatcher(Matcher):
         else:
             keys = queries.actual if own_actual else self._keys(queries.actual, "actual_docs")
             join.add(keys, predicted)
-        return join.matches()
+        matches = join.matches()
+        n_items = len(queries.item_query)
+        if 2 * len(np.unique(matches.item)) <= n_items:
+            wanted = self._alternative_keys(queries)
+            warn_of_near_keys(near_keys(wanted, self._keys(found, "predicted_docs")), n_items)
+        return matches
 
     def _keys(self, lists: Lists, name: str) -> Iterator[list[Hashable]]:
         """Yield, per query, the keys of its documents."""

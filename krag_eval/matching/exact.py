@@ -6,17 +6,18 @@ import re
 import unicodedata
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 
 from krag_eval import documents
-from krag_eval._language import N_
+from krag_eval._language import N_, _
 from krag_eval._text import UNSPACED
-from krag_eval.documents import DocumentLike, Reading
-from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, Refusal, boolean, must
+from krag_eval.documents import DocumentLike, QuerySet, Reading
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, Refusal, boolean, must, warn_of
 from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
-from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
+from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Matches
 
 # Inside scripts without spaces every position is a boundary; so it is beside the vowel ㆍ, which
 # Korean notices write for a middle dot.
@@ -163,7 +164,7 @@ class ContainsMatcher(TextMatcher):
 
 
 class IdMatcher(KeyMatcher):
-    """Documents match when their ids (``Document.id``) are equal.
+    """Documents match when their ids (``Document.id``) are equal, in Unicode NFC.
 
     A plain string stands for its own id, so lists of ids can be evaluated as they are. A document
     without an id is an error: it could only be counted as wrong by accident.
@@ -190,8 +191,20 @@ class IdMatcher(KeyMatcher):
         return identity
 
     def own_keys(self, texts: Sequence[str]) -> bool:
-        """Tell that texts stand for their own ids."""
-        return True
+        """Tell whether texts, which stand for their own ids, need no normalising."""
+        return all(map(str.isascii, texts))
+
+    def match(self, queries: QuerySet) -> Matches:
+        """Join the ids of each query; warn of ids that only Unicode's forms tell apart."""
+        matches = super().match(queries)
+        warn_of(
+            _(
+                "{} ground-truth ids are written in another Unicode form than the retrieved ones, "
+                "as file names from a Mac are (NFD); they are compared as equal."
+            ),
+            _n_in_other_form(queries, matches),
+        )
+        return matches
 
 
 class MetadataMatcher(KeyMatcher):
@@ -237,6 +250,22 @@ class MetadataMatcher(KeyMatcher):
         return tuple(
             hashable(metadata_value(metadata, key, where), key, where) for key in self.metadata_keys
         )
+
+
+def _n_in_other_form(queries: QuerySet, matches: Matches) -> int:
+    """Count items that match documents by ids of which none is written as their own."""
+    documents_of = queries.predicted.elements
+    if queries.texts_only[1] and all(map(str.isascii, documents_of)):
+        return 0
+    items = [*chain.from_iterable(queries.alternatives())]
+    starts = np.cumsum(queries.n_predicted) - queries.n_predicted
+    places = starts[queries.item_query[matches.item]] + matches.rank - 1
+    alike: dict[int, bool] = {}
+    for item, place in zip(matches.item.tolist(), places.tolist(), strict=True):
+        own = map(documents.written_id, items[item])
+        is_alike = documents.written_id(documents_of[place]) in own
+        alike[item] = alike.get(item, False) or is_alike
+    return [*alike.values()].count(False)
 
 
 def _compared(keys: Sequence[str], document: DocumentLike) -> list[Any]:

@@ -31,6 +31,7 @@ class Page:
         sentences: What the numbers say.
         notes: What else deserves to be known.
         signature: What the numbers depend on.
+        other_signatures: What those depend on that have another one.
         verdict: What it comes to, where that is not the first sentence, or else the title.
         advice: What to do about it, which sentences and notes may say, too.
     """
@@ -40,6 +41,7 @@ class Page:
     sentences: Sequence[str] = ()
     notes: Sequence[str] = ()
     signature: str = ""
+    other_signatures: Sequence[str] = ()
     verdict: str = ""
     advice: Sequence[str] = ()
 
@@ -65,8 +67,9 @@ class Page:
             f"{_lines([one.title], width)}\n{one.text(width)}".lstrip("\n") for one in self.tables
         ]
         # A signature fills the terminal, so that it is copied whole where there is room.
-        signature = wrapped(visible(self.signature), width)
-        said = f"{_lines(self.told, width)}\n{signature}".strip("\n")
+        signatures = [self.signature, *self.other_signatures]
+        signed = (wrapped(visible(signature), width) for signature in signatures)
+        said = "\n".join([_lines(self.told, width), *signed]).strip("\n")
         shown = between.join(filter(None, [_lines(self.title.split("\n"), width), *tables, said]))
         return "\n".join(isolated(line.rstrip()) for line in shown.split("\n"))
 

@@ -26,9 +26,17 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, c
 from krag_eval import errors
 from krag_eval._io import Bar, check_progress
 from krag_eval._language import _
-from krag_eval.documents import DocumentLike, as_document, check_documents
+from krag_eval.documents import (
+    DocumentLike,
+    Location,
+    as_document,
+    by_rank,
+    check_documents,
+    warn_of_contradicting_scores,
+)
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, warn
 from krag_eval.matching import timeouts
+from krag_eval.ranking import Standing
 from krag_eval.results.latency import Failure, RetrievalRun, Retry
 
 if TYPE_CHECKING:
@@ -76,6 +84,16 @@ class Asking:
 Answered: TypeAlias = "tuple[list[DocumentLike], float]"
 #: The same of a query that may have failed.
 Outcome: TypeAlias = "tuple[list[DocumentLike] | Exception, float]"
+
+
+class Retrieved(list[DocumentLike]):
+    """The documents of an answer, in the order in which a retriever ranks them.
+
+    Attributes:
+        standing: What stood beside them.
+    """
+
+    standing: Standing | None = None
 
 
 class Answers:
@@ -203,6 +221,7 @@ class Answers:
             if self.n_lost:
                 told = _("{n} calls never returned, so nothing more was asked.")
                 warn(told.format(n=self.n_lost))
+        warn_of_contradicting_scores(getattr(found, "standing", None) for found, _took in each)
         seconds = np.array([took for _found, took in each])
         run = RetrievalRun(seconds, tuple(failures), again if failures else None)
         return [found for found, _took in each], run
@@ -510,6 +529,9 @@ _INSTEAD = {
 def documents_of(answer: Any, output_key: str | None = None) -> list[DocumentLike]:
     """Return the documents in an answer; those given as dicts become LangChain documents.
 
+    They come in the order of their ranks, if they have some. Scores do not order them: what a
+    retriever returns first is what it ranks first.
+
     Args:
         answer: A list of documents (``Document``, ``str`` or dict), or a dict that holds one.
         output_key: The key it is under, for a dict.
@@ -538,11 +560,14 @@ def documents_of(answer: Any, output_key: str | None = None) -> list[DocumentLik
             found.close()  # or Python warns of it, somewhere else and later
         be = "return a list of documents, best first"
         raise errors.must("retriever", be, found, fix, InvalidType)
+    ordered, standing = by_rank(found, check_documents(found, where), Location(where))
     # Asking a Document whether it is a Mapping would take longer than all the rest.
-    return [
+    documents = Retrieved(
         one if isinstance(one, str) or hasattr(one, "page_content") else as_document(one)
-        for one in check_documents(found, where)
-    ]
+        for one in ordered
+    )
+    documents.standing = standing
+    return documents
 
 
 class Wrapped(Runnable[Any, Any]):

@@ -25,7 +25,7 @@ from langchain_core.documents import Document
 
 from krag_eval._io import Journal, Purpose, differences
 from krag_eval._language import _
-from krag_eval.documents import DocumentLike, id_of, metadata_of, text_of
+from krag_eval.documents import DocumentLike, metadata_of, text_of, written_id
 from krag_eval.errors import Advice, DatasetError, Fix, InvalidType, Place, clipped, warn
 
 _LONGEST_SETTING = 500
@@ -213,7 +213,7 @@ def _written(position: int, document: DocumentLike) -> str:
     """
     if isinstance(document, str):
         return _dumped(str(document))
-    metadata = {"metadata": dict(metadata_of(document) or {}), "id": id_of(document)}
+    metadata = {"metadata": dict(metadata_of(document) or {}), "id": written_id(document)}
     content = {"page_content": text_of(document), **metadata}
     try:
         return _dumped(_marked(content))

@@ -471,7 +471,7 @@ class Evaluation:
         with muted():  # warnings come when it is evaluated
             nothing: list[list[Any]] = [[]] * len(questions)
             queries = QuerySet.from_lists(questions.actual, nothing, options["queries"])
-            plan.plan.read(queries)
+            plan.plan.graded(queries).read(queries)
         return cls(questions, plan, options)
 
     @property

@@ -872,7 +872,7 @@ def warn_of_depth(
         "first is {question!r}: call {call} of {retriever!r}, for {query!r}, begins at rank {rank}"
         "). {values}."
     )
-    values = _("; ").join(_values_by_way(searches, predicted, actual, options, k))
+    values = "; ".join(_values_by_way(searches, predicted, actual, options, k))
     warn(
         message.format(k=k, n=len(found), queries=len(hidden), question=label, call=call,
                        retriever=search.name, query=search.query, rank=rank, values=values),

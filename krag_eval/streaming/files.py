@@ -47,6 +47,7 @@ from krag_eval.datasets.table import (
     Drafts,
     Query,
     TagReader,
+    check_ids_alone,
     check_once,
     checked_choice,
     checked_drafts,
@@ -213,7 +214,8 @@ def evaluate_file(
     missing = checked_missing(missing, run)
     fields = Fields(question_field, actual_field, predicted_field)
     most, encodings = checked_bytes(max_bytes), said_of_each(path, run, {"encoding": encoding})
-    found = [QueryFiles.found(path, most, **encodings[0], drafts=drafts)]
+    grades = options.get("grades", "auto") if options.get("grade_key") is None else "no"
+    found = [QueryFiles.found(path, most, **encodings[0], drafts=drafts, grades=grades)]
     if run is not None:
         found.append(QueryFiles.found(run, most, **encodings[1]))
     paths = [one for some in found for one in some.paths]
@@ -224,9 +226,8 @@ def evaluate_file(
     with ExitStack() as stack:
         stack.enter_context(bars(progress))
         if run is None:
-            files, graded = found[0].recognised(fields).in_order()
+            files = found[0].recognised(fields)
         else:
-            graded = {}
             # Once it is closed, or the process killed, nothing is left of it.
             kept = Kept(stack.enter_context(SpooledTemporaryFile(MOST_WEIGHT)))
             files = JoinedFiles.of(found[0], found[1], fields, kept, missing or "error")
@@ -234,7 +235,7 @@ def evaluate_file(
         if first is None:
             raise Place(files.name).error("holds no queries; expected at least one")
         # What Dataset.save wrote says how to evaluate it, as in memory.
-        settings = with_defaults({**graded, **files.defaults(first)}, options)
+        settings = with_defaults(files.defaults(first), options)
         plan = PartitionPlan.of(
             k, budget=budget, length=length, metrics=metrics, lists=files.lists(first), **settings
         )
@@ -264,7 +265,8 @@ def evaluate_file(
     settings = with_unreviewed(result.settings, done.n_drafts)
     if files.missing is not None:
         settings = files.missing.added_to(settings)
-    notes = [*files.notes, *note_on_defaults(first.mark.defaults)]
+    notes = [*files.notes, *files.notes_on_order(), *files.grade_notes]
+    notes += [*note_on_defaults(first.mark.defaults)]
     notes += told_errors(result.n_failed, result.n_queries)
     return replace(result, settings=settings, notes=notes)
 
@@ -444,6 +446,7 @@ def _evaluated(
 ) -> _Evaluated:
     """Evaluate a chunk; an error that names a query names its place in the file."""
     check_once(queries)
+    check_ids_alone((one.actual, one.predicted, one.place) for one in queries)
     for one in queries:
         if one.mark.defaults != first.mark.defaults:
             problem = '"krag_eval": the evaluator differs from that of the first query'

@@ -10,8 +10,7 @@ import os
 import pickle
 import stat
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields as fields_of, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -36,22 +35,21 @@ from krag_eval.datasets.joining import (
     refuse_truth,
 )
 from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
-from krag_eval.datasets.ranking import ScoreOrder, grade_of, note_on_grades, note_on_ranks
 from krag_eval.datasets.table import (
     ERRORS,
     Drafts,
     Mapped,
+    OfRun,
     Query,
     Records,
     Reviews,
     TagReader,
     asked_by,
-    in_score_order,
     matcher_of,
+    note_on_defaults,
     notes_on,
     own_truth_note,
     query_in,
-    scores_in,
     tell_unnamed,
 )
 from krag_eval.datasets.vocabularies import (
@@ -64,7 +62,9 @@ from krag_eval.datasets.vocabularies import (
     shape_of,
 )
 from krag_eval.documents import STATUS, DocumentLike, Tag, single, text_of
-from krag_eval.errors import DatasetError, InvalidInput, Place
+from krag_eval.errors import InvalidInput, Place
+from krag_eval.grading import Grading, own_grades
+from krag_eval.ranking import Ordering, is_sorted, trend
 from krag_eval.scoring.missing import MissingQuestions
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
@@ -86,13 +86,15 @@ def is_read_in_directories(name: str) -> bool:
 class Cursor(NamedTuple):
     """A place to read on from: so many rows into a file, and so many queries in all, from 0.
 
-    ``rejected`` counts the rows that are no queries.
+    ``rejected`` counts the rows that are no queries, and ``reordered`` the queries whose documents
+    were not in the order that ranks or scores tell.
     """
 
     file: int = 0
     records: int = 0
     queries: int = 0
     rejected: int = 0
+    reordered: int = 0
 
 
 class Chunk(NamedTuple):
@@ -120,8 +122,10 @@ class QueryFiles:
         fields: What the fields of their rows are called, or mean.
         notes: What is said of the files beside their numbers.
         reviews: What happens to drafts; it knows how many rows were rejected once all are read.
-        order: The order of scored documents, where :meth:`in_order` looked for it.
         missing: Which questions the run lacks, of two files.
+        orderings: What ranks and scores say of the order of all lists, once one is not in order.
+        grades: Whether records of the ground truth may say grades.
+        grade_notes: What is said of these.
     """
 
     name: str
@@ -132,8 +136,10 @@ class QueryFiles:
     fields: Fields = _USUAL
     notes: Sequence[str] = ()
     reviews: Reviews = field(default_factory=Reviews)
-    order: ScoreOrder | None = None
     missing: MissingQuestions | None = None
+    orderings: list[Ordering] = field(default_factory=list)
+    grades: str = "auto"
+    grade_notes: list[str] = field(default_factory=list)
 
     @classmethod
     def found(
@@ -142,6 +148,7 @@ class QueryFiles:
         max_bytes: int | None = MAX_BYTES,
         encoding: str = "utf-8",
         drafts: Drafts = "error",
+        grades: str = "auto",
     ) -> QueryFiles:
         """Find the files to read: one, or those of a directory in the order of their names.
 
@@ -171,7 +178,7 @@ class QueryFiles:
         if not kind.is_text and encoding != "utf-8":
             problem = f"is for files of text, got format {kind.name!r} ({name})"
             raise InvalidInput("encoding", problem, "leave it out")
-        return cls(name, paths, kind, max_bytes, encoding, reviews=Reviews(drafts))
+        return cls(name, paths, kind, max_bytes, encoding, reviews=Reviews(drafts), grades=grades)
 
     @property
     def is_small(self) -> bool:
@@ -242,23 +249,6 @@ class QueryFiles:
             raise Place(self.name).error("holds no queries; expected at least one")
         return Records.of(showing.values(), self.name)
 
-    def in_order(self) -> tuple[QueryFiles, dict[str, Any]]:
-        """Return files whose documents come in the order of their scores, and how they are graded.
-
-        Where documents are records, all are looked at first: a file tells as a whole whether scores
-        are distances, and whether a grade of 0 is somewhere.
-        """
-        filled = (query for query, *_ in self.queries() if query.predicted)
-        first = next(filled, None)
-        records = [] if first is None else [*single(first.actual), *first.predicted]
-        if all(isinstance(document, str) for document in records):
-            return self, {}
-        look = OrderAndGrades()
-        with suppress(DatasetError):  # which is told when the row is reached
-            for query, *_ in self.queries():
-                look.look_at(query)
-        return replace(self, order=look.order, notes=[*self.notes, *look.notes()]), look.defaults
-
     def _all_rows(self) -> Iterator[Row]:
         return chain.from_iterable(map(self._rows, self.paths))
 
@@ -304,25 +294,70 @@ class QueryFiles:
         Raises:
             DatasetError: If it cannot be used.
         """
-        roles, before, n_queries = self.fields.roles, 0, start.queries
-        n_rejected, is_truth = start.rejected, bool(self.fields.roles.actual.fields)
+        before, n_queries, n_rejected = 0, start.queries, start.rejected
+        n_reordered, ordering = start.reordered, Ordering()
         for number, path in enumerate(self.paths):
             if number >= start.file:
                 skipped = start.records if number == start.file else 0
                 with open(path, "rb") as file:
                     rows = self._rows(path, file, skipped, tags is not None)
                     for n_rows, (place, row) in enumerate(rows, skipped + 1):
-                        if is_truth and not self.reviews.admits(row, place):
+                        query = self._query(row, place, tags)
+                        if query is None:
                             n_rejected += 1
                             continue
-                        query = in_score_order(query_in(row, roles, place, tags), self.order)
                         n_queries += 1
+                        ordering.add(len(query.predicted), query.standing, place.error)
+                        n_reordered += self._is_reordered(query)
                         # What is in the buffer counts as read; a bar need not be that exact.
                         reached = file.raw.tell() if self.format.count is None else n_rows
-                        after = Cursor(number, n_rows, n_queries, n_rejected)
-                        yield query, after, before + reached
+                        after = Cursor(number, n_rows, n_queries, n_rejected, n_reordered)
+                        yield self._in_order(query), after, before + reached
             before += self._size(path)
+        if n_reordered:
+            self.ordering()  # also where an interrupted run has met them
         self.reviews.n_rejected = n_rejected
+
+    def _query(
+        self, row: Mapping[str, Any], place: Place, tags: TagReader | None = None
+    ) -> Query | None:
+        """Return the query of a row; ``None`` if it is rejected ground truth."""
+        roles = self.fields.roles
+        if roles.actual.fields and not self.reviews.admits(row, place):
+            return None
+        return query_in(row, roles, place, tags)
+
+    def _is_reordered(self, query: Query) -> bool:
+        """Tell whether documents came in another order, or may have, or with distances."""
+        standing = query.standing
+        is_distance = standing is not None and trend(standing.scores or ()) == "rising"
+        return standing is not None and (
+            standing.is_moved or is_distance or not is_sorted(standing)
+        )
+
+    def _in_order(self, query: Query) -> Query:
+        if not self._is_reordered(query):
+            return query
+        return query._replace(predicted=[*self.ordering().sorted(query.predicted, query.standing)])
+
+    def ordering(self) -> Ordering:
+        """Return what ranks and scores say of the order of all lists, which reads all of them once.
+
+        Raises:
+            DatasetError: If they say no order.
+        """
+        if not self.orderings:
+            ordering = Ordering()
+            for place, row in self._all_rows():
+                if (query := self._query(row, place)) is not None:
+                    ordering.add(len(query.predicted), query.standing, place.error)
+            ordering.check(Place(self.name).error)
+            self.orderings.append(ordering)
+        return self.orderings[0]
+
+    def notes_on_order(self) -> list[str]:
+        """Say how documents were put in order, once the queries were read."""
+        return [OfRun(note) for one in self.orderings for note in one.notes()]
 
     def defaults(self, first: Query) -> dict[str, Any]:
         """Return how the queries are evaluated if nobody says otherwise."""
@@ -330,7 +365,30 @@ class QueryFiles:
         if not asking.predicted:  # where documents are ids alone, it takes one of them to tell
             full = (one for one, *_ in self.queries() if one.actual and one.predicted)
             asking = next(full, asking)
-        return {**matcher_of(self.fields.roles, self.name, [asking]), **first.mark.defaults}
+        matcher = matcher_of(self.fields.roles, self.name, [asking])
+        return {**matcher, **self.graded(asking, first.mark.defaults), **first.mark.defaults}
+
+    def graded(self, asking: Query, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return how grades are read, which reads all rows once if a query has some.
+
+        Args:
+            asking: A query with ground truth.
+            defaults: How the file asks to be evaluated.
+        """
+        grading = Grading()
+        grading.add(asking.actual)
+        if not grading.counts or self.grades == "no":
+            return {}
+        grading = Grading()
+        for place, row in self._all_rows():
+            if (query := self._query(row, place)) is not None:
+                grading.add(query.actual)
+        return self._told_grades(grading, defaults)
+
+    def _told_grades(self, grading: Grading, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        graded = own_grades(grading, self.grades, defaults)
+        self.grade_notes[:] = grading.notes(graded.get("grade_key"))
+        return graded
 
     def lists(self, first: Query) -> Sequence[str]:
         """Return the other lists that there are: those of the first query."""
@@ -343,33 +401,6 @@ class QueryFiles:
     def positions(self, start: int, end: int) -> NDArray[np.int64]:
         """Return where some of the queries are among those of the input."""
         return np.arange(start, end, dtype=np.int64)
-
-
-class OrderAndGrades:
-    """What the records of a file tell of the order of documents and of the grades of items."""
-
-    def __init__(self) -> None:
-        self.order = ScoreOrder()
-        self._n_by_rank = 0
-        self._zeros: set[frozenset[str]] = set()
-
-    def look_at(self, query: Query) -> None:
-        """Look at one query of the file."""
-        if (scores := scores_in(query)) is not None:
-            self.order.look_at(scores)
-        self._n_by_rank += query.by_rank is True
-        self._zeros.add(query.zero_grades)
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """How the queries are graded if nobody says otherwise."""
-        name = grade_of(self._zeros)
-        return {} if name is None else {"grade_key": name}
-
-    def notes(self) -> list[str]:
-        """Say what was made of ranks, scores and grades."""
-        on_grades = [note_on_grades(name) for name in self.defaults.values()]
-        return note_on_ranks(self._n_by_rank) + self.order.notes() + on_grades
 
 
 def _only_kind(folder: str, paths: Sequence[Path]) -> Format:
@@ -424,10 +455,7 @@ class Kept:
     def add(self, query: Query) -> None:
         """Keep what was retrieved for one more query."""
         self._begins.append(self._file.tell())
-        place = tuple(query.place)
-        found = (
-            query.predicted, query.cited, dict(query.tags), place, query.error, query.by_rank
-        )  # fmt: skip
+        found = (query.predicted, query.cited, dict(query.tags), tuple(query.place), query.error)
         pickle.dump(found, self._file, pickle.HIGHEST_PROTOCOL)
 
     def __getitem__(self, at: int) -> tuple[Any, ...]:
@@ -446,7 +474,6 @@ class _Looked(Side):
 
     Attributes:
         tags: The reader of its tags.
-        told: What its records tell of order and grades.
         lists: The places of the queries that have judged documents, and the like.
     """
 
@@ -459,7 +486,7 @@ class _Looked(Side):
         self.files = files.meant(self._table, mapped, is_run=is_run)
         self.tags = self.reader()
         self.lists: dict[str, array[int]] = {}
-        self.told = OrderAndGrades()
+        self.settings: Mapping[str, Any] = {}
 
     def reader(self, names: Sequence[str] | None = None) -> TagReader:
         """Return a reader of all tags: ids join, whether they are to be tags or not."""
@@ -477,6 +504,7 @@ class _Looked(Side):
     def queries(self) -> Iterator[Query]:
         """Yield all queries, and note what joins them and how they are evaluated."""
         roles, name, matcher = self.files.fields.roles, self.name, None
+        grading = Grading()
         n_unnamed, where = 0, ""
         for query, *_ in self.files.queries(tags=self.tags):
             for one in (one for one in _LISTS if getattr(query, one) is not None):
@@ -487,18 +515,23 @@ class _Looked(Side):
                 its = matcher_of(roles, name, [query])
                 matcher = its if matcher in (None, its) else {}
             self.defaults = self.defaults or query.mark.defaults
-            self.told.look_at(query if self._is_run else query._replace(predicted=[]))
+            grading.add(query.actual)
             self.add(query)
             yield query
         matcher = matcher_of(roles, name, []) if matcher is None else matcher
-        self.defaults = {**matcher, **self.told.defaults, **self.defaults}
+        graded = self.files._told_grades(grading, self.defaults)
+        self.settings = self.defaults
+        self.defaults = {**matcher, **graded, **self.defaults}
         tell_unnamed(n_unnamed, self.n_queries, name, roles.question, where)
 
     def described(self) -> Dataset:
         """Return the data set that it is, without its queries."""
         roles = as_saved(self._table, self.files.fields.roles)[1]
         others = [one for one in self._table.names if one not in asked_by(roles)]
-        notes = said(roles, others) + self.told.notes() + notes_on(self.tags.left_out)
+        notes = said(roles, others) + self.files.notes_on_order()
+        notes += [] if self._is_run else self.files.grade_notes
+        notes += notes_on(self.tags.left_out)
+        notes += note_on_defaults(self.settings) if self._is_run else []
         if truth := own_truth(self._table, roles):
             notes[0] = own_truth_note(self.name, truth)
         tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}
@@ -555,6 +588,7 @@ class JoinedFiles(QueryFiles):
         for one in (ours, theirs):
             one.keys.clear()  # they are large
         own = {one.name: getattr(ours.files, one.name) for one in fields_of(QueryFiles)}
+        own |= {"orderings": [], "grade_notes": []}
         own["notes"] = joined_notes(
             ours.described(), theirs.described(), told, cites="cited" in ours.lists
         )
@@ -572,16 +606,18 @@ class JoinedFiles(QueryFiles):
         for query, after, reached in super().queries(start, own):
             at = int(self.in_run[after.queries - 1])
             if at >= 0:
-                predicted, cited, of_run, place, error, by_rank = self.kept[at]
+                predicted, cited, of_run, place, error = self.kept[at]
                 theirs = {name: of_run[name] for name in of_run.keys() & run if name not in golden}
                 query = query._replace(predicted=predicted, cited=cited, run=Place(*place),
-                                       tags={**query.tags, **theirs}, error=error,
-                                       by_rank=by_rank)  # fmt: skip
-                query = in_score_order(query, self.sides[1].told.order)
+                                       tags={**query.tags, **theirs}, error=error)  # fmt: skip
             else:
                 query = query._replace(predicted=[], cited=None, error="")
             if at >= 0 or not skips:
                 yield query, after, reached
+
+    def _is_reordered(self, query: Query) -> bool:
+        """Tell that the ground truth's own retrieved documents do not matter."""
+        return False
 
     def defaults(self, first: Query) -> dict[str, Any]:
         """Return how the queries are evaluated if nobody says otherwise."""

@@ -181,9 +181,9 @@ def test_a_refusal_says_what_to_do(typed, expected):
         ("a.csv", "question,actual,predicted\nQ,['a'],a\n", "", "a.csv:2: row 2 (the header is "),
         ("a.csv", "question,actual,predicted\nQ,[],['a']\n", "", "a.csv: actual: no ground truth"),
         ("a.csv", "question,actual\nQ,['a']\n", "", "a.csv: holds no retrieved documents"),
-        ("a.json", '[{"actual": [{"page_content": "a", "metadata": {"g": "1"}}], "predicted": []}]',
+        ("a.json", '[{"actual": [{"page_content": "a", "metadata": {"g": "x"}}], "predicted": []}]',
          "--grade-key g", "a.json: row 0 (from 0): actual[0]: a grade must be"),
-        ("a.jsonl", '{"actual": [{"page_content": "a", "metadata": {"g": "1"}}], "predicted": []}',
+        ("a.jsonl", '{"actual": [{"page_content": "a", "metadata": {"g": "x"}}], "predicted": []}',
          "--grade-key g", "a.jsonl:1: actual[0]: a grade must be"),
         # Blank lines shift lines against queries; the line is the file's.
         ("a.jsonl", '{"actual": ["a"], "predicted": ["a"]}\n\n'

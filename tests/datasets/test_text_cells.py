@@ -75,7 +75,7 @@ def test_rows_of_one_question_are_one_query():
     assert dataset.lines == [2, 3]
     assert dataset.tags == {"lang": ["en", "en"]}
     assert any("3 rows put together by question into 2 queries" in one for one in dataset.notes)
-    assert any("rank (differs between rows" in one for one in dataset.notes)
+    assert any("in the order of their ranks" in one for one in dataset.notes)
     assert dataset.evaluator().calculate_mrr(2) == {"mrr": 0.25}
 
 

