@@ -48,7 +48,7 @@ CASES = [
     (YEARS, YEARS.replace("3년", "3개월"), 26 / 28, "number", "3년", "3개월"),
     (CARD, CARD.replace("있", "없"), 38 / 39, "negation", "사용할 수 있다고", "사용할 수 없다고"),
     (PAID, PAID.replace("이내", "이후"), 31 / 32, "text", "이내에", "이후에"),
-    (RATE, RATE.replace("8.2", "8.0"), 27 / 30, "number", "8.2", "8.0"),
+    (RATE, RATE.replace("8.2", "8.0"), 30 / 33, "number", "8.2", "8.0"),
 ]  # fmt: skip
 
 

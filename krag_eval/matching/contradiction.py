@@ -790,10 +790,8 @@ class _Alignment:
         """Return the values in whole words on both sides, and in the word before if it counts."""
         sides = (self.passage, at.start, at.stop), (self.document, at.there, at.end)
         left = max(start - _with_number(reading, start) for reading, start, _ in sides)
-        return [
-            values(reading.around(max(0, start - left), reading.words(start, stop)[1]))
-            for reading, start, stop in sides
-        ]
+        right = max(reading.words(stop, stop)[1] - stop for reading, _, stop in sides)
+        return [*map(values, self._sides(at, left, right))]
 
     def _other_number(
         self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str
@@ -948,7 +946,16 @@ class _Alignment:
                 gap = _Stretch(at.start, at.stop + 1, at.end - k, at.end + 1)
             found = self._within(gap, is_last=True)
             return None if found and is_beyond and found.kind != "negation" else found
-        return None if is_beyond else self._beside_edge(at, edge)
+        found = None if is_beyond else self._beside_edge(at, edge)
+        return None if found and self._is_spelled(at, is_end) else found
+
+    def _is_spelled(self, at: _Stretch, is_end: bool) -> bool:
+        """Return whether the last or first words are a spelling of what the document has there."""
+        there = range(1, min(2 * _LONGEST_AMOUNT, at.end - at.there) + 1)
+        wholes = (at._replace(end=at.there + n) if is_end else at._replace(there=at.end - n)
+                  for n in there)  # fmt: skip
+        self.alike += (same := [one for one in wholes if same_thing(*self._sides(one))][:1])
+        return bool(same)
 
     def _beside_edge(self, at: _Stretch, edge: str) -> Difference | None:
         """Judge by the words beside the shared stretch, as many on either side."""
