@@ -28,7 +28,7 @@ from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.korean import MYRIADS
 from krag_eval.matching.numbering import TokenNumbers
 from krag_eval.matching.plaintext import plain
-from krag_eval.matching.spelling import are_others, may_be_spelled, same_thing, values
+from krag_eval.matching.spelling import are_others, is_aside, may_be_spelled, same_thing, values
 from krag_eval.matching.tokenizers import readable
 
 Kind: TypeAlias = Literal["number", "negation", "text"]
@@ -836,6 +836,9 @@ class _Alignment:
                 is_word = text != "안" or (reading.words(start, stop) == (start, stop))
                 if is_word and (text in _PREFIXES or self._negates_around(at)):
                     return None if self._is_same_thing(at) else "negation"
+        if is_aside(reading.around(start, stop)):
+            self.alike.append(at)
+            return None
         if stop - start <= _LONGEST_AMOUNT and are_others(*self._values(at)):
             return None if self._is_same_thing(at) else "number"
         return None

@@ -32,11 +32,24 @@ _VALUE = re.compile(
     r"(?P<number>\d+(?:[.:/-]\d+)*(?:th\b)?)(?: <(?P<unit>[^>]+)>)?"
     rf"|{english.COUNTED.pattern}|{korean.COUNTED}"
 )
+_ASIDE = re.compile(
+    r"\s*(?:[(\[（][^\d()\[\]（）]{1,24}[)\]）]|\[\d{1,3}\]|-\s?\d{1,4}\s?-|\(?\d{1,2}[.)]|\(?[a-z]\)"
+    r"|\(?[가나다라마바사아자차카타파하][.)]|[①-⑳•○●ㅇ*-])\s*"
+)
 # What may be spelled in another way: digits, numbers in words, and words of the lists.
 _MAY_BE_SPELLED = re.compile(
     rf"\d|{english.COUNTED.pattern}|&|['’]t\b|\bcan ?not\b|\bdoctor\b|\bcheque|\bversus\b|\bnoon\b"
     r"|\bhundred\b|요일|[둘두셋세석넷네넉섯곱덟홉열물무른흔쉰순첫십백천만억조]|하나|한\s?\w|아니"
 )
+
+
+def is_aside(text: str) -> bool:
+    r"""Return whether a text is nothing but a mark of a list, note or page, or a gloss in brackets.
+
+    >>> [*map(is_aside, ("(解止)", " [12] ", "\n2) ", "- 3 -", " (see Table 3)", "2) Fees"))]
+    [True, True, True, True, False, False]
+    """
+    return _ASIDE.fullmatch(text) is not None
 
 
 def may_be_spelled(text: str) -> bool:

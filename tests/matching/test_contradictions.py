@@ -25,6 +25,7 @@ from krag_eval.errors import InvalidInput
 from krag_eval.matching.base import matcher_of_signature, resolve_matcher, says_less
 from krag_eval.matching.contradiction import Codes, Looks, Reading, laid_beside
 from krag_eval.matching.joins import Pieces
+from krag_eval.matching.plaintext import plain
 from krag_eval.matching.spelling import same_thing
 
 UNGUARDED = {"guard": "off"}
@@ -380,6 +381,62 @@ def test_an_operator_of_code_is_another_one(line, ours, theirs):
     passage = line.format(ours)
     assert matcher.similarity(passage, around.format(passage)) == 1.0
     assert matcher.similarity(passage, around.format(line.format(theirs))) == 0.0
+
+
+# Lines of lists, each too short for a run that does not reach into the next one.
+LISTED = {
+    "ko": ["신청 대상 청년", "신청 기간 삼월", "제출할 서류 없음"],
+    "en": ["for young people", "apply in March", "no papers needed"],
+}
+
+
+@pytest.mark.parametrize("language", LISTED)
+@pytest.mark.parametrize(
+    "marks", ["1) 2) 3)", "(1) (2) (3)", "a) b) c)", "(a) (b) (c)", "가. 나. 다.", "가) 나) 다)",
+              "① ② ③", "- - -", "ㅇ ㅇ ㅇ", "• • •"])  # fmt: skip
+def test_marks_of_lists_separate(language, marks):
+    """They are no words, at the beginning of a line, on whichever side they stand."""
+    lines = LISTED[language]
+    marked = "\n".join(map(" ".join, zip(marks.split(), lines, strict=True)))
+    for passage, listed in (("\n".join(lines), marked), (marked, "\n".join(lines))):
+        assert CoverageMatcher().similarity(passage, f"안내 notice\n{listed}\n끝 end") == 1.0
+
+
+@pytest.mark.parametrize("text", ["see 3) or a) below", "f(a) is 1", "3월 1) 가. 나"])
+def test_elsewhere_they_are_words(text):
+    assert CoverageMatcher().similarity(text, "".join(filter(str.isspace, text)) + "x") == 0.0
+    assert plain(text) == text
+
+
+GLOSSED = "계약{}을 해지{}하면 보증금{}을 반환{}하고 이자{}는 없다"
+HANJA = ["(契約)", "(解止)", "(保證金)", "（返還）", "(利子)"]
+
+
+def test_hanja_in_brackets_separate_nothing():
+    """Five of them in 19 letters, on either side; other letters in brackets are letters."""
+    bare, glossed = GLOSSED.format(*[""] * 5), GLOSSED.format(*HANJA)
+    for one, other in ((bare, glossed), (glossed, bare)):
+        assert CoverageMatcher().similarity(one, f"제 삼 조. {other}. 그렇다") == 1.0
+    kana = "東京(とうきょう)の大学(だいがく)で日本語(にほんご)を学(まな)ぶ"
+    assert CoverageMatcher().similarity("東京の大学で日本語を学ぶ", f"彼は{kana}。") == 1.0
+    assert plain("서울(부산) 東京(大阪) Tokyo(東京)") == "서울(부산) 東京(大阪) Tokyo(東京)"
+
+
+@pytest.mark.parametrize("language", MARKED)
+@pytest.mark.parametrize(
+    "aside", ["[3]", " [12]", "(homepage)", "(누리집)", " (the house)", "\n2) "]
+)
+def test_an_aside_costs_nothing(language, aside):
+    """Marks of notes and glosses between two stretches that are held, on either side."""
+    bare, marked = (MARKED[language].format(one) for one in ("", aside))
+    for one, other in ((bare, marked), (marked, bare)):
+        assert CoverageMatcher().similarity(one, f"Before. {other} After.") == 1.0
+
+
+@pytest.mark.parametrize("aside", ["(not)", "(except Seoul)"])
+def test_an_aside_that_negates_is_another_text(aside):
+    bare, marked = (MARKED["en"].format(one) for one in ("", f" {aside}"))
+    assert not accepts(bare, f"Before. {marked} After.", threshold=0.5)
 
 
 COMPOUND = {
