@@ -28,7 +28,14 @@ from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.korean import MYRIADS
 from krag_eval.matching.numbering import TokenNumbers
 from krag_eval.matching.plaintext import plain
-from krag_eval.matching.spelling import are_others, is_aside, may_be_spelled, same_thing, values
+from krag_eval.matching.spelling import (
+    are_others,
+    is_aside,
+    is_unit,
+    may_be_spelled,
+    same_thing,
+    values,
+)
 from krag_eval.matching.tokenizers import readable
 
 Kind: TypeAlias = Literal["number", "negation", "text"]
@@ -803,7 +810,13 @@ class _Alignment:
             return None
         ours, theirs = ([one for one in side if _is_number(one)] for side in (a, b))
         if _are_same_digits(ours, theirs):
-            return True if are_others(*values) else None
+            words = [
+                ("" if self.by_letters else " ").join(one for one in side if not _is_number(one))
+                for side in (a, b)
+            ]
+            # What was misread is no unit.
+            is_known = all(not one.isascii() or not one or is_unit(one) for one in words)
+            return True if is_known and are_others(*values) else None
         x, y = "".join(a), "".join(b)
         if x.translate(_LOOKALIKE) == y.translate(_LOOKALIKE):
             return False

@@ -81,6 +81,11 @@ def values(text: str) -> list[tuple[str, str]]:
     return [(_value(one), one["unit"] or "") for one in found]
 
 
+def is_unit(word: str) -> bool:
+    """Return whether a word says what, how much or when behind a number."""
+    return values(f"1 {word}") != [("1", "")]
+
+
 def _value(found: re.Match[str]) -> str:
     number = found["number"]
     if number is None:
