@@ -20,12 +20,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._io import naming
-from krag_eval._options import LISTS
-from krag_eval._reading import MAX_BYTES, cannot_read
-from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.formats import FORMATS, File, Format, Row, TagChoice, format_of, is_wanted
-from krag_eval.datasets.joining import (
+from krag_eval.core.data.dataset import Dataset
+from krag_eval.core.data.formats import FORMATS, File, Format, Row, TagChoice, format_of, is_wanted
+from krag_eval.core.data.joining import (
     Lacking,
     Side,
     joined,
@@ -34,8 +31,8 @@ from krag_eval.datasets.joining import (
     missing_in,
     refuse_truth,
 )
-from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
-from krag_eval.datasets.table import (
+from krag_eval.core.data.loading import FIELD_OPTIONS, Fields
+from krag_eval.core.data.table import (
     ERRORS,
     Drafts,
     Mapped,
@@ -52,7 +49,7 @@ from krag_eval.datasets.table import (
     query_in,
     tell_unnamed,
 )
-from krag_eval.datasets.vocabularies import (
+from krag_eval.core.data.vocabularies import (
     KNOWN,
     as_saved,
     nothing_retrieved,
@@ -61,11 +58,14 @@ from krag_eval.datasets.vocabularies import (
     said,
     shape_of,
 )
-from krag_eval.documents import STATUS, DocumentLike, Tag, single, text_of
-from krag_eval.errors import InvalidInput, Place
-from krag_eval.grading import Grading, own_grades
-from krag_eval.ranking import Ordering, is_sorted, trend
-from krag_eval.scoring.missing import MissingQuestions
+from krag_eval.core.documents import STATUS, DocumentLike, Tag, single, text_of
+from krag_eval.core.errors import InvalidInput, Place
+from krag_eval.core.files import naming
+from krag_eval.core.grading import Grading, own_grades
+from krag_eval.core.options import LISTS
+from krag_eval.core.ranking import Ordering, is_sorted, trend
+from krag_eval.core.reading import MAX_BYTES, cannot_read
+from krag_eval.core.scoring.missing import MissingQuestions
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.
