@@ -18,7 +18,7 @@ from krag_eval import (
     evaluate_file,
     load_dataset,
 )
-from krag_eval.core.display.result import contradicted_page
+from krag_eval.core.display.result import contradicted_page, told_rewritten
 
 YEAR = "In 2024 revenue from lending rose to a record high"
 LAST_YEAR = "In 2023 revenue from lending rose to a record high, too."
@@ -48,7 +48,7 @@ CASES = [
     (YEARS, YEARS.replace("3년", "3개월"), 26 / 28, "number", "3년", "3개월"),
     (CARD, CARD.replace("있", "없"), 38 / 39, "negation", "사용할 수 있다고", "사용할 수 없다고"),
     (PAID, PAID.replace("이내", "이후"), 31 / 32, "text", "이내에", "이후에"),
-    (RATE, RATE.replace("8.2", "8.0"), 27 / 30, "number", "8.2", "8.0"),
+    (RATE, RATE.replace("8.2", "8.0"), 30 / 33, "number", "8.2", "8.0"),
 ]  # fmt: skip
 
 
@@ -270,3 +270,26 @@ def test_long_texts_are_cut_around_what_differs():
     explanation = evaluated([[passage]], [[passage.replace("2024", "2023")]], "coverage").explain(0)
     for width in (60, 100):
         assert marked(explanation.to_text(width)) >= {"2024", "2023"}
+
+
+CLUBS = [
+    f"the members of club {name} meet each week on the green hill behind the old town house"
+    for name in ("one", "two", "three", "four", "five")
+]
+
+
+@pytest.mark.parametrize(
+    ("n", "rewritten", "matcher", "is_told"),
+    [
+        (5, 5, "coverage", True),
+        (5, 4, "coverage", False),  # one stands there word for word
+        (4, 4, "coverage", False),  # too few to tell
+        (5, 5, "coverage(guard=numbers)", False),
+    ],
+)
+def test_ground_truth_that_never_stands_verbatim_may_be_rewritten(n, rewritten, matcher, is_told):
+    found = [[club.replace("each week ", "")] for club in CLUBS[:rewritten]]
+    found += [[club] for club in CLUBS[rewritten:n]]
+    result = evaluated([[club] for club in CLUBS[:n]], found, matcher)
+    assert len(told_rewritten(result)) == is_told
+    assert all(told in str(result) for told in told_rewritten(result))

@@ -816,8 +816,8 @@ class _Seen:
     def lacks(self, golden: _Golden) -> bool:
         """Return whether a document has words, and the chunks do not hold its text."""
         size = self.reader[golden.query].size(golden.text)
-        held = self.held[golden.query, golden.text].tokens
-        is_lost = size > 0 and held / size < self.matcher.threshold
+        held = self.held[golden.query, golden.text]
+        is_lost = size > 0 and not held.by and held.tokens / size < self.matcher.threshold
         return is_lost and not self.chunks.same_as(golden.text)
 
     def otherwise(self, golden: _Golden) -> str:

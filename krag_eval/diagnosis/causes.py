@@ -112,7 +112,7 @@ class Index:
         from krag_eval.core.data.loading import chunks_in
 
         self.documents = chunks_in(chunks)
-        self._read: list[tuple[tuple[Tokenizer, bool], dict[str, int], TokenNumbers]] = []
+        self._read: list[tuple[Tokenizer, dict[str, int], TokenNumbers]] = []
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -129,26 +129,18 @@ class Index:
         return first
 
     def _tokens(
-        self, tokenizer: Tokenizer, others: Sequence[str] = (), matcher: CoverageMatcher = _BY_WORDS
+        self, tokenizer: Tokenizer, others: Sequence[str] = ()
     ) -> tuple[TokenNumbers, TokenNumbers, dict[str, int]]:
-        """Return the tokens of the distinct texts and of others, and the number of each token.
-
-        Numbers are spelled as a matcher compares them, by default as they are written.
-        """
-        key = tokenizer, matcher.numbers == "aligned"
-        read = next((one for one in self._read if one[0] == key), None)
+        """Return the tokens of the distinct texts and of others, and the number of each token."""
+        read = next((one for one in self._read if one[0] == tokenizer), None)
         if read is None:
             numbers: dict[str, int] = defaultdict(count().__next__)
-            if key[1]:  # of what is read already
-                tokens, _, numbers = self._tokens(tokenizer)
-            else:
-                tokens = numbered(tokenizer, list(self._texts), numbers)
-            read = key, numbers, matcher._spelled(tokens, numbers, tokenizer)
+            read = tokenizer, numbers, numbered(tokenizer, list(self._texts), numbers)
             self._read.append(read)
         _, known, tokens = read
         # A dict of its own: what several threads ask for must not change what is kept.
         own = defaultdict(count(len(known)).__next__, known)
-        return tokens, matcher.numbered(others, own, tokenizer), own
+        return tokens, numbered(tokenizer, others, own), own
 
     @cached_property
     def _common(self) -> set[str]:
@@ -752,7 +744,7 @@ def _by_words(
     distinct = {one: number for number, one in enumerate(dict.fromkeys(texts))}
     others = other_readings(matcher.tokenizer, list(index._texts), list(distinct))
     readings = [*others, *distinct]
-    of_chunks, of_texts, names = index._tokens(matcher.tokenizer, readings, matcher)
+    of_chunks, of_texts, names = index._tokens(matcher.tokenizer, readings)
     tokens = of_chunks.followed_by(of_texts)
     read = matcher._as_read(tokens, [*names], [*index._texts, *readings])
     n = len(distinct)

@@ -57,7 +57,7 @@ class TestDangling:
             (dataset([ONE]), ["one two three four five six seven eight"], {}, []),
             (dataset([ONE]), ["one two three four five six seven"], {}, [(0, 1)]),
             # All runs of three are there, and another word stands in the place of the fourth b.
-            (dataset(["b b b b a"]), ["b b b a a a"], {"min_run": 3}, [(0, 1)]),
+            (dataset(["b b b b a"]), ["x b b b a a a"], {"min_run": 3}, [(0, 1)]),
             (dataset(["b b b b a"]), ["b b b a a a b b b b"], {"min_run": 3}, []),
             # Overlapping pieces: words 1 to 5 and 3 to 7 are seven words, not ten.
             (dataset([ONE]), ["one two three four five", "three four five six seven"], {},
@@ -71,10 +71,10 @@ class TestDangling:
             (dataset([doc("a", ONE)]), [doc("b", ONE)], {"ids": False}, []),
             (dataset([doc("a", ONE)]), [doc("b", ONE)], {}, [(0, 1)]),
             # Numbers are read in one spelling, as the matcher reads them.
-            (dataset(["The grant of $1.2 million was paid on March 3, 2024"]),
-             ["Note: the grant of 1,200,000 was paid on 2024-03-03."], {}, []),
-            (dataset(["시는 사업에 3억 5천만 원을 썼다"]),
-             ["- 시는 사업에 350,000,000원을 썼다"], {}, []),
+            (dataset(["The grant of $1.2 million for the new hall of the swimming club was paid on March 3, 2024"]),
+             ["Note: the grant of 1,200,000 for the new hall of the swimming club was paid on 2024-03-03."], {}, []),
+            (dataset(["시는 올해 새로운 청년 지원 사업에 3억 5천만 원을 썼다"]),
+             ["- 시는 올해 새로운 청년 지원 사업에 350,000,000원을 썼다"], {}, []),
         ],
     )  # fmt: skip
     def test_which_documents(self, data, index, options, expected):

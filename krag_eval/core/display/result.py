@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # From so many cutoffs on, what counts as found stands below the name of a metric.
 _MANY = 4
+# Passages of which one would be found word for word if they were copies.
+_FEW = 5
 # Columns of a question where nothing stands beside it, and for all beside texts.
 _QUERY, _BESIDE_TEXTS, _NARROWEST = 56, 58, 16
 # What a passage and a chunk that contradicts it differ in.
@@ -70,10 +72,16 @@ def result_page(
     return Page(
         title.format(result.n_queries),
         [Table.of_cells(header, table)],
-        notes=[*asked, *result.summary.caveats(), *drafts, *told_contradicted(result)],
+        notes=[
+            *asked,
+            *result.summary.caveats(),
+            *drafts,
+            *told_contradicted(result),
+            *told_rewritten(result),
+        ],
         signature=result.signature,
         verdict=" ".join([result.summary(), *drafts]),
-        advice=told_contradicted(result),
+        advice=[*told_contradicted(result), *told_rewritten(result)],
     )
 
 
@@ -92,6 +100,20 @@ def told_contradicted(result: ResultFacts) -> list[str]:
         result.n_contradicted,
     )
     return [told.format(n=result.n_contradicted)] if result.n_contradicted else []
+
+
+def told_rewritten(result: EvaluationResult) -> list[str]:
+    """Say where nothing that is found stands verbatim, as of ground truth that was rewritten."""
+    found = None if result.evidence is None else result.evidence.relevance
+    if found is None or "guard=aligned" not in result.signature:
+        return []
+    n, is_verbatim = len(found.first_rank), found.pair_similarity.max(initial=0.0) == 1.0
+    told = _(
+        "None of the {n} passages that were found stands in a chunk word for word: the ground truth "
+        "may be rewritten. Then try coverage(guard=numbers), which looks at numbers and negations "
+        "alone, or a judge."
+    )
+    return [told.format(n=n)] if n >= _FEW and not is_verbatim else []
 
 
 def contradicted_page(found: pd.DataFrame, *, is_looked_for: bool) -> Page:

@@ -15,11 +15,9 @@ document has the passage more than once, the place that is most like it counts.
 from __future__ import annotations
 
 import re
-from array import array
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import accumulate, pairwise, product
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import accumulate, chain, pairwise, product
 from typing import Literal, NamedTuple, TypeAlias
 from unicodedata import decimal, normalize
 
@@ -27,10 +25,17 @@ import numpy as np
 
 from krag_eval.core.matching.english import COUNTS
 from krag_eval.core.matching.joins import BoolArray, IntArray
-from krag_eval.core.matching.korean import MYRIADS, TENS
+from krag_eval.core.matching.korean import MYRIADS
 from krag_eval.core.matching.numbering import TokenNumbers
 from krag_eval.core.matching.plaintext import plain
-from krag_eval.core.matching.spelling import YEAR, counted, same_thing, stands_apart, unit_at
+from krag_eval.core.matching.spelling import (
+    are_others,
+    is_aside,
+    is_unit,
+    may_be_spelled,
+    same_thing,
+    values,
+)
 from krag_eval.core.matching.tokenizers import readable
 
 Kind: TypeAlias = Literal["number", "negation", "text"]
@@ -72,6 +77,8 @@ _WORDS = _Scale(2.0, 1.0, 3.0, 4, 4, 1, 2, 3, 14, 2)
 
 # Tokens of an amount, a date or a time.
 _LONGEST_AMOUNT = 16
+# Runs of a passage that are looked for one by one; of more, each run of the document is.
+_FEW_RUNS = 64
 # Bits of the table that an alignment fills, 16 MiB; longer texts are aligned part by part.
 _LARGEST_TABLE = 1 << 27
 _PART = 1 << 13
@@ -97,17 +104,16 @@ _PREFIXES = frozenset("불비미무부")  # of Sino-Korean words: 가능 and 불
 _LOOKALIKE = str.maketrans("oliszb", "011528")
 _LATIN_TAILS = frozenset(("less", "out"))
 
-# A number with its parts, a percent sign, a square metre, a word.
-_TOKEN = re.compile(r"\d+(?:[.,:/\u2044-]\d+)*|%p?(?![^\W\d_])|(?<=\d)[ck]?m[23](?!\w)|[^\W\d_]+")
+# A square metre, a word, a number with its parts, a percent sign; and what says something beside
+# words: signs and currencies of numbers, and operators of code.
+_TOKEN = re.compile(
+    r"((?<=\d)[ck]?m[23](?!\w)|[^\W\d_]+|\d+(?:[.,:/\u2044-]\d+)*|%p?(?![^\W\d_])"
+    r"|(?=[-+!=<>&|$€£¥₩\u2212])(?:"
+    r"[$€£¥₩](?=\s?[-\d])|(?<=[ (\[:=<>,$€£¥₩])[-+\u2212](?=[$€£¥₩]?\d)|(?<![\w!=])!(?=[^\W\d]|\()"
+    r"|(?<=[\w)\]\"' ])(?:<=|>=|==|!=|&&|\|\||\+=|-=|[<>])(?=\s?[\w(\[\"'-])))"
+)
 _SENTENCE_END = re.compile(r"[.!?\u3002]\s|\n\s*\n")
 _PARTS = re.compile(r"\d+")
-# What is no token and yet says something: signs and currencies of numbers, operators of code.
-_MARK = re.compile(
-    r"(?P<currency>[$€£¥₩])(?=\s?[-\d])"
-    r"|(?<=[ (\[:=<>,$€£¥₩])(?P<sign>[-+\u2212])(?=[$€£¥₩]?\d)"
-    r"|(?<=[\w)\]\"' ])(?P<operator><=|>=|==|!=|&&|\|\||\+=|-=|[<>])(?=\s?[\w(\[\"'-])"
-    r"|(?<![\w!=])(?P<not>!)(?=[^\W\d]|\()"
-)
 _MAY_BE_MARKED = re.compile(r"[$€£¥₩<>=!&|\u2212]|[-+][$€£¥₩]?\d")
 
 
@@ -175,6 +181,15 @@ class _Stretch(NamedTuple):
     end: int
 
 
+class Codes(dict[str, str]):
+    """One character for each token, the same for equal ones of all texts read together."""
+
+    def __missing__(self, token: str) -> str:
+        # Beyond the surrogates; behind a million distinct words all others are one.
+        code = self[token] = chr(min(0xE000 + len(self), 0x10FFFF))
+        return code
+
+
 class Reading:
     """A text as the guard reads it, whatever the tokenizer of the matcher.
 
@@ -182,102 +197,133 @@ class Reading:
         text: The text without markup.
         by_letters: Whether tokens are letters, or words; a number with all its parts is one token.
         tokens: The tokens, in lower case.
-        starts: Where each begins in the text.
-        ends: Where it ends.
-        begins: 1 for the tokens that begin a word.
-        marks: Signs, currencies and operators, by the token behind them.
 
-    >>> reading = Reading("From 3.10. at 09:30, −5 €/kg", by_letters=False)
-    >>> reading.tokens, reading.marks
-    (['from', '3.10', 'at', '9:30', '5', 'kg'], {4: '−'})
+    >>> reading = Reading("From 3.10. at 09:30, −5 €/kg", False, Codes())
+    >>> reading.tokens
+    ['from', '3.10', 'at', '9:30', '-', '5', 'kg']
     """
 
-    def __init__(self, text: str, by_letters: bool) -> None:
+    def __init__(self, text: str, by_letters: bool, codes: Codes) -> None:
         self.text, self.by_letters = readable(plain(text)), by_letters
-        folded = self.text.casefold()
-        if len(folded) != len(self.text):
-            self.text = folded
+        self._folded = self.text.casefold()
+        if len(self._folded) != len(self.text):
+            self.text = self._folded
         self.tokens: list[str] = []
-        self.starts, self.ends, self.begins = array("l"), array("l"), bytearray()
-        for match in _TOKEN.finditer(folded):
-            (start, stop), word = match.span(), match[0]
-            is_one = not (by_letters and word.isalpha())
-            if is_one:
-                self.tokens.append(_number(word) if word[0].isdecimal() else word)
-                self.starts.append(start)
-                self.ends.append(stop)
-            else:
-                self.tokens += word
-                self.starts.extend(range(start, stop))
-                self.ends.extend(range(start + 1, stop + 1))
-            self.begins.append(not (start and folded[start - 1].isalnum()))
-            self.begins += bytes(0 if is_one else stop - start - 1)
-        self.marks: dict[int, str] = {}
-        for match in _MARK.finditer(folded) if _MAY_BE_MARKED.search(folded) else ():
-            place = bisect_left(self.starts, match.end())
-            self.marks[place] = self.marks.get(place, "") + match[0]
+        self._parts = _TOKEN.split(self._folded)  # words, each between what separates them
+        words: Iterable[str] = self._parts[1::2]
+        if by_letters:
+            words = chain.from_iterable(one if one.isalpha() else (one,) for one in words)
+        self.tokens = [one if one[0].isalpha() else _number(one) for one in words]
+        self._codes = codes
+
+    @cached_property
+    def coded(self) -> str:
+        """One character for each token."""
+        return "".join(map(self._codes.__getitem__, self.tokens))
+
+    @cached_property
+    def places(self) -> list[tuple[int, int]]:
+        """Where each token begins and ends in the text."""
+        ends = [*accumulate(map(len, self._parts))]
+        places = zip(ends[::2], ends[1::2], strict=False)
+        if not self.by_letters:
+            return [*places]
+        found: list[tuple[int, int]] = []
+        for word, (start, stop) in zip(self._parts[1::2], places, strict=True):
+            letters = zip(range(start, stop), range(start + 1, stop + 1), strict=True)
+            found += letters if word.isalpha() else [(start, stop)]
+        return found
+
+    def begins(self, token: int) -> bool:
+        """Return whether a token begins a word."""
+        start = self.places[token][0] if token < len(self.tokens) else 0
+        return not (start and self._folded[start - 1].isalnum())
 
     def between(self, start: int, stop: int) -> str:
         """Return the text from one token to the one before another."""
-        return self.text[self.starts[start] : self.ends[stop - 1]] if start < stop else ""
+        return self.text[self.places[start][0] : self.places[stop - 1][1]] if start < stop else ""
+
+    def around(self, start: int, stop: int) -> str:
+        """Return the same with what stands before and behind that is no token."""
+        first = self.places[start - 1][1] if start else 0
+        return self.text[first : self.places[stop][0] if stop < len(self.tokens) else None]
 
     def words(self, start: int, stop: int) -> tuple[int, int]:
         """Return the tokens of whole words, from one to the one before another."""
-        while start and not self.begins[start]:
+        least, most = max(0, start - _LONGEST_AMOUNT), min(len(self.tokens), stop + _LONGEST_AMOUNT)
+        while start > least and not self.begins(start):
             start -= 1
-        while stop < len(self.tokens) and not self.begins[stop]:
+        while stop < most and not self.begins(stop):
             stop += 1
         return start, stop
 
 
-def difference(
-    passage: Reading, document: Reading, looks: Looks, *, piece: bool = False
-) -> Difference | None:
+class Beside(NamedTuple):
+    """What a passage and a document are, laid side by side.
+
+    Attributes:
+        difference: What makes the document another text, if anything does.
+        share: How much of the passage it has in runs, what both spell in other ways included; 0
+            where it is another text.
+    """
+
+    difference: Difference | None
+    share: float
+
+
+def laid_beside(
+    passage: Reading, document: Reading, looks: Looks, run: int = 1, *, piece: bool = False
+) -> Beside:
     """Return what a document has in the place of a passage's words, if it is another text.
 
     Args:
         passage: The passage.
         document: The document, read likewise.
         looks: What is looked at.
+        run: Letters or words in a run.
         piece: Whether the document holds less than half, so that only what lies between the
             stretches that it holds counts, and only where these are close together.
 
-    >>> both = (Reading(text, by_letters=False) for text in (
-    ...     "the branch in Seoul opens at 9:30", "The branch in Busan opens at 9:30 every day."))
-    >>> difference(*both, Looks(True, True, True))
-    Difference(kind='text', passage=(3, 4), document=(3, 4))
+    >>> codes = Codes()
+    >>> passage, other, same = (Reading(text, False, codes) for text in (
+    ...     "the branch in Seoul opens at 9:30", "The branch in Busan opens at 9:30 every day.",
+    ...     "the branch in Seoul opens at 9.30 am"))
+    >>> laid_beside(passage, other, Looks(True, True, True))
+    Beside(difference=Difference(kind='text', passage=(3, 4), document=(3, 4)), share=0.0)
+    >>> laid_beside(passage, same, Looks(True, True, True))
+    Beside(difference=None, share=1.0)
     """
-    ours, theirs = _encoded(passage, document)
-    found = None
-    if places := [*_places(theirs, ours)]:
-        for place in places:
-            found = _other_mark(passage, document, _Shared(0, len(ours), place, place + len(ours)))
-            if found is None or not looks.numbers:
-                return None
-        return found
+    ours, theirs = passage.coded, document.coded
+    if ours in theirs:
+        return Beside(None, 1.0)
+    found = Beside(None, 0.0)
     scale = _LETTERS if passage.by_letters else _WORDS
     spans = _spans(ours, theirs, scale.run) or _spans(ours, theirs, scale.run // 2)
     for start, stop in _windows(len(ours), len(theirs), spans):
         # The foot of a page may stand before the last words.
         window = slice(max(0, start - scale.beyond), min(len(theirs), stop + scale.beyond))
-        found = _Alignment(passage, document, ours, theirs, window, looks).difference(piece)
-        if found is None:
-            return None
+        both = _Alignment(passage, document, ours, theirs, window, looks)
+        difference = both.difference(piece)
+        if difference is None:
+            return Beside(None, both.held(run) if both.alike else 0.0)
+        found = Beside(difference, 0.0)
     return found
 
 
 def is_end_of_amounts(passage: Reading, document: Reading) -> bool:
     """Return whether a passage that begins with a number stands only within longer amounts.
 
-    >>> is_end_of_amounts(*(Reading(text, True) for text in ("1000원", "모두 1만 1000원")))
+    >>> codes = Codes()
+    >>> both = (Reading(text, True, codes) for text in ("1000원", "모두 1만 1000원"))
+    >>> is_end_of_amounts(*both)
     True
     """
     if not passage.tokens or not _is_number(passage.tokens[0]):
         return False
-    ours, theirs = _encoded(passage, document)
+    ours, theirs = passage.coded, document.coded
     places, tokens = [*_places(theirs, ours)], document.tokens
     if not places:
-        return not stands_apart(passage.text, document.text)
+        return True
     return all(
         place > 1 and tokens[place - 1] in MYRIADS and _is_number(tokens[place - 2])
         for place in places
@@ -301,8 +347,7 @@ def in_words(found: Difference, passage: Reading, document: Reading) -> SaidOthe
             and not any(map(_is_number, reading.tokens[start:stop]))
         ):
             start = reading.words(start - 1, stop)[0]  # the number of a unit
-        marks = "".join(reading.marks.get(at, "") for at in (start,) if start < stop)
-        sides.append(marks + " ".join(reading.between(start, stop).split()))
+        sides.append(" ".join(reading.between(start, stop).split()))
     return SaidOtherwise(found.kind, *sides)
 
 
@@ -351,6 +396,21 @@ def verbatim(tokens: TokenNumbers, passages: IntArray, documents: IntArray) -> B
     return np.array([_holds(flat[theirs], flat[ours], size) for ours, theirs in pairs], np.bool_)
 
 
+def is_cut(passage: str, document: str) -> bool:
+    """Return whether a document has a passage letter by letter, but for what its ends cut off.
+
+    >>> is_cut("one two three", "zero one two"), is_cut("one two three", "zero one four")
+    (True, False)
+    """
+    if passage in document:
+        return True
+    half = (len(passage) + 1) // 2
+    head, tail = document.rfind(passage[:half]), document.find(passage[-half:])
+    return (head >= 0 and passage.startswith(document[head:])) or (
+        tail >= 0 and passage.endswith(document[: tail + half])
+    )
+
+
 def may_be_marked(text: str) -> bool:
     """Return whether a text has signs, currencies or operators, which tokens lack."""
     return _MAY_BE_MARKED.search(text) is not None
@@ -372,11 +432,6 @@ def _places(document: str, passage: str) -> Iterator[int]:
         at = document.find(passage, at + 1)
 
 
-def _encoded(passage: Reading, document: Reading) -> tuple[str, str]:
-    """Return both with one character for each token."""
-    return _codes(passage.tokens, document.tokens)
-
-
 def _codes(ours: Sequence[str], theirs: Sequence[str]) -> tuple[str, str]:
     """Return one character for each token, the same for equal ones."""
     codes: dict[str, str] = {}
@@ -391,10 +446,13 @@ def _spans(passage: str, document: str, run: int) -> list[tuple[int, int]]:
     run = max(1, min(run, len(passage)))
     runs = {passage[at : at + run] for at in range(len(passage) - run + 1)}
     spans: list[tuple[int, int]] = []
-    for at in range(len(document) - run + 1):
-        if document[at : at + run] in runs:
-            start = spans.pop()[0] if spans and at <= spans[-1][1] else at
-            spans.append((start, at + run))
+    if len(runs) < _FEW_RUNS:
+        places = sorted(at for one in runs for at in _places(document, one))
+    else:
+        places = [at for at in range(len(document) - run + 1) if document[at : at + run] in runs]
+    for at in places:
+        start = spans.pop()[0] if spans and at <= spans[-1][1] else at
+        spans.append((start, at + run))
     return spans
 
 
@@ -505,6 +563,8 @@ class _Alignment:
         self.by_letters = passage.by_letters
         self.scale = _LETTERS if self.by_letters else _WORDS
         self.weight = _weights(passage.tokens, self.by_letters)
+        self.shared: list[_Shared] = []
+        self.alike: list[_Stretch] = []  # what both spell in other ways
         self.doubts: list[Difference] = []
         self.is_scan = False
 
@@ -513,16 +573,26 @@ class _Alignment:
         shared = _counted(self.scale, self.weight, self.ours, self.theirs, self.window)
         if not shared or (piece and not self._is_close(shared)):
             return None
-        shared = self._grown(self._without_strays(self._slid(shared)))
-        for one in shared if self.looks.numbers else ():
-            if found := _other_mark(self.passage, self.document, one):
-                return found
+        shared = self.shared = self._grown(self._without_strays(shared))
         for one, other in pairwise(shared):
             if not self._slides(one, other) and (found := self._between(one, other)):
                 return found
         if len(self.doubts) == 1 and not self.is_scan:
             return self.doubts[0]
         return None if piece else self._at_edges(shared[0], shared[-1])
+
+    def held(self, run: int) -> float:
+        """Return the share of the passage in runs of so many tokens, those spelled alike too."""
+        sizes = [0, *accumulate(map(len, self.passage.tokens))]
+        if not self.by_letters:
+            sizes = [*range(len(self.passage.tokens) + 1)]
+        runs: list[tuple[int, int, int]] = []
+        for start, stop, there, end in sorted([*self.shared, *self.alike]):
+            touches = runs and start <= runs[-1][1] and there <= runs[-1][2]
+            first = runs.pop()[0] if touches else start
+            runs.append((first, stop, end))
+        lengths = (sizes[stop] - sizes[start] for start, stop, _ in runs)
+        return sum(one for one in lengths if one >= min(run, sizes[-1])) / sizes[-1]
 
     def _is_close(self, shared: Sequence[_Shared]) -> bool:
         """Return whether of the passage, from the first stretch to the last, most is shared."""
@@ -531,21 +601,6 @@ class _Alignment:
 
     def _size(self, one: _Shared) -> float:
         return self.weight[one.stop] - self.weight[one.start]
-
-    def _slid(self, shared: list[_Shared]) -> list[_Shared]:
-        """Move the first and the last stretch beside others, where these words stand there too."""
-        if len(shared) > 1:
-            first, other = shared[:2]
-            n = first.stop - first.start
-            place = max(other.there - n, self.window.start)
-            if first.stop == other.start and self._is_equal(first, place):
-                shared = [other._replace(start=first.start, there=place), *shared[2:]]
-        if len(shared) > 1:
-            other, last = shared[-2:]
-            if last.start == other.stop and self._is_equal(last, other.end):
-                end = other.end + last.stop - last.start
-                shared = [*shared[:-2], other._replace(stop=last.stop, end=end)]
-        return shared
 
     def _grown(self, shared: list[_Shared]) -> list[_Shared]:
         """Return the stretches, the first and the last one with what is equal beside them."""
@@ -564,11 +619,6 @@ class _Alignment:
         ):
             n += 1
         return [*shared[:-1], last._replace(stop=last.stop + n, end=last.end + n)]
-
-    def _is_equal(self, one: _Shared, place: int) -> bool:
-        """Return whether the tokens of a stretch stand at another place of the document, too."""
-        n = one.stop - one.start
-        return self.theirs[place : place + n] == self.ours[one.start : one.stop]
 
     def _without_strays(self, shared: list[_Shared]) -> list[_Shared]:
         """Drop a first or last word that stands far off by chance, as others replaced it."""
@@ -619,10 +669,13 @@ class _Alignment:
                 if max(whole.stop - whole.start, whole.end - whole.there) <= _LONGEST_AMOUNT and (
                     self._is_same_thing(whole)
                 ):
+                    self.alike.append(gap)
                     return None  # 1.2억 and 1억 2천만
             if is_last or kind != "text" or not self._is_doubtful(at):
                 return found
             self.doubts.append(found)
+        if stretches and {*stretches} <= {*self.alike}:
+            self.alike.append(gap)
         return None
 
     def _stretches(self, gap: _Stretch) -> list[_Stretch]:
@@ -653,11 +706,11 @@ class _Alignment:
         (i, j, k, m), ours, theirs = at, self.ours, self.theirs
         if i == j or k == m:
             return at
-        while i > gap.start and k > gap.there and not begins[i] and _is_latin(tokens[i - 1]) and (
+        while i > gap.start and k > gap.there and not begins(i) and _is_latin(tokens[i - 1]) and (
             _is_latin(tokens[i]) and ours[i - 1] == theirs[k - 1]
         ):  # fmt: skip
             i, k = i - 1, k - 1
-        while j < gap.stop and m < gap.end and not begins[j] and _is_latin(tokens[j]) and (
+        while j < gap.stop and m < gap.end and not begins(j) and _is_latin(tokens[j]) and (
             _is_latin(tokens[j - 1]) and ours[j] == theirs[m]
         ):  # fmt: skip
             j, m = j + 1, m + 1
@@ -672,80 +725,98 @@ class _Alignment:
                 there, too.
         """
         a, b = self.passage.tokens[at.start : at.stop], self.document.tokens[at.there : at.end]
-        if not edge and not self._fits(a, b):
-            is_unit = at.start and _is_number(self.passage.tokens[at.start - 1])
-            if is_unit and self._other_unit(at):
-                return "number"
-            # Of what is too long the number counts that stands beside the shared words.
-            n, is_first, is_last = len(a), _is_number(a[0]), _is_number(a[-1])
-            if len(b) <= n or not (
-                (is_first and _is_number(b[0])) or (is_last and _is_number(b[-1]))
-            ):
-                return None
-            at = at._replace(end=at.there + n) if is_first else at._replace(there=at.end - n)
-            return self._kind(at, edge) if self._fits(a, a) else None
         if "".join(a) == "".join(b) or (self.by_letters and _misread(a, b)):
             return None
+        if any(map(_is_mark, a)) and any(map(_is_mark, b)):
+            return "number"
+        kind: Kind | None = None
+        if not edge and not self._fits(a, b):
+            # Of what is too long the number counts that stands beside the shared words.
+            ends = at._replace(stop=at.start + 1, end=at.there + 1), at._replace(
+                start=at.stop - 1, there=at.end - 1)  # fmt: skip
+            numbers = [one for one in ends if self._are_numbers(one)] if len(b) > len(a) else []
+            if not numbers or not self._fits(a, a) or self._is_same_thing(at):
+                return None
+            return self._kind(numbers[0])
         if self.looks.negations and self._negates(at):
-            return None if self._is_same_thing(at) else "negation"
-        other_number = self._other_number(a, b, at, edge)
-        if other_number is not None:
-            return "number" if other_number and not self._is_same_thing(at) else None
+            kind = "negation"
+        else:
+            kind = self._other_thing(at, a, b, edge)
+        return None if kind and self._is_same_thing(at) else kind
+
+    def _other_thing(
+        self, at: _Stretch, a: Sequence[str], b: Sequence[str], edge: str
+    ) -> Kind | None:
+        is_other = self._other_number(a, b, at, edge)
+        if is_other is not None:
+            return "number" if is_other else None
         words, others = ([one for one in side if not _is_number(one)] for side in (a, b))
         if not words or not others or not self._other_words(words, others, at, edge):
             return None
-        if self._is_same_thing(at):
-            return None
-        if not self.looks.words and self._other_bound(at):
-            return "negation"
-        return "text"
+        return "negation" if not self.looks.words and self._other_bound(at) else "text"
+
+    def _are_numbers(self, at: _Stretch) -> bool:
+        return _is_number(self.passage.tokens[at.start]) and _is_number(
+            self.document.tokens[at.there])  # fmt: skip
 
     def _fits(self, ours: Sequence[str], theirs: Sequence[str]) -> bool:
         """Return whether one stretch is short enough for the other to stand in its place."""
         sizes = [_weights(side, self.by_letters)[-1] for side in (ours, theirs)]
         return 0 < sizes[0] <= self.scale.replaced and 0 < sizes[1] <= 2 * sizes[0] + 2
 
-    def _sides(self, at: _Stretch, around: int = 0) -> tuple[str, str]:
-        """Return both texts in lower case, with so many tokens around."""
+    def _sides(self, at: _Stretch, left: int = 0, right: int = 0) -> tuple[str, str]:
+        """Return both texts in lower case, with so many tokens before and behind."""
         i, j, k, m = at
         ours, theirs = self.passage, self.document
         return (
-            ours.between(max(0, i - around), min(j + around, len(ours.tokens))).casefold(),
-            theirs.between(max(0, k - around), min(m + around, len(theirs.tokens))).casefold(),
+            ours.around(max(0, i - left), min(j + right, len(ours.tokens))).casefold(),
+            theirs.around(max(0, k - left), min(m + right, len(theirs.tokens))).casefold(),
         )
 
     def _negates(self, at: _Stretch) -> bool:
         """Return whether one side says no once more than the other, by itself and in its place."""
-        return all(len({*map(_count_negations, self._sides(at, around))}) > 1 for around in (0, 2))
+        return all(len({*map(_count_negations, self._sides(at, n, n))}) > 1 for n in (0, 2))
 
     def _other_bound(self, at: _Stretch) -> bool:
-        bounds = [sorted(_BOUND.findall(side)) for side in self._sides(at, 2)]
+        bounds = [sorted(_BOUND.findall(side)) for side in self._sides(at, 2, 2)]
         return all(bounds) and bounds[0] != bounds[1]
 
     def _is_same_thing(self, at: _Stretch) -> bool:
         """Return whether the words around a stretch are two spellings of one thing."""
-        most = (0, 1, 2, 4) if self.by_letters else (0, 1, 2)
-        for left, right in product(most, most):
-            spans = [
-                reading.between(max(0, start - left), min(stop + right, len(reading.tokens)))
-                for reading, start, stop in (
-                    (self.passage, at.start, at.stop),
-                    (self.document, at.there, at.end),
-                )
-            ]
-            if same_thing(*spans):
-                return True
-        return False
+        most = 4 if self.by_letters else 1
+        if not any(map(may_be_spelled, self._sides(at, most, most))):
+            return False
+        is_same = any(
+            same_thing(*self._sides(at, left, right))
+            for left, right in product((0, most), repeat=2)
+        )
+        self.alike += [at] * is_same
+        return is_same
+
+    def _values(self, at: _Stretch) -> list[list[tuple[str, str]]]:
+        """Return the values in whole words on both sides, and in the word before if it counts."""
+        sides = (self.passage, at.start, at.stop), (self.document, at.there, at.end)
+        left = max(start - _with_number(reading, start) for reading, start, _ in sides)
+        right = max(reading.words(stop, stop)[1] - stop for reading, _, stop in sides)
+        return [*map(values, self._sides(at, left, right))]
 
     def _other_number(
         self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str
     ) -> bool | None:
         """Return whether a number is another one; None if it does not depend on numbers."""
+        values = self._values(at)
+        if all(values) and len(values[0]) == len(values[1]) and not are_others(*values):
+            self.alike += [at] * (all(map(_is_number, a)) or all(map(_is_number, b)))
+            return None
         ours, theirs = ([one for one in side if _is_number(one)] for side in (a, b))
-        if not ours and not theirs:
-            return True if self._other_count(at) or self._other_unit(at) else None
-        if [*_parts(ours)] == [*_parts(theirs)] or _is_broken(ours, theirs):
-            return True if self._other_unit(at) else None
+        if _are_same_digits(ours, theirs):
+            words = [
+                ("" if self.by_letters else " ").join(one for one in side if not _is_number(one))
+                for side in (a, b)
+            ]
+            # What was misread is no unit.
+            is_known = all(not one.isascii() or not one or is_unit(one) for one in words)
+            return True if is_known and are_others(*values) else None
         x, y = "".join(a), "".join(b)
         if x.translate(_LOOKALIKE) == y.translate(_LOOKALIKE):
             return False
@@ -753,8 +824,6 @@ class _Alignment:
             return None if edge or len(a) > 2 or len(a) > len(ours) else x not in y
         if not ours:
             return None if (edge and self.by_letters) or len(theirs) < len(b) else True
-        if len(ours) == len(theirs) == 1 and _is_same_year(ours[0], theirs[0]):
-            return None
         if edge:
             at_start = "start" in edge
             ours_at, theirs_at = (at.stop, at.end) if at_start else (at.start + 1, at.there + 1)
@@ -762,28 +831,6 @@ class _Alignment:
             y = self.document.between(theirs_at - 1, theirs_at)
             return not _is_cut(x, y, at_start, len(a) == 1, "cut" in edge)
         return True
-
-    def _other_count(self, at: _Stretch) -> bool:
-        """Return whether both name months, weekdays, ordinals or other numbers in letters."""
-        sides = []
-        for reading, start, stop in (
-            (self.passage, at.start, at.stop),
-            (self.document, at.there, at.end),
-        ):
-            sides.append(counted(reading.between(*reading.words(start, stop)).casefold()))
-        return bool(sides[0] and sides[1]) and sides[0] != sides[1]
-
-    def _other_unit(self, at: _Stretch) -> bool:
-        """Return whether the number before a stretch has another unit on either side."""
-        units = []
-        for reading, start in ((self.passage, at.start), (self.document, at.there)):
-            first = start - 1
-            while first >= max(0, start - 4) and not _is_number(reading.tokens[first]):
-                first -= 1
-            if first < 0 or not _is_number(reading.tokens[first]):
-                return False
-            units.append(unit_at(reading.text[reading.ends[first] :][:24].casefold()))
-        return bool(units[0] and units[1]) and units[0] != units[1]
 
     def _extra(self, at: _Stretch) -> Kind | None:
         """Return what kind of thing one side alone has, if it makes the other another text."""
@@ -793,6 +840,8 @@ class _Alignment:
             else (self.document, at.there, at.end)
         )
         tokens = reading.tokens
+        if any(map(_is_mark, tokens[start:stop])):
+            return self._extra_mark(tokens[start:stop], at)
         is_short = _weights(tokens[start:stop], self.by_letters)[-1] <= self.scale.extra
         if is_short and self.looks.negations:
             text = reading.between(start, stop).casefold()
@@ -800,27 +849,22 @@ class _Alignment:
                 is_word = text != "안" or (reading.words(start, stop) == (start, stop))
                 if is_word and (text in _PREFIXES or self._negates_around(at)):
                     return None if self._is_same_thing(at) else "negation"
-        if self._is_part_of_amount(tokens, start, stop) or (is_short and self._other_unit(at)):
+        if is_aside(reading.around(start, stop)):
+            self.alike.append(at)
+            return None
+        if stop - start <= _LONGEST_AMOUNT and are_others(*self._values(at)):
             return None if self._is_same_thing(at) else "number"
         return None
 
-    def _negates_around(self, at: _Stretch) -> bool:
-        return len({*map(_count_negations, self._sides(at, 2))}) > 1
+    def _extra_mark(self, tokens: Sequence[str], at: _Stretch) -> Kind | None:
+        """Return ``"number"`` where one side alone has a minus, or the "not" of code."""
+        is_not, is_sign = "!" in tokens, {*tokens} == {"-"}
+        # Behind a letter it may have been a sign, too, where spaces were lost.
+        dashes = [any(dash in text for dash in "-\u2212\u2013~") for text in self._sides(at)]
+        return "number" if is_not or (is_sign and not all(dashes)) else None
 
-    def _is_part_of_amount(self, tokens: Sequence[str], start: int, stop: int) -> bool:
-        """Return whether extra tokens belong to the number before them: 5천만 of 3억 5천만."""
-        extra = tokens[start:stop]
-        if not start or stop == len(tokens):
-            return False
-        before, behind = tokens[start - 1], tokens[stop]
-        if before in MYRIADS and all(
-            _is_number(one) or one in MYRIADS or one in TENS for one in extra
-        ):
-            return True
-        if len(extra) != 1 or not _is_number(extra[0]) or not extra[0].strip("0"):
-            return False
-        pairs = (before, extra[0]), (extra[0], behind)
-        return any(all(_is_number(n) and not YEAR.fullmatch(n) for n in pair) for pair in pairs[:1])
+    def _negates_around(self, at: _Stretch) -> bool:
+        return len({*map(_count_negations, self._sides(at, 2, 2))}) > 1
 
     def _other_words(self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str) -> bool:
         """Return whether words are others: neither misread, nor inflected, nor run together."""
@@ -880,9 +924,9 @@ class _Alignment:
             return first, last
         tokens, begins = self.passage.tokens, self.passage.begins
         start, stop = first.start, last.stop
-        while last.start < stop < len(tokens) and not begins[stop] and _is_latin(tokens[stop]):
+        while last.start < stop < len(tokens) and not begins(stop) and _is_latin(tokens[stop]):
             stop -= 1
-        while 0 < start < first.stop - 1 and not begins[start] and _is_latin(tokens[start - 1]):
+        while 0 < start < first.stop - 1 and not begins(start) and _is_latin(tokens[start - 1]):
             start += 1
         first = first._replace(start=start, there=first.there + start - first.start)
         return first, last._replace(stop=stop, end=last.end - (last.stop - stop))
@@ -918,7 +962,16 @@ class _Alignment:
                 gap = _Stretch(at.start, at.stop + 1, at.end - k, at.end + 1)
             found = self._within(gap, is_last=True)
             return None if found and is_beyond and found.kind != "negation" else found
-        return None if is_beyond else self._beside_edge(at, edge)
+        found = None if is_beyond else self._beside_edge(at, edge)
+        return None if found and self._is_spelled(at, is_end) else found
+
+    def _is_spelled(self, at: _Stretch, is_end: bool) -> bool:
+        """Return whether the last or first words are a spelling of what the document has there."""
+        there = range(1, min(2 * _LONGEST_AMOUNT, at.end - at.there) + 1)
+        wholes = (at._replace(end=at.there + n) if is_end else at._replace(there=at.end - n)
+                  for n in there)  # fmt: skip
+        self.alike += (same := [one for one in wholes if same_thing(*self._sides(one))][:1])
+        return bool(same)
 
     def _beside_edge(self, at: _Stretch, edge: str) -> Difference | None:
         """Judge by the words beside the shared stretch, as many on either side."""
@@ -928,8 +981,8 @@ class _Alignment:
         if self.by_letters:
             around = theirs[:n] if is_end else theirs[-n:]
             inner = ours[0] if is_end else ours[-1]
-            begins = self.passage.begins[at.start if is_end else at.stop]
-            is_lone = n == 1 and bool(begins) and not _is_number(self.passage.tokens[at.start - 1])
+            begins = self.passage.begins(at.start if is_end else at.stop)
+            is_lone = n == 1 and begins and not _is_number(self.passage.tokens[at.start - 1])
             if not _is_number(inner) and (
                 _TAIL.issuperset(ours) or _TAIL.issuperset(around) or is_lone
             ):
@@ -951,46 +1004,23 @@ class _Alignment:
         there, document = (at.there if is_end else at.end), self.document
         if not 0 < there < len(document.tokens):
             return False
-        gaps = [document.text[document.ends[there - 1] : document.starts[there]]]
+        gaps = [document.around(there, there)]
         place = at.start if is_end else at.stop
         ours = self.passage
-        gaps.append(ours.text[ours.ends[place - 1] : ours.starts[place]] if place else "")
+        gaps.append(ours.around(place, place) if place else "")
         is_over = [_SENTENCE_END.search(gap) is not None for gap in gaps]
         return is_over[0] and not is_over[1]
 
 
-def _other_mark(passage: Reading, document: Reading, at: _Shared) -> Difference | None:
-    """Return where the same tokens have another sign, currency or operator before them."""
-    places = {one - at.start for one in passage.marks if at.start <= one < at.stop}
-    places |= {one - at.there for one in document.marks if at.there <= one < at.end}
-    for place in sorted(places):
-        ours, theirs = at.start + place, at.there + place
-        marks = passage.marks.get(ours, ""), document.marks.get(theirs, "")
-        if _are_other_marks(*marks) or _is_signed_alone(passage, document, ours, theirs):
-            return Difference("number", (ours, ours + 1), (theirs, theirs + 1))
-    return None
+def _is_mark(token: str) -> bool:
+    return not token[0].isalnum() and token[0] != "%"
 
 
-def _are_other_marks(ours: str, theirs: str) -> bool:
-    """Return whether both have a mark, and another one."""
-    minus = str.maketrans("\u2212", "-", "+ ")
-    ours, theirs = ours.translate(minus), theirs.translate(minus)
-    if ours and theirs:
-        is_part = {*(ours + theirs)} <= {*"$€£¥₩-"} and (ours in theirs or theirs in ours)
-        return ours != theirs and not is_part
-    return "!" in (ours, theirs)
-
-
-def _is_signed_alone(passage: Reading, document: Reading, ours: int, theirs: int) -> bool:
-    """Return whether one number alone has a minus before it."""
-    sides = (passage, ours), (document, theirs)
-    if not _is_number(passage.tokens[ours]):
-        return False
-    signed = [reading.marks.get(at, "")[-1:] in ("-", "\u2212") for reading, at in sides]
-    before = [reading.text[: reading.starts[at]][-2:] for reading, at in sides]
-    dashes = [any(dash in text for dash in "-\u2212\u2013~") for text in before]
-    # Behind a letter it may have been a sign, too, where spaces were lost.
-    return signed[0] != signed[1] and not all(dashes)
+def _with_number(reading: Reading, start: int) -> int:
+    """Return where the word begins of which a token is a part, or the number before it."""
+    start = reading.words(start, start)[0]
+    before = reading.words(start - 1, start)[0] if start else 0
+    return before if any(map(_is_number, reading.tokens[before:start])) else start
 
 
 def _number(written: str) -> str:
@@ -999,6 +1029,8 @@ def _number(written: str) -> str:
     >>> [*map(_number, ("05", "1.05", "2024-03-05", "09:30", "7.50"))]
     ['5', '1.05', '2024.3.5', '9:30', '7.50']
     """
+    if not written[0].isdecimal():
+        return "-" if written == "\u2212" else written
     if not written.isascii():
         written = "".join(str(decimal(one)) if one.isdecimal() else one for one in written)
     parts = _PARTS.findall(written)
@@ -1013,26 +1045,10 @@ def _number(written: str) -> str:
     return ("." if len(parts) > 2 else mark.replace("\u2044", "/")).join(plain_parts)
 
 
-def _parts(numbers: Sequence[str]) -> Iterator[str]:
-    """Yield the parts of numbers by their values: 7.50 is 7.5, 5.0 is 5, and 9:00 is 9."""
-    for number in numbers:
-        one = number.removesuffix(":00")
-        whole, _, rest = one.partition(".") if one.count(".") == 1 else (one, "", "")
-        yield from _PARTS.findall(whole)
-        yield from filter(None, [rest.rstrip("0")])
-
-
-def _is_broken(ours: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Return whether spaces stand within one of two numbers: 20 24 is 2024."""
-    x, y = ("".join(_PARTS.findall("".join(side))) for side in (ours, theirs))
-    return x == y and len(ours) != len(theirs)
-
-
-def _is_same_year(one: str, other: str) -> bool:
-    """Return whether '24 is 2024, or 2024.5 a year with the mark of a note."""
-    short, long = sorted((one, other), key=len)
-    is_short = len(short) == 2 and long in ("20" + short, "19" + short)
-    return is_short or (YEAR.fullmatch(short) is not None and long.startswith(short + "."))
+def _are_same_digits(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Return whether numbers are the same, or spaces stand within one: 20 24 is 2024."""
+    x, y = ([_PARTS.findall(one) for one in side] for side in (ours, theirs))
+    return x == y or (len(x) != len(y) and [*chain(*chain(*x))] == [*chain(*chain(*y))])
 
 
 def _is_cut(ours: str, theirs: str, at_start: bool, is_lone: bool, is_end_of_text: bool) -> bool:

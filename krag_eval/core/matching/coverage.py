@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
@@ -21,29 +21,24 @@ from krag_eval.core.language import N_, _
 from krag_eval.core.matching import tokenizers
 from krag_eval.core.matching.base import TextMatcher
 from krag_eval.core.matching.contradiction import (
+    Beside,
+    Codes,
     Difference,
     Looks,
     Reading,
     SaidOtherwise,
-    difference,
     in_blocks,
     in_words,
+    is_cut,
     is_end_of_amounts,
+    laid_beside,
     may_be_marked,
     verbatim,
 )
-from krag_eval.core.matching.joins import (
-    BlockScorer,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Pairs,
-    Units,
-)
+from krag_eval.core.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.core.matching.numbering import TokenNumbers, numbered
 from krag_eval.core.matching.pieces import SharedRuns, Without, shared_runs
 from krag_eval.core.matching.plaintext import numbers_in
-from krag_eval.core.matching.spelling import spelled
 from krag_eval.core.matching.tokenizers import ByScript, Tokenizer, letter_tokens, word_tokens
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
@@ -60,7 +55,7 @@ _POLARITY = ("no", "en+ko")
 _LOOKED_AT = 0.5
 
 # Characters of texts of which the guard keeps its readings.
-_KEPT = 1 << 17
+_KEPT = 1 << 20
 
 _MIN_RUN = 5
 # Tokenizers whose tokens are far shorter than words.
@@ -296,23 +291,14 @@ class CoverageMatcher(TextMatcher):
     def numbered(
         self, texts: Sequence[str], names: dict[str, int], tokenizer: Tokenizer | None = None
     ) -> TokenNumbers:
-        """Tokenise texts, with numbers in one spelling where they are compared by it.
+        """Tokenise texts.
 
         Args:
             texts: The texts.
             names: The number of each token; what it lacks is added.
             tokenizer: By what, where not by the matcher's own.
         """
-        tokenizer = tokenizer or self.tokenizer
-        return self._spelled(numbered(tokenizer, texts, names), names, tokenizer)
-
-    def _spelled(
-        self, tokens: TokenNumbers, names: dict[str, int], tokenizer: Tokenizer
-    ) -> TokenNumbers:
-        """Return texts with numbers in one spelling, where they are compared by it."""
-        if self.numbers == "aligned" and tokenizer in (word_tokens, letter_tokens):
-            return spelled(tokens, names, by_letters=tokenizer is letter_tokens)
-        return tokens
+        return numbered(tokenizer or self.tokenizer, texts, names)
 
     def prepared(self, units: Units) -> Units:
         """Tokenise each text once, or once in each way in which queries ask for it."""
@@ -412,40 +398,48 @@ class CoverageMatcher(TextMatcher):
         """Return the pairs whose document is another text than the passage that it nearly holds.
 
         Of all pairs that share a run, those that hold half of the passage or more are looked at;
-        where documents count together, the others as pieces.
+        where documents count together, the others as pieces. What both spell in other ways counts
+        as shared from then on.
         """
-        alone = similarity >= _LOOKED_AT
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
+        texts, is_by_text = read.texts, self.tokenizer in _BY_TEXT or isinstance(
+            self.tokenizer, ByScript)  # fmt: skip
+        alone = similarity >= _LOOKED_AT
+        # What is no longer than a run stands there word for word, perhaps in a longer amount.
+        is_short = (runs.sizes[truth] <= read.min_run[truth]) & read.by_letters[truth]
         chosen = np.flatnonzero(alone | self.union)
-        if self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript):
-            marked = np.array([may_be_marked(text) for text in read.texts], np.bool_)
-            is_copy = verbatim(read.tokens, truth[chosen], document[chosen])
-            is_copy &= ~(marked[truth[chosen]] | marked[document[chosen]])
-            # What is no longer than a run stands there word for word, perhaps in a longer amount.
-            is_short = runs.sizes[truth] <= read.min_run[truth]
-            chosen = chosen[~is_copy | (is_short & read.by_letters[truth])[chosen]]
-        return chosen[[
-            self._difference(read, *pair, piece=not one) is not None
-            for *pair, one in zip(
-                truth[chosen].tolist(), document[chosen].tolist(), alone[chosen].tolist(),
-                strict=True)
-        ]]  # fmt: skip
 
-    def _difference(
-        self, read: Read, truth: int, document: int, *, piece: bool
-    ) -> Difference | None:
-        """Return what a document has in the place of a passage's words, both by number."""
+        def others() -> Iterator[tuple[int, int, int]]:
+            return zip(*(one[chosen].tolist() for one in (truth, document, is_short)), strict=True)
+
+        is_new = [one or not is_cut(texts[a], texts[b]) for a, b, one in others()]
+        chosen = chosen[np.array(is_new, bool)]
+        if is_by_text:
+            is_copy = verbatim(read.tokens, truth[chosen], document[chosen]).tolist()
+            chosen = chosen[np.array([
+                one or not copy or may_be_marked(texts[a]) or may_be_marked(texts[b])
+                for (a, b, one), copy in zip(others(), is_copy, strict=True)
+            ], bool)]  # fmt: skip
+        pieces = (~alone[chosen]).tolist()
+        found = [self._beside(read, a, b, piece=one)
+                 for (a, b, _), one in zip(others(), pieces, strict=True)]  # fmt: skip
+        if is_by_text:
+            shares = np.array([one.share for one in found], float)
+            similarity[chosen] = np.maximum(similarity[chosen], shares)
+        is_other = np.array([one.difference is not None for one in found], bool)
+        return np.asarray(chosen[is_other])
+
+    def _beside(self, read: Read, truth: int, document: int, *, piece: bool) -> Beside:
+        """Return what a passage and a document are side by side, both by number."""
         passage, text = read.texts[truth], read.texts[document]
-        is_short = read.tokens.sizes[truth] <= read.min_run[truth]
-        if passage in text and not is_short:
-            return None
         by_letters = self._is_by_letters(read, truth)
         if self._is_turned(read, truth, document):
             passage, text = text, passage
-        both = read.reading(passage, by_letters), read.reading(text, by_letters)
+        both, run = read.beside(passage, text, by_letters), int(read.min_run[truth])
+        is_short = read.tokens.sizes[truth] <= run
         if is_short and by_letters and self._looks.numbers and is_end_of_amounts(*both):
-            return Difference("number", (0, 1), (0, 1))
-        return difference(*both, self._looks, piece=piece)
+            return Beside(Difference("number", (0, 1), (0, 1)), 0.0)
+        return laid_beside(*both, self._looks, run, piece=piece)
 
     def _is_by_letters(self, read: Read, truth: int) -> bool:
         """Return whether the guard reads a passage by letters, whatever the tokenizer."""
@@ -458,20 +452,24 @@ class CoverageMatcher(TextMatcher):
         sizes = read.tokens.sizes[[truth, document]].tolist()
         return self.direction == "either" and int(read.min_run[document]) <= sizes[1] < sizes[0]
 
+    def _shared_spans(self, runs: SharedRuns, pairs: IntArray) -> Iterator[list[tuple[int, int]]]:
+        """Yield the stretches of documents that are shared, for some pairs."""
+        places = runs.of_document.places(runs.truth[pairs], runs.document[pairs])
+        start, stop = runs.of_document.start.tolist(), runs.of_document.stop.tolist()
+        for first, last in zip(*(one.tolist() for one in places), strict=True):
+            yield [*zip(start[first:last], stop[first:last], strict=True)]
+
     def _in_blocks(self, runs: SharedRuns, read: Read, pairs: IntArray) -> list[float]:
         """Return how much of passages documents hold in however short stretches, for some pairs."""
-        truth, document = runs.truth[pairs], runs.document[pairs]
-        units = runs.truths.unit(truth), runs.documents.unit(document)
-        spans, texts, shares = runs.of_document, read.tokens.slices(), []
-        for ours, theirs, first, last in zip(
-            *(one.tolist() for one in (*units, *spans.places(truth, document))), strict=True
+        units = runs.truths.unit(runs.truth[pairs]), runs.documents.unit(runs.document[pairs])
+        texts, shares = read.tokens.slices(), []
+        for ours, theirs, shared in zip(
+            *(one.tolist() for one in units), self._shared_spans(runs, pairs), strict=True
         ):
             passage, text = (
                 [*map(read.names.__getitem__, read.tokens.flat[texts[unit]].tolist())]
                 for unit in (ours, theirs)
             )
-            shared = [*zip(spans.start[first:last].tolist(), spans.stop[first:last].tolist(),
-                           strict=True)]  # fmt: skip
             if self._is_turned(read, ours, theirs):
                 passage, text, shared = text, passage, [(0, len(passage))]
             by_letters = bool(read.by_letters[ours])
@@ -498,10 +496,10 @@ class CoverageMatcher(TextMatcher):
         for pair in pairs.tolist():
             truth = int(runs.truths.unit(runs.truth[[pair]])[0])
             document = int(runs.documents.unit(runs.document[[pair]])[0])
-            found = self._difference(read, truth, document, piece=False)
+            found = self._beside(read, truth, document, piece=False).difference
             by_letters, turned = self._is_by_letters(read, truth), self._is_turned(
                 read, truth, document)  # fmt: skip
-            sides = [read.reading(read.texts[one], by_letters) for one in (truth, document)]
+            sides = read.beside(read.texts[truth], read.texts[document], by_letters)
             if found is None:
                 return None
             if not turned:
@@ -611,19 +609,20 @@ class Read:
     names: list[str]
     texts: Sequence[str]
     _readings: dict[tuple[str, bool], Reading] = field(default_factory=dict, repr=False)
+    _codes: Codes = field(default_factory=Codes, repr=False)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def reading(self, text: str, by_letters: bool) -> Reading:
-        """Return a text as the guard reads it; some of the last ones are kept."""
-        key = text, by_letters
-        reading = self._readings.get(key)
-        if reading is None:
-            if len(text) * len(self._readings) > _KEPT:
-                self._readings.clear()
-            reading = self._readings[key] = Reading(text, by_letters)
-        return reading
+    def beside(self, passage: str, document: str, by_letters: bool) -> tuple[Reading, Reading]:
+        """Return two texts as the guard reads them; some of the last ones are kept."""
+        if (len(passage) + len(document)) * len(self._readings) > _KEPT:
+            self._readings.clear()
+            self._codes.clear()
+        for key in (passage, by_letters), (document, by_letters):
+            if key not in self._readings:
+                self._readings[key] = Reading(*key, self._codes)
+        return self._readings[passage, by_letters], self._readings[document, by_letters]
 
     def take(self, texts: IntArray) -> Read:
         """Return some of the texts, in the order asked for."""

@@ -31,7 +31,6 @@ MONTHS = (  # noqa: SIM905
 #: Names of months, long and short -> the long one.
 MONTH_OF = {name: month for month in MONTHS for name in (month, month[:3])} | {"sept": "september"}
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()  # noqa: SIM905
-MAGNITUDES = {"trillion": 10**12, "billion": 10**9, "million": 10**6}
 
 #: Words that count -> what, so that two of them are the same or not.
 COUNTS: dict[str, str] = {
@@ -39,27 +38,7 @@ COUNTS: dict[str, str] = {
     **{word: f"{value}th" for word, value in ORDINALS.items()},
     **MONTH_OF,
     **{name: day for day in _WEEKDAYS for name in (day, day[:3])},
-    **{
-        roman: roman
-        for roman in [
-            "i",
-            "ii",
-            "iii",
-            "iv",
-            "v",
-            "vi",
-            "vii",
-            "viii",
-            "ix",
-            "x",
-            "xi",
-            "xii",
-            "xiii",
-            "xiv",
-            "xv",
-            "xvi",
-        ]
-    },
+    **{one: one for one in "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi".split()},  # noqa: SIM905
 }
 COUNTED = re.compile(rf"\b(?:{'|'.join(sorted(COUNTS, key=len, reverse=True))})\b")
 
@@ -93,7 +72,7 @@ UNITS = {
     "gb": r"gb|gigabytes?",
     "tb": r"tb|terabytes?",
     "kw": r"kw|kilowatts?",
-    "w.": r"watts?",
+    "watt": r"watts?",
     "v": r"v|volts?",
     "c": r"° ?c|c|degrees celsius",
     "am": r"a\.? ?m\.?",
@@ -104,14 +83,14 @@ UNITS = {
     "trillion": r"trillion",
     "bbl": r"barrels?",
     "gal": r"gallons?",
+    "usd": r"us ?\$|\$|usd|(?:u\.s\.? |us )?dollars?",
+    "eur": r"€|eur|euros?",
+    "gbp": r"£|gbp|pounds?(?: sterling)?",
+    "jpy": r"¥|jpy|yen",
+    "krw": r"₩|krw|won",
 }
-CURRENCIES = {
-    "$": r"us ?\$|\$|usd|(?:u\.?s\.? )?dollars?",
-    "€": r"€|eur|euros?",
-    "£": r"£|gbp|pounds? sterling|pounds?",
-    "¥": r"¥|jpy|yen",
-    "₩": r"₩|krw|won",
-}
+#: Currencies before a number -> these.
+CURRENCIES = dict(zip("$€£¥₩", ("usd", "eur", "gbp", "jpy", "krw"), strict=True))
 _MAGNITUDE = {"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6, "b": 9, "bn": 9, "billion": 9,
               "t": 12, "tn": 12, "trillion": 12}  # fmt: skip
 

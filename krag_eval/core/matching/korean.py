@@ -28,11 +28,8 @@ _NATIVE_NUMBER = (
     f"(?:{'|'.join(_NATIVE_TENS)})?(?:{'|'.join(sorted(_NATIVE, key=len, reverse=True))})"
     f"|{'|'.join(_NATIVE_TENS)}"
 )
-_WEEKDAY = re.compile(r"[월화수목금토일](?=요일)")
-_COUNTED = re.compile(rf"(?<![가-힣])(?:{_NATIVE_NUMBER})(?=\s?(?:{_COUNTERS})|[^가-힣]|$)"
-                      r"|(?<![가-힣])첫(?=\s?(?:째|번|날|해|달|주))"
-                      rf"|(?<![가-힣])[일이삼사오육칠팔구십백천만]+(?=\s?(?:{_COUNTERS}))"
-                      )  # fmt: skip
+#: Words that count, beside numbers.
+COUNTED = r"[월화수목금토일](?=요일)"
 
 #: Unit -> how it is written behind a number.
 UNITS = {
@@ -52,7 +49,7 @@ UNITS = {
     "quarter": r"분기",
     "s": r"초(?!과)",
     "w": r"주일|주(?=[ 간를의에이]|$)",
-    "mo": r"개월|달",
+    "mo": r"개월|달(?!러)",
     "y": r"년",
     "kb": r"킬로바이트",
     "mb": r"메가바이트",
@@ -62,13 +59,11 @@ UNITS = {
     "만": r"만",
     "억": r"억",
     "조": r"조(?= ?원)",
-}
-CURRENCIES = {
-    "₩": "원",
-    "$": "달러|불(?![가-힣])",
-    "€": "유로",
-    "¥": "엔(?![가-힣])",
-    "£": "파운드",
+    "krw": r"원",
+    "usd": r"달러|불(?![가-힣])",
+    "eur": r"유로",
+    "jpy": r"엔(?![가-힣])",
+    "gbp": r"파운드",
 }
 
 
@@ -80,21 +75,6 @@ def _value(text: str) -> int | None:
     if rest and rest not in _NATIVE:
         return None
     return _NATIVE_TENS.get(tens, 0) + _NATIVE.get(rest, 0)
-
-
-def counted(text: str) -> list[str]:
-    """Return the numbers and weekdays that a text has in words, in order.
-
-    >>> counted("다섯 번째 금요일에 사람이 스물네 명")
-    ['5', '금', '24']
-    """
-    found = []
-    places = sorted([*_WEEKDAY.finditer(text), *_COUNTED.finditer(text)], key=re.Match.start)
-    for match in places:
-        word = "한" if match[0] == "첫" else match[0]
-        value = _value(word)
-        found.append(match[0] if value is None else str(value))
-    return found
 
 
 _MIXED = re.compile(

@@ -129,6 +129,16 @@ _CIRCLE = re.compile(_CIRCLED)
 _BESIDE_CIRCLE = re.compile(rf"(?<=\d)(?={_CIRCLED})|(?<={_CIRCLED})(?=\d|{_CIRCLED})")
 
 
+# What stands beside words: how Hanja or Kanji behind it are read, and what numbers a paragraph.
+_READ_AS = re.compile(
+    r"[(\uff08](?:(?<=[\uac00-\ud7a3].)[\u3400-\u9fff]+|(?<=[\u3400-\u9fff].)[\u3040-\u30ff]+)[)\uff09]"
+)
+_LIST_MARK = re.compile(
+    r"\n[ \t]*+(?:(?:\(?\d{1,2}\)|\(?[a-z]\)|\(?[가나다라마바사아자차카타파하][.)])[ \t]"
+    r"|[\u2460-\u2473\u3260-\u327b])[ \t]*+(?=[^\W\d_])"
+)
+
+
 def plain(text: str) -> str:
     r"""Return a text as its reader sees it, with numbers in one piece.
 
@@ -146,13 +156,23 @@ def plain(text: str) -> str:
       those with no-break or thin spaces; a plain space separates numbers. ``1.234`` and ``0,123``
       stay, being decimal numbers somewhere; so do ``1,2,3`` and ``2019,2020``.
     - A number in a circle, which numbers paragraphs, stands apart from others: ``①2024`` is
-      ``① 2024``.
+      ``① 2024``. What numbers a line goes: ``1)``, ``(a)``, ``가.``, ``①``.
+    - In brackets, Hanja behind Hangul go, as of ``해지(解止)``, and Kana behind Kanji, as of
+      ``東京(とうきょう)``.
 
     >>> plain("<td>Total</td><td>&euro; 1,234,567</td>").split()
     ['Total', '€', '1234567']
     >>> plain("See **the [statement](https://example.org/a)** of the inter-\nnational bank")
     'See the [statement of the international bank'
     """
+    text = _as_seen(text)
+    if not text.isascii():
+        text = _READ_AS.sub("", text)
+    return _LIST_MARK.sub("\n", f"\n{text}")[1:]
+
+
+def _as_seen(text: str) -> str:
+    """Return a text without markup, with numbers in one piece."""
     if not text.isascii():
         # "≯" and "ñ" may be written with a combining mark, which does not end a tag.
         text = unicodedata.normalize("NFC", text)
@@ -185,7 +205,7 @@ def numbers_in(text: str) -> list[str]:
     >>> numbers_in("In Q3 2024 revenue grew 2.50% to $1,234,567 (2024-09-30)")
     ['3', '2024', '2.5', '1234567', '2024', '9', '30']
     """
-    text = plain(text)
+    text = _as_seen(text)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     text = _DAY.sub(r"\1 \2 \3", text)
