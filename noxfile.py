@@ -133,3 +133,12 @@ def notebooks(session: nox.Session) -> None:
 def ci(session: nox.Session, script: str) -> None:
     """The scripts that set up environments of their own, in a fresh copy of the tree."""
     session.run(f".ci/{script}", *session.posargs, external=True)
+
+
+@nox.session
+def rooms(session: nox.Session) -> None:
+    """Delete each room in turn: what does not need it imports, and the core evaluates."""
+    session.install("-e", ".[test]")
+    folders = (path.parent.name for path in Path("krag_eval").glob("*/__init__.py"))
+    names = sorted({*folders} - {"core", "datasets"})
+    session.run("python", "tests/without_room.py", *names)
