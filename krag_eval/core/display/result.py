@@ -102,16 +102,16 @@ def told_contradicted(result: ResultFacts) -> list[str]:
     return [told.format(n=result.n_contradicted)] if result.n_contradicted else []
 
 
-def told_rewritten(result: EvaluationResult) -> list[str]:
+def told_rewritten(result: ResultFacts) -> list[str]:
     """Say where nothing that is found stands verbatim, as of ground truth that was rewritten."""
     found = None if result.evidence is None else result.evidence.relevance
     if found is None or "guard=aligned" not in result.signature:
         return []
     n, is_verbatim = len(found.first_rank), found.pair_similarity.max(initial=0.0) == 1.0
     told = _(
-        "None of the {n} passages that were found stands in a chunk word for word: the ground truth "
-        "may be rewritten. Then try coverage(guard=numbers), which looks at numbers and negations "
-        "alone, or a judge."
+        "None of the {n} passages that were found stands in a chunk word for word: the ground "
+        "truth may be rewritten. Then try coverage(guard=numbers), which looks at numbers and "
+        "negations alone, or a judge."
     )
     return [told.format(n=n)] if n >= _FEW and not is_verbatim else []
 

@@ -163,17 +163,8 @@ class Looks(NamedTuple):
         return {"number": self.numbers, "negation": self.negations}.get(kind, self.words)
 
 
-class _Shared(NamedTuple):
-    """A stretch that both sides have: first tokens, and those after the last."""
-
-    start: int
-    stop: int
-    there: int
-    end: int
-
-
 class _Stretch(NamedTuple):
-    """What differs: tokens of the passage, and those of the document."""
+    """What both share, or differ in: first tokens of both, and those after the last."""
 
     start: int
     stop: int
@@ -519,15 +510,15 @@ def _equal_blocks(ours: str, theirs: str) -> Iterator[tuple[int, int, int]]:
 
 def _counted(
     scale: _Scale, weight: Sequence[float], ours: str, theirs: str, window: slice
-) -> list[_Shared]:
+) -> list[_Stretch]:
     """Return the stretches that both have, if one of them is long enough to tell."""
-    counted: list[_Shared] = []
+    counted: list[_Stretch] = []
     for at, there, n in _joined(_equal_blocks(ours, theirs[window])):
         size = weight[at + n] - weight[at]
         least = scale.at_an_end if at == 0 or at + n == len(ours) else scale.block
         if size >= min(least, scale.block, weight[-1]):
             there += window.start
-            counted.append(_Shared(at, at + n, there, there + n))
+            counted.append(_Stretch(at, at + n, there, there + n))
     longest = max((weight[one.stop] - weight[one.start] for one in counted), default=0.0)
     return counted if longest >= min(scale.anchor, 0.999 * weight[-1]) else []
 
@@ -563,7 +554,7 @@ class _Alignment:
         self.by_letters = passage.by_letters
         self.scale = _LETTERS if self.by_letters else _WORDS
         self.weight = _weights(passage.tokens, self.by_letters)
-        self.shared: list[_Shared] = []
+        self.shared: list[_Stretch] = []
         self.alike: list[_Stretch] = []  # what both spell in other ways
         self.doubts: list[Difference] = []
         self.is_scan = False
@@ -594,36 +585,29 @@ class _Alignment:
         lengths = (sizes[stop] - sizes[start] for start, stop, _ in runs)
         return sum(one for one in lengths if one >= min(run, sizes[-1])) / sizes[-1]
 
-    def _is_close(self, shared: Sequence[_Shared]) -> bool:
+    def _is_close(self, shared: Sequence[_Stretch]) -> bool:
         """Return whether of the passage, from the first stretch to the last, most is shared."""
         held = sum(self._size(one) for one in shared)
         return 2 * held >= self.weight[shared[-1].stop] - self.weight[shared[0].start]
 
-    def _size(self, one: _Shared) -> float:
+    def _size(self, one: _Stretch) -> float:
         return self.weight[one.stop] - self.weight[one.start]
 
-    def _grown(self, shared: list[_Shared]) -> list[_Shared]:
+    def _grown(self, shared: list[_Stretch]) -> list[_Stretch]:
         """Return the stretches, the first and the last one with what is equal beside them."""
-        ours, theirs, (first, *_, last) = self.ours, self.theirs, (*shared, *shared)
-        n = 0
-        while (
-            first.start > n < first.there
-            and ours[first.start - n - 1] == theirs[first.there - n - 1]
-        ):
-            n += 1
+        from rapidfuzz.distance import Postfix, Prefix
+
+        first = shared[0]
+        n = int(Postfix.similarity(self.ours[: first.start], self.theirs[: first.there]))
         shared = [first._replace(start=first.start - n, there=first.there - n), *shared[1:]]
-        last, n = shared[-1], 0
-        while (
-            last.stop + n < len(ours)
-            and theirs[last.end + n : last.end + n + 1] == ours[last.stop + n]
-        ):
-            n += 1
+        last = shared[-1]
+        n = int(Prefix.similarity(self.ours[last.stop :], self.theirs[last.end :]))
         return [*shared[:-1], last._replace(stop=last.stop + n, end=last.end + n)]
 
-    def _without_strays(self, shared: list[_Shared]) -> list[_Shared]:
+    def _without_strays(self, shared: list[_Stretch]) -> list[_Stretch]:
         """Drop a first or last word that stands far off by chance, as others replaced it."""
 
-        def is_stray(end: _Shared, beside: _Shared) -> bool:
+        def is_stray(end: _Stretch, beside: _Stretch) -> bool:
             one, other = sorted((end, beside))
             ours, theirs = other.start - one.stop, other.there - one.end
             is_small = self._size(end) < self.scale.block
@@ -635,7 +619,7 @@ class _Alignment:
             shared = shared[:-1]
         return shared
 
-    def _slides(self, one: _Shared, other: _Shared) -> bool:
+    def _slides(self, one: _Stretch, other: _Stretch) -> bool:
         """Return whether the first or last words stand beside the others after all."""
         first, last = self.ours[: one.stop], self.ours[other.start :]
         if one.stop == other.start:  # the document has something in between
@@ -648,7 +632,7 @@ class _Alignment:
             other.stop == len(self.ours) and text[start : start + len(last)] == last
         )
 
-    def _between(self, one: _Shared, other: _Shared) -> Difference | None:
+    def _between(self, one: _Stretch, other: _Stretch) -> Difference | None:
         """Return what was replaced, left out or put in between two stretches."""
         left = min(self.scale.widened, one.stop - one.start)
         right = min(self.scale.widened, other.stop - other.start)
@@ -734,7 +718,11 @@ class _Alignment:
             # Of what is too long the number counts that stands beside the shared words.
             ends = at._replace(stop=at.start + 1, end=at.there + 1), at._replace(
                 start=at.stop - 1, there=at.end - 1)  # fmt: skip
-            numbers = [one for one in ends if self._are_numbers(one)] if len(b) > len(a) else []
+            numbers = [
+                at
+                for at, pair in zip(ends, ((a[0], b[0]), (a[-1], b[-1])), strict=True)
+                if len(b) > len(a) and all(map(_is_number, pair))
+            ]
             if not numbers or not self._fits(a, a) or self._is_same_thing(at):
                 return None
             return self._kind(numbers[0])
@@ -754,10 +742,6 @@ class _Alignment:
         if not words or not others or not self._other_words(words, others, at, edge):
             return None
         return "negation" if not self.looks.words and self._other_bound(at) else "text"
-
-    def _are_numbers(self, at: _Stretch) -> bool:
-        return _is_number(self.passage.tokens[at.start]) and _is_number(
-            self.document.tokens[at.there])  # fmt: skip
 
     def _fits(self, ours: Sequence[str], theirs: Sequence[str]) -> bool:
         """Return whether one stretch is short enough for the other to stand in its place."""
@@ -905,7 +889,7 @@ class _Alignment:
         sides = self.passage.tokens[at.start : at.stop], self.document.tokens[at.there : at.end]
         return Levenshtein.normalized_similarity(*(_jamo("".join(one)) for one in sides)) >= 0.5
 
-    def _at_edges(self, first: _Shared, last: _Shared) -> Difference | None:
+    def _at_edges(self, first: _Stretch, last: _Stretch) -> Difference | None:
         """Return what replaced the last or the first words, where the document goes on there."""
         size, scale = len(self.ours), self.scale
         first, last = self._at_words(first, last)
@@ -918,7 +902,7 @@ class _Alignment:
             return self._at_edge(_Stretch(0, first.start, there, first.there), "start")
         return None
 
-    def _at_words(self, first: _Shared, last: _Shared) -> tuple[_Shared, _Shared]:
+    def _at_words(self, first: _Stretch, last: _Stretch) -> tuple[_Stretch, _Stretch]:
         """Return the first and the last stretch without parts of Latin words."""
         if not self.by_letters:
             return first, last
@@ -1084,6 +1068,8 @@ def _edits(one: str, other: str, most: int) -> int:
 
 def _same_word(one: str, other: str) -> bool:
     """Return whether two words of letters are one: misread, or with another ending."""
+    from rapidfuzz.distance import Prefix
+
     if one == other:
         return True
     if one in COUNTS and other in COUNTS:
@@ -1092,9 +1078,7 @@ def _same_word(one: str, other: str) -> bool:
     most = 1 + (shorter >= 10)
     if _edits(one, other, most) <= most:
         return True
-    n = next(
-        (at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), shorter
-    )
+    n = int(Prefix.similarity(one, other))
     is_ending = longer - n <= 4 or n == shorter > 4
     return (
         n >= max(4, 0.6 * shorter) and is_ending and _LATIN_TAILS.isdisjoint((one[n:], other[n:]))
@@ -1103,13 +1087,12 @@ def _same_word(one: str, other: str) -> bool:
 
 def _other_hangul(one: str, other: str) -> bool:
     """Return whether letters of Hangul are others, but for endings and what was misread."""
-    from rapidfuzz.distance import Indel, Levenshtein
+    from rapidfuzz.distance import Indel, Levenshtein, Postfix, Prefix
 
-    n = next((at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1),
-             min(len(one), len(other)))  # fmt: skip
+    n = int(Prefix.similarity(one, other))
     one, other = one[n:], other[n:]
-    while one and other and one[-1] == other[-1]:
-        one, other = one[:-1], other[:-1]
+    n = int(Postfix.similarity(one, other))
+    one, other = one[: len(one) - n], other[: len(other) - n]
     if not one or not other or (_TAIL.issuperset(one) and _TAIL.issuperset(other)):
         return False
     if _misread(one, other):
