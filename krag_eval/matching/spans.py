@@ -21,8 +21,8 @@ from krag_eval.documents import DocumentLike, QuerySet, Reading
 from krag_eval.errors import Advice, Fix, InvalidInput, Refusal, boolean, must, number, whole
 from krag_eval.matching.base import Matcher, of_pair
 from krag_eval.matching.exact import hashable, is_nothing, metadata_value, refused
-from krag_eval.matching.joins import IntArray, Matches, Pairs, Units
-from krag_eval.matching.pieces import OnceEach, SharedRuns, Spans, ranges
+from krag_eval.matching.joins import IntArray, Matches, Pairs, Units, ranges
+from krag_eval.matching.pieces import OnceEach, SharedRuns, Spans
 
 # What splitters call the first character of a chunk: LangChain's, Haystack's.
 _FIRST = ("start_index", "split_idx_start")
