@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from krag_eval.matching.joins import (
     ranges,
 )
 from krag_eval.matching.numbering import TokenNumbers
-
-if TYPE_CHECKING:
-    from krag_eval.matching.seams import Seams
 
 TokenArray: TypeAlias = NDArray[np.int32]
 HashArray: TypeAlias = NDArray[np.uint64]
@@ -147,6 +144,56 @@ class OnceEach:
         return self.key[members] // max(self.n_units, 1)
 
 
+class AtEdges(NamedTuple):
+    """Tokens of ground truth that documents hold together where it was cut.
+
+    Attributes:
+        truth: The ground-truth text within all queries; shape (rows,).
+        token: The token of it; shape (rows,).
+        rank: The best rank from which it is complete; shape (rows,).
+        own_rank, place: The rank of a document that brings it, and the token there; shape (rows,).
+    """
+
+    truth: IntArray
+    token: IntArray
+    rank: IntArray
+    own_rank: IntArray
+    place: IntArray
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, ...]] = ()) -> AtEdges:
+        """Return rows as columns."""
+        return cls(*np.array([*rows], np.int64).reshape(-1, len(cls._fields)).T)
+
+    def take(self, rows: BoolArray | IntArray) -> AtEdges:
+        """Return some of them."""
+        return AtEdges(*(column[rows] for column in self))
+
+    def stretches(self) -> tuple[IntArray, ...]:
+        """Return truth, rank, own rank, and start and stop of neighbouring tokens there."""
+        order = np.lexsort((self.place, self.own_rank, self.rank, self.truth))
+        truth, _, rank, own_rank, place = self.take(order)
+        begins = np.ones(len(place), np.bool_)
+        steps = np.stack([np.diff(one) for one in (truth, rank, own_rank)])
+        begins[1:] = steps.any(axis=0) | (np.diff(place) > 1)
+        stop = place[np.roll(begins, -1)] + 1  # the last one ends with the first one's mark
+        return (*(one[begins] for one in (truth, rank, own_rank, place)), stop)
+
+
+class LooksAtEdges(Protocol):
+    """What finds documents that hold a text together where it was cut."""
+
+    def held(self, truths: OnceEach, documents: OnceEach, ranks: IntArray) -> AtEdges:
+        """Return which tokens they hold before runs do.
+
+        Args:
+            truths: The ground-truth texts, each once per query.
+            documents: The documents, likewise.
+            ranks: The rank at which runs alone hold each token of each ground-truth text.
+        """
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class SharedRuns:
     """What the ground-truth texts and the documents of each query share.
@@ -180,7 +227,7 @@ class SharedRuns:
     brought: tuple[IntArray, IntArray, IntArray, IntArray]
     of_document: Spans
     edges: tuple[IntArray, ...] = ()
-    seams: Seams | None = None
+    seams: LooksAtEdges | None = None
 
     def own(self) -> IntArray:
         """Return how many tokens of the document are shared; shape (pairs,)."""
@@ -293,7 +340,7 @@ class Without(NamedTuple):
 
 
 def shared_runs(
-    tokens: TokenNumbers, units: Units, min_run: int | IntArray, seams: Seams | None = None
+    tokens: TokenNumbers, units: Units, min_run: int | IntArray, seams: LooksAtEdges | None = None
 ) -> SharedRuns:
     """Find the runs of tokens that a query's ground-truth texts share with its documents.
 
@@ -314,7 +361,7 @@ def shared_runs(
     held, spans = [[np.empty(0, np.int64)] * 3], [[np.empty(0, np.int32)] * 4]
     for length in np.unique(run[run > 0]).tolist():
         wanted = np.flatnonzero(run == length)
-        for part in _slices(sizes[wanted], _LOOKED_UP):
+        for part in slices(sizes[wanted], _LOOKED_UP):
             for truth, document in _joined(tokens, truths, wanted[part], documents, length):
                 places = document.repeated()
                 for batch in _batches(truth, document.once()):
@@ -659,7 +706,7 @@ def _joined(
     postings = _Postings.of(runs.found_in(tokens, np.unique(documents.unit(shown))), runs.n)
     effort = tokens.sizes[truths.unit(wanted)] * (1 + n_documents[query])
     # Queries after queries, so that what is looked at together does not grow with their number.
-    for part in _slices(effort, _MOST_ROWS, query):
+    for part in slices(effort, _MOST_ROWS, query):
         yield from _shared(runs.places.of(truths, wanted[part]), truths, documents, postings)
 
 
@@ -795,7 +842,7 @@ class _RunPairs(NamedTuple):
         skipped[~self.continued()] = 0
         token = begin[self.truth] + self.position + skipped
         place = (documents.best_rank(self.document) << _RANK_SHIFT) + self.other + skipped
-        for part in _slices(sizes := length - skipped, _BLOCK):
+        for part in slices(sizes := length - skipped, _BLOCK):
             row = ranges(token[part], sizes[part]), ranges(place[part], sizes[part])
             np.minimum.at(first_place, *row)
 
@@ -867,7 +914,7 @@ class _WantedRuns:
         """Return where the runs begin in other texts."""
         marks = marks_of(self.hashes)
         parts = [_Places(*[np.empty(0, np.int32)] * 3)]
-        for part in _slices(tokens.sizes[texts], _BLOCK):
+        for part in slices(tokens.sizes[texts], _BLOCK):
             flat, begin = _separated(tokens.take(texts[part]))
             hashes = _hashes(flat, self.length, self.seed)
             amount = _amounts(flat, self.numbers)
@@ -988,11 +1035,11 @@ def marked_by(numbers: NDArray[Any], marks: BoolArray) -> HashArray:
     return (numbers.astype(np.uint64, copy=False) * SPREAD) >> np.uint64(64 - bits)
 
 
-def _slices(sizes: IntArray, most: int, groups: IntArray | None = None) -> Iterator[slice]:
+def slices(sizes: IntArray, most: int, groups: IntArray | None = None) -> Iterator[slice]:
     """Yield consecutive members whose sizes add up to about so much; none parts a group.
 
     >>> sizes, groups = np.array([2, 2, 2, 2, 9]), np.array([0, 0, 0, 1, 2])
-    >>> list(_slices(sizes, 4, groups))
+    >>> list(slices(sizes, 4, groups))
     [slice(0, 3, None), slice(3, 4, None), slice(4, 5, None)]
     """
     block = np.cumsum(sizes) // most

@@ -25,7 +25,15 @@ from numpy.typing import NDArray
 
 from krag_eval.matching.joins import BoolArray, IntArray, ranges
 from krag_eval.matching.numbering import TokenNumbers
-from krag_eval.matching.pieces import SPREAD, HashArray, OnceEach, marked_by, marks_of
+from krag_eval.matching.pieces import (
+    SPREAD,
+    AtEdges,
+    HashArray,
+    OnceEach,
+    marked_by,
+    marks_of,
+    slices,
+)
 from krag_eval.matching.tokenizers import letter_tokens, word_tokens
 
 #: How a document begins or ends, in letters, its rank and number, and how many tokens it has.
@@ -39,48 +47,14 @@ _FIRST = 3
 _ENOUGH = 3
 # Tokens of an amount behind which runs begin again: a part of a number, and two letters.
 _CUT_AMOUNT = 8
+# Tokens of passages at a time.
+_BLOCK = 1 << 14
 # Of a passage shorter than this share of a run, no piece says anything.
 _LEAST = 0.4
 # Characters of text in which a token is found, markup and all.
 _PER_TOKEN = 16
 _GROUPED = {False: re.compile(r"\A[\d,]+"), True: re.compile(r"[\d,]+\Z")}
 _DIGIT = re.compile(r"\d")
-
-
-class AtEdges(NamedTuple):
-    """Tokens of ground truth that documents hold together where it was cut.
-
-    Attributes:
-        truth: The ground-truth text within all queries; shape (rows,).
-        token: The token of it; shape (rows,).
-        rank: The best rank from which it is complete; shape (rows,).
-        own_rank, place: The rank of a document that brings it, and the token there; shape (rows,).
-    """
-
-    truth: IntArray
-    token: IntArray
-    rank: IntArray
-    own_rank: IntArray
-    place: IntArray
-
-    @classmethod
-    def of(cls, rows: Iterable[tuple[int, ...]] = ()) -> AtEdges:
-        """Return rows as columns."""
-        return cls(*np.array([*rows], np.int64).reshape(-1, len(cls._fields)).T)
-
-    def take(self, rows: BoolArray | IntArray) -> AtEdges:
-        """Return some of them."""
-        return AtEdges(*(column[rows] for column in self))
-
-    def stretches(self) -> tuple[IntArray, ...]:
-        """Return truth, rank, own rank, and start and stop of neighbouring tokens there."""
-        order = np.lexsort((self.place, self.own_rank, self.rank, self.truth))
-        truth, _, rank, own_rank, place = self.take(order)
-        begins = np.ones(len(place), np.bool_)
-        steps = np.stack([np.diff(one) for one in (truth, rank, own_rank)])
-        begins[1:] = steps.any(axis=0) | (np.diff(place) > 1)
-        stop = place[np.roll(begins, -1)] + 1  # the last one ends with the first one's mark
-        return (*(one[begins] for one in (truth, rank, own_rank, place)), stop)
 
 
 class _Spelled(NamedTuple):
@@ -545,9 +519,11 @@ class _Likely(NamedTuple):
         edges = self._edge_grams(own, own_query, n, few, by_letters=by_letters)
         # Where the first document begins, and where the last one ends.
         begins, ends = size + unseen + 2, np.full(len(size), -unseen - 2)
-        for row, position, keys in [self._grams(members, n_tokens) for n_tokens in {n, few}]:
+        parts = [(at, n_tokens) for at in slices(size, _BLOCK) for n_tokens in {n, few}]
+        for part, n_tokens in parts:
+            row, position, keys = self._grams(members[part], n_tokens)
             ours, theirs = edges.among(keys)
-            row, place = row[ours], position[ours] + edges.shift[theirs]
+            row, place = row[ours] + part.start, position[ours] + edges.shift[theirs]
             # Half a word may be all that a document has of the first one, or of the last.
             inside = (place > -edges.rest[theirs]) & (place < size[row] + edges.rest[theirs])
             is_end = edges.is_end[theirs]
