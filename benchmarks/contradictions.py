@@ -53,8 +53,8 @@ from krag_eval import (
     Matcher,
     OfflineRetrievalEvaluator,
 )
-from krag_eval.documents import DocumentLike, QuerySet
-from krag_eval.matching.base import resolve_matcher
+from krag_eval.core.documents import DocumentLike, QuerySet
+from krag_eval.core.matching.names import resolve_matcher
 
 TEXTS = Path(__file__).parent / "texts"
 LANGUAGES = ("ko", "en", "mix")

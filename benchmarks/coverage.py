@@ -26,8 +26,8 @@ from pathlib import Path
 from benchmarks.measuring import Goal, Row, in_turns, machine, spelled_seconds, table
 from benchmarks.rouge import generated_words
 from krag_eval import OfflineRetrievalEvaluator
-from krag_eval.documents import QuerySet
-from krag_eval.matching.tokenizers import resolve_tokenizer, tokenize_all
+from krag_eval.core.documents import QuerySet
+from krag_eval.core.matching.tokenizers import resolve_tokenizer, tokenize_all
 
 QUESTIONS, DEPTH, WINDOW = 472, 10, 400
 _BEYOND_ASCII = 0.25

@@ -23,8 +23,8 @@ from typing import Any
 from benchmarks.measuring import Goal, Row, machine, spelled_seconds, table
 from benchmarks.rouge import generated_words
 from krag_eval import Index, OfflineRetrievalEvaluator
-from krag_eval.errors import muted
-from krag_eval.matching.tokenizers import resolve_tokenizer, tokenize_all
+from krag_eval.core.errors import muted
+from krag_eval.core.matching.tokenizers import resolve_tokenizer, tokenize_all
 
 CHUNKS, WINDOW, QUESTIONS = 100_000, 200, 1_000
 #: What is read and diagnosed -> at most so many times the floor.

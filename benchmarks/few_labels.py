@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, debias
-from krag_eval.results.rows import RowsInMemory
-from krag_eval.statistics.few_labels import DebiasedValue, Values, interval_with
-from krag_eval.statistics.intervals import QuerySums
+from krag_eval.core.intervals import QuerySums
+from krag_eval.core.results.rows import RowsInMemory
+from krag_eval.lab.few_labels import DebiasedValue, Values, interval_with
 
 POPULATION = 100_000
 DEPTH = 6

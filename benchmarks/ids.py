@@ -30,7 +30,7 @@ from benchmarks.metrics import (
     measure,
 )
 from krag_eval import Conventions, IdMatcher, OfflineRetrievalEvaluator
-from krag_eval.documents import QuerySet
+from krag_eval.core.documents import QuerySet
 
 DEPTH = 100
 #: Tool -> how many times as fast one is meant to be: from lists, and with its input prebuilt.

@@ -28,9 +28,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
-from krag_eval.results.rows import RowsInMemory
-from krag_eval.statistics.comparison import compare
-from krag_eval.statistics.intervals import confidence_intervals
+from krag_eval.comparison.comparison import compare
+from krag_eval.core.intervals import confidence_intervals
+from krag_eval.core.results.rows import RowsInMemory
 
 POPULATION = 200_000
 DEPTH = 10

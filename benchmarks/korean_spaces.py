@@ -30,8 +30,8 @@ import numpy as np
 
 from benchmarks.measuring import Goal, Row, is_installed, machine, table
 from krag_eval import CoverageMatcher, FuzzyMatcher, Matcher, RougeMatcher
-from krag_eval.documents import QuerySet
-from krag_eval.matching.base import resolve_matcher
+from krag_eval.core.documents import QuerySet
+from krag_eval.core.matching.names import resolve_matcher
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docs" / "measured" / "korean_spaces.json"

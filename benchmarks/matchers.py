@@ -28,14 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rouge import dense_scores, timed
-from krag_eval.documents import QuerySet
-from krag_eval.matching.base import AndMatcher, Matcher, OrMatcher
-from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
-from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher
-from krag_eval.matching.fuzzy import FuzzyMatcher
-from krag_eval.matching.joins import FloatArray
-from krag_eval.matching.rouge import RougeMatcher
-from krag_eval.matching.tokenizers import unicode_tokens
+from krag_eval.core.documents import QuerySet
+from krag_eval.core.matching.base import AndMatcher, Matcher, OrMatcher
+from krag_eval.core.matching.coverage import CoverageMatcher, NumbersMatcher
+from krag_eval.core.matching.exact import ContainsMatcher, ExactTextMatcher
+from krag_eval.core.matching.joins import FloatArray
+from krag_eval.core.matching.tokenizers import unicode_tokens
+from krag_eval.matchers.fuzzy import FuzzyMatcher
+from krag_eval.matchers.rouge import RougeMatcher
 
 Record = dict[str, Any]
 BoolArray = NDArray[np.bool_]

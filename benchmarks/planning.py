@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from krag_eval.scoring.averages import Average
-from krag_eval.statistics.intervals import QuerySums, Spread
-from krag_eval.statistics.permutation import SwapTest
+from krag_eval.comparison.permutation import SwapTest
+from krag_eval.core.intervals import QuerySums, Spread
+from krag_eval.core.scoring.averages import Average
 
 Floats = NDArray[np.float64]
 Population = Callable[[np.random.Generator, int], Floats]

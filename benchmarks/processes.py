@@ -27,9 +27,9 @@ from joblib.externals.loky import get_reusable_executor
 from benchmarks.measuring import Row, machine, spelled_seconds, table
 from benchmarks.rouge import generated_words
 from krag_eval import CoverageMatcher, FuzzyMatcher, Matcher, RougeMatcher
-from krag_eval.documents import QuerySet
-from krag_eval.matching.joins import Matches
-from krag_eval.matching.parallel import processes
+from krag_eval.core.documents import QuerySet
+from krag_eval.core.matching.joins import Matches
+from krag_eval.core.matching.parallel import processes
 
 WHO = ("신청인은", "수급자는", "기관은", "담당자는", "학생은", "주민은", "회사는")
 WHEN = ("오늘까지", "매월", "연말까지", "접수 후 닷새 안에", "회의 전에", "분기마다")

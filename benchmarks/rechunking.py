@@ -37,7 +37,7 @@ from warnings import catch_warnings
 from benchmarks.measuring import faster, in_turns, machine, table
 from krag_eval import KragEvalWarning, reanchor
 from krag_eval.datasets import Dataset
-from krag_eval.datasets.reanchor import STATES, Reanchored
+from krag_eval.reanchoring.reanchor import STATES, Reanchored
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import reference_reanchor as reference

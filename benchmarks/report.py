@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.measuring import Goal, Row, in_turns, machine, spelled_seconds, table
 from benchmarks.rouge import generated_words
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval.errors import muted
+from krag_eval.core.errors import muted
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 

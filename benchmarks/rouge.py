@@ -34,9 +34,9 @@ import rapidfuzz.process  # noqa: F401 - likewise
 from rouge_score.rouge_scorer import RougeScorer
 
 from benchmarks.measuring import Row, faster, in_turns, machine, spelled_seconds, table
-from krag_eval.documents import QuerySet
-from krag_eval.matching.joins import FloatArray, Matches
-from krag_eval.matching.rouge import RougeMatcher
+from krag_eval.core.documents import QuerySet
+from krag_eval.core.matching.joins import FloatArray, Matches
+from krag_eval.matchers.rouge import RougeMatcher
 
 Result = TypeVar("Result")
 

@@ -16,7 +16,7 @@ import numpy as np
 from rouge_score.rouge_scorer import RougeScorer
 
 from benchmarks.rouge import ROUGE_TYPES, dense_scores, pairs, queries_of_file
-from krag_eval.matching.rouge import RougeMatcher
+from krag_eval.matchers.rouge import RougeMatcher
 
 STATISTICS = ("precision", "recall", "fmeasure")
 

@@ -18,9 +18,9 @@ with atheris.instrument_imports(include=["krag_eval"]):
     import fuzz_targets
 
     import krag_eval.cli
+    import krag_eval.comparison.comparison
+    import krag_eval.core.results.explanation
     import krag_eval.datasets
-    import krag_eval.results.explanation
-    import krag_eval.statistics.comparison
 
 warnings.simplefilter("ignore")
 WORK = Path(tempfile.mkdtemp())

@@ -7,97 +7,79 @@ from . import (
     plotting as plotting,
     report as report,
 )
-from .calibration import (
-    Calibration as Calibration,
-    agreement as agreement,
-    calibrate as calibrate,
+from .asking.agents import (
+    aevaluate_agent as aevaluate_agent,
+    evaluate_agent as evaluate_agent,
+    records_from_messages as records_from_messages,
 )
-from .conventions import (
+from .asking.evaluating import (
+    aevaluate_retriever as aevaluate_retriever,
+    aevaluate_retrievers as aevaluate_retrievers,
+    evaluate_retriever as evaluate_retriever,
+    evaluate_retrievers as evaluate_retrievers,
+)
+from .asking.recording import RetrievalRecorder as RetrievalRecorder
+from .auditing.audit import Audit as Audit, audit as audit
+from .comparison.comparison import Comparison as Comparison, compare as compare
+from .comparison.gates import GateFailedError as GateFailedError, GateReport as GateReport
+from .comparison.history import History as History
+from .comparison.paired import Difference as Difference
+from .comparison.planning import plan_questions as plan_questions
+from .comparison.slices import SlicedComparison as SlicedComparison, Slices as Slices
+from .core.conventions import (
     AveragingMethod as AveragingMethod,
     Conventions as Conventions,
     MatchingCriteria as MatchingCriteria,
 )
-from .datasets.audit import (
-    Audit as Audit,
-    audit as audit,
-)
-from .datasets.labels import (
-    Labels as Labels,
-    read_judgements as read_judgements,
-    read_labels as read_labels,
-    to_label as to_label,
-)
-from .datasets.loading import load_dataset as load_dataset
-from .datasets.reanchor import (
-    Reanchored as Reanchored,
-    reanchor as reanchor,
-)
-from .documents import AnyOf as AnyOf
-from .errors import KragEvalWarning as KragEvalWarning
-from .evaluator import OfflineRetrievalEvaluator as OfflineRetrievalEvaluator
-from .matching.base import (
+from .core.documents import AnyOf as AnyOf
+from .core.errors import KragEvalWarning as KragEvalWarning
+from .core.intervals import confidence_intervals as confidence_intervals
+from .core.matching.base import (
     AndMatcher as AndMatcher,
     KeyMatcher as KeyMatcher,
     Matcher as Matcher,
     OrMatcher as OrMatcher,
     TextMatcher as TextMatcher,
 )
-from .matching.coverage import (
+from .core.matching.coverage import (
     CoverageMatcher as CoverageMatcher,
     NumbersMatcher as NumbersMatcher,
 )
-from .matching.embedding import EmbeddingMatcher as EmbeddingMatcher
-from .matching.exact import (
+from .core.matching.exact import (
     ContainsMatcher as ContainsMatcher,
     ExactTextMatcher as ExactTextMatcher,
     IdMatcher as IdMatcher,
     MetadataMatcher as MetadataMatcher,
 )
-from .matching.fuzzy import FuzzyMatcher as FuzzyMatcher
-from .matching.judge import JudgeMatcher as JudgeMatcher
-from .matching.rouge import RougeMatcher as RougeMatcher
-from .matching.spans import SpanMatcher as SpanMatcher
-from .matching.tokenizers import KiwiTokenizer as KiwiTokenizer
-from .results.causes import Index as Index
-from .results.diagnosis import Diagnosis as Diagnosis
-from .results.explanation import Explanation as Explanation
-from .results.history import History as History
-from .results.result import EvaluationResult as EvaluationResult
-from .results.support import evaluate_support as evaluate_support
-from .retrievers.agents import (
-    aevaluate_agent as aevaluate_agent,
-    evaluate_agent as evaluate_agent,
-    records_from_messages as records_from_messages,
+from .core.matching.spans import SpanMatcher as SpanMatcher
+from .core.matching.tokenizers import KiwiTokenizer as KiwiTokenizer
+from .core.results.explanation import Explanation as Explanation
+from .core.scoring.metrics import METRICS as METRICS, Metric as Metric
+from .core.scoring.queries import JudgedQuery as JudgedQuery
+from .datasets import load_dataset as load_dataset
+from .diagnosis.causes import Index as Index
+from .diagnosis.diagnosis import Diagnosis as Diagnosis
+from .evaluator import OfflineRetrievalEvaluator as OfflineRetrievalEvaluator
+from .lab.calibration import (
+    Calibration as Calibration,
+    agreement as agreement,
+    calibrate as calibrate,
 )
-from .retrievers.evaluating import (
-    aevaluate_retriever as aevaluate_retriever,
-    aevaluate_retrievers as aevaluate_retrievers,
-    evaluate_retriever as evaluate_retriever,
-    evaluate_retrievers as evaluate_retrievers,
+from .lab.few_labels import debias as debias
+from .lab.support import evaluate_support as evaluate_support
+from .labelling.labels import (
+    Labels as Labels,
+    read_judgements as read_judgements,
+    read_labels as read_labels,
+    to_label as to_label,
 )
-from .retrievers.recording import RetrievalRecorder as RetrievalRecorder
-from .retrievers.sweep import sweep as sweep
-from .scoring.metrics import (
-    METRICS as METRICS,
-    Metric as Metric,
-)
-from .scoring.queries import JudgedQuery as JudgedQuery
-from .statistics.comparison import (
-    Comparison as Comparison,
-    compare as compare,
-)
-from .statistics.few_labels import debias as debias
-from .statistics.gates import (
-    GateFailedError as GateFailedError,
-    GateReport as GateReport,
-)
-from .statistics.intervals import confidence_intervals as confidence_intervals
-from .statistics.paired import Difference as Difference
-from .statistics.planning import plan_questions as plan_questions
-from .statistics.slices import (
-    SlicedComparison as SlicedComparison,
-    Slices as Slices,
-)
+from .matchers.embedding import EmbeddingMatcher as EmbeddingMatcher
+from .matchers.fuzzy import FuzzyMatcher as FuzzyMatcher
+from .matchers.judge import JudgeMatcher as JudgeMatcher
+from .matchers.rouge import RougeMatcher as RougeMatcher
+from .reanchoring.reanchor import Reanchored as Reanchored, reanchor as reanchor
+from .result import EvaluationResult as EvaluationResult
 from .streaming.files import evaluate_file as evaluate_file
+from .sweeping.sweep import sweep as sweep
 
 __version__: str

@@ -24,7 +24,7 @@ def main() -> None:
         try:
             command(prog_name="krag-eval")
         except SystemExit as ended:
-            timeouts = sys.modules.get("krag_eval.matching.timeouts")
+            timeouts = sys.modules.get("krag_eval.asking.timeouts")
             # It may have threads of its own, for which Python would wait.
             if timeouts is not None and timeouts.any_lost():
                 _leave(ended.code)

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval import matching
+from krag_eval import matchers
+from krag_eval.core import matching
 from study import systems
 from study.systems import System
 
@@ -34,7 +35,8 @@ def distinct(pairs: Sequence[tuple[str, ...]]) -> tuple[Texts, NDArray[np.intp]]
 def _code(family: str) -> str:
     """Return the sum of the code that decides, so that nothing older is taken for it."""
     digest = hashlib.sha256()
-    own = [] if family == "embeddings" else sorted(Path(matching.__file__).parent.glob("*.py"))
+    packages = () if family == "embeddings" else (matching, matchers)
+    own = [path for one in packages for path in sorted(Path(one.__path__[0]).glob("*.py"))]
     for path in (*own, Path(systems.__file__)):
         digest.update(path.read_bytes())
     return digest.hexdigest()

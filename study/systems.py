@@ -33,7 +33,7 @@ from krag_eval import (
     RougeMatcher,
 )
 from krag_eval.compat.tokens import KragTokens
-from krag_eval.documents import QuerySet
+from krag_eval.core.documents import QuerySet
 
 FloatArray = NDArray[np.float64]
 #: What a System is given: (wanted, chunk), and the question behind them where it sees that.

@@ -36,10 +36,17 @@ def template() -> Catalog:
         key=lambda one: (one[0], one[1]),
     ):
         found.add(text, None, [(Path(file).as_posix(), 0)], auto_comments=comments, context=context)
-    for path in (PACKAGE / "_options.py", *sorted(PACKAGE.glob("cli/*.py"))):
+    for path in (PACKAGE / "core" / "options.py", *_commands()):
         for text in helps(path):
             found.add(text, None, [(path.relative_to(PACKAGE).as_posix(), 0)])
     return found
+
+
+def _commands() -> list[Path]:
+    """Return the modules that declare commands and options: those of the shell, and of rooms."""
+    return sorted(
+        [*PACKAGE.glob("cli/*.py"), *PACKAGE.glob("*/command.py"), *PACKAGE.glob("*/verdicts.py")]
+    )
 
 
 def helps(file: Path) -> list[str]:
@@ -115,7 +122,7 @@ def filled_in(text: str) -> list[str]:
 def main(task: str) -> int:
     """Update every catalog or check it, and return the exit code."""
     texts, code = template(), 0
-    for file in sorted(PACKAGE.glob("locale/*/LC_MESSAGES/krag_eval.po")):
+    for file in sorted(PACKAGE.glob("core/locale/*/LC_MESSAGES/krag_eval.po")):
         text, compiled, wrong = updated(file, texts)
         for path, content in ((file, text.encode()), (file.with_suffix(".mo"), compiled)):
             if not path.exists() or path.read_bytes() != content:

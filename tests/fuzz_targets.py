@@ -25,10 +25,10 @@ from krag_eval import (
     evaluate_file,
 )
 from krag_eval.cli import main
+from krag_eval.comparison.gates import parse_floor
+from krag_eval.core.results.saved import _checksum
+from krag_eval.core.scoring.cutoffs import check_cutoffs, parse_metric, spelled
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl, read_trec
-from krag_eval.results.saved import _checksum
-from krag_eval.scoring.cutoffs import check_cutoffs, parse_metric, spelled
-from krag_eval.statistics.gates import parse_floor
 
 SAMPLE = [
     {"question": "First?", "actual": ["doc1", "doc2"], "predicted": ["doc1", "doc5"]},

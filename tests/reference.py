@@ -1,6 +1,6 @@
 """A second implementation of the definitions, with sets and loops, and random cases to compare.
 
-Nothing here is fast or clever, and nothing of ``krag_eval.scoring`` is used: a query is a few
+Nothing here is fast or clever, and nothing of ``krag_eval.core.scoring`` is used: a query is a few
 items, each with its similarity at some ranks, and every value is worked out from that query alone.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from krag_eval import Conventions, KragEvalWarning, Matcher
-from krag_eval.matching.joins import Matches
-from krag_eval.scoring.relevance import Relevance
+from krag_eval.core.matching.joins import Matches
+from krag_eval.core.scoring.relevance import Relevance
 
 THRESHOLD = 0.5
 # Two below the threshold, one on it, and a match that is less than certain.

@@ -1,9 +1,9 @@
 """What documents hold of passages, together and word by word, as sets of positions.
 
-The specification of coverage as code: nothing here is fast, and nothing of ``krag_eval.scoring``
-or numpy is used; what follows from the ranks that are relevant is defined in ``reference``. A text
-is a list of tokens, an item a list of interchangeable texts. Every value of a query is worked out
-from that query alone, at one cutoff.
+The specification of coverage as code: nothing here is fast, and nothing of
+``krag_eval.core.scoring`` or numpy is used; what follows from the ranks that are relevant is
+defined in ``reference``. A text is a list of tokens, an item a list of interchangeable texts. Every
+value of a query is worked out from that query alone, at one cutoff.
 """
 
 import math

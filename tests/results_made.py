@@ -6,7 +6,7 @@ from dataclasses import replace
 from reference import no_advice
 
 from krag_eval import OfflineRetrievalEvaluator
-from krag_eval.results.saved import _checksum
+from krag_eval.core.results.saved import _checksum
 
 MISSING = ...
 

@@ -15,9 +15,9 @@ from krag_eval import (
     KragEvalWarning,
     OfflineRetrievalEvaluator,
 )
-from krag_eval.conventions import DEFAULT_CONVENTIONS
-from krag_eval.scoring.metrics import METRICS
-from krag_eval.scoring.relevance import Aspects
+from krag_eval.core.conventions import DEFAULT_CONVENTIONS
+from krag_eval.core.scoring.metrics import METRICS
+from krag_eval.core.scoring.relevance import Aspects
 
 short = pytest.mark.filterwarnings(
     "ignore:.*(no more than|see no more|matched nothing|few|Fewer|same value)"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from krag_eval import METRICS, AveragingMethod, Conventions
-from krag_eval.scoring.averages import exact_sum
-from krag_eval.scoring.parts import Summary
+from krag_eval.core.scoring.averages import exact_sum
+from krag_eval.core.scoring.parts import Summary
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 SHARES = st.floats(0, 1)

@@ -24,10 +24,8 @@ from krag_eval import (
     compare,
 )
 from krag_eval.cli import main
-from krag_eval.errors import InvalidInput
-from krag_eval.evaluator import PartitionPlan
-from krag_eval.integrations.langsmith import retrieval_evaluators
-from krag_eval.scoring.cutoffs import (
+from krag_eval.core.errors import InvalidInput
+from krag_eval.core.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
     Budget,
     check_cutoff,
@@ -38,8 +36,10 @@ from krag_eval.scoring.cutoffs import (
     spelled,
     unspelled,
 )
-from krag_eval.scoring.metrics import metrics_for
-from krag_eval.scoring.parts import Partial, Reach
+from krag_eval.core.scoring.metrics import metrics_for
+from krag_eval.core.scoring.parts import Partial, Reach
+from krag_eval.evaluator import PartitionPlan
+from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.streaming import evaluate_file
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()  # noqa: SIM905
@@ -456,7 +456,7 @@ def test_a_run_without_budgets_measures_nothing(monkeypatch):
     def refuse(*_):
         raise AssertionError("measured")
 
-    monkeypatch.setattr("krag_eval.scoring.cutoffs.lengths_of", refuse)
+    monkeypatch.setattr("krag_eval.core.scoring.cutoffs.lengths_of", refuse)
     evaluator = OfflineRetrievalEvaluator([[TWO]], [[TWO]])
     evidence = evaluator.evaluate([1, None]).evidence
     assert evidence is not None

@@ -12,8 +12,9 @@ from babel.messages.mofile import write_mo
 from click.testing import CliRunner
 
 import krag_eval
-from krag_eval import OfflineRetrievalEvaluator, _language
+from krag_eval import OfflineRetrievalEvaluator
 from krag_eval.cli import main
+from krag_eval.core import language as _language
 from krag_eval.plotting import metric_bars
 
 ROOT = Path(krag_eval.__file__).parents[1]

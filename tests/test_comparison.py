@@ -30,12 +30,12 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     compare,
 )
-from krag_eval.errors import InvalidInput
-from krag_eval.presenting.comparison import toward_better
-from krag_eval.results.latency import Failure, RetrievalRun
-from krag_eval.results.rows import RowsInFile, flat_columns, write_rows
-from krag_eval.scoring.metrics import metrics_of
-from krag_eval.statistics.paired import Difference, holm
+from krag_eval.comparison.comparison_page import toward_better
+from krag_eval.comparison.paired import Difference, holm
+from krag_eval.core.errors import InvalidInput
+from krag_eval.core.results.latency import Failure, RetrievalRun
+from krag_eval.core.results.rows import RowsInFile, flat_columns, write_rows
+from krag_eval.core.scoring.metrics import metrics_of
 
 COLUMNS = [
     *("a", "b", "metric", "value_a", "value_b", "difference", "ci_low", "ci_high"),

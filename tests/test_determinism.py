@@ -27,7 +27,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
-from krag_eval.matching.rouge import _stem
+from krag_eval.matchers.rouge import _stem
 
 PATH = os.pathsep.join([PACKAGE, str(Path(__file__).parent)])
 

@@ -35,11 +35,11 @@ from krag_eval import (
     evaluate_file,
     load_dataset,
 )
-from krag_eval._language import speaking
+from krag_eval.core.display import page_of
+from krag_eval.core.errors import InvalidInput, InvalidType, KragEvalWarning
+from krag_eval.core.language import speaking
 from krag_eval.datasets import Dataset
-from krag_eval.errors import InvalidInput, InvalidType, KragEvalWarning
-from krag_eval.presenting import page_of
-from krag_eval.results.diagnosis import CLASSES, LookedUp
+from krag_eval.diagnosis.diagnosis import CLASSES, LookedUp
 
 # --- the slow reference ----------------------------------------------------------------------
 
@@ -1079,7 +1079,7 @@ def test_numbers_that_run_from_0_everywhere_are_no_sign_of_the_same_index(texts)
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.2, 1.0])
 def test_of_very_many_documents_not_all_are_looked_for(monkeypatch, share):
     """Only so many as tell that a tenth is there; how many were left out is said."""
-    monkeypatch.setattr("krag_eval.results.causes._MANY", 20)
+    monkeypatch.setattr("krag_eval.diagnosis.causes._MANY", 20)
 
     def distinct(start):
         words = ("".join(chr(97 + int(one)) for one in str(n)) for n in range(start, start + 1200))

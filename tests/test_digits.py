@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from processes import printed
 
-from krag_eval.scoring import digits
-from krag_eval.scoring.digits import exact_parts, exact_sums, exp2, exp2m1, log2
+from krag_eval.core.scoring import digits
+from krag_eval.core.scoring.digits import exact_parts, exact_sums, exp2, exp2m1, log2
 
 RUN = """
 import hashlib, sys, warnings
 import numpy as np
 from krag_eval import Conventions, OfflineRetrievalEvaluator, RougeMatcher, compare
-from krag_eval.scoring.digits import exp2, exp2m1, log2
+from krag_eval.core.scoring.digits import exp2, exp2m1, log2
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(3)

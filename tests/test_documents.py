@@ -17,7 +17,7 @@ from langchain_core.documents import Document
 from reference import no_advice
 
 from krag_eval import AnyOf, KragEvalWarning, OfflineRetrievalEvaluator
-from krag_eval.documents import (
+from krag_eval.core.documents import (
     Digests,
     Lists,
     Location,
@@ -34,7 +34,7 @@ from krag_eval.documents import (
     score_of,
     text_of,
 )
-from krag_eval.errors import InvalidInput, InvalidType
+from krag_eval.core.errors import InvalidInput, InvalidType
 
 
 class Passage(Document):
@@ -484,7 +484,7 @@ def test_everything_in_a_document_can_be_looked_at():
 def test_a_digest_is_the_same_in_another_process():
     """Whatever seed its hashes have."""
     code = (
-        "from krag_eval.documents import QuerySet, read_everything;"
+        "from krag_eval.core.documents import QuerySet, read_everything;"
         "print(*QuerySet.from_lists([[{'page_content': 'a', 'metadata': {'t': set('stuvwxyz')}}]],"
         " [[]]).digests(None, read_everything))"
     )

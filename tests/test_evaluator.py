@@ -22,8 +22,8 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval._options import PLAN_OPTIONS
-from krag_eval.scoring.cutoffs import check_cutoffs, parse_metric, spelled, unspelled
+from krag_eval.core.options import PLAN_OPTIONS
+from krag_eval.core.scoring.cutoffs import check_cutoffs, parse_metric, spelled, unspelled
 
 AVERAGED = {
     "hit_rate": ["hit_rate"], "precision": ["micro_precision", "macro_precision"],

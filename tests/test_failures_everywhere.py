@@ -25,8 +25,8 @@ from krag_eval import (
     sweep,
 )
 from krag_eval.cli import main
+from krag_eval.core.scoring.parts import Summary
 from krag_eval.integrations.pytest import KragGate
-from krag_eval.scoring.parts import Summary
 
 ROWS = [{"question": f"{i}", "actual": [f"passage {i}"]} for i in range(60)]
 

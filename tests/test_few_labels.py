@@ -19,9 +19,9 @@ from krag_eval import (
     evaluate_file,
     evaluate_support,
 )
-from krag_eval.errors import InvalidInput, InvalidType
-from krag_eval.statistics import few_labels, predicting
-from krag_eval.statistics.few_labels import interval_with
+from krag_eval.core.errors import InvalidInput, InvalidType
+from krag_eval.lab import few_labels, predicting
+from krag_eval.lab.few_labels import interval_with
 
 few = pytest.mark.filterwarnings("ignore:People labelled")
 few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")

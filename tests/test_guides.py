@@ -9,8 +9,8 @@ from langchain_core.documents import Document
 
 from benchmarks import chunk_sizes, contradictions
 from krag_eval import CoverageMatcher, Matcher, OfflineRetrievalEvaluator
-from krag_eval.matching.base import MATCHER_NAMES
-from krag_eval.matching.tokenizers import TOKENIZER_NAMES
+from krag_eval.core.matching.names import MATCHER_NAMES
+from krag_eval.core.matching.tokenizers import TOKENIZER_NAMES
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = [DOCS / "matching.md", DOCS / "ko" / "matching.md"]

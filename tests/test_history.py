@@ -25,11 +25,11 @@ from krag_eval import (
     confidence_intervals,
     evaluate_file,
 )
-from krag_eval._language import speaking
-from krag_eval.errors import InvalidInput
-from krag_eval.presenting import page_of
-from krag_eval.results.history import Change
-from krag_eval.results.saved import note_gate
+from krag_eval.comparison.history import Change
+from krag_eval.core.display import page_of
+from krag_eval.core.errors import InvalidInput
+from krag_eval.core.language import speaking
+from krag_eval.core.results.saved import note_gate
 
 DAY_1 = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 N = 40

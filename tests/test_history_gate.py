@@ -21,7 +21,7 @@ from benchmarks.history_gate import (
     swaps,
 )
 from krag_eval import History
-from krag_eval.results.history import HistoryRun
+from krag_eval.comparison.history import HistoryRun
 
 N, NIGHTS = 100, 14
 DAY_1 = datetime(2026, 1, 1, tzinfo=UTC)

@@ -45,7 +45,7 @@ def loaded_by(code):
         (PLAIN_STRINGS, "numpy", HEAVY),
         # A matcher that compares exactly does not load ROUGE.
         (
-            "from krag_eval.matching.base import resolve_matcher; resolve_matcher('id')",
+            "from krag_eval.core.matching.names import resolve_matcher; resolve_matcher('id')",
             "numpy",
             HEAVY,
         ),

@@ -14,8 +14,8 @@ import yaml
 from packaging.requirements import Requirement
 
 import krag_eval
-from krag_eval._install import install_line
-from krag_eval._language import speaking
+from krag_eval.core.install import install_line
+from krag_eval.core.language import speaking
 
 ROOT = Path(__file__).parents[1]
 
@@ -102,7 +102,7 @@ SHOWN = sorted(
     for path in ROOT.glob(pattern)
     # The site writes docs/api from docstrings, which are read here as they are.
     # What was right when it was written is history; errors makes the lines tested above.
-    if path.name not in ("CHANGELOG.md", "_install.py") and not {"_build", "api"} & {*path.parts}
+    if path.name not in ("CHANGELOG.md", "install.py") and not {"_build", "api"} & {*path.parts}
 )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 
-from krag_eval import KragEvalWarning, Matcher, OfflineRetrievalEvaluator, compare, errors
+from krag_eval import KragEvalWarning, Matcher, OfflineRetrievalEvaluator, compare
+from krag_eval.core import errors
 
 
 def test_a_warning_points_at_the_user_s_line():

@@ -26,9 +26,9 @@ from krag_eval import (
     plan_questions,
 )
 from krag_eval.cli import main
+from krag_eval.core.scoring.missing import MissingQuestions
 from krag_eval.datasets import read_beir, read_traces, read_trec
 from krag_eval.integrations.pytest import KragGate
-from krag_eval.scoring.missing import MissingQuestions
 
 GOLDEN = [{"question": f"q{i}", "actual": [f"passage {i}"]} for i in range(60)]
 RUN = [{"question": f"q{i}", "predicted": [f"passage {i}"]} for i in range(3)]

@@ -24,10 +24,10 @@ from krag_eval import (
     evaluate_retrievers,
     load_dataset,
 )
-from krag_eval._options import EVALUATOR_OPTIONS, PLAN_OPTIONS
+from krag_eval.core.errors import InvalidType
+from krag_eval.core.evaluator import Plan
+from krag_eval.core.options import EVALUATOR_OPTIONS, PLAN_OPTIONS
 from krag_eval.distributed import evaluate_dask, evaluate_ray, evaluate_spark
-from krag_eval.errors import InvalidType
-from krag_eval.evaluator import Plan
 
 ROWS = [{"question": "When?", "actual": ["At nine."], "predicted": ["At nine."]}]
 
@@ -108,13 +108,13 @@ def test_a_new_option_is_one_field_and_a_word_in_the_signature(tmp_path):
     """Python, shell, stream, retriever, sweep and compat know it; so do signature and file."""
     shutil.copytree(Path(krag_eval.__file__).parent, tmp_path / "krag_eval")
     _insert(
-        tmp_path / "krag_eval" / "_options.py",
+        tmp_path / "krag_eval" / "core" / "options.py",
         '    unjudged: str = option(\n        \'What the field "judged"',
         "    mood: str = option('How to look.', choices=('grim', 'mild'), default='grim',\n"
         "                       unsaid=('grim',))\n",
     )
     _insert(
-        tmp_path / "krag_eval" / "evaluator.py",
+        tmp_path / "krag_eval" / "core" / "evaluator.py",
         "        score_cutoff: float | None = None,\n    ) -> None:",
         "        mood: str = 'grim',\n",
     )
@@ -136,9 +136,9 @@ import json
 from click.testing import CliRunner
 from krag_eval import (EvaluationResult, OfflineRetrievalEvaluator, evaluate_file,
                        evaluate_retriever, load_dataset, sweep)
-from krag_eval.errors import InvalidInput
+from krag_eval.core.errors import InvalidInput
 from krag_eval.cli import main
-from krag_eval.cli.sweep import _SETTINGS
+from krag_eval.sweeping.command import _SETTINGS
 
 def said(result):
     assert result.settings["mood"] == "mild", result.settings

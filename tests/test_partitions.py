@@ -22,7 +22,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
-from krag_eval.errors import InvalidInput
+from krag_eval.core.errors import InvalidInput
 from krag_eval.evaluator import Partial, PartitionPlan
 
 WORDS = st.sampled_from(["red", "blue", "red blue", "blue green red", "green", ""])

@@ -12,10 +12,10 @@ from scipy import stats
 from systems import few_queries, only
 
 from krag_eval import EvaluationResult, History, OfflineRetrievalEvaluator, calibrate, compare
-from krag_eval.results.history import HistoryRun
-from krag_eval.scoring.averages import Average
-from krag_eval.statistics.intervals import QuerySums
-from krag_eval.statistics.permutation import Estimate, SwapTest, TurnTest
+from krag_eval.comparison.history import HistoryRun
+from krag_eval.comparison.permutation import Estimate, SwapTest, TurnTest
+from krag_eval.core.intervals import QuerySums
+from krag_eval.core.scoring.averages import Average
 
 MEAN = Average("mean", "value", (("value", "#"),))
 TWO_MEANS = Average("f1", "f1", (("precision", "#"), ("recall", "#")))

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, OfflineRetrievalEvaluator
-from krag_eval._text import (
+from krag_eval.core.text import (
     DIFFERENT,
     EXAMINED,
     SHARED,

@@ -14,12 +14,13 @@ from babel.messages.mofile import write_mo
 from hypothesis import example, given, strategies as st
 from markdown_it import MarkdownIt
 
-from krag_eval import _language, to_label
-from krag_eval._doors import Shown, page_of
-from krag_eval._language import _, ngettext, speaking
-from krag_eval._text import ACTING
-from krag_eval.presenting import Column, Page, Table
-from krag_eval.presenting.table import for_markdown
+from krag_eval import to_label
+from krag_eval.core import language as _language
+from krag_eval.core.display import Column, Page, Table
+from krag_eval.core.display.table import for_markdown
+from krag_eval.core.language import _, ngettext, speaking
+from krag_eval.core.shown import Shown, page_of
+from krag_eval.core.text import ACTING
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Bars: where they are wanted."""
 
-from krag_eval._io import bar_of, bars
+from krag_eval.core.files import bar_of, bars
 
 
 def bar(progress=None, **options):

@@ -13,10 +13,10 @@ from results_made import read_back
 
 from krag_eval import Metric, OfflineRetrievalEvaluator, compare, evaluate_file
 from krag_eval.cli import main
-from krag_eval.errors import InvalidInput, InvalidType
+from krag_eval.core.errors import InvalidInput, InvalidType
+from krag_eval.core.scoring.metrics import METRICS, averages_of, chosen_metrics, metrics_for
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.plotting import comparison_forest, cutoff_curves, metric_bars, metric_name
-from krag_eval.scoring.metrics import METRICS, averages_of, chosen_metrics, metrics_for
 
 PARTS = {"a": "one", "b": "one", "c": "two", "d": "one", "e": ["one", "two"], "f": "three"}
 ACTUAL = [

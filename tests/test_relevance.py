@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 from reference import CUTOFFS, Found, Item, Query, relevance_of
 
 from krag_eval import KragEvalWarning
-from krag_eval.matching.joins import Matches
-from krag_eval.scoring.relevance import Documents, Relevance
+from krag_eval.core.matching.joins import Matches
+from krag_eval.core.scoring.relevance import Documents, Relevance
 
 some_examples = settings(max_examples=150, deadline=None)
 lists_of_queries = st.lists(reference.queries(), min_size=1, max_size=3)

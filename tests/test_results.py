@@ -24,7 +24,7 @@ from krag_eval import (
     __version__,
     load_dataset,
 )
-from krag_eval.scoring.metrics import DEFAULT_METRICS
+from krag_eval.core.scoring.metrics import DEFAULT_METRICS
 
 # As a table shows them.
 COLUMNS = [

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from krag_eval._io import shielded, unshielded
+from krag_eval.core.files import shielded, unshielded
 
 # Characters that matter to the rule, and a few that do not.
 texts = st.text(st.sampled_from("=+-@＝＋－＠'\";,\t\r\n 0a가"), max_size=8) | st.text(max_size=8)

@@ -274,7 +274,7 @@ def test_every_attribute_in_the_reference_has_a_sentence(extension) -> None:
         for name in sorted(names):
             if not name.startswith("_") and not one.__module__.startswith("krag_eval.compat"):
                 assert re.search(rf"^ +(\w+, )*{name}(, \w+)*:", told, re.MULTILINE), (one, name)
-        if issubclass(one, enum.Enum) and one.__module__ == "krag_eval.conventions":
+        if issubclass(one, enum.Enum) and one.__module__ == "krag_eval.core.conventions":
             comments = ModuleAnalyzer.for_module(one.__module__).find_attr_docs()
             assert {*one.__members__} <= {name for owner, name in comments if owner == one.__name__}
 
@@ -284,7 +284,7 @@ def test_what_a_class_has_from_a_base_without_a_page_is_in_the_reference(extensi
     pages = extension("api_pages").pages()
     assert ":inherited-members:" in pages["krag_eval.Slices.md"]
     assert ":show-inheritance:" in pages["krag_eval.CoverageMatcher.md"]
-    assert "krag_eval.results.evidence.PredictedDocument.md" in pages["index.md"]
+    assert "krag_eval.core.results.evidence.PredictedDocument.md" in pages["index.md"]
 
 
 def test_a_page_that_loads_from_another_host_is_found(extension, tmp_path: Path) -> None:

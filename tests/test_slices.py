@@ -22,9 +22,9 @@ from krag_eval import (
     compare,
     evaluate_file,
 )
-from krag_eval.errors import InvalidInput
-from krag_eval.statistics.intervals import difference_of_shares, wilson
-from krag_eval.statistics.slices import sliced_comparison
+from krag_eval.comparison.slices import sliced_comparison
+from krag_eval.core.errors import InvalidInput
+from krag_eval.core.intervals import difference_of_shares, wilson
 
 FEW = {"n_resamples": 1000}
 

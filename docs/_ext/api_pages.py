@@ -29,46 +29,57 @@ SUBMODULES = ("datasets", "errors", "plotting", "report", "compat", "integration
 ROOMS = {
     "evaluator": "Evaluating",
     "streaming": "Evaluating",
-    "retrievers": "Retrievers",
-    "results": "Results",
-    "statistics.gates": "Results",
-    "statistics": "Comparing",
-    "documents": "Ground truth",
-    "datasets": "Ground truth",
-    "conventions": "Conventions and metrics",
-    "scoring": "Conventions and metrics",
-    "matching": "Matchers",
-    "calibration": "Matchers",
+    "asking": "Retrievers",
+    "sweeping": "Retrievers",
+    "result": "Results",
+    "core.results": "Results",
+    "comparison.history": "Results",
+    "diagnosis": "Results",
+    "lab.support": "Results",
+    "comparison.gates": "Results",
+    "comparison": "Comparing",
+    "core.intervals": "Comparing",
+    "lab.few_labels": "Comparing",
+    "core.documents": "Ground truth",
+    "core.data": "Ground truth",
+    "auditing": "Ground truth",
+    "labelling": "Ground truth",
+    "reanchoring": "Ground truth",
+    "core.conventions": "Conventions and metrics",
+    "core.scoring": "Conventions and metrics",
+    "core.matching": "Matchers",
+    "matchers": "Matchers",
+    "lab.calibration": "Matchers",
 }
 #: Classes of what results hold, read but never made by a user, by where they are defined.
 HELD = (
-    "results.evidence.PredictedDocument",
-    "results.evidence.GroundTruthItem",
-    "results.latency.RetrievalRun",
-    "results.latency.Latency",
-    "results.latency.Failure",
-    "calibration.AgreementCounts",
-    "scoring.averages.Average",
-    "statistics.gates.Gate",
-    "matching.judge.JudgeCost",
-    "datasets.audit.Finding",
-    "datasets.reanchor.Anchored",
-    "calibration.Agreement",
-    "results.history.HistoryRun",
-    "retrievers.sweep.Sweep",
-    "retrievers.sweep.SweepCell",
-    "retrievers.sweep.SweepChoice",
-    "statistics.few_labels.Debiased",
-    "statistics.few_labels.DebiasedValue",
-    "statistics.judged.Judgements",
-    "datasets.labels.LabellerAgreement",
-    "datasets.labels.ToLabel",
-    "statistics.judged.ToJudge",
-    "statistics.judged.UnjudgedDocument",
-    "statistics.planning.QuestionPlan",
-    "statistics.predicting.Predictions",
-    "statistics.score_cutoffs.ScoreCutoffs",
-    "statistics.slices.Slice",
+    "core.results.evidence.PredictedDocument",
+    "core.results.evidence.GroundTruthItem",
+    "core.results.latency.RetrievalRun",
+    "core.results.latency.Latency",
+    "core.results.latency.Failure",
+    "lab.calibration.AgreementCounts",
+    "core.scoring.averages.Average",
+    "comparison.gates.Gate",
+    "matchers.judge.JudgeCost",
+    "auditing.audit.Finding",
+    "reanchoring.reanchor.Anchored",
+    "lab.calibration.Agreement",
+    "comparison.history.HistoryRun",
+    "sweeping.sweep.Sweep",
+    "sweeping.sweep.SweepCell",
+    "sweeping.sweep.SweepChoice",
+    "lab.few_labels.Debiased",
+    "lab.few_labels.DebiasedValue",
+    "comparison.judged.Judgements",
+    "labelling.labels.LabellerAgreement",
+    "labelling.labels.ToLabel",
+    "comparison.judged.ToJudge",
+    "comparison.judged.UnjudgedDocument",
+    "comparison.planning.QuestionPlan",
+    "lab.predicting.Predictions",
+    "lab.score_cutoffs.ScoreCutoffs",
+    "comparison.slices.Slice",
 )
 
 
@@ -188,7 +199,8 @@ def _by_room() -> dict[str, list[str]]:
     rooms: dict[str, list[str]] = {heading: [] for heading in ROOMS.values()}
     for name in names_of(krag_eval):
         home = HOMES[name]
-        heading = ROOMS.get(home) or ROOMS.get(home.partition(".")[0], "More")
+        paths = [home.rsplit(".", n)[0] for n in range(home.count(".") + 1)]
+        heading = next((ROOMS[path] for path in paths if path in ROOMS), "More")
         rooms.setdefault(heading, []).append(name)
     return {heading: names for heading, names in rooms.items() if names}
 
@@ -287,7 +299,7 @@ def said_of(name: str) -> list[str]:
     else:
         module = import_module(package)
         inner = (f"{package}.{name}" for name in _modules_in(module))
-        places = [package, *inner, "krag_eval._language"]
+        places = [package, *inner, "krag_eval.core.language"]
     for place in places:
         comments = ModuleAnalyzer.for_module(place).find_attr_docs()
         if ("", constant) in comments:
@@ -298,7 +310,7 @@ def said_of(name: str) -> list[str]:
 def homes() -> dict[str, str]:
     """Return the public name of everything public, by the module it was defined in and its name.
 
-    >>> homes()["krag_eval.results.result.EvaluationResult"]
+    >>> homes()["krag_eval.result.EvaluationResult"]
     'krag_eval.EvaluationResult'
     """
     found = {}

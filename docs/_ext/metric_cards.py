@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from krag_eval import METRICS, OfflineRetrievalEvaluator
-from krag_eval.scoring.metrics import averages_of
+from krag_eval.core.scoring.metrics import averages_of
 
 __all__ = ["MARKER", "card", "keys_and_calls", "setup", "with_cards"]
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 import click
 
 from krag_eval import __version__
-from krag_eval._language import N_
-from krag_eval.cli import compare, evaluate, explain, labels, options, shell, sweep, trec
+from krag_eval.cli import evaluate, explain, options, shell
 from krag_eval.cli.help import HelpOption, Option
+from krag_eval.comparison import command as compare
+from krag_eval.core.language import N_
+from krag_eval.formats import command as trec
+from krag_eval.labelling import command as labels
+from krag_eval.sweeping import command as sweep
 
 __all__ = ["main"]
 

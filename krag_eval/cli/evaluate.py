@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from krag_eval._language import N_, _, ngettext
-from krag_eval._options import option
-from krag_eval.cli import options, output, reading, verdicts
+from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.errors import DatasetError, InvalidInput, called, sentence, whole
-from krag_eval.presenting import Page, Table, page_of
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.comparison import verdicts
+from krag_eval.core.display import Page, Table, page_of
+from krag_eval.core.errors import DatasetError, InvalidInput, called, sentence, whole
+from krag_eval.core.language import N_, _, ngettext
+from krag_eval.core.options import option
+from krag_eval.core.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.comparison.gates import GateReport
     from krag_eval.datasets import Dataset
-    from krag_eval.results.diagnosis import Diagnosis, ForeignIndex
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.gates import GateReport
+    from krag_eval.diagnosis.diagnosis import Diagnosis, ForeignIndex
+    from krag_eval.result import EvaluationResult
 
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
 _LARGE = 2**28
@@ -118,13 +119,13 @@ def _looked_at(files: Sequence[str]) -> tuple[bool, int]:
 
     Directories are; a Parquet file alone is, too, as its size does not tell what it holds.
     """
-    from krag_eval.datasets.beir import has_corpus
+    from krag_eval.core.data.shapes import folder_of
 
     size = 0
     for file in files:
         try:
             seen = os.stat(file)
-            if stat.S_ISDIR(seen.st_mode) and not (len(files) > 1 and has_corpus(file)):
+            if stat.S_ISDIR(seen.st_mode) and not (len(files) > 1 and folder_of(file)):
                 return True, 0
             if not stat.S_ISREG(seen.st_mode):
                 return False, 0  # opening a pipe would take from it
@@ -139,13 +140,15 @@ def _looked_at(files: Sequence[str]) -> tuple[bool, int]:
 
 def _hold_rows(files: Sequence[str]) -> bool:
     """Tell whether files are read row by row, as all but those of some tools are."""
-    from krag_eval.datasets.trec import is_judgements
-    from krag_eval.datasets.vocabularies import TABLE, shape_of
+    from krag_eval.core.data.shapes import judgements_of
+    from krag_eval.core.data.vocabularies import TABLE, shape_of
+    from krag_eval.core.reading import MAX_BYTES
     from krag_eval.streaming.queries import QueryFiles
 
     try:
         return all(
-            not is_judgements(one) and shape_of(QueryFiles.found(one).begin().names) is TABLE
+            not judgements_of(one, MAX_BYTES)
+            and shape_of(QueryFiles.found(one).begin().names) is TABLE
             for one in files
         )
     except DatasetError:
@@ -217,7 +220,7 @@ def evaluate(
     chunks, with memory for one chunk at a time and the same numbers; of a JSON array, all is held.
     RUN is kept in a temporary file meanwhile.
     """
-    from krag_eval.statistics.gates import checked_floors, parse_floor
+    from krag_eval.comparison.gates import checked_floors, parse_floor
 
     if tag and outputs.format == "csv":
         problem = ": a table of averages has no room for slices"
@@ -345,7 +348,7 @@ def _in_chunks(
         chunks: How to divide it, and where to write its rows.
         is_told: Whether an option said which file is the ground truth.
     """
-    from krag_eval.datasets.vocabularies import N_SAID
+    from krag_eval.core.data.vocabularies import N_SAID
     from krag_eval.streaming import evaluate_file
 
     how = {name: one for name, one in asked.settings.items() if name != "golden"}
@@ -411,8 +414,8 @@ def _page(
     whole: bool,
 ) -> Page:
     """Show how many queries count, a table of averages by cutoff, slices, and the signature."""
-    from krag_eval.presenting.result import result_page
-    from krag_eval.scoring.averages import in_pairs
+    from krag_eval.core.display.result import result_page
+    from krag_eval.core.scoring.averages import in_pairs
 
     beside: list[str] = []
     if averages is None:
@@ -446,7 +449,7 @@ def _page(
 
 def _at_a_glance(result: EvaluationResult) -> dict[str, tuple[str, ...]]:
     """Return the rows that are shown without being asked for, and the averages of each."""
-    from krag_eval.scoring.averages import in_pairs
+    from krag_eval.core.scoring.averages import in_pairs
 
     return {name: one for name, one in in_pairs(result.shown).items() if name not in _ON_REQUEST}
 
@@ -509,7 +512,7 @@ def audit(
     """
     import pandas as pd
 
-    from krag_eval.datasets.audit import as_text, audit, checked_names
+    from krag_eval.auditing.audit import as_text, audit, checked_names
 
     if fail_on:
         checked_names(fail_on, () if index else ("an index",))
@@ -587,8 +590,8 @@ def reanchor(
     """
     import pandas as pd
 
-    from krag_eval.datasets.audit import names_in
-    from krag_eval.datasets.reanchor import STATES, reanchor
+    from krag_eval.auditing.audit import names_in
+    from krag_eval.reanchoring.reanchor import STATES, reanchor
     from krag_eval.report import write_report
 
     if fail_on:

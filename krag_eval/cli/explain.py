@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import LANGUAGES, Language, _
-from krag_eval._options import option
 from krag_eval.cli import options, output, reading
-from krag_eval.errors import Advice, DatasetError, InvalidInput, Place, whole
-from krag_eval.presenting import page_of
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
+from krag_eval.core.display import page_of
+from krag_eval.core.errors import Advice, DatasetError, InvalidInput, Place, whole
+from krag_eval.core.language import LANGUAGES, Language, _
+from krag_eval.core.options import option
+from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
 if TYPE_CHECKING:
-    from krag_eval.results.diagnosis import Diagnosis, ForeignIndex
-    from krag_eval.results.result import EvaluationResult
+    from krag_eval.diagnosis.diagnosis import Diagnosis, ForeignIndex
+    from krag_eval.result import EvaluationResult
 
 
 @options.command(
@@ -54,8 +54,8 @@ def diagnose(
     saved with --texts, whose name ends in .json. Have more documents retrieved than K: where the
     lists end at K, nobody can tell what was ranked too low from what was not retrieved.
     """
-    from krag_eval.results.causes import checked_depth
-    from krag_eval.results.diagnosis import as_text
+    from krag_eval.diagnosis.causes import checked_depth
+    from krag_eval.diagnosis.diagnosis import as_text
 
     if k:
         checked_depth(depth, k[0])
@@ -156,7 +156,7 @@ def misses(
     saved, whose name ends in .json. 'krag-eval explain FILE QUERY' shows what became of one, by its
     id or position in the list.
     """
-    from krag_eval.presenting.result import misses_page
+    from krag_eval.core.display.result import misses_page
 
     whole("n", n, 1)
     result, at = _result_of(file, k, typed, run=run)
@@ -219,7 +219,7 @@ def explain(
     if contradicted:
         _list_contradicted(result, outputs)
         return
-    from krag_eval.documents import ids_among  # needs numpy, which other commands do without
+    from krag_eval.core.documents import ids_among  # needs numpy, which other commands do without
 
     named = _named(asked or query or "", result.labels, ids_among(result.tags) or ())
     try:
@@ -258,7 +258,7 @@ def explain(
 
 def _list_contradicted(result: EvaluationResult, outputs: output.Outputs) -> None:
     """Print the pairs that would match if their documents said the same."""
-    from krag_eval.presenting.result import contradicted_page
+    from krag_eval.core.display.result import contradicted_page
 
     found = result.contradicted()
     rows = found.reset_index()
@@ -367,7 +367,7 @@ def history(
     history. Intervals are those of 'krag-eval evaluate --intervals'; what changed in the signature
     since the run before stands below the table.
     """
-    from krag_eval.results.history import History
+    from krag_eval.comparison.history import History
 
     found = History.of(folder, metric or None, last=last)
     made = [one.isoformat(timespec="seconds") for one in found.table["made"]]

@@ -12,18 +12,26 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 from click.core import ParameterSource
 
-from krag_eval._language import LANGUAGES, N_, SPOKEN, _
-from krag_eval._options import PLAN_OPTIONS, Cut, Option, PlanOptions, Sampling, declared, option
-from krag_eval._text import name_and_settings
 from krag_eval.cli import help as helping, output
 from krag_eval.cli.shell import warnings_below
-from krag_eval.errors import Advice, InvalidInput, called
-from krag_eval.scoring import cutoffs as cut
-from krag_eval.scoring.cutoffs import Cutoff
+from krag_eval.core.errors import Advice, InvalidInput, called
+from krag_eval.core.language import LANGUAGES, N_, SPOKEN, _
+from krag_eval.core.options import (
+    PLAN_OPTIONS,
+    Cut,
+    Option,
+    PlanOptions,
+    Sampling,
+    declared,
+    option,
+)
+from krag_eval.core.scoring import cutoffs as cut
+from krag_eval.core.scoring.cutoffs import Cutoff
+from krag_eval.core.text import name_and_settings
 
 if TYPE_CHECKING:
+    from krag_eval.core.scoring.metrics import Metric
     from krag_eval.evaluator import PartitionPlan
-    from krag_eval.scoring.metrics import Metric
 
 #: Options that a command takes together, as one mapping of their values.
 Options: TypeAlias = dict[str, Any]
@@ -441,7 +449,7 @@ class Evaluation:
         >>> (made := Evaluation((5,), {}).computing("floors", named)).metrics, made.k
         (('default', 'rbp(p=0.8)'), (5, 10))
         """
-        from krag_eval.scoring.metrics import DEFAULT
+        from krag_eval.core.scoring.metrics import DEFAULT
 
         known, at = self.plan().metrics, [cut.parse_metric(one, argument) for one in averages]
         metrics = filter(None, (_metric_of(name, argument) for name, _ in at))
@@ -469,7 +477,7 @@ class Evaluation:
         Raises:
             InvalidInput: If something is no metric or no cutoff, or is not computed.
         """
-        from krag_eval.scoring.metrics import (
+        from krag_eval.core.scoring.metrics import (
             REJECTION_RATE,
             averages_of,
             resolved_average,
@@ -504,8 +512,8 @@ class Evaluation:
         Args:
             n_left_out: The number of queries without ground truth, where it is known.
         """
-        from krag_eval.scoring.metrics import REJECTION_RATE
-        from krag_eval.scoring.relevance import rejections_unknown
+        from krag_eval.core.scoring.metrics import REJECTION_RATE
+        from krag_eval.core.scoring.relevance import rejections_unknown
 
         if REJECTION_RATE.key not in (self.averages or ()):
             return
@@ -536,7 +544,7 @@ def _metric_of(name: str, argument: str = "metric") -> Metric | None:
     >>> [one and one.name for one in map(_metric_of, ("rbp", "micro_f1", "found_rate", "recal"))]
     ['rbp(p=0.8)', 'f1', 'rank', None]
     """
-    from krag_eval.scoring.metrics import METRICS, averages_of, built_in, installed
+    from krag_eval.core.scoring.metrics import METRICS, averages_of, built_in, installed
 
     ours = (one for one in METRICS.values() if name in averages_of([one]))
     return built_in(name, argument) or next(ours, None) or installed(name, argument)

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
 
-from krag_eval._io import check_apart, replacing
-from krag_eval._language import Language, _
 from krag_eval.cli.shell import WARNED, printable
-from krag_eval.errors import InvalidInput
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.core.errors import InvalidInput
+from krag_eval.core.files import check_apart, replacing
+from krag_eval.core.language import Language, _
+from krag_eval.core.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.presenting import Page
-    from krag_eval.results.diagnosis import Diagnosis
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.gates import GateReport
+    from krag_eval.comparison.gates import GateReport
+    from krag_eval.core.display import Page
+    from krag_eval.diagnosis.diagnosis import Diagnosis
+    from krag_eval.result import EvaluationResult
 
 #: Text whose name has no prescribed ending, so that '-' may be standard output.
 STREAMED = ("json", "csv", "markdown", "latex", "format")
@@ -271,7 +271,7 @@ def _finite(content: Any) -> Any:
 
 def csv_of(rows: pd.DataFrame) -> str:
     """Return the text of a CSV file; what is not known leaves its cell empty."""
-    from krag_eval.results.rows import csv_lines
+    from krag_eval.core.results.rows import csv_lines
 
     known = _known(rows)
     return "".join(csv_lines({name: known[name] for name in known.columns}))
@@ -290,7 +290,7 @@ def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 def waterfall_of(found: Diagnosis) -> pd.DataFrame:
     """Return the waterfall of a diagnosis as it is shown, one row per class."""
-    from krag_eval.presenting import page_of
+    from krag_eval.core.display import page_of
 
     by_class = page_of(found).tables[0].frame().set_index("class")
     return by_class.loc[[*found.waterfall().index]].reset_index()
@@ -316,7 +316,7 @@ def write_json(
     gate: GateReport | None = None,
 ) -> None:
     """Save a result, with what became of the gate that it was held to."""
-    from krag_eval.results.saved import as_text
+    from krag_eval.core.results.saved import as_text
 
     if isinstance(target, StandardOutput):
         noted = result if gate is None else gate.noted_on(result)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval.cli.shell import printable
-from krag_eval.errors import Advice, DatasetError, InvalidInput, Place, Refusal, called, muted
+from krag_eval.core.errors import Advice, DatasetError, InvalidInput, Place, Refusal, called, muted
 
 if TYPE_CHECKING:
     from krag_eval.cli.options import Evaluation
+    from krag_eval.core.documents import DocumentLike
     from krag_eval.datasets import Dataset
-    from krag_eval.documents import DocumentLike
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.score_cutoffs import ScoreCutoffs
+    from krag_eval.lab.score_cutoffs import ScoreCutoffs
+    from krag_eval.result import EvaluationResult
 
 _CELLS = ("cells", "delimiter", "separator")
 #: The options of ground truth and a run in two files.
@@ -185,7 +185,7 @@ def check_golden(golden: str, run: str, asked: Evaluation) -> None:
         DatasetError: If it holds no ground truth, or cannot be read.
         InvalidInput: If it holds retrieved documents of its own.
     """
-    from krag_eval.datasets.table import Mapped
+    from krag_eval.core.data.table import Mapped
     from krag_eval.streaming.queries import QueryFiles
 
     fields = {name: one for name, one in asked.settings.items() if name in _FIELDS}
@@ -207,7 +207,7 @@ def _two_runs(file: str, behind: str) -> InvalidInput:
 
 def _of_each(golden: str, run: str, named: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     """Return what was said of columns, cells and encoding for ground truth, and for a run."""
-    from krag_eval.datasets.loading import IN_FILE, said_of_each
+    from krag_eval.core.data.loading import IN_FILE, said_of_each
 
     in_file = {name: one for name, one in named.items() if name in IN_FILE}
     own, of_run = ({name: one for name, one in named.items() if name not in {*IN_FILE} - {*some}}
@@ -245,7 +245,7 @@ _MOST_ALONE = 3
 @contextmanager
 def placed(dataset: Dataset) -> Iterator[None]:
     """Name the lines of a file that are refused, and say at the end how its columns were read."""
-    from krag_eval.datasets.vocabularies import N_SAID
+    from krag_eval.core.data.vocabularies import N_SAID
 
     try:
         yield
@@ -278,8 +278,8 @@ def saved_result(file: str, *, need_rows: bool = True) -> EvaluationResult:
     Raises:
         DatasetError: If there must be rows, and the file holds averages alone.
     """
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.results.rows import NoRows
+    from krag_eval.core.results.rows import NoRows
+    from krag_eval.result import EvaluationResult
 
     result = EvaluationResult.from_json(file)
     if need_rows and isinstance(result.rows, NoRows):
@@ -292,7 +292,8 @@ def with_texts(
     result: EvaluationResult, run: str | None, given: Mapping[str, Any]
 ) -> EvaluationResult:
     """Give a saved result the texts that it was evaluated on, where files with them are named."""
-    from krag_eval.datasets.loading import evaluated_again
+    from krag_eval.core.data.loading import evaluated_again
+    from krag_eval.evaluator import OfflineRetrievalEvaluator
 
     golden, behind = given.get("golden"), run or given.get("retrieved")
     if golden is None and behind is None:
@@ -308,7 +309,7 @@ def with_texts(
         problem = f"must name what was retrieved, which {golden} does not hold"
         raise InvalidInput("retrieved", problem, Advice("add {}", retrieved=...))
     try:
-        return evaluated_again(result, dataset, given.get("matcher"))
+        return evaluated_again(result, dataset, OfflineRetrievalEvaluator, given.get("matcher"))
     except InvalidInput as error:
         if error.argument != "dataset":
             raise
@@ -335,7 +336,7 @@ def source_of(file: str) -> Any:
 
 def _is_lines(file: str) -> bool:
     """Tell whether a file is JSON lines, as what its name does not tell is."""
-    from krag_eval.datasets.formats import format_of
+    from krag_eval.core.data.formats import format_of
 
     kind = None if file == "-" else format_of(file, looked_into=False)
     return kind is None or kind.name == "jsonl"
@@ -343,7 +344,7 @@ def _is_lines(file: str) -> bool:
 
 def chunks_of(index: str) -> list[DocumentLike]:
     """Read the chunks of an index, ``-`` for standard input."""
-    from krag_eval.datasets.loading import read_chunks
+    from krag_eval.core.data.loading import read_chunks
 
     return read_chunks(source_of(index))
 

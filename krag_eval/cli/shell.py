@@ -33,10 +33,10 @@ from typing import Any, TextIO, cast
 
 import click
 
-from krag_eval import errors
-from krag_eval._language import N_, SPOKEN, _, speaking
 from krag_eval.cli.help import Command
-from krag_eval.errors import Advice, InvalidInput, KragEvalWarning, Refusal
+from krag_eval.core import errors
+from krag_eval.core.errors import Advice, InvalidInput, KragEvalWarning, Refusal
+from krag_eval.core.language import N_, SPOKEN, _, speaking
 
 _NO_VERDICT = 2
 _INTERRUPTED = 130

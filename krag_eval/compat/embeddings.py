@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from krag_eval import errors
+from krag_eval.core import errors
 
 __all__ = ["load_embeddings"]
 

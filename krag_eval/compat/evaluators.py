@@ -9,18 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from krag_eval._language import _
 from krag_eval.compat.embeddings import load_embeddings
 from krag_eval.compat.tokens import KragTokens, TokenizerConfig, TokenizerType
-from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.errors import number, unknown, warn
+from krag_eval.core.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.core.errors import number, unknown, warn
+from krag_eval.core.language import _
+from krag_eval.core.matching.base import Matcher, TextMatcher
+from krag_eval.core.matching.joins import BlockScorer, FloatArray, IntArray, Units
+from krag_eval.core.results.rows import RowsInMemory
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.matching.base import Matcher, TextMatcher
-from krag_eval.matching.embedding import EmbeddingMatcher
-from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
-from krag_eval.matching.rouge import RougeMatcher
-from krag_eval.results.result import EvaluationResult
-from krag_eval.results.rows import RowsInMemory
+from krag_eval.matchers.embedding import EmbeddingMatcher
+from krag_eval.matchers.rouge import RougeMatcher
+from krag_eval.result import EvaluationResult
 
 __all__ = [
     "AveragingMethod",

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from krag_eval._install import install_line
-from krag_eval.errors import MissingPackage, unknown
-from krag_eval.matching import tokenizers
+from krag_eval.core.errors import MissingPackage, unknown
+from krag_eval.core.install import install_line
+from krag_eval.core.matching import tokenizers
 
 __all__ = ["KragTokens", "TokenizerConfig", "TokenizerType"]
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from krag_eval import errors
-from krag_eval._reading import literal_in
 from krag_eval.compat.evaluators import OfflineRetrievalEvaluators, RougeOfflineRetrievalEvaluators
-from krag_eval.conventions import AveragingMethod, MatchingCriteria
-from krag_eval.errors import InvalidInput, one_of
-from krag_eval.scoring.cutoffs import check_cutoff
+from krag_eval.core import errors
+from krag_eval.core.conventions import AveragingMethod, MatchingCriteria
+from krag_eval.core.errors import InvalidInput, one_of
+from krag_eval.core.reading import literal_in
+from krag_eval.core.scoring.cutoffs import check_cutoff
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from krag_eval._install import install_line
-from krag_eval.errors import MissingPackage, one_of
+from krag_eval.core.errors import MissingPackage, one_of
+from krag_eval.core.install import install_line
 from krag_eval.integrations.langsmith import RetrievalEvaluators, retrieval_evaluators
 
 try:

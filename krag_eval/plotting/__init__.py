@@ -5,7 +5,7 @@ itself; nothing is computed or shown here. :func:`save_plot` draws into a file w
 nothing stays open. matplotlib is imported when something is drawn.
 """
 
-from krag_eval._language import LANGUAGES, Language
+from krag_eval.core.language import LANGUAGES, Language
 from krag_eval.plotting.bars import diagnosis_waterfall, metric_bars
 from krag_eval.plotting.curves import (
     budget_curves,

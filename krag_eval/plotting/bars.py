@@ -6,20 +6,20 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from krag_eval._language import N_, Language, _, spoken
-from krag_eval._text import fitted
+from krag_eval.core.language import N_, Language, _, spoken
+from krag_eval.core.scoring.averages import DEFINED
+from krag_eval.core.scoring.cutoffs import Cutoff, spelled
+from krag_eval.core.scoring.metrics import METRICS, REJECTION_RATE
+from krag_eval.core.text import fitted
 from krag_eval.plotting import styling
-from krag_eval.scoring.averages import DEFINED
-from krag_eval.scoring.cutoffs import Cutoff, spelled
-from krag_eval.scoring.metrics import METRICS, REJECTION_RATE
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
-    from krag_eval.results.diagnosis import Diagnosis
-    from krag_eval.results.result import EvaluationResult
+    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.diagnosis.diagnosis import Diagnosis
 
 #: Metric -> its bars: the average ("micro" or "macro") and the key of its value.
 Bars: TypeAlias = dict[str, dict[str, str]]
@@ -36,7 +36,7 @@ _NO_ROOM = 0.8
 
 @spoken
 def metric_bars(
-    result: EvaluationResult | Mapping[str, EvaluationResult],
+    result: ResultFacts | Mapping[str, ResultFacts],
     k: Cutoff | str = None,
     ax: Axes | None = None,
     *,
@@ -236,13 +236,13 @@ def _draw_step(ax: Axes, row: int, share: float, end: float, colour: str) -> Non
                 fontsize="small")  # fmt: skip
 
 
-def _name_of(name: str, group: Mapping[str, str], result: EvaluationResult) -> str:
+def _name_of(name: str, group: Mapping[str, str], result: ResultFacts) -> str:
     """Return the name of a metric, with a line below it where lower is better."""
     average = result.definitions[next(iter(group.values()))]
     return styling.with_direction(styling.metric_label(name, result), average, lines=2)
 
 
-def _is_captioned(key: str, result: EvaluationResult) -> bool:
+def _is_captioned(key: str, result: ResultFacts) -> bool:
     """Tell whether an average is said in the caption: without an upper end, or of such a metric."""
     known = result.definitions
     column = known[key].column.removeprefix(DEFINED)
@@ -273,7 +273,7 @@ def _legend_of(bars: Bars) -> list[Patch]:
     ]  # fmt: skip
 
 
-def _caption(result: EvaluationResult, k: Cutoff) -> str:
+def _caption(result: ResultFacts, k: Cutoff) -> str:
     averages = result.averages(k)
     told = [
         f"{styling.metric_label(key, result)} {averages[key]:.2f}"

@@ -8,27 +8,35 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
-from krag_eval._language import Language, _, ngettext, spoken
-from krag_eval._text import fitted, width_of
-from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, must, one_of
+from krag_eval.comparison.comparison_page import interval_of
+from krag_eval.core.display.numbers import percent
+from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped, must, one_of
+from krag_eval.core.language import Language, _, ngettext, spoken
+from krag_eval.core.scoring.averages import Average
+from krag_eval.core.scoring.cutoffs import (
+    Budget,
+    Cutoff,
+    Unit,
+    deepest,
+    in_order,
+    parse_metric,
+    spelled,
+)
+from krag_eval.core.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
+from krag_eval.core.text import fitted, width_of
 from krag_eval.plotting import styling
-from krag_eval.presenting.comparison import interval_of
-from krag_eval.presenting.numbers import percent
-from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, deepest, in_order, parse_metric, spelled
-from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.calibration import Calibration
-    from krag_eval.results.history import History
-    from krag_eval.results.latency import Latency
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.retrievers.sweep import Cost, Sweep
-    from krag_eval.statistics.planning import QuestionPlan
-    from krag_eval.statistics.score_cutoffs import ScoreCutoffs
+    from krag_eval.comparison.history import History
+    from krag_eval.comparison.planning import QuestionPlan
+    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core.results.latency import Latency
+    from krag_eval.lab.calibration import Calibration
+    from krag_eval.lab.score_cutoffs import ScoreCutoffs
+    from krag_eval.sweeping.sweep import Cost, Sweep
 
 # The mean of every score that is not made of others, and what is drawn where there is none.
 _SHOWN = {
@@ -65,7 +73,7 @@ class _Curve:
     def of(
         cls,
         name: str,
-        result: EvaluationResult,
+        result: ResultFacts,
         key: str,
         places: Mapping[Any, float],
         intervals: pd.DataFrame | None,
@@ -114,7 +122,7 @@ def line_chart(
 
 @spoken
 def cutoff_curves(
-    result: EvaluationResult | Mapping[str, EvaluationResult],
+    result: ResultFacts | Mapping[str, ResultFacts],
     metrics: str | Iterable[str] | None = None,
     ax: Axes | None = None,
     *,
@@ -184,7 +192,7 @@ def cutoff_curves(
 
 def _systems_chart(
     ax: Axes | None,
-    systems: Mapping[str, EvaluationResult],
+    systems: Mapping[str, ResultFacts],
     cutoffs: Mapping[str, Sequence[Cutoff]],
     key: str,
     intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
@@ -206,7 +214,7 @@ def _systems_chart(
 
 
 def _cutoffs_of(
-    systems: Mapping[str, EvaluationResult], argument: str, *, budgets: bool
+    systems: Mapping[str, ResultFacts], argument: str, *, budgets: bool
 ) -> dict[str, list[Any]]:
     """Return the budgets of each system, or the other cutoffs, the smallest first.
 
@@ -238,7 +246,7 @@ def _only(metrics: str | Iterable[str] | None) -> str | None:
     return asked[0]
 
 
-def _known_of(key: str, systems: Mapping[str, EvaluationResult]) -> tuple[Average, str]:
+def _known_of(key: str, systems: Mapping[str, ResultFacts]) -> tuple[Average, str]:
     """Return what is known of an average, and what it is called."""
     first = next(iter(systems.values()))
     return first.definitions[key], styling.metric_label(key, first)
@@ -320,7 +328,7 @@ def _with_room(names: Mapping[float, str], shares: Mapping[float, float]) -> lis
 
 @spoken
 def budget_curves(
-    results: EvaluationResult | Mapping[str, EvaluationResult],
+    results: ResultFacts | Mapping[str, ResultFacts],
     metric: str | None = None,
     ax: Axes | None = None,
     *,
@@ -368,7 +376,7 @@ def budget_curves(
     return _systems_chart(ax, systems, budgets, key, intervals, title, below, _scale_budgets)
 
 
-def _budget_axis(budgets: Iterable[Cutoff], result: EvaluationResult) -> str:
+def _budget_axis(budgets: Iterable[Cutoff], result: ResultFacts) -> str:
     """Name an axis of budgets, and what they are counted in if it is one thing."""
     units = {k.unit for k in budgets if isinstance(k, Budget)}
     if len(units) > 1:
@@ -383,7 +391,7 @@ def _budget_axis(budgets: Iterable[Cutoff], result: EvaluationResult) -> str:
 
 @spoken
 def latency_points(
-    results: EvaluationResult | Mapping[str, EvaluationResult],
+    results: ResultFacts | Mapping[str, ResultFacts],
     metric: str | None = None,
     ax: Axes | None = None,
     *,
@@ -488,7 +496,7 @@ def pareto_points(
         InvalidType: If ``sweep`` is something else.
         InvalidInput: If there is no such cost, or no cell has it and a quality.
     """
-    from krag_eval.retrievers.sweep import COSTS, Sweep
+    from krag_eval.sweeping.sweep import COSTS, Sweep
 
     if not isinstance(sweep, Sweep):
         raise InvalidType("sweep", f"must be what sweep() returned, got {clipped(sweep)}")
@@ -542,9 +550,9 @@ def _draw_front(ax: Axes, points: Mapping[str, tuple[float, float]], front: Sequ
                     ha="center", color=styling.INK, fontsize="small")  # fmt: skip
 
 
-def _average_at(systems: Mapping[str, EvaluationResult], metric: str | None) -> tuple[str, Cutoff]:
+def _average_at(systems: Mapping[str, ResultFacts], metric: str | None) -> tuple[str, Cutoff]:
     """Return the average to draw and its cutoff, which every system must have."""
-    from krag_eval.statistics.comparison import checked_metrics
+    from krag_eval.comparison.comparison import checked_metrics
 
     if metric is None:
         k = styling.deepest_of_all(systems)
@@ -553,7 +561,7 @@ def _average_at(systems: Mapping[str, EvaluationResult], metric: str | None) -> 
     return found
 
 
-def _times_of(systems: Mapping[str, EvaluationResult]) -> dict[str, Latency]:
+def _times_of(systems: Mapping[str, ResultFacts]) -> dict[str, Latency]:
     """Return how long the answers of each system took, where it was measured."""
     runs = {name: one.retrieval for name, one in systems.items()}
     times = {name: run.latency for name, run in runs.items() if run is not None}
@@ -574,9 +582,7 @@ def _draw_reach(ax: Axes, points: Sequence[_Curve], ends: Sequence[float]) -> No
             ax.plot([place, place], bounds, color=colour, linewidth=1, alpha=0.6)
 
 
-def _budgets_of(
-    systems: Mapping[str, EvaluationResult], unit: Unit | None
-) -> dict[str, list[Budget]]:
+def _budgets_of(systems: Mapping[str, ResultFacts], unit: Unit | None) -> dict[str, list[Budget]]:
     """Return each system's budgets of one unit, the smallest first.
 
     Raises:
@@ -603,7 +609,7 @@ def _within(name: str) -> str:
 
 
 def _average_of_all(
-    systems: Mapping[str, EvaluationResult],
+    systems: Mapping[str, ResultFacts],
     cutoffs: Mapping[str, Sequence[Cutoff]],
     metric: str | None,
     argument: str = "metric",
@@ -643,7 +649,7 @@ def _scale_budgets(ax: Axes, places: Mapping[Cutoff, float]) -> None:
 
 @spoken
 def threshold_curves(
-    averages: EvaluationResult | pd.DataFrame | pd.Series[float],
+    averages: ResultFacts | pd.DataFrame | pd.Series[float],
     threshold: float | None = None,
     ax: Axes | None = None,
     *,
@@ -707,7 +713,7 @@ def threshold_curves(
 
 
 def _named_together(
-    averages: Sequence[str], result: EvaluationResult | None = None
+    averages: Sequence[str], result: ResultFacts | None = None
 ) -> tuple[str, dict[str, str]]:
     """Return the cutoff for a title if all have the same, else nothing; and the lines' names."""
     try:
@@ -722,13 +728,13 @@ def _named_together(
 
 
 def _table_of(
-    averages: EvaluationResult | pd.DataFrame | pd.Series[float],
+    averages: ResultFacts | pd.DataFrame | pd.Series[float],
     threshold: float | None,
     metrics: str | Iterable[str] | None,
-) -> tuple[EvaluationResult | None, pd.DataFrame, float | None]:
-    from krag_eval.results.result import EvaluationResult
+) -> tuple[ResultFacts | None, pd.DataFrame, float | None]:
+    from krag_eval.core.results.facts import ResultFacts
 
-    if isinstance(averages, EvaluationResult):
+    if isinstance(averages, ResultFacts):
         if metrics is None:
             k = deepest(averages.k)
             metrics = [f"{key}@{spelled(k)}" for key in list(_SHOWN)[1:]]
@@ -773,7 +779,7 @@ def _shown(known: Sequence[str]) -> list[str]:
     return [key for key in shown if key in known]
 
 
-def _name_of(key: str, result: EvaluationResult) -> str:
+def _name_of(key: str, result: ResultFacts) -> str:
     """Return the name of a line among scores; ranks have an axis that says which way is better."""
     name, average = styling.metric_label(key, result), result.definitions[key]
     return name if average.is_unbounded else styling.with_direction(name, average)

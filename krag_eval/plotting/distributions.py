@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from krag_eval._language import Language, _, ngettext, spoken
-from krag_eval.errors import Advice, InvalidInput, clipped, unknown
+from krag_eval.core.errors import Advice, InvalidInput, clipped, unknown
+from krag_eval.core.language import Language, _, ngettext, spoken
+from krag_eval.core.scoring.cutoffs import Cutoff, parse_metric, spelled
+from krag_eval.core.scoring.metrics import resolved_average
 from krag_eval.plotting import styling
-from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
-from krag_eval.scoring.metrics import resolved_average
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from krag_eval.results.result import EvaluationResult
+    from krag_eval.core.results.facts import ResultFacts
 
 _BINS = 10
 # How far exactly 0 and exactly 1 are from what is between.
@@ -27,7 +27,7 @@ _RANK_ENDS = (*range(1, 11), 20, 50, 100, 200, 500, 1000)
 
 @spoken
 def metric_distribution(
-    result: EvaluationResult,
+    result: ResultFacts,
     metric: str,
     ax: Axes | None = None,
     *,
@@ -81,7 +81,7 @@ def metric_distribution(
 
 @spoken
 def first_rank_bars(
-    result: EvaluationResult, ax: Axes | None = None, *, language: Language | None = None
+    result: ResultFacts, ax: Axes | None = None, *, language: Language | None = None
 ) -> Axes:
     """Draw at which rank ground-truth items are first found, and how many never are.
 
@@ -124,7 +124,7 @@ def first_rank_bars(
     return styling.titled(ax, title.format(len(found)), 12)
 
 
-def _column_of(result: EvaluationResult, metric: str) -> tuple[str, Cutoff]:
+def _column_of(result: ResultFacts, metric: str) -> tuple[str, Cutoff]:
     """Return the per-query column of a metric, given by its own name or that of its mean."""
     name, k = parse_metric(metric)
     if k not in result.k:
@@ -143,7 +143,7 @@ def _column_of(result: EvaluationResult, metric: str) -> tuple[str, Cutoff]:
     return means.get(name, name), k
 
 
-def _mark_average(ax: Axes, result: EvaluationResult, column: str, k: Cutoff) -> None:
+def _mark_average(ax: Axes, result: ResultFacts, column: str, k: Cutoff) -> None:
     """Mark the average that is made of these values, as the result has it."""
     key = result.keys[column]
     average = result.averages(k).get(key, math.nan)

@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._language import N_, _
-from krag_eval._text import width_of
-from krag_eval.errors import warn
+from krag_eval.core.errors import warn
+from krag_eval.core.language import N_, _
+from krag_eval.core.text import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

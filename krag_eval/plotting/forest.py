@@ -6,21 +6,21 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from krag_eval._language import Language, _, language_of, spoken
-from krag_eval._text import fitted, width_of
-from krag_eval.errors import one_of
+from krag_eval.comparison.paired import Difference
+from krag_eval.comparison.slices import Slice
+from krag_eval.comparison.slices_page import is_contrary, loss_share
+from krag_eval.core.display.numbers import p_said, percent
+from krag_eval.core.errors import one_of
+from krag_eval.core.language import Language, _, language_of, spoken
+from krag_eval.core.scoring.cutoffs import parse_metric
+from krag_eval.core.text import fitted, width_of
 from krag_eval.plotting import fonts, styling
-from krag_eval.presenting.numbers import p_said, percent
-from krag_eval.presenting.slices import is_contrary, loss_share
-from krag_eval.scoring.cutoffs import parse_metric
-from krag_eval.statistics.paired import Difference
-from krag_eval.statistics.slices import Slice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from krag_eval.statistics.comparison import Comparison
-    from krag_eval.statistics.slices import SlicedComparison, Slices
+    from krag_eval.comparison.comparison import Comparison
+    from krag_eval.comparison.slices import SlicedComparison, Slices
 
 # Inches.
 _WIDTH, _ROW, _AROUND = 9.0, 0.34, 1.5

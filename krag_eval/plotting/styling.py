@@ -14,29 +14,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from xml.sax.saxutils import escape
 
-from krag_eval._io import naming
-from krag_eval._language import (
-    Language,
-    _,
-    languages,
-    ngettext,
-    pgettext,
-    speaking,
-    spoken,
-)
-from krag_eval._text import fitted
-from krag_eval.errors import InvalidInput, InvalidType, clipped, must, one_of
+from krag_eval.core.errors import InvalidInput, InvalidType, clipped, must, one_of
+from krag_eval.core.files import naming
+from krag_eval.core.language import Language, _, languages, ngettext, pgettext, speaking, spoken
+from krag_eval.core.scoring.averages import DEFINED, Average
+from krag_eval.core.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
+from krag_eval.core.scoring.metrics import METRICS, averages_of, label_of, metrics_of
+from krag_eval.core.text import fitted
 from krag_eval.plotting import fonts
-from krag_eval.scoring.averages import DEFINED, Average
-from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
-from krag_eval.scoring.metrics import METRICS, averages_of, label_of, metrics_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.slices import SlicedComparison, Slices
+    from krag_eval.comparison.slices import SlicedComparison, Slices
+    from krag_eval.core.results.facts import ResultFacts
 
 INK, PAPER = "#000000", "#ffffff"
 #: What is not certain, or not about any system or metric.
@@ -256,7 +248,7 @@ def with_legend(
     return titled(ax, title, 10 + 18 * -(-len(legend.get_texts()) // columns))
 
 
-def queries_of(result: EvaluationResult) -> str:
+def queries_of(result: ResultFacts) -> str:
     """Say how many queries count, how many do not, failed, or are missing."""
     told, skipped = number_of_queries(result.n_counted), result.n_queries - result.n_counted
     told = _("{}, {} skipped").format(told, skipped) if skipped else told
@@ -296,26 +288,26 @@ def check_alone(argument: str, given: object) -> None:
         raise InvalidType(argument, problem, instead)
 
 
-def queries_of_all(systems: Mapping[str, EvaluationResult]) -> str:
+def queries_of_all(systems: Mapping[str, ResultFacts]) -> str:
     """Return how many queries each has, said once where all have as many."""
     return " / ".join(dict.fromkeys(queries_of(one) for one in systems.values()))
 
 
 def systems_of(
-    results: EvaluationResult | Mapping[str, EvaluationResult], argument: str = "results"
-) -> Mapping[str, EvaluationResult]:
+    results: ResultFacts | Mapping[str, ResultFacts], argument: str = "results"
+) -> Mapping[str, ResultFacts]:
     """Return what to draw by name; a result alone has none.
 
     Raises:
         InvalidType: If it is something else.
         InvalidInput: If there are none, or more than can be told apart.
     """
-    from krag_eval.results.result import EvaluationResult
+    from krag_eval.core.results.facts import ResultFacts
 
-    if isinstance(results, EvaluationResult):
+    if isinstance(results, ResultFacts):
         return {"": results}
     if not isinstance(results, Mapping) or not all(
-        isinstance(name, str) and isinstance(one, EvaluationResult) for name, one in results.items()
+        isinstance(name, str) and isinstance(one, ResultFacts) for name, one in results.items()
     ):
         allowed = "must be an EvaluationResult, or map names to such results"
         raise InvalidType(argument, f"{allowed}, got {clipped(results)}")
@@ -325,7 +317,7 @@ def systems_of(
     return results
 
 
-def deepest_of_all(systems: Mapping[str, EvaluationResult], argument: str = "results") -> Cutoff:
+def deepest_of_all(systems: Mapping[str, ResultFacts], argument: str = "results") -> Cutoff:
     """Return the deepest cutoff that all results have.
 
     Raises:
@@ -341,7 +333,7 @@ def deepest_of_all(systems: Mapping[str, EvaluationResult], argument: str = "res
 
 def intervals_of(
     intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
-    systems: Mapping[str, EvaluationResult],
+    systems: Mapping[str, ResultFacts],
 ) -> Mapping[str, pd.DataFrame]:
     """Return the intervals of each system that has any."""
     if intervals is None:
@@ -407,7 +399,7 @@ def labelled(slices: _Sliced) -> _Sliced:
 
 
 @spoken
-def metric_name(key: str, language: Language, result: EvaluationResult | None = None) -> str:
+def metric_name(key: str, language: Language, result: ResultFacts | None = None) -> str:
     """Return the name of an average for people; one without a label keeps its own.
 
     Args:
@@ -421,7 +413,7 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
     return metric_label(key, result)
 
 
-def metric_label(key: str, result: EvaluationResult | None = None) -> str:
+def metric_label(key: str, result: ResultFacts | None = None) -> str:
     """Return the name of an average or a metric in the language of the moment."""
     metrics = METRICS
     if result is not None:
@@ -429,13 +421,13 @@ def metric_label(key: str, result: EvaluationResult | None = None) -> str:
     return fitted(label_of(key, metrics) or key, _WIDTH)
 
 
-def column_label(column: str, result: EvaluationResult) -> str:
+def column_label(column: str, result: ResultFacts) -> str:
     """Return the name of a value per query; one without a label has that of its average."""
     label = metric_label(column, result)
     return metric_label(result.keys[column], result) if label == column else label
 
 
-def average_name(average: str, result: EvaluationResult | None = None) -> str:
+def average_name(average: str, result: ResultFacts | None = None) -> str:
     """Return the name of an average at its cutoff; what has no cutoff is no average.
 
     >>> average_name("macro_recall@10"), average_name("ndcg@1000w")

@@ -10,23 +10,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._io import replacing
-from krag_eval._language import N_, Language, _, language as chosen, speaking, spoken
-from krag_eval.errors import InvalidInput, InvalidType, clipped
+from krag_eval.core.errors import InvalidInput, InvalidType, clipped
+from krag_eval.core.files import replacing
+from krag_eval.core.language import N_, Language, _, language as chosen, speaking, spoken
 
 if TYPE_CHECKING:
-    from krag_eval.datasets.labels import ToLabel
-    from krag_eval.datasets.reanchor import Reanchored
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.retrievers.sweep import Sweep
-    from krag_eval.statistics.comparison import Comparison
+    from krag_eval.comparison.comparison import Comparison
+    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.labelling.labels import ToLabel
+    from krag_eval.reanchoring.reanchor import Reanchored
+    from krag_eval.sweeping.sweep import Sweep
 
 __all__ = ["write_report"]
 
 
 @spoken
 def write_report(
-    shown: EvaluationResult | Comparison | Sweep | Reanchored | ToLabel,
+    shown: ResultFacts | Comparison | Sweep | Reanchored | ToLabel,
     path: str | os.PathLike[str],
     *,
     language: Language | None = None,
@@ -74,15 +74,15 @@ def write_report(
             of this result's queries and ground truth.
         OSError: If the file cannot be written.
     """
-    from krag_eval.datasets.labels import ToLabel
-    from krag_eval.datasets.reanchor import Reanchored
+    from krag_eval.comparison.comparison import Comparison
+    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.labelling.labelling_page import labelling_page
+    from krag_eval.labelling.labels import ToLabel
+    from krag_eval.reanchoring.reanchor import Reanchored
     from krag_eval.report.comparison_page import comparison_page
-    from krag_eval.report.labelling_page import labelling_page
     from krag_eval.report.rendering import rendered
     from krag_eval.report.result_page import result_page
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.retrievers.sweep import Sweep
-    from krag_eval.statistics.comparison import Comparison
+    from krag_eval.sweeping.sweep import Sweep
 
     if os.path.splitext(path)[1].lower() not in ("", ".html", ".htm"):
         problem = f"must end in .html or .htm, as a page is written, got {clipped(path)}"
@@ -90,7 +90,7 @@ def write_report(
     if isinstance(shown, Sweep) and shown.comparison is None:
         shown = shown.cells[0].result
     made: Any = {
-        EvaluationResult: (result_page, N_("Retrieval evaluation")),
+        ResultFacts: (result_page, N_("Retrieval evaluation")),
         Comparison: (comparison_page, N_("Comparison of retrievers")),
         Sweep: (comparison_page, N_("Comparison of retrievers")),
         Reanchored: (_labels_page, N_("Labels after re-chunking")),
@@ -111,8 +111,8 @@ def write_report(
 
 def _labels_page(shown: Reanchored) -> dict[str, Any]:
     """Gather what the template of re-anchored labels reads."""
-    from krag_eval.datasets.reanchor import MATCHER
-    from krag_eval.presenting.reanchor import page_of_all
+    from krag_eval.reanchoring.page import page_of_all
+    from krag_eval.reanchoring.reanchor import MATCHER
 
     return {
         "template": "reanchored.html",

@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krag_eval import plotting
-from krag_eval._language import _, pgettext
-from krag_eval._text import fitted
-from krag_eval.errors import whole
+from krag_eval.comparison.comparison import Comparison
+from krag_eval.comparison.comparison_page import interval_of, sentence, told_beside
+from krag_eval.comparison.slices import FEWEST_QUERIES
+from krag_eval.comparison.slices_page import interval_beside_p
+from krag_eval.core.display import Column, Table
+from krag_eval.core.display.numbers import p_value, rounded, short, span
+from krag_eval.core.errors import whole
+from krag_eval.core.language import _, pgettext
+from krag_eval.core.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
+from krag_eval.core.text import fitted
 from krag_eval.plotting import styling
-from krag_eval.presenting import Column, Table
-from krag_eval.presenting.comparison import interval_of, sentence, told_beside
-from krag_eval.presenting.numbers import p_value, rounded, short, span
-from krag_eval.presenting.slices import interval_beside_p
 from krag_eval.report import rendering
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
 from krag_eval.report.rendering import NAME, picture
-from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
-from krag_eval.statistics.comparison import Comparison
-from krag_eval.statistics.slices import FEWEST_QUERIES
 
 if TYPE_CHECKING:
-    from krag_eval.results.evidence import GroundTruthItem, PredictedDocument
-    from krag_eval.results.explanation import Explanation
-    from krag_eval.results.result import EvaluationResult
-    from krag_eval.retrievers.sweep import Sweep, SweepCell
-    from krag_eval.scoring.averages import Average
-    from krag_eval.statistics.slices import SlicedComparison
+    from krag_eval.comparison.slices import SlicedComparison
+    from krag_eval.core.results.evidence import GroundTruthItem, PredictedDocument
+    from krag_eval.core.results.explanation import Explanation
+    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core.scoring.averages import Average
+    from krag_eval.sweeping.sweep import Sweep, SweepCell
 
 # Columns of a query's text.
 _QUERY_WIDTH = 300
@@ -111,8 +111,8 @@ def comparison_page(
 
 def _sweep(sweep: Sweep) -> dict[str, Any]:
     """Gather what the template reads of a sweep alone."""
-    from krag_eval.presenting.sweep import chosen, reused, shared
-    from krag_eval.retrievers.sweep import COSTS
+    from krag_eval.sweeping.page import chosen, reused, shared
+    from krag_eval.sweeping.sweep import COSTS
 
     front = {*sweep.front("context")}
     return {
@@ -195,7 +195,7 @@ def _pictures(comparison: Comparison) -> Iterator[str]:
         yield picture(f"latency{place}", _SIZE, plotting.latency_points, drawn, metric)
 
 
-def _drawable(systems: Mapping[str, EvaluationResult]) -> list[dict[str, EvaluationResult]]:
+def _drawable(systems: Mapping[str, ResultFacts]) -> list[dict[str, ResultFacts]]:
     """Divide systems into as many as can be told apart in one picture."""
     names = list(systems)
     starts = range(0, len(names), styling.MOST_LINES)
@@ -296,7 +296,7 @@ def _room(comparison: Comparison, k: Cutoff, n_queries: int) -> Room:
     return Room(_QUERY_WIDTH, width, width // 2, ROWS_AT_MOST)
 
 
-def _explaining(comparison: Comparison, name: str) -> EvaluationResult | None:
+def _explaining(comparison: Comparison, name: str) -> ResultFacts | None:
     """Return the result that can explain what a system retrieved, ``None`` if there is none.
 
     One whose queries were put in order or left out cannot; the one that was given can.

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._language import _
-from krag_eval._text import Excerpt, Fragment, fitted, visible, width_of
+from krag_eval.core.display import explanation as telling
+from krag_eval.core.language import _
+from krag_eval.core.results.facts import STATUSES, ResultFacts, hardest_first
+from krag_eval.core.scoring.cutoffs import Cutoff
+from krag_eval.core.text import Excerpt, Fragment, fitted, visible, width_of
+from krag_eval.diagnosis.diagnosis import CLASSES
 from krag_eval.plotting.styling import cause_name, column_label
-from krag_eval.presenting import explanation as telling
 from krag_eval.report.rendering import NAME, environment, words_of
-from krag_eval.results.diagnosis import CLASSES
-from krag_eval.results.result import STATUSES, EvaluationResult, hardest_first
-from krag_eval.scoring.cutoffs import Cutoff
 
 if TYPE_CHECKING:
-    from krag_eval.documents import Tag
-    from krag_eval.results.diagnosis import Diagnosis
-    from krag_eval.results.evidence import About, GroundTruthItem, PredictedDocument
-    from krag_eval.results.explanation import Explanation
+    from krag_eval.core.documents import Tag
+    from krag_eval.core.results.evidence import About, GroundTruthItem, PredictedDocument
+    from krag_eval.core.results.explanation import Explanation
+    from krag_eval.diagnosis.diagnosis import Diagnosis
 
 #: Bytes that the list may take: with pictures and tables, a page stays under 6 MB.
 BUDGET = 5_400_000
@@ -68,7 +68,7 @@ class Facet(NamedTuple):
 
 
 def query_list(
-    result: EvaluationResult,
+    result: ResultFacts,
     k: Cutoff,
     n_queries: int | None,
     diagnosis: Diagnosis | None = None,
@@ -102,7 +102,7 @@ def query_list(
     }
 
 
-def _notes(result: EvaluationResult, k: Cutoff, n_shown: int, n_lost: int) -> Iterator[str]:
+def _notes(result: ResultFacts, k: Cutoff, n_shown: int, n_lost: int) -> Iterator[str]:
     told = _("At {cutoff}, every query got all of its ground truth.")
     if n_lost:
         told = _(
@@ -129,19 +129,19 @@ def _notes(result: EvaluationResult, k: Cutoff, n_shown: int, n_lost: int) -> It
         yield told.format(shown=_MOST_TAGS, total=len(result.tags))
 
 
-def _columns(result: EvaluationResult, k: Cutoff) -> list[str]:
+def _columns(result: ResultFacts, k: Cutoff) -> list[str]:
     """Return what the lines of the list show: recall, nDCG and first rank, or what there is."""
     shown = [str(name) for name in result.per_query(k) if name in result.keys]
     columns: list[str] = [name for name in ("recall", "ndcg") if name in shown] or shown[:2]
     return [*columns, "rank"] if "rank" in result.tables[k] else columns
 
 
-def _column_name(name: str, result: EvaluationResult) -> str:
+def _column_name(name: str, result: ResultFacts) -> str:
     return _("First rank") if name == "rank" else column_label(name, result)
 
 
 def _rendered(
-    result: EvaluationResult,
+    result: ResultFacts,
     k: Cutoff,
     places: Sequence[int],
     columns: Mapping[str, str],
@@ -189,7 +189,7 @@ class _Rooms:
     What is left is shared out anew for each query, so that the last ones fit too.
     """
 
-    def __init__(self, result: EvaluationResult, places: Sequence[int]) -> None:
+    def __init__(self, result: ResultFacts, places: Sequence[int]) -> None:
         self.room = _WIDE
         self._n_told, self._n_queries = 0, len(places)
         self._n_rows = _n_rows(result, places)
@@ -234,7 +234,7 @@ def _escaped(text: str) -> str:
     return escape(visible(text))
 
 
-def _n_rows(result: EvaluationResult, places: Sequence[int]) -> int:
+def _n_rows(result: ResultFacts, places: Sequence[int]) -> int:
     """Return how many documents and items the queries have to show."""
     if result.evidence is None:
         return 0
@@ -245,7 +245,7 @@ def _n_rows(result: EvaluationResult, places: Sequence[int]) -> int:
 
 
 def _facets(
-    result: EvaluationResult,
+    result: ResultFacts,
     k: Cutoff,
     places: Sequence[int],
     diagnosis: Diagnosis | None,

@@ -10,19 +10,19 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from krag_eval import __version__
-from krag_eval._language import _, language
-from krag_eval._text import fitted, visible
-from krag_eval.errors import InvalidInput, InvalidType, clipped, muted, text as checked_text
+from krag_eval.core.display import numbers
+from krag_eval.core.errors import InvalidInput, InvalidType, clipped, muted, text as checked_text
+from krag_eval.core.language import _, language
+from krag_eval.core.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
+from krag_eval.core.text import fitted, visible
 from krag_eval.plotting import styling
 from krag_eval.plotting.forest import MOST_ROWS, slice_forest
-from krag_eval.presenting import numbers
-from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.axes import Axes
 
-    from krag_eval.statistics.slices import SlicedComparison, Slices
+    from krag_eval.comparison.slices import SlicedComparison, Slices
 
 Sliced = TypeVar("Sliced", bound="Slices | SlicedComparison")
 #: Columns of a name, and of a note.

@@ -9,28 +9,28 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import plotting
-from krag_eval._language import _
-from krag_eval._text import fitted
-from krag_eval.errors import muted, whole
+from krag_eval.comparison.comparison_page import interval_of
+from krag_eval.comparison.slices import DIAGNOSED, Slices, check_diagnosed, slices
+from krag_eval.comparison.slices_page import interval_beside_p, loss_share
+from krag_eval.core.display import Column, Table, page_of
+from krag_eval.core.display.numbers import p_value, percent, span
+from krag_eval.core.display.result import told_contradicted
+from krag_eval.core.errors import muted, whole
+from krag_eval.core.intervals import FEW_QUERIES, check_sampling, wilson
+from krag_eval.core.language import _
+from krag_eval.core.results.evidence import checked_metadata
+from krag_eval.core.results.facts import STATUSES, ResultFacts
+from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
+from krag_eval.core.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
+from krag_eval.core.scoring.metrics import METRICS, averages_of
+from krag_eval.core.text import fitted
+from krag_eval.diagnosis.diagnosis import Diagnosis
+from krag_eval.diagnosis.page import sentence, sentences
 from krag_eval.plotting import styling
 from krag_eval.plotting.forest import MOST_ROWS
-from krag_eval.presenting import Column, Table, page_of
-from krag_eval.presenting.comparison import interval_of
-from krag_eval.presenting.diagnosis import sentence, sentences
-from krag_eval.presenting.numbers import p_value, percent, span
-from krag_eval.presenting.result import told_contradicted
-from krag_eval.presenting.slices import interval_beside_p, loss_share
 from krag_eval.report import rendering
 from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import NAME, picture
-from krag_eval.results.diagnosis import Diagnosis
-from krag_eval.results.evidence import checked_metadata
-from krag_eval.results.result import STATUSES, EvaluationResult
-from krag_eval.results.reviews import unreviewed_of, unreviewed_sentences
-from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
-from krag_eval.scoring.metrics import METRICS, averages_of
-from krag_eval.statistics.intervals import FEW_QUERIES, wilson
-from krag_eval.statistics.slices import DIAGNOSED, Slices, check_diagnosed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ _WIDE = 5.4
 
 
 def result_page(
-    result: EvaluationResult,
+    result: ResultFacts,
     *,
     k: Cutoff | str = None,
     intervals: bool | pd.DataFrame = True,
@@ -126,13 +126,13 @@ def result_page(
     }  # fmt: skip
 
 
-def _longest(result: EvaluationResult, cutoff: Cutoff) -> int:
+def _longest(result: ResultFacts, cutoff: Cutoff) -> int:
     """Return how long the longest list is, where it is shorter than the cutoff; otherwise 0."""
     most = result.settings.get("retrieved", "").removeprefix("<=")
     return int(most) if most and isinstance(cutoff, int) and cutoff > int(most) else 0
 
 
-def _intervals(result: EvaluationResult, intervals: bool | pd.DataFrame) -> pd.DataFrame | None:
+def _intervals(result: ResultFacts, intervals: bool | pd.DataFrame) -> pd.DataFrame | None:
     """Return the intervals to tell, if any."""
     if intervals is False:
         return None
@@ -149,19 +149,19 @@ def _interval(table: pd.DataFrame | None, average: str) -> tuple[float, float] |
     return float(table["low"][average]), float(table["high"][average])
 
 
-def _subtitle(result: EvaluationResult) -> str:
+def _subtitle(result: ResultFacts) -> str:
     skipped = result.n_queries - result.n_counted
     told = _("{} without ground truth, left out of the averages").format(skipped) if skipped else ""
     parts = (styling.number_of_queries(result.n_counted), told, result.settings.get("matcher", ""))
     return " · ".join(filter(None, parts))
 
 
-def _name_of(key: str, result: EvaluationResult) -> str:
+def _name_of(key: str, result: ResultFacts) -> str:
     """Return what an average is called on the page, wherever it stands."""
     return styling.with_direction(styling.metric_label(key, result), result.definitions.get(key))
 
 
-def _named(metric: str, result: EvaluationResult) -> str:
+def _named(metric: str, result: ResultFacts) -> str:
     key, k = parse_metric(metric)
     return styling.at_cutoff(_name_of(key, result), k)
 
@@ -190,12 +190,12 @@ def _diagnosed(diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _slices(
-    result: EvaluationResult, tag: str, cutoff: Cutoff, diagnosis: Diagnosis | None
-) -> Slices:
+def _slices(result: ResultFacts, tag: str, cutoff: Cutoff, diagnosis: Diagnosis | None) -> Slices:
     """Return the slices by a tag; the queries' own tag of a name comes first."""
     of_classes = diagnosis if tag == DIAGNOSED and tag not in result.tags else None
-    return rendering.sliced_by(result.by, tag, cutoff, diagnosis=of_classes)
+    return rendering.sliced_by(
+        partial(slices, result), tag, cutoff, None, check_sampling(), of_classes
+    )
 
 
 def _slice_tables(slices: Slices) -> dict[str, Table]:
@@ -218,7 +218,7 @@ def _slice_tables(slices: Slices) -> dict[str, Table]:
     }
 
 
-def _pictures(result: EvaluationResult, k: Cutoff, bounds: pd.DataFrame | None) -> Iterator[str]:
+def _pictures(result: ResultFacts, k: Cutoff, bounds: pd.DataFrame | None) -> Iterator[str]:
     """Draw whatever this result can be drawn as."""
     height = max(_SIZE[1], 1.1 + 0.34 * len(result.keys))
     yield picture("bars", (_SIZE[0], height), plotting.metric_bars, result, k, intervals=bounds)

@@ -25,24 +25,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._io import (
-    Purpose,
-    bar_of,
-    bars,
-    check_apart,
-    check_progress,
-    lock,
-    naming,
-    take_place,
-)
-from krag_eval._language import _
-from krag_eval._options import LISTS, PLAN_OPTIONS, check_options, with_defaults
-from krag_eval._reading import MAX_BYTES, check_encoding, checked_bytes
-from krag_eval.datasets.dataset import labels_for, looks_at_questions
-from krag_eval.datasets.formats import TagChoice
-from krag_eval.datasets.joining import Lacking
-from krag_eval.datasets.loading import Fields, checked_missing, said_of_each
-from krag_eval.datasets.table import (
+from krag_eval.core.data.dataset import labels_for, looks_at_questions
+from krag_eval.core.data.formats import TagChoice
+from krag_eval.core.data.joining import Lacking
+from krag_eval.core.data.loading import Fields, checked_missing, said_of_each
+from krag_eval.core.data.table import (
     MOST_LEFT_OUT,
     Drafts,
     Query,
@@ -58,7 +45,7 @@ from krag_eval.datasets.table import (
     tell_unnamed,
     told_errors,
 )
-from krag_eval.errors import (
+from krag_eval.core.errors import (
     Advice,
     InvalidInput,
     InvalidType,
@@ -69,12 +56,23 @@ from krag_eval.errors import (
     warn,
     whole,
 )
-from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
-from krag_eval.matching.parallel import check_n_jobs, processes
-from krag_eval.results.latency import RetrievalRun
-from krag_eval.results.result import EvaluationResult
-from krag_eval.results.reviews import with_unreviewed
-from krag_eval.results.rows import (
+from krag_eval.core.files import (
+    Purpose,
+    bar_of,
+    bars,
+    check_apart,
+    check_progress,
+    lock,
+    naming,
+    take_place,
+)
+from krag_eval.core.language import _
+from krag_eval.core.matching.parallel import check_n_jobs, processes
+from krag_eval.core.options import LISTS, PLAN_OPTIONS, check_options, with_defaults
+from krag_eval.core.reading import MAX_BYTES, check_encoding, checked_bytes
+from krag_eval.core.results.latency import RetrievalRun
+from krag_eval.core.results.reviews import with_unreviewed
+from krag_eval.core.results.rows import (
     POSITION,
     Rows,
     RowsInFile,
@@ -82,9 +80,11 @@ from krag_eval.results.rows import (
     join_rows,
     write_rows,
 )
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
-from krag_eval.scoring.metrics import Metric
-from krag_eval.scoring.parts import Partial
+from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
+from krag_eval.core.scoring.metrics import Metric
+from krag_eval.core.scoring.parts import Partial
+from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
+from krag_eval.result import EvaluationResult
 from krag_eval.streaming.queries import (
     BEGINNING,
     MOST_WEIGHT,

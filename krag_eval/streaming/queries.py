@@ -20,12 +20,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._io import naming
-from krag_eval._options import LISTS
-from krag_eval._reading import MAX_BYTES, cannot_read
-from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.formats import FORMATS, File, Format, Row, TagChoice, format_of, is_wanted
-from krag_eval.datasets.joining import (
+from krag_eval.core.data.dataset import Dataset
+from krag_eval.core.data.formats import FORMATS, File, Format, Row, TagChoice, format_of, is_wanted
+from krag_eval.core.data.joining import (
     Lacking,
     Side,
     joined,
@@ -34,8 +31,8 @@ from krag_eval.datasets.joining import (
     missing_in,
     refuse_truth,
 )
-from krag_eval.datasets.loading import FIELD_OPTIONS, Fields
-from krag_eval.datasets.table import (
+from krag_eval.core.data.loading import FIELD_OPTIONS, Fields
+from krag_eval.core.data.table import (
     ERRORS,
     Drafts,
     Mapped,
@@ -46,12 +43,13 @@ from krag_eval.datasets.table import (
     TagReader,
     asked_by,
     matcher_of,
+    note_on_defaults,
     notes_on,
     own_truth_note,
     query_in,
     tell_unnamed,
 )
-from krag_eval.datasets.vocabularies import (
+from krag_eval.core.data.vocabularies import (
     KNOWN,
     as_saved,
     nothing_retrieved,
@@ -60,11 +58,14 @@ from krag_eval.datasets.vocabularies import (
     said,
     shape_of,
 )
-from krag_eval.documents import STATUS, DocumentLike, Tag, single, text_of
-from krag_eval.errors import InvalidInput, Place
-from krag_eval.grading import Grading, own_grades
-from krag_eval.ranking import Ordering, is_sorted, trend
-from krag_eval.scoring.missing import MissingQuestions
+from krag_eval.core.documents import STATUS, DocumentLike, Tag, single, text_of
+from krag_eval.core.errors import InvalidInput, Place
+from krag_eval.core.files import naming
+from krag_eval.core.grading import Grading, own_grades
+from krag_eval.core.options import LISTS
+from krag_eval.core.ranking import Ordering, is_sorted, trend
+from krag_eval.core.reading import MAX_BYTES, cannot_read
+from krag_eval.core.scoring.missing import MissingQuestions
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.
@@ -485,6 +486,7 @@ class _Looked(Side):
         self.files = files.meant(self._table, mapped, is_run=is_run)
         self.tags = self.reader()
         self.lists: dict[str, array[int]] = {}
+        self.settings: Mapping[str, Any] = {}
 
     def reader(self, names: Sequence[str] | None = None) -> TagReader:
         """Return a reader of all tags: ids join, whether they are to be tags or not."""
@@ -518,6 +520,7 @@ class _Looked(Side):
             yield query
         matcher = matcher_of(roles, name, []) if matcher is None else matcher
         graded = self.files._told_grades(grading, self.defaults)
+        self.settings = self.defaults
         self.defaults = {**matcher, **graded, **self.defaults}
         tell_unnamed(n_unnamed, self.n_queries, name, roles.question, where)
 
@@ -528,6 +531,7 @@ class _Looked(Side):
         notes = said(roles, others) + self.files.notes_on_order()
         notes += [] if self._is_run else self.files.grade_notes
         notes += notes_on(self.tags.left_out)
+        notes += note_on_defaults(self.settings) if self._is_run else []
         if truth := own_truth(self._table, roles):
             notes[0] = own_truth_note(self.name, truth)
         tags: dict[str, list[Tag]] = {name: [] for name in self.tags.names}

@@ -11,9 +11,9 @@ import pytest
 from cli_runs import content, finding, refusal, run, written
 
 from krag_eval import compare
-from krag_eval._doors import page_of
-from krag_eval._text import width_of
 from krag_eval.cli.output import json_of
+from krag_eval.core.shown import page_of
+from krag_eval.core.text import width_of
 from krag_eval.datasets import read_jsonl
 
 

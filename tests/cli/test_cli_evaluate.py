@@ -14,8 +14,8 @@ import pytest
 from cli_runs import SAMPLE, printed, refusal, run, table, written
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
+from krag_eval.core.errors import MissingPackage
 from krag_eval.datasets import Dataset, demo_dataset, read_jsonl
-from krag_eval.errors import MissingPackage
 
 CALL = "evaluate sample.jsonl"
 
@@ -181,9 +181,9 @@ def test_a_refusal_says_what_to_do(typed, expected):
         ("a.csv", "question,actual,predicted\nQ,['a'],a\n", "", "a.csv:2: row 2 (the header is "),
         ("a.csv", "question,actual,predicted\nQ,[],['a']\n", "", "a.csv: actual: no ground truth"),
         ("a.csv", "question,actual\nQ,['a']\n", "", "a.csv: holds no retrieved documents"),
-        ("a.json", '[{"actual": [{"page_content": "a", "metadata": {"g": "one"}}], "predicted": []}]',
+        ("a.json", '[{"actual": [{"page_content": "a", "metadata": {"g": "x"}}], "predicted": []}]',
          "--grade-key g", "a.json: row 0 (from 0): actual[0]: a grade must be"),
-        ("a.jsonl", '{"actual": [{"page_content": "a", "metadata": {"g": "one"}}], "predicted": []}',
+        ("a.jsonl", '{"actual": [{"page_content": "a", "metadata": {"g": "x"}}], "predicted": []}',
          "--grade-key g", "a.jsonl:1: actual[0]: a grade must be"),
         # Blank lines shift lines against queries; the line is the file's.
         ("a.jsonl", '{"actual": ["a"], "predicted": ["a"]}\n\n'
@@ -202,7 +202,7 @@ def test_what_is_wrong_in_a_file_is_refused_by_its_place(name, content, options,
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), ValueError("operands"), TypeError("None")])
-@pytest.mark.parametrize("where", ["datasets.Dataset.evaluator", "scoring.averages._ratio"])
+@pytest.mark.parametrize("where", ["datasets.Dataset.evaluator", "core.scoring.averages._ratio"])
 def test_a_bug_is_not_disguised(monkeypatch, where, error):
     """An error that is no refusal keeps its traceback, also one of the package's own."""
 
@@ -241,7 +241,7 @@ def test_what_ends_a_command_has_its_code(monkeypatch, error, note, code):
     def ended(*_, **__):
         raise error
 
-    monkeypatch.setattr("krag_eval.datasets.loading.query_in", ended)
+    monkeypatch.setattr("krag_eval.core.data.loading.query_in", ended)
     result = run(CALL)
     assert (result.exit_code, result.stdout) == (code, "")
     assert note in result.stderr

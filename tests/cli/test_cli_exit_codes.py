@@ -151,7 +151,7 @@ def test_a_crash_is_no_verdict(monkeypatch, error, said):
     def read(*_):
         raise error
 
-    monkeypatch.setattr("krag_eval.results.saved.read", read)
+    monkeypatch.setattr("krag_eval.core.results.saved.read", read)
     done = invoked(*GATE, "mrr@2=0.1")
     assert (done.exit_code, done.stdout, said in done.stderr) == (2, "", True)
     assert bool(done.stderr) == bool(said)
@@ -169,7 +169,7 @@ def test_a_package_that_cannot_be_loaded(program):
 @each_program
 def test_a_crash_of_the_program(program):
     """A traceback on standard error, and 2."""
-    code = "from krag_eval.results import saved\ndef read(*_): 1 / 0\nsaved.read = read\n"
+    code = "from krag_eval.core.results import saved\ndef read(*_): 1 / 0\nsaved.read = read\n"
     env = beside("sitecustomize", code)
     with started(program, *GATE, "mrr@2=0.1", env=env, stdout=subprocess.PIPE) as running:
         printed, said = running.communicate(timeout=60)

@@ -171,7 +171,7 @@ def test_a_result_that_cannot_be_written_has_a_verdict(monkeypatch):
     def refusing(path, *_):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("krag_eval.results.saved.note_gate", refusing)
+    monkeypatch.setattr("krag_eval.core.results.saved.note_gate", refusing)
     done = run(f"gate runs/after.json {GATE} --max-drop 0.2")
     assert done.exit_code == 0
     assert "warning: what became of this gate could not be written" in done.stderr

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from cli_runs import run, written
 
-from krag_eval._language import LANGUAGES, SPOKEN
-from krag_eval._text import width_of
 from krag_eval.cli import main
+from krag_eval.core.language import LANGUAGES, SPOKEN
+from krag_eval.core.text import width_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from cli_runs import ENVIRONMENT, SAMPLE, run, written
 
-from krag_eval._text import width_of
 from krag_eval.cli import output
+from krag_eval.core.display import Table
+from krag_eval.core.text import width_of
 from krag_eval.datasets import read_jsonl
-from krag_eval.presenting import Table
 
 PASSAGE = "books may be kept for four weeks and renewed twice"
 SWEEP = """

@@ -11,11 +11,11 @@ import pytest
 from cli_runs import SAMPLE, invoked, run, written
 
 from krag_eval import OfflineRetrievalEvaluator
-from krag_eval._options import PLAN_OPTIONS
 from krag_eval.cli import main
+from krag_eval.core.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, Place
+from krag_eval.core.options import PLAN_OPTIONS
+from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS
 from krag_eval.datasets import read_jsonl
-from krag_eval.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, Place
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -8,9 +8,9 @@ import nltk
 import pytest
 
 from krag_eval import RougeMatcher
-from krag_eval._install import install_line
 from krag_eval.compat.evaluators import RougeOfflineRetrievalEvaluators
 from krag_eval.compat.tokens import KragTokens, TokenizerConfig, TokenizerType
+from krag_eval.core.install import install_line
 
 _DOCUMENTS = [["The cat sat."]]
 

@@ -14,10 +14,10 @@ from langchain_core.documents import Document
 from reference_pieces import Held, Rules
 
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
+from krag_eval.auditing.audit import CHECKS
+from krag_eval.core.documents import QuerySet
+from krag_eval.core.matching.tokenizers import word_tokens
 from krag_eval.datasets import Dataset, load_dataset
-from krag_eval.datasets.audit import CHECKS
-from krag_eval.documents import QuerySet
-from krag_eval.matching.tokenizers import word_tokens
 
 
 def dataset(*actual, **more):
@@ -572,7 +572,7 @@ class TestScripts:
         chunks = data.draw(st.lists(TEXT, min_size=1, max_size=8, unique=True))
         min_run = data.draw(st.sampled_from([1, 2, 3]))
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("krag_eval.datasets.audit._COMPARED", 1)
+            patched.setattr("krag_eval.auditing.audit._COMPARED", 1)
             found = audit(dataset(*actual), chunks, min_run=min_run)
         expected = []
         for at, own in enumerate(actual):

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from krag_eval import OfflineRetrievalEvaluator, evaluate_file, evaluate_retriever, load_dataset
+from krag_eval.auditing.audit import audit
+from krag_eval.core.errors import InvalidInput, KragEvalWarning
 from krag_eval.datasets import read_jsonl
-from krag_eval.datasets.audit import audit
-from krag_eval.errors import InvalidInput, KragEvalWarning
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
 

@@ -17,9 +17,9 @@ from krag_eval import (
     read_labels,
     to_label,
 )
+from krag_eval.comparison.judged import Judgements
+from krag_eval.core.errors import DatasetError, InvalidInput
 from krag_eval.datasets import Dataset
-from krag_eval.errors import DatasetError, InvalidInput
-from krag_eval.statistics.judged import Judgements
 
 WANTED = ("question", "actual", "predicted")
 few = pytest.mark.filterwarnings("ignore:.*(few|Fewer|fewer|same value|no more than|rests on)")

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from pydantic import BaseModel
 
+from krag_eval.core.errors import InvalidType
 from krag_eval.datasets import DatasetError, load_dataset, read_beir, read_trec
-from krag_eval.errors import InvalidType
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
 BEIR = Path(__file__).parents[1] / "data" / "beir"

@@ -73,3 +73,26 @@ def test_what_is_read_from_a_file_is_said(path, notes, written):
     assert sum("matcher=rouge1, threshold=0.01" in note for note in notes(path)) == 1
     path.write_text(json.dumps(ROW), "utf-8")
     assert not any("matcher" in note for note in notes(path))
+
+
+@pytest.mark.filterwarnings("ignore:The matcher")
+@pytest.mark.parametrize("of_truth", [{}, {"krag_eval": {"evaluator": {"matcher": "contains"}}}])
+@pytest.mark.parametrize("chunk_size", [None, 1])
+def test_how_a_run_asks_to_be_evaluated_is_not_used_and_said(written, of_truth, chunk_size):
+    """The ground truth says how: nothing matches "nine pounds" as text, or as contained."""
+    golden = written(
+        json.dumps({"question": "When?", "actual": ROW["actual"]} | of_truth), "golden.jsonl"
+    )
+    run = golden.with_name("run.jsonl")
+    run.write_text(json.dumps({"question": "When?", "predicted": ["nine pounds"]} | MARK), "utf-8")
+    joined = load_dataset(golden, retrieved=run)
+    results = joined.evaluator().evaluate(1), evaluate_file(golden, run, 1, chunk_size=chunk_size)
+    for result, notes in zip(results, (joined.notes, results[1].notes), strict=True):
+        assert result.settings["matcher"].startswith("contains" if of_truth else "text")
+        assert result["recall@1"] == 0
+        [note] = [note for note in notes if "run.jsonl asks" in note]
+        assert "not used" in note
+        asked = [note for note in notes if "as the file asks" in note]
+        assert [("contains" in note, "rouge1" in note) for note in asked] == (
+            [(True, False)] if of_truth else []
+        )

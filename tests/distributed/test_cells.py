@@ -3,8 +3,8 @@
 import numpy as np
 
 from krag_eval import AnyOf
+from krag_eval.core.documents import id_of, metadata_of, text_of
 from krag_eval.distributed.worker import document_lists
-from krag_eval.documents import id_of, metadata_of, text_of
 
 
 def test_arrays_are_lists():

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from golden.plot_samples import evaluated_lists
 from krag_eval import EvaluationResult, compare, evaluate_retrievers, to_label
+from krag_eval.diagnosis.diagnosis import DiagnosedItem
 from krag_eval.plotting import styling
 from krag_eval.report import write_report
-from krag_eval.results.diagnosis import DiagnosedItem
 
 QUERIES = ["When is it open?", "May I eat here?", "Who can join?"]
 ACTUAL = [["nine", "ten"], ["no food"], ["everyone"]]

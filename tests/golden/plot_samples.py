@@ -19,9 +19,9 @@ from krag_eval import (
     Slices,
     sweep,
 )
-from krag_eval.results.latency import RetrievalRun
-from krag_eval.scoring.metrics import METRICS, averages_of
-from krag_eval.statistics.slices import Slice
+from krag_eval.comparison.slices import Slice
+from krag_eval.core.results.latency import RetrievalRun
+from krag_eval.core.scoring.metrics import METRICS, averages_of
 
 FIRST, SECOND = "a b c d e f g h i j", "k l m n o p q r s t"
 #: System -> what it retrieved for the two items of ten words each, cut into chunks of five or ten.

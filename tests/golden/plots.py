@@ -36,6 +36,9 @@ from golden.plot_samples import (
     timed,
 )
 from krag_eval import Diagnosis, History, calibrate
+from krag_eval.comparison.history import HistoryRun
+from krag_eval.comparison.planning import QuestionPlan
+from krag_eval.core.intervals import Spread
 from krag_eval.plotting import (
     budget_curves,
     calibration_curve,
@@ -52,9 +55,6 @@ from krag_eval.plotting import (
     slice_forest,
     threshold_curves,
 )
-from krag_eval.results.history import HistoryRun
-from krag_eval.statistics.intervals import Spread
-from krag_eval.statistics.planning import QuestionPlan
 
 NAN = math.nan
 _SMALL, _LARGE = in_chunks("small"), in_chunks("large")

@@ -3,12 +3,12 @@
 import pytest
 from processes import printed
 
-from krag_eval._install import install_line
+from krag_eval.core.install import install_line
 
 NAMED = """
 import sys
 sys.modules[sys.argv[1]] = None  # as if it were not installed
-from krag_eval.errors import MissingPackage
+from krag_eval.core.errors import MissingPackage
 try:
     exec(sys.argv[2])
 except MissingPackage as error:

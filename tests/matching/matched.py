@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from krag_eval import Matcher, OfflineRetrievalEvaluator
-from krag_eval.documents import QuerySet
+from krag_eval.core.documents import QuerySet
 
 #: Gives a test ``copied``, which returns a copy of a matcher, made in either way.
 copies = pytest.mark.parametrize(
     "copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "pickle"]
 )
 #: For texts drawn at random, of which some are blank or too short.
-quiet = pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
+quiet = pytest.mark.filterwarnings("ignore::krag_eval.core.errors.KragEvalWarning")
 
 
 def nfd(text):

@@ -17,10 +17,10 @@ from langchain_core.documents import Document
 from matched import Given, matches_of, nfd, pairs, per_query, rows_of
 
 from krag_eval import CoverageMatcher, KeyMatcher, Matcher, OfflineRetrievalEvaluator, TextMatcher
-from krag_eval.documents import AnyOf, text_of
-from krag_eval.errors import InvalidInput, KragEvalWarning
-from krag_eval.matching.exact import ExactTextMatcher
-from krag_eval.matching.joins import KeyJoin
+from krag_eval.core.documents import AnyOf, text_of
+from krag_eval.core.errors import InvalidInput, KragEvalWarning
+from krag_eval.core.matching.exact import ExactTextMatcher
+from krag_eval.core.matching.joins import KeyJoin
 
 
 class Overlap(Matcher):

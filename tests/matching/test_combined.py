@@ -9,8 +9,13 @@ from langchain_core.documents import Document
 from matched import Given, matches_of, pairs, rows_of, scores_of
 
 from krag_eval import AndMatcher, AnyOf, FuzzyMatcher, Matcher, OrMatcher
-from krag_eval.errors import InvalidType
-from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher
+from krag_eval.core.errors import InvalidType
+from krag_eval.core.matching.exact import (
+    ContainsMatcher,
+    ExactTextMatcher,
+    IdMatcher,
+    MetadataMatcher,
+)
 
 
 class SharedLetters(Matcher):

@@ -20,13 +20,13 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     compare,
 )
-from krag_eval.errors import InvalidInput
-from krag_eval.matching.base import matcher_of_signature, resolve_matcher, says_less
-from krag_eval.matching.contradiction import Looks, Reading, difference
-from krag_eval.matching.joins import Pieces
-from krag_eval.matching.numbering import numbered
-from krag_eval.matching.spelling import spelled
-from krag_eval.matching.tokenizers import letter_tokens, word_tokens
+from krag_eval.core.errors import InvalidInput
+from krag_eval.core.matching.contradiction import Looks, Reading, difference
+from krag_eval.core.matching.joins import Pieces
+from krag_eval.core.matching.names import matcher_of_signature, resolve_matcher, says_less
+from krag_eval.core.matching.numbering import numbered
+from krag_eval.core.matching.spelling import spelled
+from krag_eval.core.matching.tokenizers import letter_tokens, word_tokens
 
 UNGUARDED = {"guard": "off"}
 GUARDED = {"guard": "aligned"}

@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from matched import found, pairs, per_query, quiet, scores_of
 
 from krag_eval import CoverageMatcher, NumbersMatcher, OfflineRetrievalEvaluator
-from krag_eval.documents import QuerySet
-from krag_eval.matching import pieces
+from krag_eval.core.documents import QuerySet
+from krag_eval.core.matching import pieces
 
 PASSAGE = "Refunds are paid within seven days of the cancellation"  # nine words
 REFUNDS = "All refunds due to anyone are paid"

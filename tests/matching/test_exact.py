@@ -9,11 +9,16 @@ from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from matched import nfd, pairs, quiet
 
-from krag_eval.errors import InvalidInput, KragEvalWarning
+from krag_eval.core.errors import InvalidInput, KragEvalWarning
+from krag_eval.core.matching import exact
+from krag_eval.core.matching.exact import (
+    ContainsMatcher,
+    ExactTextMatcher,
+    IdMatcher,
+    MetadataMatcher,
+)
+from krag_eval.core.matching.names import resolve_matcher
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.matching import exact
-from krag_eval.matching.base import resolve_matcher
-from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher
 
 TEXTS = st.text(st.sampled_from("ab AB.\n1ßéé가각ſ"), max_size=6)
 

@@ -26,12 +26,12 @@ from processes import printed
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
 from krag_eval import CoverageMatcher, EmbeddingMatcher, History, Matcher, OfflineRetrievalEvaluator
-from krag_eval.errors import InvalidInput, KragEvalWarning
-from krag_eval.matching.identity import digest_of, function_name, mark_of, same
-from krag_eval.matching.judge import JudgeMatcher
-from krag_eval.matching.rouge import RougeMatcher
-from krag_eval.scoring.metrics import Metric
-from krag_eval.statistics.comparison import compare
+from krag_eval.comparison.comparison import compare
+from krag_eval.core.errors import InvalidInput, KragEvalWarning
+from krag_eval.core.matching.identity import digest_of, function_name, mark_of, same
+from krag_eval.core.scoring.metrics import Metric
+from krag_eval.matchers.judge import JudgeMatcher
+from krag_eval.matchers.rouge import RougeMatcher
 
 KNOWN = r"#[0-9a-f]{12}"
 LISTS = [[f"passage {i}"] for i in range(40)]
@@ -308,7 +308,7 @@ def test_memory_and_installed_modules_leave_a_function_known(tmp_path):
 
 def _run(code, folder):
     head = f"import sys; sys.path[:0] = [{str(folder)!r}]\n"
-    head += "from krag_eval.matching.identity import *\n"
+    head += "from krag_eval.core.matching.identity import *\n"
     return printed(head + code).strip()
 
 

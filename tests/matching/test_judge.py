@@ -26,8 +26,8 @@ from matched import found
 from refusals import blamed
 
 from krag_eval import AnyOf, JudgeMatcher, Matcher, OfflineRetrievalEvaluator, load_dataset
-from krag_eval.errors import InvalidInput, KragEvalWarning
-from krag_eval.retrievers.evaluating import evaluate_retriever
+from krag_eval.asking.evaluating import evaluate_retriever
+from krag_eval.core.errors import InvalidInput, KragEvalWarning
 from krag_eval.streaming.files import evaluate_file
 
 QUESTIONS = ["When?", "How much?"]
@@ -484,7 +484,7 @@ def test_a_file_that_is_damaged_while_it_is_used_is_named(tmp_path):
 
 def test_a_lock_is_named_and_what_was_judged_is_written_later(tmp_path, monkeypatch):
     """No other file is advised: it would be judged, and paid, twice."""
-    monkeypatch.setattr("krag_eval.matching.judge._SECONDS_FOR_OTHERS", 0.2)
+    monkeypatch.setattr("krag_eval.matchers.judge._SECONDS_FOR_OTHERS", 0.2)
     file = tmp_path / "judged.sqlite"
     pairs_of(JudgeMatcher(holds, version="1", cache=file), [["x"]], [["y"]], ["?"])
     other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
@@ -512,7 +512,7 @@ def test_a_lock_is_named_and_what_was_judged_is_written_later(tmp_path, monkeypa
 SLOW = """
 import sys, time
 from krag_eval import JudgeMatcher
-from krag_eval.documents import QuerySet
+from krag_eval.core.documents import QuerySet
 def slow(question, actual, predicted):
     time.sleep(0.002)
     print("x", file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from krag_eval.matching.plaintext import numbers_in, plain
+from krag_eval.core.matching.plaintext import numbers_in, plain
 
 MARKUP = st.text(
     st.sampled_from("ab1, .<>/=\"'&;#x*`~[](){}!-\n\t:\\é\u0301\u00ad\u2019\u00a0b>"), max_size=60

@@ -11,7 +11,7 @@ from matched import found
 from test_texts import MATCHERS
 
 from krag_eval import AnyOf, EmbeddingMatcher
-from krag_eval.errors import muted
+from krag_eval.core.errors import muted
 
 every_matcher = pytest.mark.parametrize("matcher", MATCHERS, ids=lambda one: one.signature)
 

@@ -13,13 +13,13 @@ from nltk.stem.porter import PorterStemmer
 from rouge_score import tokenizers
 from rouge_score.rouge_scorer import RougeScorer
 
-from krag_eval.errors import KragEvalWarning
-from krag_eval.matching import rouge
-from krag_eval.matching.base import resolve_matcher
-from krag_eval.matching.joins import Units
-from krag_eval.matching.numbering import TokenNumbers
-from krag_eval.matching.rouge import RougeMatcher, _stem
-from krag_eval.matching.tokenizers import unicode_tokens
+from krag_eval.core.errors import KragEvalWarning
+from krag_eval.core.matching.joins import Units
+from krag_eval.core.matching.names import resolve_matcher
+from krag_eval.core.matching.numbering import TokenNumbers
+from krag_eval.core.matching.tokenizers import unicode_tokens
+from krag_eval.matchers import rouge
+from krag_eval.matchers.rouge import RougeMatcher, _stem
 
 TYPES = ("rouge1", "rouge2", "rougeL")
 STATISTICS = ("fmeasure", "recall", "precision")

@@ -10,8 +10,8 @@ import warnings
 import pytest
 
 from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator, audit
+from krag_eval.core.matching.tokenizers import letter_tokens, word_tokens
 from krag_eval.datasets import Dataset
-from krag_eval.matching.tokenizers import letter_tokens, word_tokens
 
 TEXTS = {
     "en": """

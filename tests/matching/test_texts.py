@@ -8,10 +8,10 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from matched import copies, matches_of, nfd, scores_of
 
 from krag_eval import AnyOf, CoverageMatcher, EmbeddingMatcher, FuzzyMatcher, KragEvalWarning
-from krag_eval.matching.base import MATCHER_NAMES, resolve_matcher
-from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher
-from krag_eval.matching.rouge import RougeMatcher
-from krag_eval.matching.tokenizers import TOKENIZER_NAMES
+from krag_eval.core.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher
+from krag_eval.core.matching.names import MATCHER_NAMES, resolve_matcher
+from krag_eval.core.matching.tokenizers import TOKENIZER_NAMES
+from krag_eval.matchers.rouge import RougeMatcher
 
 #: Every matcher of texts with a name, those with each tokenizer, and those that Python makes.
 MATCHERS = [
@@ -135,14 +135,14 @@ def test_the_signature_tells_every_setting(matcher, signature):
 @pytest.mark.parametrize(
     ("code", "absent"),
     [
-        ("matching.tokenizers import resolve_tokenizer as t; t('kiwi')",
+        ("core.matching.tokenizers import resolve_tokenizer as t; t('kiwi')",
          "kiwipiepy rouge_score nltk numpy rapidfuzz langchain_core pandas"),
-        ("matching.fuzzy import FuzzyMatcher as M; M()", "rapidfuzz"),
-        ("matching.rouge import RougeMatcher as M; M('rouge1').similarity('a b', 'a b')",
+        ("matchers.fuzzy import FuzzyMatcher as M; M()", "rapidfuzz"),
+        ("matchers.rouge import RougeMatcher as M; M('rouge1').similarity('a b', 'a b')",
          "nltk rouge_score rapidfuzz"),
-        ("matching.rouge import RougeMatcher as M; M('rougeL').similarity('a b', 'a b')",
+        ("matchers.rouge import RougeMatcher as M; M('rougeL').similarity('a b', 'a b')",
          "nltk rouge_score"),
-        ("matching.rouge import RougeMatcher as M; M('rouge2', stemmer=True).similarity('a', 'a')",
+        ("matchers.rouge import RougeMatcher as M; M('rouge2', stemmer=True).similarity('a', 'a')",
          "rapidfuzz"),
         ("evaluator import OfflineRetrievalEvaluator as E;"
          "E([['a b']], [['a b']], matcher='rouge1', n_jobs=1).calculate_recall()", "joblib"),

@@ -20,11 +20,11 @@ from hypothesis import example, given, settings, strategies as st
 from rouge_score.tokenizers import DefaultTokenizer
 
 from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator, RougeMatcher, compare
-from krag_eval._install import install_line
 from krag_eval.compat.tokens import KragTokens
-from krag_eval.errors import InvalidInput
-from krag_eval.matching import tokenizers
-from krag_eval.matching.tokenizers import (
+from krag_eval.core.errors import InvalidInput
+from krag_eval.core.install import install_line
+from krag_eval.core.matching import tokenizers
+from krag_eval.core.matching.tokenizers import (
     TOKENIZER_NAMES,
     KiwiTokenizer,
     character_tokens,
@@ -403,7 +403,7 @@ def test_kiwi_batches_work_in_a_forked_child():
     """Kiwi's threads do not survive a fork; a batch in the child must not wait for them."""
     code = """
 import multiprocessing
-from krag_eval.matching.tokenizers import tokenize_all
+from krag_eval.core.matching.tokenizers import tokenize_all
 
 def tokens(text):
     return list(tokenize_all("kiwi", [text, text]))

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from krag_eval import FuzzyMatcher, OfflineRetrievalEvaluator, RougeMatcher, evaluate_file
-from krag_eval.documents import AnyOf, QuerySet
-from krag_eval.errors import Advice, KragEvalWarning
-from krag_eval.matching import rouge
-from krag_eval.matching.joins import Units
-from krag_eval.matching.waiting import Comparison, check_waits
+from krag_eval.core.documents import AnyOf, QuerySet
+from krag_eval.core.errors import Advice, KragEvalWarning
+from krag_eval.core.matching.joins import Units
+from krag_eval.matchers import rouge
+from krag_eval.matchers.waiting import Comparison, check_waits
 
 
 def comparison(per_pair):

@@ -13,9 +13,9 @@ from golden.plot_samples import evaluated, in_chunks
 from matplotlib.colors import to_hex, to_rgb
 
 from krag_eval import OfflineRetrievalEvaluator, plotting
+from krag_eval.core.scoring.metrics import METRICS, averages_of
 from krag_eval.plotting import styling
 from krag_eval.plotting.styling import DARK, LINES, looks_of
-from krag_eval.scoring.metrics import METRICS, averages_of
 
 KEYS = list(averages_of(METRICS.values()))
 # Of the page: what the colours of outcomes, ink and paper are taken from.

@@ -28,8 +28,8 @@ from retriever_samples import (
 )
 
 from krag_eval import KragEvalWarning, aevaluate_retriever, evaluate_retriever
-from krag_eval.errors import DatasetError, InvalidInput, InvalidType
-from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
+from krag_eval.asking.checkpoint import Checkpoint, purpose_of
+from krag_eval.core.errors import DatasetError, InvalidInput, InvalidType
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def test_a_damaged_line_is_refused_by_its_number(path, line):
 
 HOLDING = """
 import sys
-from krag_eval._io import Journal, Purpose
+from krag_eval.core.files import Journal, Purpose
 held = Journal(sys.argv[1], Purpose("checkpoint", "other", 1, {}, ""))
 print("held", flush=True)
 sys.stdin.read()

@@ -25,8 +25,8 @@ from krag_eval import (
     evaluate_retrievers,
     sweep,
 )
+from krag_eval.asking import timeouts
 from krag_eval.cli import main
-from krag_eval.matching import timeouts
 
 # Failures are told in a warning, which other tests look at.
 pytestmark = pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")

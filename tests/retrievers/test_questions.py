@@ -19,9 +19,9 @@ from krag_eval import (
     evaluate_retrievers,
     load_dataset,
 )
+from krag_eval.core.documents import ID_TAGS
+from krag_eval.core.errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.datasets import Dataset
-from krag_eval.documents import ID_TAGS
-from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 
 ROWS = [{"question": "When?", "actual": ["At nine."]}, {"question": "Where?", "actual": ["Here."]}]
 BY_QUESTION = {row["question"]: row["actual"] for row in ROWS}

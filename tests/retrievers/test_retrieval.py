@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from krag_eval.results.latency import Failure, Latency, RetrievalRun
+from krag_eval.core.results.latency import Failure, Latency, RetrievalRun
 
 FAILED = Failure(1, "TimeoutError", "too slow", 30.0)
 RUN = RetrievalRun(np.array([0.5, math.nan, 1.5, 12.25]), (FAILED,))

@@ -45,8 +45,8 @@ from krag_eval import (
     sweep,
 )
 from krag_eval.plotting import pareto_points
-from krag_eval.presenting.sweep import reused
 from krag_eval.report import write_report
+from krag_eval.sweeping.page import reused
 
 # Toy lists are shorter than the cutoffs.
 pytestmark = pytest.mark.filterwarnings("ignore:.*(Every list has at most|No list is longer than)")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from krag_eval import evaluate_file, load_dataset
-from krag_eval.errors import (
+from krag_eval.core.errors import (
     DatasetError,
     InvalidInput,
     InvalidType,

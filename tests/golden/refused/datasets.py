@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 
 from krag_eval import AnyOf, audit, load_dataset
+from krag_eval.core.data.loading import read_chunks
+from krag_eval.core.results.latency import Failure
 from krag_eval.datasets import (
     Dataset,
     read_autorag,
@@ -18,8 +20,6 @@ from krag_eval.datasets import (
     read_traces,
     read_trec,
 )
-from krag_eval.datasets.loading import read_chunks
-from krag_eval.results.latency import Failure
 
 Calls = dict[str, Callable[[], Any]]
 

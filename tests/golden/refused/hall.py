@@ -22,12 +22,12 @@ from krag_eval import (
     compare,
     evaluate_file,
 )
-from krag_eval.documents import QuerySet, text_of
+from krag_eval.core.documents import QuerySet, text_of
+from krag_eval.core.scoring.averages import exact_sum
+from krag_eval.core.scoring.cutoffs import check_cutoff, check_cutoffs, parse_metric, unspelled
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.plotting import cutoff_curves
-from krag_eval.scoring.averages import exact_sum
-from krag_eval.scoring.cutoffs import check_cutoff, check_cutoffs, parse_metric, unspelled
 
 _A, _B = [["a"]], [["b"]]
 

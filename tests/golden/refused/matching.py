@@ -25,9 +25,10 @@ from krag_eval import (
     RougeMatcher,
     TextMatcher,
 )
-from krag_eval.matching.base import AndMatcher, OrMatcher, resolve_matcher
-from krag_eval.matching.timeouts import check_timeout
-from krag_eval.matching.tokenizers import resolve_tokenizer, tokenize_all, tokenizer_name
+from krag_eval.asking.timeouts import check_timeout
+from krag_eval.core.matching.base import AndMatcher, OrMatcher
+from krag_eval.core.matching.names import resolve_matcher
+from krag_eval.core.matching.tokenizers import resolve_tokenizer, tokenize_all, tokenizer_name
 
 
 class _Returning(Matcher):

@@ -26,10 +26,10 @@ from krag_eval import (
     evaluate_retriever,
     evaluate_support,
 )
-from krag_eval.calibration import agreement
+from krag_eval.comparison.slices import Slice
 from krag_eval.datasets import Dataset
 from krag_eval.evaluator import PartitionPlan
-from krag_eval.statistics.slices import Slice
+from krag_eval.lab.calibration import agreement
 
 Evaluator = OfflineRetrievalEvaluator
 _A = [["a"]]

@@ -15,7 +15,7 @@ from krag_eval import (
     compare,
     plan_questions,
 )
-from krag_eval.statistics.gates import parse_floor
+from krag_eval.comparison.gates import parse_floor
 
 
 @cache

@@ -1,0 +1,439 @@
+"""The data set every reader returns, and how lists by id are joined to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, cast
+
+from krag_eval.core.documents import (
+    AnyOf,
+    DocumentLike,
+    Tag,
+    by_query,
+    checked_tags,
+    composed,
+    id_of,
+    ids_among,
+    is_bare,
+    metadata_of,
+    single,
+    with_status,
+)
+from krag_eval.core.errors import Advice, InvalidInput, Place, warn
+from krag_eval.core.language import N_, _
+from krag_eval.core.options import LISTS, with_defaults
+
+if TYPE_CHECKING:
+    from krag_eval.core.evaluator import Evaluator
+    from krag_eval.core.results.latency import Failure
+    from krag_eval.core.scoring.missing import MissingQuestions
+
+_Evaluator = TypeVar("_Evaluator", bound="Evaluator[Any]")
+
+
+@dataclass(frozen=True, repr=False)
+class Dataset:
+    """Questions with the documents that should come back and the ranked ones that did.
+
+    ``krag_eval.datasets.Dataset`` says what its attributes are, and has an evaluator.
+    """
+
+    queries: list[str | int]
+    actual: list[list[DocumentLike | AnyOf]]
+    predicted: list[list[DocumentLike]] | None = None
+    source: str = field(default="", compare=False)
+    lines: list[int] = field(default_factory=list, compare=False)
+    defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    questions: list[str] | None = None
+    notes: list[str] = field(default_factory=list, compare=False)
+    vocabulary: str = field(default="", compare=False)
+    tags: dict[str, list[Tag]] = field(default_factory=dict)
+    judged: Sequence[Any] | Mapping[str | int, Any] | None = None
+    failures: Sequence[Failure] = field(default=(), compare=False)
+    unwanted: Sequence[Any] | Mapping[str | int, Any] | None = None
+    cited: Sequence[Any] | Mapping[str | int, Any] | None = None
+    run: Sequence[Place | None] = field(default=(), compare=False)
+    missing: MissingQuestions | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.questions is not None and len(self.questions) != len(self.queries):
+            raise InvalidInput(
+                "questions",
+                f"must have one text per query, got {len(self.questions)} for {self.n_queries} "
+                "queries",
+                "leave them out if some are unknown",
+            )
+        strange = [one.position for one in self.failures if one.position >= self.n_queries]
+        if strange:
+            problem = f"must be of these {self.n_queries} queries, got position {strange[0]}"
+            raise InvalidInput("failures", problem, "choose those of the queries that are kept")
+        object.__setattr__(self, "tags", checked_tags(self.tags, len(self.queries)))
+        for name in ("judged", *LISTS):
+            if (given := getattr(self, name)) is not None:
+                nothing = () if name == "judged" else None
+                lists = [nothing if one is None else one
+                         for one in by_query(given, self.queries, name)]  # fmt: skip
+                kept = [list(one) if isinstance(one, tuple) else one for one in lists]
+                object.__setattr__(self, name, None if all(one is None for one in kept) else kept)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.queries)
+
+    @property
+    def ids(self) -> list[str] | None:
+        """The ids of the queries: of their column ``id``, or what they are labelled by.
+
+        ``None`` where a query has none, and where labels are questions or positions.
+
+        >>> Dataset(["When?"], [["nine"]], questions=["When?"], tags={"id": ["q1"]}).ids
+        ['q1']
+        """
+        if (found := ids_among(self.tags)) is not None:
+            return found
+        are_ids = self.questions != self.queries and all(isinstance(x, str) for x in self.queries)
+        return [*map(str, self.queries)] if are_ids and self.questions is not None else None
+
+    def chosen(self, places: Sequence[int]) -> Self:
+        """Return the data set of some of its queries, by their places."""
+        lists: dict[str, Any] = {
+            field: [values[at] for at in places]
+            for field in _PER_QUERY
+            if (values := getattr(self, field))
+        }
+        tags = {name: [values[at] for at in places] for name, values in self.tags.items()}
+        return replace(self, **lists, tags=tags, failures=(), missing=None)
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse a name; what evaluates is the evaluator."""
+            hint = "; write evaluator(…).evaluate(k)" if name == "evaluate" else ""
+            problem = f"'Dataset' object has no attribute {name!r}{hint}"
+            raise AttributeError(problem, name=name, obj=self)
+
+    def _evaluator_of(self, kind: type[_Evaluator], options: dict[str, Any]) -> _Evaluator:
+        """Return an evaluator of a class, of this data set; see ``krag_eval.datasets.Dataset``."""
+        if self.predicted is None:
+            raise Place(self.source or "dataset").error(
+                "holds no retrieved documents",
+                Advice(
+                    "evaluate_retriever(retriever, dataset) asks a retriever for them; a column of "
+                    "another name is named by {}",
+                    predicted=...,
+                ),
+            )
+        matcher = options.get("matcher")
+        queries = labels_for(matcher, self.queries, self.questions)
+        known = {"queries": queries, "tags": self.tags}
+        lists = {name: getattr(self, name) for name in ("judged", *LISTS)}
+        if "tags" in options:
+            options["tags"] = with_status(options["tags"], self.tags)
+        known |= {name: some for name, some in lists.items() if some is not None}
+        made = kind(
+            self.actual, self.predicted, **{**known, **with_defaults(self.defaults, options)}
+        )
+        made = made.with_failures(self.failures) if self.failures else made
+        return made.with_missing(self.missing)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the data set to a file, from which :func:`load_dataset` makes an equal one.
+
+        The ending of its name says what is written: ``.jsonl`` or ``.jsonl.gz``, ``.csv`` or
+        ``.csv.gz``, ``.parquet``. Queries, labels, questions, documents with ids and metadata,
+        interchangeable ones, ``tags`` and ``defaults`` are kept; LangChain documents come back as
+        dicts, which mean the same everywhere. What was written is read again before it takes the
+        place of a file of that name, so the file is there complete and equal, or as it was before.
+
+        Raises:
+            DatasetError: If something cannot be written without loss; the message names it.
+            FileNotFoundError: If there is no such directory.
+            MissingPackage: If pyarrow is missing, for Parquet.
+
+        Warns:
+            KragEvalWarning: If there are ``failures``, or questions are ``missing``, which no such
+                file can tell.
+
+        >>> import tempfile
+        >>> from krag_eval import AnyOf, load_dataset
+        >>> from krag_eval.datasets import Dataset
+        >>> dataset = Dataset(["q1"], [[AnyOf(["nine", "9 am"])]], questions=["When?"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     dataset.save(f"{folder}/qa.csv")
+        ...     load_dataset(f"{folder}/qa.csv") == dataset
+        True
+        """
+        from krag_eval.core.data.saving import Content, save_content
+        from krag_eval.core.results.latency import told_failed
+        from krag_eval.core.scoring.missing import told_missing
+
+        name = self.source or "dataset"
+        lacking = told_missing({name: self.missing})
+        for told in (*told_failed({name: len(self.failures)}), *lacking):
+            warn(told, _("this file will not tell; result.to_json keeps them"))
+        save_content(
+            Content(
+                self.queries,
+                self.actual,
+                self.predicted,
+                self.questions,
+                self.defaults,
+                self.tags,
+                cast("list[Any] | None", self.judged),
+                cast("list[Any] | None", self.unwanted),
+                cast("list[Any] | None", self.cited),
+            ),
+            path,
+        )
+
+    def __repr__(self) -> str:
+        read_from = _(" from {}").format(self.source) if self.source else ""
+        bare = _(", nothing retrieved yet") if self.predicted is None else ""
+        return _("Dataset of {} queries").format(self.n_queries) + read_from + bare
+
+
+_PER_QUERY = (
+    "queries", "actual", "predicted", "questions", "lines", "judged", "run", *LISTS
+)  # fmt: skip
+
+
+def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[str | int]:
+    """Label queries by their questions; by their ids, with a warning, if two ask the same.
+
+    >>> labels_of(["When?", "Where?"], ["q1", "q2"], "queries.jsonl")
+    ['When?', 'Where?']
+    """
+    if len(set(questions)) == len(questions):
+        return list(questions)
+    told = _(
+        "{name}: {n} queries have {different} different texts, so all are labelled by their ids."
+    )
+    warn(told.format(name=name, n=len(questions), different=len(set(questions))))
+    return list(ids)
+
+
+_Label = TypeVar("_Label", bound="str | int | None")
+
+
+def labels_for(
+    matcher: Any, labels: Sequence[_Label], questions: Sequence[Any] | None
+) -> Sequence[_Label]:
+    """Return the labels of queries, or their questions where a matcher looks at these.
+
+    A judge would be told an id otherwise, where two queries ask the same and are labelled by ids.
+
+    >>> labels_for("coverage", ["q1", "q2"], ["When?", "When?"])
+    ['q1', 'q2']
+    """
+    if not looks_at_questions(matcher) or questions is None:
+        return labels
+    are_texts = all(isinstance(one, str) for one in questions)
+    return cast("Sequence[_Label]", questions) if are_texts else labels
+
+
+def looks_at_questions(matcher: Any) -> bool:
+    """Tell whether a matcher is told the question with each pair, as a judge is."""
+    return getattr(matcher, "_question", None) is not None
+
+
+#: What happens to queries that nothing was retrieved for; ``None`` if nobody is to hear of it.
+Absent: TypeAlias = Literal["zero", "zero, as trec_eval -c", "skip"] | None
+
+
+def check_overlap(
+    expected: Collection[str],
+    given: Collection[str],
+    *,
+    expected_name: str,
+    given_name: str,
+    absent: Absent = "zero",
+) -> None:
+    """Warn of queries that only one side knows.
+
+    Args:
+        expected: The queries to evaluate.
+        given: Those something was retrieved for.
+        expected_name: Where the former are.
+        given_name: Where the latter are.
+        absent: What happens to those of the former that the latter lack, for the warning; no
+            warning if ``None``.
+
+    Raises:
+        DatasetError: If they have none in common.
+    """
+    known, retrieved = frozenset(expected), frozenset(given)
+    lacking = [query for query in expected if query not in retrieved]
+    extra = [query for query in given if query not in known]
+    some = ((len(one), next(iter(one), "")) for one in (expected, given, lacking, extra))
+    tell_overlap(Overlap(*some), expected_name, given_name, absent)
+
+
+class Overlap(NamedTuple):
+    """How many queries there are, and the first of them.
+
+    Attributes:
+        expected: Those to evaluate.
+        given: Those something was retrieved for.
+        lacking: Those of the former that the latter lack.
+        extra: Those of the latter that the former lack.
+    """
+
+    expected: tuple[int, str]
+    given: tuple[int, str]
+    lacking: tuple[int, str]
+    extra: tuple[int, str]
+
+
+def tell_overlap(found: Overlap, expected_name: str, given_name: str, absent: Absent) -> None:
+    """Warn as :func:`check_overlap` does.
+
+    Raises:
+        DatasetError: If they have none in common.
+    """
+    expected, given, lacking, extra = found
+    names = {"given": given_name, "expected": expected_name}
+    if extra[0] == given[0]:
+        some = f" (such as {given[1]!r})" if given[0] else ""
+        raise Place(given_name).error(
+            f"none of its {given[0]} queries{some} is among the {expected[0]} of "
+            f"{expected_name} (such as {expected[1]!r})",
+            "are they of the same collection?",
+        )
+    if extra[0]:
+        told = _(
+            "{given}: {n} of {queries} queries are not in {expected} and are left out (the first "
+            "is {first!r})."
+        )
+        warn(told.format(n=extra[0], queries=given[0], first=extra[1], **names))
+    if lacking[0] and absent is not None:
+        told = _(
+            "{given}: {n} of the {queries} queries of {expected} are missing (the first is "
+            "{first!r}) {absent}."
+        )
+        what = _(_ABSENT[absent])
+        as_trec_eval = Advice(_("{} leaves them out, as trec_eval does without -c"), missing="skip")
+        warn(
+            told.format(n=lacking[0], queries=expected[0], first=lacking[1], absent=what, **names),
+            as_trec_eval if absent == "zero, as trec_eval -c" else "",
+        )
+
+
+_ABSENT = {
+    "zero": N_("and count as nothing retrieved"),
+    "zero, as trec_eval -c": N_("and count as nothing retrieved, as with trec_eval -c"),
+    "skip": N_("and are left out"),
+}
+
+
+def ids_in(dataset: Dataset) -> set[str]:
+    """Return the ids of all documents, of the ground truth and retrieved.
+
+    >>> sorted(ids_in(Dataset(["q"], [[AnyOf(["a", "b"])]], [["a", "c"]])))
+    ['a', 'b', 'c']
+    """
+    lists = chain(map(single, dataset.actual), dataset.predicted or ())
+    return {identity for document in chain.from_iterable(lists) if (identity := id_of(document))}
+
+
+_SIDES = ("actual", "predicted")
+
+
+def named_by(documents: Iterable[DocumentLike], index: Collection[str]) -> set[str]:
+    """Return the documents that are ids of an index, and have no text of their own.
+
+    What equals an id of the index is an id. Where there is any, so is every other plain text of one
+    word, which the index lacks then; a passage is none.
+
+    Args:
+        documents: Documents of one side, each by itself.
+        index: The ids of the index.
+
+    >>> sorted(named_by(["d1", "d9", "At nine."], {"d1", "d2"})), named_by(["d9"], {"d1"})
+    (['d1', 'd9'], set())
+    """
+    bare = {id_of(one) or "": isinstance(one, str) for one in documents if is_bare(one)}
+    if bare.keys().isdisjoint(index):
+        return set()
+    return {name for name, is_plain in bare.items()
+            if name in index or not is_plain or len(name.split()) == 1}  # fmt: skip
+
+
+def with_texts(
+    dataset: Dataset,
+    corpus: Mapping[str, Mapping[str, Any]],
+    name: str,
+    sides: Collection[str] = _SIDES,
+    *,
+    named: Mapping[str, Collection[str]] | None = None,
+) -> Dataset:
+    """Return the data set with the corpus's texts and metadata in place of bare ids.
+
+    A document that the corpus lacks has an empty text and keeps its id; a warning counts them.
+
+    Args:
+        dataset: A data set of ids.
+        corpus: Id -> document, as a dict with ``"page_content"``, ``"id"`` and perhaps
+            ``"metadata"``. A document of the data set keeps metadata of its own, such as its grade.
+        name: What to call the corpus.
+        sides: Which documents get texts.
+        named: Side -> the documents that are ids, where not all without a text are.
+
+    >>> corpus = {"a": {"page_content": "At nine.", "id": "a"}}
+    >>> with_texts(Dataset(["q"], [["a"]], [[]]), corpus, "corpus").actual
+    [[{'page_content': 'At nine.', 'id': 'a'}]]
+    """
+    absent: dict[str, None] = {}
+    if not all(map(str.isascii, corpus)):
+        corpus = {composed(identity): one for identity, one in corpus.items()}
+
+    def full(document: DocumentLike, side: str) -> DocumentLike:
+        identity = id_of(document) or ""
+        if not is_bare(document) or not (named is None or identity in named[side]):
+            return document
+        known = corpus.get(identity)
+        if known is None:
+            absent[identity] = None
+            known = {"page_content": "", "id": identity}
+        own = metadata_of(document)
+        return {**known, "metadata": {**metadata_of(known), **own}} if own else known
+
+    def item(one: DocumentLike | AnyOf, side: str) -> DocumentLike | AnyOf:
+        if isinstance(one, AnyOf):
+            return AnyOf(full(document, side) for document in one.alternatives)
+        return full(one, side)
+
+    found: dict[str, Any] = {
+        side: [[item(one, side) for one in several] for several in lists]
+        for side in sides
+        if (lists := getattr(dataset, side)) is not None
+    }
+    made = replace(dataset, **found)
+    if absent:
+        told = _(
+            "{name}: {n} documents are not in it (the first is {first!r}); they have an empty "
+            "text, which no text matcher matches."
+        )
+        warn(told.format(name=name, n=len(absent), first=next(iter(absent))))
+    return made
+
+
+def with_index(
+    dataset: Dataset, corpus: Mapping[str, Mapping[str, Any]], name: str
+) -> tuple[Dataset, bool]:
+    """Return the data set with an index's texts in place of ids, and whether it holds any id of it.
+
+    Ground truth and retrieved documents are looked at each by themselves.
+
+    >>> corpus = {"d1": {"page_content": "At nine.", "id": "d1"}}
+    >>> with_index(Dataset(["q"], [["At nine."]], [["d1"]]), corpus, "chunks")[0].predicted
+    [[{'page_content': 'At nine.', 'id': 'd1'}]]
+    """
+    named = {
+        side: named_by(chain.from_iterable(map(single, getattr(dataset, side) or ())), corpus)
+        for side in _SIDES
+    }
+    return with_texts(dataset, corpus, name, named=named), any(named.values())

@@ -1,0 +1,23 @@
+"""What is shown of the budget that reaches a recall."""
+
+from __future__ import annotations
+
+import math
+
+from krag_eval.core.display import Page, presents
+from krag_eval.core.intervals import BudgetToRecall
+from krag_eval.core.language import _
+from krag_eval.core.scoring.cutoffs import amount_in_words
+
+
+@presents
+def _page(found: BudgetToRecall) -> Page:
+    value, low, high = (
+        "∞" if math.isinf(one) else f"{one:.0f}" for one in (found.value, found.low, found.high)
+    )
+    told = _("macro recall {recall:g} at {amount} ({level:g} % interval {low} to {high})")
+    amount = amount_in_words(value, found.unit)
+    level = 100 * found.level
+    return Page(
+        sentences=[told.format(recall=found.recall, amount=amount, level=level, low=low, high=high)]
+    )

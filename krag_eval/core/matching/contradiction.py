@@ -1,0 +1,1120 @@
+"""Whether a chunk is another text than the passage it nearly holds.
+
+Ground truth was cut from the corpus, so a right chunk is a copy, perhaps a damaged one. What stands
+in the place of the passage's own words is either damage or another text: last year's notice, the
+rules of another branch. So the two are laid side by side, and between the stretches that they share
+each word that others replace is looked at. It says that this is another text, unless the two are
+spellings of one thing: near in letters, one the beginning of the other, alike but for a Korean
+ending, or the same amount, date, time or unit (``spelling.same_thing``).
+
+What was left out or put in replaces nothing, and counts only where it is a negation, an exception
+or a part of an amount. What was cut off at an end counts never, also inside a number. Where a
+document has the passage more than once, the place that is most like it counts.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise, product
+from typing import Literal, NamedTuple, TypeAlias
+from unicodedata import decimal, normalize
+
+import numpy as np
+
+from krag_eval.core.matching.english import COUNTS
+from krag_eval.core.matching.joins import BoolArray, IntArray
+from krag_eval.core.matching.korean import MYRIADS, TENS
+from krag_eval.core.matching.numbering import TokenNumbers
+from krag_eval.core.matching.plaintext import plain
+from krag_eval.core.matching.spelling import YEAR, counted, same_thing, stands_apart, unit_at
+from krag_eval.core.matching.tokenizers import readable
+
+Kind: TypeAlias = Literal["number", "negation", "text"]
+
+# Twelve letters of Hangul say about as much as five words, or 28 Latin letters.
+_OF_LATIN = 0.43
+
+
+class _Scale(NamedTuple):
+    """What counts in texts of letters or of words.
+
+    Attributes:
+        block: Tokens of a stretch that both share, and not by chance.
+        at_an_end: The same where the passage begins or ends.
+        anchor: Tokens of the longest one, without which two texts are not alike.
+        run: Tokens that follow one another in both, by which the place is found.
+        replaced: Tokens of the passage that another stretch may replace.
+        widened: Tokens of the shared stretches that belong to a word between them.
+        extra: Tokens of a negation that one side alone has.
+        edge: Tokens at an end of the passage that were replaced; more were cut off.
+        beyond: Tokens behind which the last ones may stand: the foot of a page is between.
+        reach: How much farther the last word of the passage may stand.
+    """
+
+    block: float
+    at_an_end: float
+    anchor: float
+    run: int
+    replaced: int
+    widened: int
+    extra: int
+    edge: int
+    beyond: int
+    reach: int
+
+
+_LETTERS = _Scale(4.0, 2.0, 8.0, 8, 12, 12, 6, 8, 40, 5)
+_WORDS = _Scale(2.0, 1.0, 3.0, 4, 4, 1, 2, 3, 14, 2)
+
+# Tokens of an amount, a date or a time.
+_LONGEST_AMOUNT = 16
+# Bits of the table that an alignment fills, 16 MiB; longer texts are aligned part by part.
+_LARGEST_TABLE = 1 << 27
+_PART = 1 << 13
+
+# Particles and endings of Korean, by syllable.
+_TAIL = frozenset(
+    "은는이가을를의에도으로와과만나까지부터서께랑며고면다요니습았었였겠라러려어아여야해인일임입함기게던든할한합하했될된됩되네죠음데"
+)
+# What says no, or makes an exception, and what bounds: one closed class for each language.
+_NO = re.compile(
+    r"\b(?:no|not|never|without|except|excluding|non|neither|nor|cannot|unless|none|nobody|nothing"
+    r"|(?<=n[' ’])t|un|only)\b|\b안\b"
+)
+_NO_KO = re.compile(
+    r"않|아니|아닌|이외|못|없|마세|마십|마시오|마라|안[되된됩돼됐]|불가|제외|예외|미만|초과|이상|이하"
+)
+_BOUND = re.compile(
+    r"이상|이하|초과|미만|이내|이전|이후|포함|제외|무상|유상|전액|일부"
+    r"|\b(?:before|after|above|below|over|under|more|less|most|least|except|unless|if|only|until"
+    r"|increased?|decreased?|rose|fell|up|down|higher|lower|excluding|including)\b"
+)
+_PREFIXES = frozenset("불비미무부")  # of Sino-Korean words: 가능 and 불가능
+_LOOKALIKE = str.maketrans("oliszb", "011528")
+_LATIN_TAILS = frozenset(("less", "out"))
+
+# A number with its parts, a percent sign, a square metre, a word.
+_TOKEN = re.compile(r"\d+(?:[.,:/\u2044-]\d+)*|%p?(?![^\W\d_])|(?<=\d)[ck]?m[23](?!\w)|[^\W\d_]+")
+_SENTENCE_END = re.compile(r"[.!?\u3002]\s|\n\s*\n")
+_PARTS = re.compile(r"\d+")
+# What is no token and yet says something: signs and currencies of numbers, operators of code.
+_MARK = re.compile(
+    r"(?P<currency>[$€£¥₩])(?=\s?[-\d])"
+    r"|(?<=[ (\[:=<>,$€£¥₩])(?P<sign>[-+\u2212])(?=[$€£¥₩]?\d)"
+    r"|(?<=[\w)\]\"' ])(?P<operator><=|>=|==|!=|&&|\|\||\+=|-=|[<>])(?=\s?[\w(\[\"'-])"
+    r"|(?<![\w!=])(?P<not>!)(?=[^\W\d]|\()"
+)
+_MAY_BE_MARKED = re.compile(r"[$€£¥₩<>=!&|\u2212]|[-+][$€£¥₩]?\d")
+
+
+class Difference(NamedTuple):
+    """Where a document has something else in the place of a passage's words.
+
+    Attributes:
+        kind: ``"number"``, ``"negation"`` or, where other words replace them, ``"text"``.
+        passage: The tokens of the passage: the first, and the one after the last.
+        document: Those of the document, likewise.
+    """
+
+    kind: Kind
+    passage: tuple[int, int]
+    document: tuple[int, int]
+
+
+class SaidOtherwise(NamedTuple):
+    """The same in words.
+
+    Attributes:
+        kind: As of a :class:`Difference`.
+        passage: What the passage says there.
+        document: What the document says instead; empty if nothing.
+    """
+
+    kind: str
+    passage: str
+    document: str
+
+
+class Looks(NamedTuple):
+    """What is looked at.
+
+    Attributes:
+        numbers: Numbers, with their units, signs and currencies.
+        negations: Negations, exceptions and bounds.
+        words: All other words.
+    """
+
+    numbers: bool
+    negations: bool
+    words: bool
+
+    def at(self, kind: str) -> bool:
+        """Return whether differences of a kind count."""
+        return {"number": self.numbers, "negation": self.negations}.get(kind, self.words)
+
+
+class _Shared(NamedTuple):
+    """A stretch that both sides have: first tokens, and those after the last."""
+
+    start: int
+    stop: int
+    there: int
+    end: int
+
+
+class _Stretch(NamedTuple):
+    """What differs: tokens of the passage, and those of the document."""
+
+    start: int
+    stop: int
+    there: int
+    end: int
+
+
+class Reading:
+    """A text as the guard reads it, whatever the tokenizer of the matcher.
+
+    Attributes:
+        text: The text without markup.
+        by_letters: Whether tokens are letters, or words; a number with all its parts is one token.
+        tokens: The tokens, in lower case.
+        starts: Where each begins in the text.
+        ends: Where it ends.
+        begins: 1 for the tokens that begin a word.
+        marks: Signs, currencies and operators, by the token behind them.
+
+    >>> reading = Reading("From 3.10. at 09:30, −5 €/kg", by_letters=False)
+    >>> reading.tokens, reading.marks
+    (['from', '3.10', 'at', '9:30', '5', 'kg'], {4: '−'})
+    """
+
+    def __init__(self, text: str, by_letters: bool) -> None:
+        self.text, self.by_letters = readable(plain(text)), by_letters
+        folded = self.text.casefold()
+        if len(folded) != len(self.text):
+            self.text = folded
+        self.tokens: list[str] = []
+        self.starts, self.ends, self.begins = array("l"), array("l"), bytearray()
+        for match in _TOKEN.finditer(folded):
+            (start, stop), word = match.span(), match[0]
+            is_one = not (by_letters and word.isalpha())
+            if is_one:
+                self.tokens.append(_number(word) if word[0].isdecimal() else word)
+                self.starts.append(start)
+                self.ends.append(stop)
+            else:
+                self.tokens += word
+                self.starts.extend(range(start, stop))
+                self.ends.extend(range(start + 1, stop + 1))
+            self.begins.append(not (start and folded[start - 1].isalnum()))
+            self.begins += bytes(0 if is_one else stop - start - 1)
+        self.marks: dict[int, str] = {}
+        for match in _MARK.finditer(folded) if _MAY_BE_MARKED.search(folded) else ():
+            place = bisect_left(self.starts, match.end())
+            self.marks[place] = self.marks.get(place, "") + match[0]
+
+    def between(self, start: int, stop: int) -> str:
+        """Return the text from one token to the one before another."""
+        return self.text[self.starts[start] : self.ends[stop - 1]] if start < stop else ""
+
+    def words(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the tokens of whole words, from one to the one before another."""
+        while start and not self.begins[start]:
+            start -= 1
+        while stop < len(self.tokens) and not self.begins[stop]:
+            stop += 1
+        return start, stop
+
+
+def difference(
+    passage: Reading, document: Reading, looks: Looks, *, piece: bool = False
+) -> Difference | None:
+    """Return what a document has in the place of a passage's words, if it is another text.
+
+    Args:
+        passage: The passage.
+        document: The document, read likewise.
+        looks: What is looked at.
+        piece: Whether the document holds less than half, so that only what lies between the
+            stretches that it holds counts, and only where these are close together.
+
+    >>> both = (Reading(text, by_letters=False) for text in (
+    ...     "the branch in Seoul opens at 9:30", "The branch in Busan opens at 9:30 every day."))
+    >>> difference(*both, Looks(True, True, True))
+    Difference(kind='text', passage=(3, 4), document=(3, 4))
+    """
+    ours, theirs = _encoded(passage, document)
+    found = None
+    if places := [*_places(theirs, ours)]:
+        for place in places:
+            found = _other_mark(passage, document, _Shared(0, len(ours), place, place + len(ours)))
+            if found is None or not looks.numbers:
+                return None
+        return found
+    scale = _LETTERS if passage.by_letters else _WORDS
+    spans = _spans(ours, theirs, scale.run) or _spans(ours, theirs, scale.run // 2)
+    for start, stop in _windows(len(ours), len(theirs), spans):
+        # The foot of a page may stand before the last words.
+        window = slice(max(0, start - scale.beyond), min(len(theirs), stop + scale.beyond))
+        found = _Alignment(passage, document, ours, theirs, window, looks).difference(piece)
+        if found is None:
+            return None
+    return found
+
+
+def is_end_of_amounts(passage: Reading, document: Reading) -> bool:
+    """Return whether a passage that begins with a number stands only within longer amounts.
+
+    >>> is_end_of_amounts(*(Reading(text, True) for text in ("1000원", "모두 1만 1000원")))
+    True
+    """
+    if not passage.tokens or not _is_number(passage.tokens[0]):
+        return False
+    ours, theirs = _encoded(passage, document)
+    places, tokens = [*_places(theirs, ours)], document.tokens
+    if not places:
+        return not stands_apart(passage.text, document.text)
+    return all(
+        place > 1 and tokens[place - 1] in MYRIADS and _is_number(tokens[place - 2])
+        for place in places
+    )
+
+
+def in_words(found: Difference, passage: Reading, document: Reading) -> SaidOtherwise:
+    """Return a difference in whole words; of a number with its unit."""
+    spans = zip((passage, document), found[1:], strict=True)
+    sides = []
+    for reading, (start, stop) in spans:
+        if start == stop:  # nothing stands there: between which words
+            start, stop = max(0, start - 1), min(len(reading.tokens), stop + 1)
+        elif found.kind == "negation":
+            n = 2 if reading.by_letters else 1
+            start, stop = max(0, start - n), min(len(reading.tokens), stop + n)
+        start, stop = reading.words(start, stop)
+        if (
+            found.kind == "number"
+            and start
+            and not any(map(_is_number, reading.tokens[start:stop]))
+        ):
+            start = reading.words(start - 1, stop)[0]  # the number of a unit
+        marks = "".join(reading.marks.get(at, "") for at in (start,) if start < stop)
+        sides.append(marks + " ".join(reading.between(start, stop).split()))
+    return SaidOtherwise(found.kind, *sides)
+
+
+def in_blocks(
+    passage: Sequence[str],
+    document: Sequence[str],
+    spans: Sequence[tuple[int, int]],
+    *,
+    by_letters: bool,
+) -> float:
+    """Return how much of a passage stands in a document in however short stretches.
+
+    Args:
+        passage: Its tokens.
+        document: Those of the document.
+        spans: The stretches of the document that the passage shares, ascending.
+        by_letters: Whether tokens are letters, or words.
+
+    >>> passage, document = "so the fee is 30 euros".split(), "so the fee was 30 euros".split()
+    >>> in_blocks(passage, document, [(0, 3)], by_letters=False)
+    0.8333333333333334
+    """
+    scale, weight = (_LETTERS if by_letters else _WORDS), _weights(passage, by_letters)
+    ours, theirs = _codes(passage, document)
+    shares = [0.0]
+    for start, stop in _windows(len(ours), len(theirs), spans):
+        shared = _counted(scale, weight, ours, theirs, slice(start, stop))
+        shares.append(sum(weight[one.stop] - weight[one.start] for one in shared) / weight[-1])
+    return max(shares)
+
+
+def verbatim(tokens: TokenNumbers, passages: IntArray, documents: IntArray) -> BoolArray:
+    """Return whether documents have passages token by token, for pairs of texts.
+
+    >>> tokens = TokenNumbers(np.array([2, 3, 1, 2, 3], np.int32), np.array([2, 3]))
+    >>> verbatim(tokens, np.array([0, 1]), np.array([1, 0])).tolist()
+    [True, False]
+    """
+    flat, size = tokens.flat.tobytes(), tokens.flat.itemsize
+    stops = np.cumsum(tokens.sizes) * size
+    starts = stops - tokens.sizes * size
+    passage, document = (
+        map(slice, starts[one].tolist(), stops[one].tolist()) for one in (passages, documents)
+    )
+    pairs = zip(passage, document, strict=True)
+    return np.array([_holds(flat[theirs], flat[ours], size) for ours, theirs in pairs], np.bool_)
+
+
+def may_be_marked(text: str) -> bool:
+    """Return whether a text has signs, currencies or operators, which tokens lack."""
+    return _MAY_BE_MARKED.search(text) is not None
+
+
+def _holds(document: bytes, passage: bytes, size: int) -> bool:
+    """Return whether one text is within another, each token as so many bytes."""
+    at = document.find(passage)
+    while at > 0 and at % size:
+        at = document.find(passage, at + 1)
+    return at >= 0
+
+
+def _places(document: str, passage: str) -> Iterator[int]:
+    """Yield where one text stands in another."""
+    at = document.find(passage)
+    while at >= 0:
+        yield at
+        at = document.find(passage, at + 1)
+
+
+def _encoded(passage: Reading, document: Reading) -> tuple[str, str]:
+    """Return both with one character for each token."""
+    return _codes(passage.tokens, document.tokens)
+
+
+def _codes(ours: Sequence[str], theirs: Sequence[str]) -> tuple[str, str]:
+    """Return one character for each token, the same for equal ones."""
+    codes: dict[str, str] = {}
+    for token in (*dict.fromkeys(ours), *dict.fromkeys(theirs)):
+        # Beyond the surrogates; behind a million distinct words all others are one.
+        codes.setdefault(token, chr(min(0xE000 + len(codes), 0x10FFFF)))
+    return "".join(map(codes.__getitem__, ours)), "".join(map(codes.__getitem__, theirs))
+
+
+def _spans(passage: str, document: str, run: int) -> list[tuple[int, int]]:
+    """Return the stretches of a document whose runs of tokens the passage has, ascending."""
+    run = max(1, min(run, len(passage)))
+    runs = {passage[at : at + run] for at in range(len(passage) - run + 1)}
+    spans: list[tuple[int, int]] = []
+    for at in range(len(document) - run + 1):
+        if document[at : at + run] in runs:
+            start = spans.pop()[0] if spans and at <= spans[-1][1] else at
+            spans.append((start, at + run))
+    return spans
+
+
+def _windows(size: int, room: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return where in a document a passage may stand, the likeliest place last.
+
+    Args:
+        size: Tokens of the passage.
+        room: Tokens of the document.
+        spans: The stretches that are shared, ascending.
+    """
+    margin = 8 + size // 3
+    places: list[tuple[int, int, int]] = []  # tokens that are shared, first, after the last
+    for start, stop in spans:
+        if places and stop - places[-1][1] <= size + margin:
+            held, first, _ = places.pop()
+            places.append((held + stop - start, first, stop))
+        else:
+            places.append((stop - start, start, stop))
+    most = max(places, default=(0,))[0]
+    likely = sorted(place for place in places if 2 * place[0] > most)
+    # Sentences that others stand between: none holds enough, and none has what another has.
+    if len(places) > 1 and most < 0.8 * size and sum(held for held, *_ in places) <= 1.25 * size:
+        likely = [(size, places[0][1], places[-1][2])]
+    return [(max(0, start - margin), min(room, stop + margin)) for _, start, stop in likely]
+
+
+def _weights(tokens: Sequence[str], by_letters: bool) -> Sequence[float]:
+    """Return how much the tokens before each weigh together."""
+    if not by_letters:
+        return range(len(tokens) + 1)
+    latin = (token.isascii() and token.isalpha() for token in tokens)
+    return [*accumulate((_OF_LATIN if one else 1.0 for one in latin), initial=0.0)]
+
+
+def _equal_blocks(ours: str, theirs: str) -> Iterator[tuple[int, int, int]]:
+    """Yield where two sequences are equal: the first tokens, and how many.
+
+    Long ones are aligned part by part, each from where the part before it left both, since the
+    table of an alignment grows with both.
+    """
+    from rapidfuzz.distance import Indel
+
+    start = there = 0
+    while start < len(ours) and there < len(theirs):
+        is_whole = (len(ours) - start) * (len(theirs) - there) <= _LARGEST_TABLE
+        size = max(len(ours), len(theirs)) if is_whole else _PART
+        p, w = ours[start : start + size], theirs[there : there + size]
+        blocks = [block for block in Indel.opcodes(p, w).as_matching_blocks() if block.size]
+        if is_whole or start + size >= len(ours) or there + size >= len(theirs):
+            yield from ((start + one.a, there + one.b, one.size) for one in blocks)
+            return
+        # What stands in the second half may go on otherwise.
+        inside = [one for one in blocks if max(one.a, one.b) < _PART // 2] or blocks[:1]
+        size = min(inside[-1].size, max(1, _PART // 2 - inside[-1].a)) if inside else 0
+        yield from ((start + one.a, there + one.b, one.size) for one in inside[:-1])
+        if not inside:
+            start, there = start + _PART // 2, there + _PART // 2
+            continue
+        last = inside[-1]
+        yield start + last.a, there + last.b, size
+        start, there = start + last.a + size, there + last.b + size
+
+
+def _counted(
+    scale: _Scale, weight: Sequence[float], ours: str, theirs: str, window: slice
+) -> list[_Shared]:
+    """Return the stretches that both have, if one of them is long enough to tell."""
+    counted: list[_Shared] = []
+    for at, there, n in _joined(_equal_blocks(ours, theirs[window])):
+        size = weight[at + n] - weight[at]
+        least = scale.at_an_end if at == 0 or at + n == len(ours) else scale.block
+        if size >= min(least, scale.block, weight[-1]):
+            there += window.start
+            counted.append(_Shared(at, at + n, there, there + n))
+    longest = max((weight[one.stop] - weight[one.start] for one in counted), default=0.0)
+    return counted if longest >= min(scale.anchor, 0.999 * weight[-1]) else []
+
+
+def _joined(blocks: Iterator[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Yield blocks, those that parts cut in two as one."""
+    last: tuple[int, int, int] | None = None
+    for at, there, n in blocks:
+        if last and last[0] + last[2] == at and last[1] + last[2] == there:
+            last = last[0], last[1], last[2] + n
+            continue
+        if last:
+            yield last
+        last = at, there, n
+    if last:
+        yield last
+
+
+class _Alignment:
+    """A passage beside the part of a document where it may stand."""
+
+    def __init__(
+        self,
+        passage: Reading,
+        document: Reading,
+        ours: str,
+        theirs: str,
+        window: slice,
+        looks: Looks,
+    ) -> None:
+        self.passage, self.document, self.window = passage, document, window
+        self.ours, self.theirs, self.looks = ours, theirs, looks
+        self.by_letters = passage.by_letters
+        self.scale = _LETTERS if self.by_letters else _WORDS
+        self.weight = _weights(passage.tokens, self.by_letters)
+        self.doubts: list[Difference] = []
+        self.is_scan = False
+
+    def difference(self, piece: bool) -> Difference | None:
+        """Return the first thing that makes the document another text."""
+        shared = _counted(self.scale, self.weight, self.ours, self.theirs, self.window)
+        if not shared or (piece and not self._is_close(shared)):
+            return None
+        shared = self._grown(self._without_strays(self._slid(shared)))
+        for one in shared if self.looks.numbers else ():
+            if found := _other_mark(self.passage, self.document, one):
+                return found
+        for one, other in pairwise(shared):
+            if not self._slides(one, other) and (found := self._between(one, other)):
+                return found
+        if len(self.doubts) == 1 and not self.is_scan:
+            return self.doubts[0]
+        return None if piece else self._at_edges(shared[0], shared[-1])
+
+    def _is_close(self, shared: Sequence[_Shared]) -> bool:
+        """Return whether of the passage, from the first stretch to the last, most is shared."""
+        held = sum(self._size(one) for one in shared)
+        return 2 * held >= self.weight[shared[-1].stop] - self.weight[shared[0].start]
+
+    def _size(self, one: _Shared) -> float:
+        return self.weight[one.stop] - self.weight[one.start]
+
+    def _slid(self, shared: list[_Shared]) -> list[_Shared]:
+        """Move the first and the last stretch beside others, where these words stand there too."""
+        if len(shared) > 1:
+            first, other = shared[:2]
+            n = first.stop - first.start
+            place = max(other.there - n, self.window.start)
+            if first.stop == other.start and self._is_equal(first, place):
+                shared = [other._replace(start=first.start, there=place), *shared[2:]]
+        if len(shared) > 1:
+            other, last = shared[-2:]
+            if last.start == other.stop and self._is_equal(last, other.end):
+                end = other.end + last.stop - last.start
+                shared = [*shared[:-2], other._replace(stop=last.stop, end=end)]
+        return shared
+
+    def _grown(self, shared: list[_Shared]) -> list[_Shared]:
+        """Return the stretches, the first and the last one with what is equal beside them."""
+        ours, theirs, (first, *_, last) = self.ours, self.theirs, (*shared, *shared)
+        n = 0
+        while (
+            first.start > n < first.there
+            and ours[first.start - n - 1] == theirs[first.there - n - 1]
+        ):
+            n += 1
+        shared = [first._replace(start=first.start - n, there=first.there - n), *shared[1:]]
+        last, n = shared[-1], 0
+        while (
+            last.stop + n < len(ours)
+            and theirs[last.end + n : last.end + n + 1] == ours[last.stop + n]
+        ):
+            n += 1
+        return [*shared[:-1], last._replace(stop=last.stop + n, end=last.end + n)]
+
+    def _is_equal(self, one: _Shared, place: int) -> bool:
+        """Return whether the tokens of a stretch stand at another place of the document, too."""
+        n = one.stop - one.start
+        return self.theirs[place : place + n] == self.ours[one.start : one.stop]
+
+    def _without_strays(self, shared: list[_Shared]) -> list[_Shared]:
+        """Drop a first or last word that stands far off by chance, as others replaced it."""
+
+        def is_stray(end: _Shared, beside: _Shared) -> bool:
+            one, other = sorted((end, beside))
+            ours, theirs = other.start - one.stop, other.there - one.end
+            is_small = self._size(end) < self.scale.block
+            return is_small and theirs > (2 * ours + 2 if ours else self.scale.edge)
+
+        while len(shared) > 1 and is_stray(shared[0], shared[1]):
+            shared = shared[1:]
+        while len(shared) > 1 and is_stray(shared[-1], shared[-2]):
+            shared = shared[:-1]
+        return shared
+
+    def _slides(self, one: _Shared, other: _Shared) -> bool:
+        """Return whether the first or last words stand beside the others after all."""
+        first, last = self.ours[: one.stop], self.ours[other.start :]
+        if one.stop == other.start:  # the document has something in between
+            text, start, stop = self.theirs, one.end, other.there
+        elif one.end == other.there:  # the passage has: what begins like the rest was cut off
+            text, start, stop = self.ours, one.stop, other.start
+        else:
+            return False
+        return (one.start == 0 and text[max(0, stop - len(first)) : stop] == first) or (
+            other.stop == len(self.ours) and text[start : start + len(last)] == last
+        )
+
+    def _between(self, one: _Shared, other: _Shared) -> Difference | None:
+        """Return what was replaced, left out or put in between two stretches."""
+        left = min(self.scale.widened, one.stop - one.start)
+        right = min(self.scale.widened, other.stop - other.start)
+        gap = _Stretch(one.stop - left, other.start + right, one.end - left, other.there + right)
+        return self._within(gap)
+
+    def _within(self, gap: _Stretch, *, is_last: bool = False) -> Difference | None:
+        stretches = self._stretches(gap)
+        for at in stretches:
+            kind = self._kind(at) if at.start < at.stop and at.there < at.end else self._extra(at)
+            if not kind or not self.looks.at(kind):
+                self.is_scan = self.is_scan or (kind is None and self._is_misread(at))
+                continue
+            found = Difference(kind, at[:2], at[2:])
+            if kind == "number" and len(stretches) > 1:
+                whole = _Stretch(stretches[0].start, stretches[-1].stop,
+                                 stretches[0].there, stretches[-1].end)  # fmt: skip
+                if max(whole.stop - whole.start, whole.end - whole.there) <= _LONGEST_AMOUNT and (
+                    self._is_same_thing(whole)
+                ):
+                    return None  # 1.2억 and 1억 2천만
+            if is_last or kind != "text" or not self._is_doubtful(at):
+                return found
+            self.doubts.append(found)
+        return None
+
+    def _stretches(self, gap: _Stretch) -> list[_Stretch]:
+        """Return what is not equal in a gap, neighbours in one, Latin words whole."""
+        from rapidfuzz.distance import Levenshtein
+
+        found: list[_Stretch] = []
+        ours, theirs = self.ours[gap.start : gap.stop], self.theirs[gap.there : gap.end]
+        if len(ours) * len(theirs) > _LARGEST_TABLE:
+            return []  # what is as long replaced no word
+        for edit in Levenshtein.opcodes(ours, theirs):
+            if edit.tag == "equal":
+                continue
+            i, j, k, m = edit.src_start, edit.src_end, edit.dest_start, edit.dest_end
+            at = _Stretch(gap.start + i, gap.start + j, gap.there + k, gap.there + m)
+            at = self._whole_latin(at, gap) if self.by_letters else at
+            if found and found[-1].stop >= at.start and found[-1].end >= at.there:
+                last = found.pop()
+                at = _Stretch(
+                    last.start, max(at.stop, last.stop), last.there, max(at.end, last.end)
+                )
+            found.append(at)
+        return found
+
+    def _whole_latin(self, at: _Stretch, gap: _Stretch) -> _Stretch:
+        """Return a stretch to the ends of the Latin word that it is a part of."""
+        tokens, begins = self.passage.tokens, self.passage.begins
+        (i, j, k, m), ours, theirs = at, self.ours, self.theirs
+        if i == j or k == m:
+            return at
+        while i > gap.start and k > gap.there and not begins[i] and _is_latin(tokens[i - 1]) and (
+            _is_latin(tokens[i]) and ours[i - 1] == theirs[k - 1]
+        ):  # fmt: skip
+            i, k = i - 1, k - 1
+        while j < gap.stop and m < gap.end and not begins[j] and _is_latin(tokens[j]) and (
+            _is_latin(tokens[j - 1]) and ours[j] == theirs[m]
+        ):  # fmt: skip
+            j, m = j + 1, m + 1
+        return _Stretch(i, j, k, m)
+
+    def _kind(self, at: _Stretch, edge: str = "") -> Kind | None:
+        """Return what kind of other text replaces a stretch, if it does.
+
+        Args:
+            at: The stretch, empty on neither side.
+            edge: ``"start"`` or ``"end"`` of the passage; with ``" cut"`` if the document is cut
+                there, too.
+        """
+        a, b = self.passage.tokens[at.start : at.stop], self.document.tokens[at.there : at.end]
+        if not edge and not self._fits(a, b):
+            is_unit = at.start and _is_number(self.passage.tokens[at.start - 1])
+            if is_unit and self._other_unit(at):
+                return "number"
+            # Of what is too long the number counts that stands beside the shared words.
+            n, is_first, is_last = len(a), _is_number(a[0]), _is_number(a[-1])
+            if len(b) <= n or not (
+                (is_first and _is_number(b[0])) or (is_last and _is_number(b[-1]))
+            ):
+                return None
+            at = at._replace(end=at.there + n) if is_first else at._replace(there=at.end - n)
+            return self._kind(at, edge) if self._fits(a, a) else None
+        if "".join(a) == "".join(b) or (self.by_letters and _misread(a, b)):
+            return None
+        if self.looks.negations and self._negates(at):
+            return None if self._is_same_thing(at) else "negation"
+        other_number = self._other_number(a, b, at, edge)
+        if other_number is not None:
+            return "number" if other_number and not self._is_same_thing(at) else None
+        words, others = ([one for one in side if not _is_number(one)] for side in (a, b))
+        if not words or not others or not self._other_words(words, others, at, edge):
+            return None
+        if self._is_same_thing(at):
+            return None
+        if not self.looks.words and self._other_bound(at):
+            return "negation"
+        return "text"
+
+    def _fits(self, ours: Sequence[str], theirs: Sequence[str]) -> bool:
+        """Return whether one stretch is short enough for the other to stand in its place."""
+        sizes = [_weights(side, self.by_letters)[-1] for side in (ours, theirs)]
+        return 0 < sizes[0] <= self.scale.replaced and 0 < sizes[1] <= 2 * sizes[0] + 2
+
+    def _sides(self, at: _Stretch, around: int = 0) -> tuple[str, str]:
+        """Return both texts in lower case, with so many tokens around."""
+        i, j, k, m = at
+        ours, theirs = self.passage, self.document
+        return (
+            ours.between(max(0, i - around), min(j + around, len(ours.tokens))).casefold(),
+            theirs.between(max(0, k - around), min(m + around, len(theirs.tokens))).casefold(),
+        )
+
+    def _negates(self, at: _Stretch) -> bool:
+        """Return whether one side says no once more than the other, by itself and in its place."""
+        return all(len({*map(_count_negations, self._sides(at, around))}) > 1 for around in (0, 2))
+
+    def _other_bound(self, at: _Stretch) -> bool:
+        bounds = [sorted(_BOUND.findall(side)) for side in self._sides(at, 2)]
+        return all(bounds) and bounds[0] != bounds[1]
+
+    def _is_same_thing(self, at: _Stretch) -> bool:
+        """Return whether the words around a stretch are two spellings of one thing."""
+        most = (0, 1, 2, 4) if self.by_letters else (0, 1, 2)
+        for left, right in product(most, most):
+            spans = [
+                reading.between(max(0, start - left), min(stop + right, len(reading.tokens)))
+                for reading, start, stop in (
+                    (self.passage, at.start, at.stop),
+                    (self.document, at.there, at.end),
+                )
+            ]
+            if same_thing(*spans):
+                return True
+        return False
+
+    def _other_number(
+        self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str
+    ) -> bool | None:
+        """Return whether a number is another one; None if it does not depend on numbers."""
+        ours, theirs = ([one for one in side if _is_number(one)] for side in (a, b))
+        if not ours and not theirs:
+            return True if self._other_count(at) or self._other_unit(at) else None
+        if [*_parts(ours)] == [*_parts(theirs)] or _is_broken(ours, theirs):
+            return True if self._other_unit(at) else None
+        x, y = "".join(a), "".join(b)
+        if x.translate(_LOOKALIKE) == y.translate(_LOOKALIKE):
+            return False
+        if not theirs:
+            return None if edge or len(a) > 2 or len(a) > len(ours) else x not in y
+        if not ours:
+            return None if (edge and self.by_letters) or len(theirs) < len(b) else True
+        if len(ours) == len(theirs) == 1 and _is_same_year(ours[0], theirs[0]):
+            return None
+        if edge:
+            at_start = "start" in edge
+            ours_at, theirs_at = (at.stop, at.end) if at_start else (at.start + 1, at.there + 1)
+            x = self.passage.between(ours_at - 1, ours_at)
+            y = self.document.between(theirs_at - 1, theirs_at)
+            return not _is_cut(x, y, at_start, len(a) == 1, "cut" in edge)
+        return True
+
+    def _other_count(self, at: _Stretch) -> bool:
+        """Return whether both name months, weekdays, ordinals or other numbers in letters."""
+        sides = []
+        for reading, start, stop in (
+            (self.passage, at.start, at.stop),
+            (self.document, at.there, at.end),
+        ):
+            sides.append(counted(reading.between(*reading.words(start, stop)).casefold()))
+        return bool(sides[0] and sides[1]) and sides[0] != sides[1]
+
+    def _other_unit(self, at: _Stretch) -> bool:
+        """Return whether the number before a stretch has another unit on either side."""
+        units = []
+        for reading, start in ((self.passage, at.start), (self.document, at.there)):
+            first = start - 1
+            while first >= max(0, start - 4) and not _is_number(reading.tokens[first]):
+                first -= 1
+            if first < 0 or not _is_number(reading.tokens[first]):
+                return False
+            units.append(unit_at(reading.text[reading.ends[first] :][:24].casefold()))
+        return bool(units[0] and units[1]) and units[0] != units[1]
+
+    def _extra(self, at: _Stretch) -> Kind | None:
+        """Return what kind of thing one side alone has, if it makes the other another text."""
+        reading, start, stop = (
+            (self.passage, at.start, at.stop)
+            if at.start < at.stop
+            else (self.document, at.there, at.end)
+        )
+        tokens = reading.tokens
+        is_short = _weights(tokens[start:stop], self.by_letters)[-1] <= self.scale.extra
+        if is_short and self.looks.negations:
+            text = reading.between(start, stop).casefold()
+            if _count_negations(text) or (self.by_letters and text in _PREFIXES):
+                is_word = text != "안" or (reading.words(start, stop) == (start, stop))
+                if is_word and (text in _PREFIXES or self._negates_around(at)):
+                    return None if self._is_same_thing(at) else "negation"
+        if self._is_part_of_amount(tokens, start, stop) or (is_short and self._other_unit(at)):
+            return None if self._is_same_thing(at) else "number"
+        return None
+
+    def _negates_around(self, at: _Stretch) -> bool:
+        return len({*map(_count_negations, self._sides(at, 2))}) > 1
+
+    def _is_part_of_amount(self, tokens: Sequence[str], start: int, stop: int) -> bool:
+        """Return whether extra tokens belong to the number before them: 5천만 of 3억 5천만."""
+        extra = tokens[start:stop]
+        if not start or stop == len(tokens):
+            return False
+        before, behind = tokens[start - 1], tokens[stop]
+        if before in MYRIADS and all(
+            _is_number(one) or one in MYRIADS or one in TENS for one in extra
+        ):
+            return True
+        if len(extra) != 1 or not _is_number(extra[0]) or not extra[0].strip("0"):
+            return False
+        pairs = (before, extra[0]), (extra[0], behind)
+        return any(all(_is_number(n) and not YEAR.fullmatch(n) for n in pair) for pair in pairs[:1])
+
+    def _other_words(self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str) -> bool:
+        """Return whether words are others: neither misread, nor inflected, nor run together."""
+        x, y = "".join(a), "".join(b)
+        if x == y:
+            return False
+        if edge and x.removeprefix(y) not in _LATIN_TAILS and y.removeprefix(x) not in _LATIN_TAILS:
+            cut = (x.startswith, y.startswith) if "end" in edge else (x.endswith, y.endswith)
+            if cut[0](y) or cut[1](x):
+                return False
+        is_latin = x.isascii() and y.isascii()
+        before = self.passage.tokens[at.start - 1] if at.start else ""
+        if _is_number(before) and is_latin and max(len(a), len(b)) < (12 if self.by_letters else 2):
+            # A unit: none of its first letters may differ.
+            long = min(len(x), len(y)) >= 5 and x[0] == y[0] and _same_word(x, y)
+            return not (x.startswith(y) or y.startswith(x) or long)
+        if not self.by_letters or is_latin:
+            if self.by_letters:
+                return not _same_word(x, y)
+            if len(a) == len(b):
+                return not all(map(_same_word, a, b))
+            return _edits(x, y, len(a)) > len(a)
+        if x.isascii() != y.isascii():  # a transcription, or another thing
+            return max(len(a), len(b)) > 2
+        return _other_hangul(x, y)
+
+    def _is_misread(self, at: _Stretch) -> bool:
+        """Return whether words differ in letters that may have been misread."""
+        ours = self.passage.tokens[at.start : at.stop]
+        theirs = self.document.tokens[at.there : at.end]
+        has_numbers = any(map(_is_number, (*ours, *theirs)))
+        return not has_numbers and self._fits(ours, theirs) and not _TAIL.issuperset(ours)
+
+    def _is_doubtful(self, at: _Stretch) -> bool:
+        """Return whether half of the letters are the same, as where others were misread, too."""
+        from rapidfuzz.distance import Levenshtein
+
+        sides = self.passage.tokens[at.start : at.stop], self.document.tokens[at.there : at.end]
+        return Levenshtein.normalized_similarity(*(_jamo("".join(one)) for one in sides)) >= 0.5
+
+    def _at_edges(self, first: _Shared, last: _Shared) -> Difference | None:
+        """Return what replaced the last or the first words, where the document goes on there."""
+        size, scale = len(self.ours), self.scale
+        first, last = self._at_words(first, last)
+        if 0 < self.weight[-1] - self.weight[last.stop] <= scale.edge:
+            there = min(len(self.theirs), last.end + scale.beyond)
+            if found := self._at_edge(_Stretch(last.stop, size, last.end, there), "end"):
+                return found
+        if 0 < self.weight[first.start] <= scale.edge:
+            there = max(0, first.there - scale.beyond)
+            return self._at_edge(_Stretch(0, first.start, there, first.there), "start")
+        return None
+
+    def _at_words(self, first: _Shared, last: _Shared) -> tuple[_Shared, _Shared]:
+        """Return the first and the last stretch without parts of Latin words."""
+        if not self.by_letters:
+            return first, last
+        tokens, begins = self.passage.tokens, self.passage.begins
+        start, stop = first.start, last.stop
+        while last.start < stop < len(tokens) and not begins[stop] and _is_latin(tokens[stop]):
+            stop -= 1
+        while 0 < start < first.stop - 1 and not begins[start] and _is_latin(tokens[start - 1]):
+            start += 1
+        first = first._replace(start=start, there=first.there + start - first.start)
+        return first, last._replace(stop=stop, end=last.end - (last.stop - stop))
+
+    def _at_edge(self, at: _Stretch, edge: str) -> Difference | None:
+        """Compare what a passage ends in, or begins with, with what a document goes on with."""
+        rest, there = self.ours[at.start : at.stop], self.theirs[at.there : at.end]
+        n, is_end = len(rest), edge == "end"
+        if not there:
+            return None  # the document is cut
+        # They may stand behind the foot of a page.
+        is_beyond = rest in there and (not self.by_letters or n > 1)
+        edge += " cut" if len(there) <= n else ""
+        beside = there if is_end else there[-n - 6 :]
+        ours, theirs = self.passage.tokens, self.document.tokens
+        x = "".join(ours[at.start : at.stop])
+        there_from = at.there if is_end else at.end - len(beside)
+        y = "".join(theirs[there_from : there_from + len(beside)])
+        is_number = _is_number(ours[at.stop - 1 if is_end else at.start])
+        if not is_number and (y.startswith(x) if is_end else y.endswith(x)):
+            return None  # spaces were lost, or stand inside a word
+        reached = there[: n + self.scale.reach] if is_end else there[::-1][: n + self.scale.reach]
+        outer = rest[-1] if is_end else rest[0]
+        token = ours[at.stop - 1 if is_end else at.start]
+        # One syllable may be a particle, but not in 지 않다 and 아니다.
+        is_word = not self.by_letters or n > 1 or _is_number(token) or theirs[at.there] in "지아"
+        if outer in reached and is_word:
+            k = reached.index(outer) + 1
+            # Up to the last word of the passage, it is a gap as others are.
+            if is_end:
+                gap = _Stretch(at.start - 1, at.stop, at.there - 1, at.there + k)
+            else:
+                gap = _Stretch(at.start, at.stop + 1, at.end - k, at.end + 1)
+            found = self._within(gap, is_last=True)
+            return None if found and is_beyond and found.kind != "negation" else found
+        return None if is_beyond else self._beside_edge(at, edge)
+
+    def _beside_edge(self, at: _Stretch, edge: str) -> Difference | None:
+        """Judge by the words beside the shared stretch, as many on either side."""
+        is_end, n = "end" in edge, at.stop - at.start
+        ours = self.passage.tokens[at.start : at.stop]
+        theirs = self.document.tokens[at.there : at.end]
+        if self.by_letters:
+            around = theirs[:n] if is_end else theirs[-n:]
+            inner = ours[0] if is_end else ours[-1]
+            begins = self.passage.begins[at.start if is_end else at.stop]
+            is_lone = n == 1 and bool(begins) and not _is_number(self.passage.tokens[at.start - 1])
+            if not _is_number(inner) and (
+                _TAIL.issuperset(ours) or _TAIL.issuperset(around) or is_lone
+            ):
+                return None
+        else:
+            n = 1
+        if at.end - at.there < n or self._is_sentence_apart(at, is_end):
+            return None
+        at = (
+            _Stretch(at.start, at.start + n, at.there, at.there + n)
+            if is_end
+            else _Stretch(at.stop - n, at.stop, at.end - n, at.end)
+        )
+        kind = self._kind(at, edge)
+        return Difference(kind, at[:2], at[2:]) if kind and self.looks.at(kind) else None
+
+    def _is_sentence_apart(self, at: _Stretch, is_end: bool) -> bool:
+        """Return whether another sentence of the document stands there: the words were left out."""
+        there, document = (at.there if is_end else at.end), self.document
+        if not 0 < there < len(document.tokens):
+            return False
+        gaps = [document.text[document.ends[there - 1] : document.starts[there]]]
+        place = at.start if is_end else at.stop
+        ours = self.passage
+        gaps.append(ours.text[ours.ends[place - 1] : ours.starts[place]] if place else "")
+        is_over = [_SENTENCE_END.search(gap) is not None for gap in gaps]
+        return is_over[0] and not is_over[1]
+
+
+def _other_mark(passage: Reading, document: Reading, at: _Shared) -> Difference | None:
+    """Return where the same tokens have another sign, currency or operator before them."""
+    places = {one - at.start for one in passage.marks if at.start <= one < at.stop}
+    places |= {one - at.there for one in document.marks if at.there <= one < at.end}
+    for place in sorted(places):
+        ours, theirs = at.start + place, at.there + place
+        marks = passage.marks.get(ours, ""), document.marks.get(theirs, "")
+        if _are_other_marks(*marks) or _is_signed_alone(passage, document, ours, theirs):
+            return Difference("number", (ours, ours + 1), (theirs, theirs + 1))
+    return None
+
+
+def _are_other_marks(ours: str, theirs: str) -> bool:
+    """Return whether both have a mark, and another one."""
+    minus = str.maketrans("\u2212", "-", "+ ")
+    ours, theirs = ours.translate(minus), theirs.translate(minus)
+    if ours and theirs:
+        is_part = {*(ours + theirs)} <= {*"$€£¥₩-"} and (ours in theirs or theirs in ours)
+        return ours != theirs and not is_part
+    return "!" in (ours, theirs)
+
+
+def _is_signed_alone(passage: Reading, document: Reading, ours: int, theirs: int) -> bool:
+    """Return whether one number alone has a minus before it."""
+    sides = (passage, ours), (document, theirs)
+    if not _is_number(passage.tokens[ours]):
+        return False
+    signed = [reading.marks.get(at, "")[-1:] in ("-", "\u2212") for reading, at in sides]
+    before = [reading.text[: reading.starts[at]][-2:] for reading, at in sides]
+    dashes = [any(dash in text for dash in "-\u2212\u2013~") for text in before]
+    # Behind a letter it may have been a sign, too, where spaces were lost.
+    return signed[0] != signed[1] and not all(dashes)
+
+
+def _number(written: str) -> str:
+    """Return a number in one spelling: no zeros before its parts, dates with points.
+
+    >>> [*map(_number, ("05", "1.05", "2024-03-05", "09:30", "7.50"))]
+    ['5', '1.05', '2024.3.5', '9:30', '7.50']
+    """
+    if not written.isascii():
+        written = "".join(str(decimal(one)) if one.isdecimal() else one for one in written)
+    parts = _PARTS.findall(written)
+    if len(parts) == 1:
+        return written.lstrip("0") or "0"
+    mark = written[len(parts[0])]
+    if len(parts) == 2 and mark in ".,":
+        return f"{parts[0].lstrip('0') or '0'}{mark}{parts[1]}"
+    if mark == ":":
+        return ":".join([parts[0].lstrip("0") or "0", *parts[1:]])
+    plain_parts = [part.lstrip("0") or "0" for part in parts]
+    return ("." if len(parts) > 2 else mark.replace("\u2044", "/")).join(plain_parts)
+
+
+def _parts(numbers: Sequence[str]) -> Iterator[str]:
+    """Yield the parts of numbers by their values: 7.50 is 7.5, 5.0 is 5, and 9:00 is 9."""
+    for number in numbers:
+        one = number.removesuffix(":00")
+        whole, _, rest = one.partition(".") if one.count(".") == 1 else (one, "", "")
+        yield from _PARTS.findall(whole)
+        yield from filter(None, [rest.rstrip("0")])
+
+
+def _is_broken(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Return whether spaces stand within one of two numbers: 20 24 is 2024."""
+    x, y = ("".join(_PARTS.findall("".join(side))) for side in (ours, theirs))
+    return x == y and len(ours) != len(theirs)
+
+
+def _is_same_year(one: str, other: str) -> bool:
+    """Return whether '24 is 2024, or 2024.5 a year with the mark of a note."""
+    short, long = sorted((one, other), key=len)
+    is_short = len(short) == 2 and long in ("20" + short, "19" + short)
+    return is_short or (YEAR.fullmatch(short) is not None and long.startswith(short + "."))
+
+
+def _is_cut(ours: str, theirs: str, at_start: bool, is_lone: bool, is_end_of_text: bool) -> bool:
+    """Return whether a number is the part of another one that a cut left of it."""
+    x, y = ("".join(_PARTS.findall(one)) for one in (ours, theirs))
+    whole = (y.endswith(x), x.endswith(y)) if at_start else (y.startswith(x), x.startswith(y))
+    return bool(x and y) and ((whole[0] and is_lone) or (whole[1] and is_end_of_text))
+
+
+def _count_negations(text: str) -> int:
+    return len(_NO.findall(text)) + len(_NO_KO.findall("".join(text.split())))
+
+
+def _is_number(token: str) -> bool:
+    return token[:1].isdecimal()
+
+
+def _is_latin(token: str) -> bool:
+    return token.isascii() and token.isalpha()
+
+
+@lru_cache(1 << 14)
+def _jamo(text: str) -> str:
+    return normalize("NFD", text)
+
+
+def _edits(one: str, other: str, most: int) -> int:
+    """Return how many letters are others, left out, put in or exchanged, up to one more."""
+    from rapidfuzz.distance import OSA
+
+    return OSA.distance(one, other, score_cutoff=most)
+
+
+def _same_word(one: str, other: str) -> bool:
+    """Return whether two words of letters are one: misread, or with another ending."""
+    if one == other:
+        return True
+    if one in COUNTS and other in COUNTS:
+        return COUNTS[one] == COUNTS[other]
+    shorter, longer = sorted((len(one), len(other)))
+    most = 1 + (shorter >= 10)
+    if _edits(one, other, most) <= most:
+        return True
+    n = next(
+        (at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), shorter
+    )
+    is_ending = longer - n <= 4 or n == shorter > 4
+    return (
+        n >= max(4, 0.6 * shorter) and is_ending and _LATIN_TAILS.isdisjoint((one[n:], other[n:]))
+    )
+
+
+def _other_hangul(one: str, other: str) -> bool:
+    """Return whether letters of Hangul are others, but for endings and what was misread."""
+    from rapidfuzz.distance import Indel, Levenshtein
+
+    n = next((at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1),
+             min(len(one), len(other)))  # fmt: skip
+    one, other = one[n:], other[n:]
+    while one and other and one[-1] == other[-1]:
+        one, other = one[:-1], other[:-1]
+    if not one or not other or (_TAIL.issuperset(one) and _TAIL.issuperset(other)):
+        return False
+    if _misread(one, other):
+        return False
+    if len(one) == len(other) == 1 and _jamo(one)[0] != _jamo(other)[0]:
+        return True  # another consonant: 계약 and 예약
+    alike = max(
+        Levenshtein.normalized_similarity(_jamo(one), _jamo(other)),
+        Indel.normalized_similarity(one, other),
+    )
+    return alike < (0.7 if 1 < len(one) == len(other) else 0.5)
+
+
+def _misread(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Return whether letters of Hangul are the same but for their final consonants."""
+    return len(ours) == len(theirs) and all(
+        pair[0] == pair[1]
+        or (
+            min(pair) >= "가"
+            and max(pair) <= "힣"
+            and len({(ord(x) - 0xAC00) // 28 for x in pair}) == 1
+        )
+        for pair in zip(ours, theirs, strict=True)
+    )

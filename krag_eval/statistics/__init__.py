@@ -1,1 +1,0 @@
-"""How sure a number is: intervals, paired tests, comparisons, gates."""
