@@ -116,10 +116,11 @@ class Held:
         self.alone = [positions_shared(text, one, run, letters=letters) for one in documents]
         #: Positions of document i that lie in the text.
         self.useful = [positions_used(one, text, run, letters=letters) for one in documents]
+        self.parts = parts_at_edges(text, documents, run, rules)
         #: U_g(i): positions that documents 1 to i hold together; of no document, none.
         self.together: list[set[int]] = [set()]
-        for positions in self.alone:
-            self.together.append(self.together[-1] | positions)
+        for rank, positions in enumerate(self.alone, 1):
+            self.together.append(self.together[-1] | positions | self.cut(rank))
 
     def share(self, positions):
         return len(positions) / self.size if self.size else 0.0
@@ -147,6 +148,25 @@ class Held:
         """Return the positions that no document before this one holds."""
         return self.together[rank] - self.together[rank - 1]
 
+    def cut(self, rank):
+        """Return the positions that the first documents hold where the text was cut."""
+        return {at for part in in_chains(self.parts, rank) for at in range(part.start, part.stop)}
+
+    def at_edges(self, rank):
+        """Return document and position of the words that bring some where the text was cut.
+
+        These count from a rank on, that of the last document it takes. Of several pieces, that one
+        counts which is whole first, and of these the one at the best rank.
+        """
+        places = set()
+        for earlier in range(1, rank + 1):
+            whole = in_chains(self.parts, earlier)
+            for position in self.added(earlier) - self.alone[earlier - 1]:
+                has = [part for part in whole if part.start <= position < part.stop]
+                part = min(has, key=lambda one: (one.since, one.order()))
+                places.add((part.rank, part.place(position, len(self.documents[part.rank - 1]))))
+        return places
+
     def bringing(self, rank):
         """Return the positions of a document that bring what no document before it holds.
 
@@ -163,7 +183,95 @@ class Held:
                 last = min([place for place in places if place > last] or places)
                 for step in range(self.run):
                     placed.setdefault(start + step, last + step)
-        return {placed[position] for position in self.added(rank)}
+        return {placed[position] for position in self.added(rank) & self.alone[rank - 1]}
+
+
+# --- where a text was cut ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a text that ends a document, begins one, or is all of one."""
+
+    start: int
+    stop: int
+    rank: int
+    kind: str
+    since: int = 0  # the rank from which a chain that it belongs to is whole
+
+    def order(self):
+        """Return what decides between parts that are whole at the same rank."""
+        return self.start, self.stop, self.rank, self.kind == "ends"
+
+    def place(self, position, n_tokens):
+        """Return where in the document a position of the text stands."""
+        return n_tokens - self.stop + position if self.kind == "ends" else position - self.start
+
+
+def parts_at_edges(text, documents, run, rules):
+    """Return the parts of a text that may belong to a chain of documents.
+
+    A part that begins a chain has a run at the end of a document, or the text begins with it; one
+    that ends a chain has one at the beginning of a document, or the text ends with it.
+    """
+    if len(text) < 2 or len(text) < 0.4 * rules.min_run:
+        return []
+    parts = []
+    for rank, document in enumerate(documents, 1):
+        if document in documents[: rank - 1]:
+            continue
+        if len(document) < len(text) < rules.min_run:  # of a short text, less says nothing
+            continue
+        for at in range(1, len(text)):
+            start = max(at - run, 0)
+            if rules.letters:  # never inside an amount
+                start -= len(begun_amount(text, start))
+            if document[start - at :] == text[start:at]:
+                parts.append(Part(start, at, rank, "ends"))
+            stop = min(at + run, len(text))
+            if document[: stop - at] == text[at:stop]:
+                while document[stop - at : stop - at + 1] == text[stop : stop + 1] != []:
+                    stop += 1
+                parts.append(Part(at, stop, rank, "begins"))
+            whole = at + len(document)
+            if document and text[at:whole] == document:
+                parts.append(Part(at, whole, rank, "is all"))
+    return parts
+
+
+def in_chains(parts, most):
+    """Return the parts that belong to a chain of documents up to a rank, and since which rank."""
+    found = {}
+    for rank in range(1, most + 1):
+        seen = [part for part in parts if part.rank <= rank]
+        for part in seen:
+            if part not in found and begins_chain(part, seen) and ends_chain(part, seen):
+                found[part] = replace(part, since=rank)
+    return [*found.values()]
+
+
+def goes_on(one, other):
+    """Return whether another document goes on where one ends, or overlaps it."""
+    return (
+        one.kind != "begins"
+        and other.kind != "ends"
+        and one.rank != other.rank
+        and one.start < other.start <= one.stop < other.stop
+    )
+
+
+def begins_chain(part, parts):
+    """Return whether a part begins a chain, or goes on with one."""
+    return part.kind == "ends" or any(
+        goes_on(one, part) and begins_chain(one, parts) for one in parts
+    )
+
+
+def ends_chain(part, parts):
+    """Return whether a part ends a chain, or one goes on from it."""
+    return part.kind == "begins" or any(
+        goes_on(part, one) and ends_chain(one, parts) for one in parts
+    )
 
 
 # --- one query -------------------------------------------------------------------------------
@@ -266,17 +374,28 @@ class Found:
         return sum(len(document) for document in self.documents)
 
     @cached_property
+    def at_edges(self):
+        """Rank and position of the words that bring some where a text was cut."""
+        return set().union(*(text.at_edges(self.retrieved) for text in self.words))
+
+    @cached_property
     def n_useful(self):
         """|V_i|: each document's tokens that lie in some item."""
-        return [
-            len(set().union(*(text.useful[rank - 1] for text in self.words))) for rank in self.ranks
-        ]
+        useful = [[text.useful[rank - 1] for text in self.words] for rank in self.ranks]
+        return [len(places) for places in self._with_edges(useful)]
 
     @cached_property
     def n_new(self):
         """Tokens of the documents that show something for the first time: N, the sum of |W_i|."""
         bringing = [[text.bringing(rank) for text in self.words] for rank in self.ranks]
-        return sum(len(set().union(*several)) for several in bringing)
+        return sum(len(places) for places in self._with_edges(bringing))
+
+    def _with_edges(self, of_documents):
+        """Return positions of each document, together with those where a text was cut."""
+        return [
+            set().union(*places, {at for own, at in self.at_edges if own == rank})
+            for rank, places in enumerate(of_documents, 1)
+        ]
 
 
 # --- the metrics of words, and all of them --------------------------------------------------

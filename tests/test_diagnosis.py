@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from langchain_core.documents import Document
 from reference import no_advice
-from reference_pieces import Query, Rules, positions_shared, random_case
+from reference_pieces import Held, Query, Rules, positions_shared, random_case
 from refusals import blamed
 from results_made import MISSING, changed, evaluated, read_back, write_lines
 
@@ -75,11 +75,10 @@ def slow_class(texts, documents, asked, rules, *, is_deep):
 
 def slow_class_of(text, documents, asked, rules, *, is_deep):
     """Return the same for one of its texts."""
-    run = min(rules.min_run, len(text))
 
     def is_enough(*chunks):
         agreeing = [chunk for chunk in chunks if not contradicts(text, chunk, rules)]
-        positions = set().union(*(positions_shared(text, chunk, run) for chunk in agreeing))
+        positions = Held(text, agreeing, rules).together[-1]
         return len(positions) > 0 and len(positions) / len(text) >= rules.threshold
 
     seen = documents[: asked.k]

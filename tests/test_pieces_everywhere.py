@@ -392,7 +392,8 @@ def test_a_gate_on_what_is_undefined_fails():
 def test_a_file_that_does_not_say_which_words_bring_something_new(expected, tmp_path):
     """It shows what it showed; for what would need these words it is refused, and not guessed."""
     saved(tmp_path)
-    for name in ("brought", "brought_rank", "brought_start", "brought_stop"):
+    edges = ("edges", "edge_rank", "edge_at", "edge_start", "edge_stop")
+    for name in ("brought", "brought_rank", "brought_start", "brought_stop", *edges):
         changed(tmp_path / "result.json", "evidence", "pieces", name, MISSING)
     result = EvaluationResult.from_json(tmp_path / "result.json")
     assert result.to_dict() == pytest.approx(expected.to_dict(), rel=0, abs=0, nan_ok=True)

@@ -41,7 +41,7 @@ from krag_eval.core.matching.coverage import (
 from krag_eval.core.matching.exact import ExactTextMatcher
 from krag_eval.core.matching.joins import Units
 from krag_eval.core.matching.numbering import TokenNumbers
-from krag_eval.core.matching.pieces import SharedRuns, holders, shared_runs
+from krag_eval.core.matching.pieces import OnceEach, SharedRuns, holders, shared_runs
 from krag_eval.core.matching.tokenizers import Tokenizer, letter_tokens, tokenizer_name
 from krag_eval.core.shown import Shown, page_of
 from krag_eval.core.text import fitted
@@ -572,13 +572,12 @@ class Reader:
             n_items=np.array([*map(len, truths)], np.int64),
             n_predicted=np.array([*map(len, documents)], np.int64),
         )
-        by_letters, run = self.matcher.tokenizer is letter_tokens, self.matcher.min_run
+        by_letters = self.matcher.tokenizer is letter_tokens
         units = without_gaps(units, np.full(len(truths), by_letters))
         others = self.matcher.numbered(units.values[len(self.unit) :], self._token)
         tokens = self.tokens.followed_by(others)
-        n, names = len(tokens), [*self._token]
-        read = Read(tokens, np.full(n, run), None, np.full(n, by_letters), names, units.values)
-        return shared_runs(tokens, units, run), read
+        read, run = self._read(tokens, units.values), self.matcher.min_run
+        return shared_runs(tokens, units, run, self.matcher.seams(read, is_ranked=False)), read
 
     def held(
         self, truths: Mapping[int, Sequence[str]], chunks: Sequence[str]
@@ -591,6 +590,10 @@ class Reader:
         """
         likely = self._likely(truths, chunks)
         found = self._held(self.matcher, truths, likely)
+        cut = {at for (at, text), one in found.items() if one.tokens < self.size(text)}
+        if cut:  # perhaps pieces of it that are shorter than a run
+            likely |= self._at_edges({at: truths[at] for at in cut}, chunks, likely)
+            found |= self._held(self.matcher, {at: truths[at] for at in cut}, likely)
         # Whether pieces contradict takes longer, and matters where no chunk holds enough alone.
         least = self.matcher.threshold
         doubtful = {at for (at, text), one in found.items() if not one.by
@@ -651,6 +654,40 @@ class Reader:
             query: [chunks[at] for at in sorted({*chain(*(of_text[text] for text in of))})]
             for query, of in truths.items()
         }
+
+    def _at_edges(
+        self,
+        truths: Mapping[int, Sequence[str]],
+        chunks: Sequence[str],
+        likely: Mapping[int, Sequence[str]],
+    ) -> dict[int, list[str]]:
+        """Return for each query the chunks to compare its texts with, and those that go on there.
+
+        Args:
+            truths: Query -> all its ground-truth texts.
+            chunks: All chunks, each once.
+            likely: Query -> the chunks that have runs of its texts.
+        """
+        gaps, asking = with_gaps_to_close(self.matcher.tokenizer, chunks, truths)
+        seams = self.matcher.seams(self._read(self.tokens, [*self.unit]))
+        of_chunks = np.array([self.unit[one] for one in chunks], np.int64)
+        documents = OnceEach.among(np.array([len(chunks)]), of_chunks, len(self.tokens))
+        texts = dict.fromkeys(chain(*truths.values()))
+        units = seams.holders([self.unit[text] for text in texts], documents)
+        others, names = [chunks[at] for at in gaps], [*self.unit]
+        of_text = {text: [names[unit] for unit in several]
+                   for text, several in zip(texts, units, strict=True)}  # fmt: skip
+        return {
+            query: [*dict.fromkeys(chain(likely[query], *(of_text[text] for text in of),
+                                         others if query in asking else ()))]
+            for query, of in truths.items()
+        }  # fmt: skip
+
+    def _read(self, tokens: TokenNumbers, texts: Sequence[str]) -> Read:
+        """Return texts as they are compared, given their tokens."""
+        n, by_letters = len(tokens), self.matcher.tokenizer is letter_tokens
+        run, letters = np.full(n, self.matcher.min_run), np.full(n, by_letters)
+        return Read(tokens, run, None, letters, [*self._token], texts)
 
     def _taken(self, texts: Iterable[str]) -> TokenNumbers:
         return self.tokens.take(np.array([self.unit[one] for one in texts], np.int64))

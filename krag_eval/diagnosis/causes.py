@@ -747,6 +747,7 @@ def _by_words(
     of_chunks, of_texts, names = index._tokens(matcher.tokenizer, readings)
     tokens = of_chunks.followed_by(of_texts)
     read = matcher._as_read(tokens, [*names], [*index._texts, *readings])
+    seams = matcher.seams(read, is_ranked=False)
     n = len(distinct)
     chunks = np.arange(len(tokens) - n)
     similarity, together = np.zeros(n), np.zeros(n)
@@ -754,7 +755,7 @@ def _by_words(
     run = np.minimum(tokens.sizes[len(chunks) :], matcher.min_run)
     for truths in filter(len, _batches(run, len(chunks))):
         units = Units.of_block(read, truths + len(chunks), chunks)
-        runs = shared_runs(tokens, units, matcher.min_run)
+        runs = shared_runs(tokens, units, matcher.min_run, seams)
         share, without = matcher.shares(runs, read)
         truth = runs.truths.unit() - len(chunks)
         of_pair, held_by = truth[runs.truth], runs.documents.unit(runs.document)

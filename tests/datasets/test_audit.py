@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
+from reference_pieces import Held, Rules
 
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
 from krag_eval.auditing.audit import CHECKS
@@ -438,7 +439,8 @@ class TestQuotes:
 
         def is_dangling(item):
             agreeing = [one for one in index if matcher.said_otherwise(item, one) is None]
-            return item not in index and len(held(item, agreeing)) / len(item.split()) < 0.8
+            together = Held(item.split(), [*map(str.split, agreeing)], Rules(0.8, 3)).together[-1]
+            return item not in index and len(together) / len(item.split()) < 0.8
 
         dangling = [
             (at, number)

@@ -39,6 +39,7 @@ from krag_eval.core.matching.joins import BlockScorer, BoolArray, FloatArray, In
 from krag_eval.core.matching.numbering import TokenNumbers, numbered
 from krag_eval.core.matching.pieces import SharedRuns, Without, shared_runs
 from krag_eval.core.matching.plaintext import numbers_in
+from krag_eval.core.matching.seams import Seams
 from krag_eval.core.matching.tokenizers import ByScript, Tokenizer, letter_tokens, word_tokens
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
@@ -370,7 +371,19 @@ class CoverageMatcher(TextMatcher):
 
     def _shared(self, units: Units) -> SharedRuns:
         """Return the runs that are shared within each query."""
-        return shared_runs(units.values.tokens, units, units.values.min_run)
+        read: Read = units.values
+        return shared_runs(read.tokens, units, read.min_run, self.seams(read))
+
+    def seams(self, read: Read, *, is_ranked: bool = True) -> Seams:
+        """Return what finds documents that hold a passage together where it was cut.
+
+        Args:
+            read: The texts.
+            is_ranked: Whether it matters by which rank they do.
+        """
+        by_text = self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript)
+        sides = read.tokens, read.names, read.texts, read.by_letters, read.min_run
+        return Seams(*sides, as_written=by_text, is_ranked=is_ranked)
 
     def shares(self, runs: SharedRuns, read: Read) -> tuple[FloatArray, Without | None]:
         """Return how much is covered in each pair that shares a run, and which contradict."""

@@ -29,7 +29,7 @@ BlockScorer: TypeAlias = Callable[..., FloatArray]
 
 
 # Kinds of rows in pieces, and none of them.
-_KINDS = ("added", "brought", "span", "contradicted", "agreed")
+_KINDS = ("added", "brought", "span", "contradicted", "agreed", "edge")
 _no_rows: Callable[[], Any] = partial(np.empty, 0, np.int64)
 
 # From here on it is worth a look whether the texts of one query are repeated.
@@ -166,6 +166,8 @@ class Pieces:
             something else than an alternative, and how much of it they hold.
         agreed_alternative, agreed_rank, agreed_tokens: Of these alternatives, what ``added`` would
             be without those documents.
+        edge_alternative, edge_rank, edge_at, edge_start, edge_stop: Further tokens that bring some,
+            where a passage was cut: from a rank on, those of the document at another rank.
     """
 
     alternative_item: IntArray
@@ -188,6 +190,11 @@ class Pieces:
     agreed_alternative: IntArray = field(default_factory=_no_rows)
     agreed_rank: IntArray = field(default_factory=_no_rows)
     agreed_tokens: IntArray = field(default_factory=_no_rows)
+    edge_alternative: IntArray = field(default_factory=_no_rows)
+    edge_rank: IntArray = field(default_factory=_no_rows)
+    edge_at: IntArray = field(default_factory=_no_rows)
+    edge_start: IntArray = field(default_factory=_no_rows)
+    edge_stop: IntArray = field(default_factory=_no_rows)
 
     @cached_property
     def together(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -268,9 +275,13 @@ class Pieces:
             start: The first document of the query of each alternative; shape (alternatives,).
         """
         place = {kind: start[self._of(kind)] + self._of(kind, "rank") - 1 for kind in _KINDS}
+        at = start[self.edge_alternative] + self.edge_at - 1
+        rows = {kind: kept[one] for kind, one in place.items()}
+        rows["edge"] &= kept[at]
         return replace(
-            self.taken(slice(None), kept, lambda kind: kept[place[kind]]),
-            **self._with("rank", lambda kind: new_rank[place[kind][kept[place[kind]]]]),
+            self.taken(slice(None), kept, rows.__getitem__),
+            **self._with("rank", lambda kind: new_rank[place[kind][rows[kind]]]),
+            edge_at=new_rank[at[rows["edge"]]],
         )
 
     @classmethod
@@ -597,3 +608,14 @@ def real_numbers(values: Any) -> FloatArray:
             if isinstance(one, str | bytes) or np.iscomplexobj(one):
                 raise InvalidType("numbers", f"must be real, got {clipped(one)}")
     return np.asarray(given, dtype=np.float64)
+
+
+def ranges(start: IntArray, sizes: IntArray) -> IntArray:
+    """Return so many numbers from each start on, one range after the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.asarray(np.arange(total) + np.repeat(start - ends + sizes, sizes), np.int64)

@@ -10,12 +10,20 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.core.matching.joins import BoolArray, FloatArray, IntArray, Pairs, Pieces, Units
+from krag_eval.core.matching.joins import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Pairs,
+    Pieces,
+    Units,
+    ranges,
+)
 from krag_eval.core.matching.numbering import TokenNumbers
 
 TokenArray: TypeAlias = NDArray[np.int32]
@@ -29,12 +37,14 @@ _MOST_HELD = 1 << 20
 # Ranks stand above the bits of a position; this is beyond all others.
 _RANK_SHIFT = 32
 _NOWHERE = np.iinfo(np.int64).max
+# The place of a token that runs do not hold.
+_AT_EDGES = (1 << _RANK_SHIFT) - 1
 # Tokens of ground truth whose runs are looked up together: documents are read anew for others.
 _LOOKED_UP = 1 << 16
 # Bits of a hash that say, before anything is searched, whether it may be there.
 _MARK_BITS, _MOST_MARK_BITS = 20, 27
 # Any large odd number spreads consecutive numbers; this one is 2**64 divided by the golden ratio.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _TURN = np.uint64(0xC2B2AE3D27D4EB4F)  # another one, with its bits mixed
 
 
@@ -134,6 +144,56 @@ class OnceEach:
         return self.key[members] // max(self.n_units, 1)
 
 
+class AtEdges(NamedTuple):
+    """Tokens of ground truth that documents hold together where it was cut.
+
+    Attributes:
+        truth: The ground-truth text within all queries; shape (rows,).
+        token: The token of it; shape (rows,).
+        rank: The best rank from which it is complete; shape (rows,).
+        own_rank, place: The rank of a document that brings it, and the token there; shape (rows,).
+    """
+
+    truth: IntArray
+    token: IntArray
+    rank: IntArray
+    own_rank: IntArray
+    place: IntArray
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, ...]] = ()) -> AtEdges:
+        """Return rows as columns."""
+        return cls(*np.array([*rows], np.int64).reshape(-1, len(cls._fields)).T)
+
+    def take(self, rows: BoolArray | IntArray) -> AtEdges:
+        """Return some of them."""
+        return AtEdges(*(column[rows] for column in self))
+
+    def stretches(self) -> tuple[IntArray, ...]:
+        """Return truth, rank, own rank, and start and stop of neighbouring tokens there."""
+        order = np.lexsort((self.place, self.own_rank, self.rank, self.truth))
+        truth, _, rank, own_rank, place = self.take(order)
+        begins = np.ones(len(place), np.bool_)
+        steps = np.stack([np.diff(one) for one in (truth, rank, own_rank)])
+        begins[1:] = steps.any(axis=0) | (np.diff(place) > 1)
+        stop = place[np.roll(begins, -1)] + 1  # the last one ends with the first one's mark
+        return (*(one[begins] for one in (truth, rank, own_rank, place)), stop)
+
+
+class LooksAtEdges(Protocol):
+    """What finds documents that hold a text together where it was cut."""
+
+    def held(self, truths: OnceEach, documents: OnceEach, ranks: IntArray) -> AtEdges:
+        """Return which tokens they hold before runs do.
+
+        Args:
+            truths: The ground-truth texts, each once per query.
+            documents: The documents, likewise.
+            ranks: The rank at which runs alone hold each token of each ground-truth text.
+        """
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class SharedRuns:
     """What the ground-truth texts and the documents of each query share.
@@ -152,6 +212,9 @@ class SharedRuns:
             after that of the run before it, or else at its first: of a copy, word for word, each
             token brings one.
         of_document: The tokens of documents that are shared.
+        edges: Truth, rank, own rank, start and stop of further tokens that bring some, where the
+            truth was cut: from a rank on, those of the document at their own rank.
+        seams: What looks for these, if anything does.
     """
 
     truths: OnceEach
@@ -163,6 +226,8 @@ class SharedRuns:
     added: tuple[IntArray, IntArray, IntArray]
     brought: tuple[IntArray, IntArray, IntArray, IntArray]
     of_document: Spans
+    edges: tuple[IntArray, ...] = ()
+    seams: LooksAtEdges | None = None
 
     def own(self) -> IntArray:
         """Return how many tokens of the document are shared; shape (pairs,)."""
@@ -207,11 +272,14 @@ class SharedRuns:
             order = np.lexsort((rank, alternative))
             rows += [alternative[order], rank[order], without.share[row[order]]]
             rows += self._by_alternative(*self._agreed(without))
+        names = ("alternative", "rank", "at", "start", "stop")
+        edges = self._by_alternative(*self.edges) if self.edges else ()
         return Pieces(
             np.repeat(np.arange(len(units.item_sizes)), units.item_sizes),
             self.sizes[units.alternatives],
             _compact(self.sizes[units.predicted]),
             *rows,
+            **{f"edge_{name}": column for name, column in zip(names, edges, strict=False)},
         )
 
     def _each(self, truth: IntArray, document: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -250,7 +318,8 @@ class SharedRuns:
         blank = np.zeros(len(without.tokens), np.bool_)
         ours, theirs = self.truths.unit(wanted), self.documents.unit(document)
         again = Units(without.tokens, blank, ours, one_each, wanted, theirs, one_each, n_each)
-        query, place, tokens = shared_runs(without.tokens, again, without.min_run).added
+        runs = shared_runs(without.tokens, again, without.min_run, self.seams)
+        query, place, tokens = runs.added
         return wanted[query], rank[start[query] + place - 1], tokens
 
 
@@ -270,13 +339,17 @@ class Without(NamedTuple):
     min_run: int | IntArray
 
 
-def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> SharedRuns:
+def shared_runs(
+    tokens: TokenNumbers, units: Units, min_run: int | IntArray, seams: LooksAtEdges | None = None
+) -> SharedRuns:
     """Find the runs of tokens that a query's ground-truth texts share with its documents.
 
     Args:
         tokens: The tokens of all distinct texts.
         units: Which of them are the ground truth and the documents of each query.
         min_run: Tokens in a run, of each text if they differ; of a shorter ground-truth text, all.
+        seams: What finds documents that hold a text together where it was cut; if not given, only
+            runs count.
     """
     truths = OnceEach.among(units.n_alternatives, units.alternatives, len(tokens))
     documents = OnceEach.among(units.n_predicted, units.predicted, len(tokens))
@@ -288,7 +361,7 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> 
     held, spans = [[np.empty(0, np.int64)] * 3], [[np.empty(0, np.int32)] * 4]
     for length in np.unique(run[run > 0]).tolist():
         wanted = np.flatnonzero(run == length)
-        for part in _slices(sizes[wanted], _LOOKED_UP):
+        for part in slices(sizes[wanted], _LOOKED_UP):
             for truth, document in _joined(tokens, truths, wanted[part], documents, length):
                 places = document.repeated()
                 for batch in _batches(truth, document.once()):
@@ -298,10 +371,16 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> 
                 batches = _batches(truth.once(), document)
                 merged = (_RunPairs.of(*batch, 1).spans(length) for batch in batches)
                 spans += [[*map(_compact, one)] for one in merged]
-    truth, document, tokens_held = _sorted(held, 2)
+    edges: tuple[IntArray, ...] = ()
+    if seams is not None:
+        found = seams.held(truths, documents, first_place >> _RANK_SHIFT)
+        # Of these the document at that rank has no place: a mark stands there.
+        first_place[begin[found.truth] + found.token] = ((found.rank + 1) << _RANK_SHIFT) - 1
+        edges = found.stretches() if len(found.truth) else ()
     (added, brought), shown = _added(sizes, first_place), Spans(*_sorted(spans, 3))
-    pairs = truth, document, tokens_held
-    return SharedRuns(truths, documents, tokens.sizes, *pairs, added, brought, shown)
+    noted = added, brought, shown, edges, seams
+    truth, document, n_held = _sorted(held, 2)
+    return SharedRuns(truths, documents, tokens.sizes, truth, document, n_held, *noted)
 
 
 def _sorted(parts: list[list[Any]], n_keys: int) -> list[Any]:
@@ -323,6 +402,8 @@ def _added(sizes: IntArray, first_place: IntArray) -> tuple[Any, Any]:
     rank, place = np.divmod(first_place[is_held], 1 << _RANK_SHIFT)
     step = int(rank.max(initial=0)) + 1
     key, tokens = np.unique(truth * step + rank, return_counts=True)
+    has_place = place < _AT_EDGES
+    truth, rank, place = truth[has_place], rank[has_place], place[has_place]
     order = np.lexsort((place, rank, truth))
     truth, rank, place = truth[order], rank[order], place[order]
     begins = np.ones(len(place), np.bool_)
@@ -625,7 +706,7 @@ def _joined(
     postings = _Postings.of(runs.found_in(tokens, np.unique(documents.unit(shown))), runs.n)
     effort = tokens.sizes[truths.unit(wanted)] * (1 + n_documents[query])
     # Queries after queries, so that what is looked at together does not grow with their number.
-    for part in _slices(effort, _MOST_ROWS, query):
+    for part in slices(effort, _MOST_ROWS, query):
         yield from _shared(runs.places.of(truths, wanted[part]), truths, documents, postings)
 
 
@@ -761,7 +842,7 @@ class _RunPairs(NamedTuple):
         skipped[~self.continued()] = 0
         token = begin[self.truth] + self.position + skipped
         place = (documents.best_rank(self.document) << _RANK_SHIFT) + self.other + skipped
-        for part in _slices(sizes := length - skipped, _BLOCK):
+        for part in slices(sizes := length - skipped, _BLOCK):
             row = ranges(token[part], sizes[part]), ranges(place[part], sizes[part])
             np.minimum.at(first_place, *row)
 
@@ -831,13 +912,13 @@ class _WantedRuns:
 
     def found_in(self, tokens: TokenNumbers, texts: IntArray) -> _Places:
         """Return where the runs begin in other texts."""
-        marks = _marks(self.hashes)
+        marks = marks_of(self.hashes)
         parts = [_Places(*[np.empty(0, np.int32)] * 3)]
-        for part in _slices(tokens.sizes[texts], _BLOCK):
+        for part in slices(tokens.sizes[texts], _BLOCK):
             flat, begin = _separated(tokens.take(texts[part]))
             hashes = _hashes(flat, self.length, self.seed)
             amount = _amounts(flat, self.numbers)
-            likely, inside = np.flatnonzero(marks[_marked_by(hashes, marks)]), amount.nonzero()[0]
+            likely, inside = np.flatnonzero(marks[marked_by(hashes, marks)]), amount.nonzero()[0]
             # Inside an amount two runs begin: that of its tokens, and the one that continues it.
             place = np.concatenate([likely, inside])
             amount = np.concatenate([np.zeros_like(likely), amount[inside]])
@@ -901,7 +982,7 @@ def _amounts(tokens: TokenArray, numbers: IntArray) -> IntArray:
 
 def _mixed(amount: IntArray) -> HashArray:
     """Return what changes the hash of a run into that of one which continues an amount."""
-    mixed = amount.astype(np.uint64) * _SPREAD
+    mixed = amount.astype(np.uint64) * SPREAD
     mixed ^= mixed >> np.uint64(29)
     return mixed * _TURN
 
@@ -911,7 +992,7 @@ def _hashes(tokens: TokenArray, length: int, seed: int) -> HashArray:
     mixed = tokens.astype(np.uint64) + np.uint64(seed)
     width = 1
     while True:
-        mixed *= _SPREAD
+        mixed *= SPREAD
         mixed ^= mixed >> np.uint64(29)
         # Twice the width each time; the last step may overlap, which does no harm to a hash.
         step = min(width, length - width)
@@ -927,16 +1008,16 @@ def _found(numbers: IntArray, among: IntArray) -> IntArray:
     places = np.full(len(numbers), -1)
     if not len(numbers):
         return places
-    marks = _marks(among)
-    likely = np.flatnonzero(marks[_marked_by(numbers, marks)])
+    marks = marks_of(among)
+    likely = np.flatnonzero(marks[marked_by(numbers, marks)])
     place = np.searchsorted(among, numbers[likely])
     there = np.append(among, -1)[place] == numbers[likely]
     places[likely[there]] = place[there]
     return places
 
 
-def _marks(wanted: NDArray[Any]) -> BoolArray:
-    """Return what to look up by :func:`_marked_by`: False where a number is none of those wanted.
+def marks_of(wanted: NDArray[Any]) -> BoolArray:
+    """Return what to look up by :func:`marked_by`: False where a number is none of those wanted.
 
     Nearly all numbers can be told from the wanted ones in this way, before anything is searched:
     there are at least eight times as many marks as numbers, and 64 times where they are few.
@@ -944,32 +1025,21 @@ def _marks(wanted: NDArray[Any]) -> BoolArray:
     bits = len(wanted).bit_length()
     bits = min(bits + 6, max(_MARK_BITS, bits + 3), _MOST_MARK_BITS)
     marks = np.zeros(1 << bits, np.bool_)
-    marks[_marked_by(wanted, marks)] = True
+    marks[marked_by(wanted, marks)] = True
     return marks
 
 
-def _marked_by(numbers: NDArray[Any], marks: BoolArray) -> HashArray:
+def marked_by(numbers: NDArray[Any], marks: BoolArray) -> HashArray:
     """Return the place of each number among the marks: the leading bits of a hash."""
     bits = len(marks).bit_length() - 1
-    return (numbers.astype(np.uint64, copy=False) * _SPREAD) >> np.uint64(64 - bits)
+    return (numbers.astype(np.uint64, copy=False) * SPREAD) >> np.uint64(64 - bits)
 
 
-def ranges(start: IntArray, sizes: IntArray) -> IntArray:
-    """Return so many numbers from each start on, one range after the other.
-
-    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    ends = np.cumsum(sizes)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.asarray(np.arange(total) + np.repeat(start - ends + sizes, sizes), np.int64)
-
-
-def _slices(sizes: IntArray, most: int, groups: IntArray | None = None) -> Iterator[slice]:
+def slices(sizes: IntArray, most: int, groups: IntArray | None = None) -> Iterator[slice]:
     """Yield consecutive members whose sizes add up to about so much; none parts a group.
 
     >>> sizes, groups = np.array([2, 2, 2, 2, 9]), np.array([0, 0, 0, 1, 2])
-    >>> list(_slices(sizes, 4, groups))
+    >>> list(slices(sizes, 4, groups))
     [slice(0, 3, None), slice(3, 4, None), slice(4, 5, None)]
     """
     block = np.cumsum(sizes) // most

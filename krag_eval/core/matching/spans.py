@@ -21,8 +21,8 @@ from krag_eval.core.errors import Advice, Fix, InvalidInput, Refusal, boolean, m
 from krag_eval.core.language import N_, _
 from krag_eval.core.matching.base import Matcher, of_pair
 from krag_eval.core.matching.exact import hashable, is_nothing, metadata_value, refused
-from krag_eval.core.matching.joins import IntArray, Matches, Pairs, Units
-from krag_eval.core.matching.pieces import OnceEach, SharedRuns, Spans, ranges
+from krag_eval.core.matching.joins import IntArray, Matches, Pairs, Units, ranges
+from krag_eval.core.matching.pieces import OnceEach, SharedRuns, Spans
 
 # What splitters call the first character of a chunk: LangChain's, Haystack's.
 _FIRST = ("start_index", "split_idx_start")

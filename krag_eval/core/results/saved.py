@@ -419,8 +419,9 @@ def _evidence_content(evidence: Evidence, n_queries: int) -> Content:
             "tokens": pieces.alternative_tokens,
             "document_tokens": pieces.document_tokens,
         }
-        some = len(pieces.contradicted_alternative)
-        for name, (of_rows, *columns) in (_HELD | (_CONTRADICTED if some else {})).items():
+        kinds = _HELD | (_CONTRADICTED if len(pieces.contradicted_alternative) else {})
+        kinds |= _EDGES if len(pieces.edge_alternative) else {}
+        for name, (of_rows, *columns) in kinds.items():
             n = np.bincount(getattr(pieces, of_rows), minlength=len(pieces.alternative_item))
             content["pieces"] |= {name: n, **{one: getattr(pieces, one) for one in columns}}
     return content
@@ -437,6 +438,7 @@ _CONTRADICTED = {
     "contradicted": ("contradicted_alternative", "contradicted_rank", "contradicted_share"),
     "agreed": ("agreed_alternative", "agreed_rank", "agreed_tokens"),
 }
+_EDGES = {"edges": ("edge_alternative", "edge_rank", "edge_at", "edge_start", "edge_stop")}
 
 
 def _evidence(content: Content, n_queries: int) -> Evidence | None:
@@ -503,6 +505,7 @@ def _pieces(kept: Content, n_alternatives: _Ints, retrieved: _Ints) -> Pieces:
     tokens = _whole(kept["tokens"], n_alternatives)
     rows: dict[str, Any] = {}
     kinds = _HELD | (_CONTRADICTED if "contradicted" in kept else {})
+    kinds |= _EDGES if "edges" in kept else {}
     # Files that an unreleased 0.2.0 wrote do not say which words of a document bring something new.
     nothing: Content = {name: [] for name in _HELD["brought"]} | {"brought": [0] * len(tokens)}
     kept = nothing | kept

@@ -51,7 +51,8 @@ def token_counts(relevance: Relevance, k: int | None) -> TokenCounts:
 
 
 def _counted(relevance: Relevance, pieces: Pieces, k: int | None) -> TokenCounts:
-    if len(pieces.added_alternative) and not len(pieces.brought_alternative):
+    brought = len(pieces.brought_alternative) + len(pieces.edge_alternative)
+    if len(pieces.added_alternative) and not brought:
         raise InvalidInput(
             "result",
             "was saved before krag_eval counted words by their place in a document",
@@ -68,8 +69,13 @@ def _counted(relevance: Relevance, pieces: Pieces, k: int | None) -> TokenCounts
         return np.asarray(sums, np.int64)  # whole numbers far below 2**53
 
     def of_documents(kind: Literal["span", "brought"]) -> IntArray:
-        columns = ("alternative", "rank", "start", "stop")
+        """Count the tokens of such stretches, and of those where a passage was cut."""
+        columns = ("alternative", "rank", "rank", "start", "stop")
         rows = [getattr(pieces, f"{kind}_{column}") for column in columns]
+        if len(pieces.edge_rank):
+            columns = ("alternative", "rank", "at", "start", "stop")
+            edges = [getattr(pieces, f"edge_{column}") for column in columns]
+            rows = [np.concatenate(both) for both in zip(rows, edges, strict=True)]
         return _distinct(relevance, query, chosen, k, *rows)
 
     return TokenCounts(
@@ -104,6 +110,7 @@ def _distinct(
     chosen: BoolArray,
     k: int | None,
     alternative: IntArray,
+    since: IntArray,
     rank: IntArray,
     start: IntArray,
     stop: IntArray,
@@ -116,13 +123,14 @@ def _distinct(
         chosen: Whether an alternative counts.
         k: The cutoff.
         alternative: The alternative that each stretch is about.
+        since: The rank from which it counts.
         rank: The rank of its document.
         start: Its first token.
         stop: The one after its last.
     """
     within = chosen[alternative]
     if k is not None:
-        within &= rank <= k
+        within &= since <= k
     query, start, stop = query[alternative[within]], start[within], stop[within]
     step = int(relevance.n_retrieved.max(initial=0)) + 1
     document = query * step + rank[within]
