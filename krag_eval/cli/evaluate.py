@@ -330,7 +330,8 @@ def _in_chunks(
             reading.check_golden(source, behind[0], asked)
     with called(asked.argument, "metrics"):
         result = evaluate_file(source, k=asked.k, metrics=asked.metrics, **chunks, **how)
-    reading.say(source, result.notes[N_SAID:])
+    # How the columns of two files were read comes first.
+    reading.say(source, result.notes[N_SAID if behind else 0 :])
     return _Made(source, result)
 
 
