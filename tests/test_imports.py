@@ -97,6 +97,24 @@ def test_modules_that_users_name_are_found(room):
     assert printed(said).strip() == f"krag_eval.{room}"
 
 
+@pytest.mark.parametrize(
+    "module",
+    ["compat", "datasets", "distributed", "errors", "integrations", "matching", "partitions",
+     "plotting", "report"],
+)  # fmt: skip
+def test_modules_of_the_first_version_are_importable(module):
+    """With all that they name, wherever the code of it stands by now."""
+    found = import_module(f"krag_eval.{module}")
+    assert [name for name in getattr(found, "__all__", ()) if not hasattr(found, name)] == []
+
+
+def test_errors_are_shown_by_their_public_address():
+    """As tracebacks print them, and pickles find them."""
+    from krag_eval import errors
+
+    assert {getattr(errors, name).__module__ for name in errors.__all__} == {"krag_eval.errors"}
+
+
 def test_an_unknown_name_is_an_attribute_error():
     """As for any module."""
     with pytest.raises(AttributeError, match=r"krag_eval.* attribute.*Evaluator"):
