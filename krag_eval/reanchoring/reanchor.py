@@ -429,10 +429,11 @@ class _Search:
                 -len(around & reader.vocabulary(texts[at])), len(texts[at]), at))  # fmt: skip
             return [(text, {at: whole[at] for at in order})], whole[order[0]]
         share = held.tokens / max(reader.size(text), 1)
+        first = list[tuple[str, int]]()
         if share >= MATCHER.threshold:
             parts = _parts(text, held.pieces, reader)
             first = [(part, self.chunks.same_as(one)[0]) for one, part in parts]
-        else:
+        if not first:  # shorter pieces than runs
             first = [] if reader.is_short(text) else self._across(plain(text))
             share = 1.0 if first else share
         if len(first) == 1:
