@@ -208,7 +208,7 @@ class Part:
         return n_tokens - self.stop + position if self.kind == "ends" else position - self.start
 
 
-def parts_at_edges(text, documents, run, rules):
+def parts_at_edges(text, documents, run, rules):  # noqa: C901 - one rule after the other
     """Return the parts of a text that may belong to a chain of documents.
 
     A part that begins a chain has a run at the end of a document, or the text begins with it; one

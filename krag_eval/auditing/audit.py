@@ -628,7 +628,8 @@ class Reader:
             rows = (runs.truth[pairs][row], at, similarity[pairs][row])
             for truth, chunk, share in zip(*(one.tolist() for one in rows), strict=True):
                 getattr(found[places[truth]], side)[chunks[chunk]] = share
-        for truth, _, rank, start, stop in zip(*(one.tolist() for one in runs.edges), strict=True):
+        edges = zip(*(one.tolist() for one in runs.edges), strict=True)
+        for truth, _since, rank, start, stop in edges:
             query, text = places[truth]
             of_text, chunk = found[query, text], documents[query][rank - 1]
             if matcher.union and chunk not in of_text.uncounted:
