@@ -71,8 +71,10 @@ class TestDangling:
             (dataset([doc("a", ONE)]), [doc("b", ONE)], {"ids": False}, []),
             (dataset([doc("a", ONE)]), [doc("b", ONE)], {}, [(0, 1)]),
             # Numbers are read in one spelling, as the matcher reads them.
-            (dataset(["The grant of $1.2 million for the new hall of the swimming club was paid on March 3, 2024"]),
-             ["Note: the grant of 1,200,000 for the new hall of the swimming club was paid on 2024-03-03."], {}, []),
+            (dataset(["The grant of $1.2 million for the hall of the swimming club was paid on "
+                      "March 3, 2024"]),
+             ["Note: the grant of 1,200,000 for the hall of the swimming club was paid on "
+              "2024-03-03."], {}, []),
             (dataset(["시는 올해 새로운 청년 지원 사업에 3억 5천만 원을 썼다"]),
              ["- 시는 올해 새로운 청년 지원 사업에 350,000,000원을 썼다"], {}, []),
         ],
