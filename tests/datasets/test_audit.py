@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
-from reference_pieces import Held, Rules
 
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
 from krag_eval.auditing.audit import CHECKS
@@ -72,9 +71,9 @@ class TestDangling:
             (dataset([doc("a", ONE)]), [doc("b", ONE)], {"ids": False}, []),
             (dataset([doc("a", ONE)]), [doc("b", ONE)], {}, [(0, 1)]),
             # Numbers are read in one spelling, as the matcher reads them.
-            (dataset(["The grant of $1.2 million for the new hall of the swimming club was paid on "
+            (dataset(["The grant of $1.2 million for the hall of the swimming club was paid on "
                       "March 3, 2024"]),
-             ["Note: the grant of 1,200,000 for the new hall of the swimming club was paid on "
+             ["Note: the grant of 1,200,000 for the hall of the swimming club was paid on "
               "2024-03-03."], {}, []),
             (dataset(["시는 올해 새로운 청년 지원 사업에 3억 5천만 원을 썼다"]),
              ["- 시는 올해 새로운 청년 지원 사업에 350,000,000원을 썼다"], {}, []),
@@ -441,8 +440,7 @@ class TestQuotes:
 
         def is_dangling(item):
             agreeing = [one for one in index if matcher.said_otherwise(item, one) is None]
-            together = Held(item.split(), [*map(str.split, agreeing)], Rules(0.8, 3)).together[-1]
-            return item not in index and len(together) / len(item.split()) < 0.8
+            return item not in index and len(held(item, agreeing)) / len(item.split()) < 0.8
 
         dangling = [
             (at, number)
