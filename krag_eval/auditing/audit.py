@@ -577,7 +577,7 @@ class Reader:
         others = self.matcher.numbered(units.values[len(self.unit) :], self._token)
         tokens = self.tokens.followed_by(others)
         read, run = self._read(tokens, units.values), self.matcher.min_run
-        return shared_runs(tokens, units, run, self.matcher.seams(read, is_ranked=False)), read
+        return shared_runs(tokens, units, run, self.matcher._seams(read, is_ranked=False)), read
 
     def held(
         self, truths: Mapping[int, Sequence[str]], chunks: Sequence[str]
@@ -628,7 +628,9 @@ class Reader:
             rows = (runs.truth[pairs][row], at, similarity[pairs][row])
             for truth, chunk, share in zip(*(one.tolist() for one in rows), strict=True):
                 getattr(found[places[truth]], side)[chunks[chunk]] = share
-        for truth, _, rank, start, stop in zip(*(one.tolist() for one in runs.edges), strict=True):
+        for truth, _rank, rank, start, stop in zip(
+            *(one.tolist() for one in runs.edges), strict=True
+        ):
             query, text = places[truth]
             of_text, chunk = found[query, text], documents[query][rank - 1]
             if matcher.union and chunk not in of_text.uncounted:
@@ -674,7 +676,7 @@ class Reader:
             likely: Query -> the chunks that have runs of its texts.
         """
         gaps, asking = with_gaps_to_close(self.matcher.tokenizer, chunks, truths)
-        seams = self.matcher.seams(self._read(self.tokens, [*self.unit]))
+        seams = self.matcher._seams(self._read(self.tokens, [*self.unit]))
         of_chunks = np.array([self.unit[one] for one in chunks], np.int64)
         documents = OnceEach.among(np.array([len(chunks)]), of_chunks, len(self.tokens))
         texts = dict.fromkeys(chain(*truths.values()))

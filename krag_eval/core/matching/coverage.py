@@ -386,9 +386,9 @@ class CoverageMatcher(TextMatcher):
     def _shared(self, units: Units) -> SharedRuns:
         """Return the runs that are shared within each query."""
         read: Read = units.values
-        return shared_runs(read.tokens, units, read.min_run, self.seams(read))
+        return shared_runs(read.tokens, units, read.min_run, self._seams(read))
 
-    def seams(self, read: Read, *, is_ranked: bool = True) -> Seams:
+    def _seams(self, read: Read, *, is_ranked: bool = True) -> Seams:
         """Return what finds documents that hold a passage together where it was cut.
 
         Args:
@@ -437,12 +437,24 @@ class CoverageMatcher(TextMatcher):
             # What is no longer than a run stands there word for word, perhaps in a longer amount.
             is_short = runs.sizes[truth] <= read.min_run[truth]
             chosen = chosen[~is_copy | (is_short & read.by_letters[truth])[chosen]]
-        return chosen[[
+        chosen = chosen[[
             self._difference(read, *pair, piece=not one) is not None
             for *pair, one in zip(
                 truth[chosen].tolist(), document[chosen].tolist(), alone[chosen].tolist(),
                 strict=True)
         ]]  # fmt: skip
+        return chosen[~self._stand_in_a_row(runs, chosen)]
+
+    def _stand_in_a_row(self, runs: SharedRuns, pairs: IntArray) -> BoolArray:
+        """Return which pairs are of documents that hold the passage together, word for word."""
+        is_row = np.zeros(len(pairs), np.bool_)
+        if runs.seams is None:
+            return is_row
+        for truth in np.unique(runs.truth[pairs]).tolist():
+            members = runs.document[runs.truth == truth]
+            row = runs.seams.laid_end_to_end(runs.truths, truth, runs.documents, members)
+            is_row |= (runs.truth[pairs] == truth) & np.isin(runs.document[pairs], [*row])
+        return is_row
 
     def _difference(
         self, read: Read, truth: int, document: int, *, piece: bool
