@@ -118,7 +118,7 @@ class TestVerbatim:
 
     @pytest.mark.parametrize(("last", "recall"), [("phone", 1.0), ("mail", 0.0)])
     def test_whatever_else_it_resembles_it_is_no_other_text(self, monkeypatch, last, recall):
-        """Documents that hold a passage word for word, end to end, say nothing else in its place."""
+        """Documents that hold a passage word for word, end to end, say nothing else there."""
 
         def another_text(*_sides, **_settings):
             return Difference("text", (0, 1), (0, 1))
