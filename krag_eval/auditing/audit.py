@@ -577,7 +577,7 @@ class Reader:
         others = self.matcher.numbered(units.values[len(self.unit) :], self._token)
         tokens = self.tokens.followed_by(others)
         read, run = self._read(tokens, units.values), self.matcher.min_run
-        return shared_runs(tokens, units, run, self.matcher.seams(read, is_ranked=False)), read
+        return shared_runs(tokens, units, run, self.matcher._seams(read, is_ranked=False)), read
 
     def held(
         self, truths: Mapping[int, Sequence[str]], chunks: Sequence[str]
@@ -675,7 +675,7 @@ class Reader:
             likely: Query -> the chunks that have runs of its texts.
         """
         gaps, asking = with_gaps_to_close(self.matcher.tokenizer, chunks, truths)
-        seams = self.matcher.seams(self._read(self.tokens, [*self.unit]))
+        seams = self.matcher._seams(self._read(self.tokens, [*self.unit]))
         of_chunks = np.array([self.unit[one] for one in chunks], np.int64)
         documents = OnceEach.among(np.array([len(chunks)]), of_chunks, len(self.tokens))
         texts = dict.fromkeys(chain(*truths.values()))

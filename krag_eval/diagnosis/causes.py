@@ -747,7 +747,7 @@ def _by_words(
     of_chunks, of_texts, names = index._tokens(matcher.tokenizer, readings)
     tokens = of_chunks.followed_by(of_texts)
     read = matcher._as_read(tokens, [*names], [*index._texts, *readings])
-    seams = matcher.seams(read, is_ranked=False)
+    seams = matcher._seams(read, is_ranked=False)
     n = len(distinct)
     chunks = np.arange(len(tokens) - n)
     similarity, together = np.zeros(n), np.zeros(n)

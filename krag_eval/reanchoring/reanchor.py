@@ -433,9 +433,11 @@ class _Search:
         if share >= MATCHER.threshold:
             parts = _parts(text, held.pieces, reader)
             first = [(part, self.chunks.same_as(one)[0]) for one, part in parts]
-        if not first:  # shorter pieces than runs
-            first = [] if reader.is_short(text) else self._across(plain(text))
-            share = 1.0 if first else share
+        # Its pieces may all be shorter than a run.
+        is_written = sum(len(part) for part, _at in first) >= MATCHER.threshold * len(plain(text))
+        across = [] if is_written or reader.is_short(text) else self._across(plain(text))
+        if across:
+            first, share = across, 1.0
         if len(first) == 1:
             first = [(text, first[0][1])]
         return [(part, {at: 1.0}) for part, at in first], share

@@ -9,7 +9,8 @@ import warnings
 
 import pytest
 
-from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator, audit
+from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator, audit, reanchor
+from krag_eval.core.matching.contradiction import Difference
 from krag_eval.core.matching.tokenizers import letter_tokens, word_tokens
 from krag_eval.datasets import Dataset
 
@@ -103,6 +104,33 @@ class TestVerbatim:
             diagnosis = evaluator.evaluate(1).diagnose(chunks)
         causes = {one.cause for one in diagnosis.items}
         assert causes <= {"found", "cut_apart", "not_in_top_k"}
+
+    @both
+    @pytest.mark.parametrize(("size", "overlap"), SPLITS)
+    def test_re_anchoring_finds_it(self, language, size, overlap):
+        """However few letters chunks overlap by, and however short its pieces are."""
+        text = TEXTS[language]
+        new = [{"id": str(at), "text": one} for at, one in enumerate(cut(text, size, overlap))]
+        actual = passages(text, 40, size + 3 * overlap)
+        data = Dataset([*map(str, range(40))], [[one] for one in actual])
+        states = {row.state for row in reanchor(data, [{"id": "old", "text": text}], new).rows}
+        assert states <= {"split", "absorbed", "moved"}
+
+    @pytest.mark.parametrize(("last", "recall"), [("phone", 1.0), ("mail", 0.0)])
+    def test_whatever_else_it_resembles_it_is_no_other_text(self, monkeypatch, last, recall):
+        """Documents that hold a passage word for word, end to end, say nothing else there."""
+
+        def another_text(*_sides, **_settings):
+            return Difference("text", (0, 1), (0, 1))
+
+        monkeypatch.setattr("krag_eval.core.matching.coverage.difference", another_text)
+        passage = "Members may keep books for four weeks, films for one, and renew them by phone"
+        chunks = (
+            "Lending. Members may keep books for four weeks, films",
+            (f"for one, and renew them by {last} at night"),
+        )
+        result = evaluated([passage], [chunks], guard="aligned")
+        assert result.averages(None)["macro_recall"] == recall
 
     def test_the_two_files_that_readers_meet_first(self):
         """Five words end one chunk, two begin the next: together all seven."""

@@ -372,9 +372,9 @@ class CoverageMatcher(TextMatcher):
     def _shared(self, units: Units) -> SharedRuns:
         """Return the runs that are shared within each query."""
         read: Read = units.values
-        return shared_runs(read.tokens, units, read.min_run, self.seams(read))
+        return shared_runs(read.tokens, units, read.min_run, self._seams(read))
 
-    def seams(self, read: Read, *, is_ranked: bool = True) -> Seams:
+    def _seams(self, read: Read, *, is_ranked: bool = True) -> Seams:
         """Return what finds documents that hold a passage together where it was cut.
 
         Args:
@@ -422,25 +422,36 @@ class CoverageMatcher(TextMatcher):
         is_short = (runs.sizes[truth] <= read.min_run[truth]) & read.by_letters[truth]
         chosen = np.flatnonzero(alone | self.union)
 
-        def others() -> Iterator[tuple[int, int, int]]:
+        def pairs() -> Iterator[tuple[int, int, int]]:
             return zip(*(one[chosen].tolist() for one in (truth, document, is_short)), strict=True)
 
-        is_new = [one or not is_cut(texts[a], texts[b]) for a, b, one in others()]
+        is_new = [one or not is_cut(texts[a], texts[b]) for a, b, one in pairs()]
         chosen = chosen[np.array(is_new, bool)]
         if is_by_text:
             is_copy = verbatim(read.tokens, truth[chosen], document[chosen]).tolist()
             chosen = chosen[np.array([
                 one or not copy or may_be_marked(texts[a]) or may_be_marked(texts[b])
-                for (a, b, one), copy in zip(others(), is_copy, strict=True)
+                for (a, b, one), copy in zip(pairs(), is_copy, strict=True)
             ], bool)]  # fmt: skip
         pieces = (~alone[chosen]).tolist()
         found = [self._beside(read, a, b, piece=one)
-                 for (a, b, _), one in zip(others(), pieces, strict=True)]  # fmt: skip
+                 for (a, b, _), one in zip(pairs(), pieces, strict=True)]  # fmt: skip
         if is_by_text:
             shares = np.array([one.share for one in found], float)
             similarity[chosen] = np.maximum(similarity[chosen], shares)
-        is_other = np.array([one.difference is not None for one in found], bool)
-        return np.asarray(chosen[is_other])
+        others = chosen[np.array([one.difference is not None for one in found], bool)]
+        return np.asarray(others[~self._stand_in_a_row(runs, others)])
+
+    def _stand_in_a_row(self, runs: SharedRuns, pairs: IntArray) -> BoolArray:
+        """Return which pairs are of documents that hold the passage together, word for word."""
+        is_row = np.zeros(len(pairs), np.bool_)
+        if runs.seams is None:
+            return is_row
+        for truth in np.unique(runs.truth[pairs]).tolist():
+            members = runs.document[runs.truth == truth]
+            row = runs.seams.laid_end_to_end(runs.truths, truth, runs.documents, members)
+            is_row |= (runs.truth[pairs] == truth) & np.isin(runs.document[pairs], [*row])
+        return is_row
 
     def _beside(self, read: Read, truth: int, document: int, *, piece: bool) -> Beside:
         """Return what a passage and a document are side by side, both by number."""

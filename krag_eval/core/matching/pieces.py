@@ -193,6 +193,19 @@ class LooksAtEdges(Protocol):
         """
         ...
 
+    def laid_end_to_end(
+        self, truths: OnceEach, truth: int, documents: OnceEach, members: IntArray
+    ) -> set[int]:
+        """Return the documents that hold a text word for word, one after the other.
+
+        Args:
+            truths: The ground-truth texts.
+            truth: The one that is looked at.
+            documents: The documents.
+            members: Those that share runs with it.
+        """
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class SharedRuns:

@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from heapq import nsmallest
 from itertools import accumulate
@@ -258,6 +258,9 @@ class _Documents(NamedTuple):
                         yield _Piece(start, stop, rank, document, is_end=False, is_inside=True)
 
 
+_NOTHING = _Documents(_Edges(()), _Edges(()), {}, {})
+
+
 @dataclass(eq=False)
 class Seams:
     """Looks for chains of documents that hold passages together.
@@ -305,17 +308,18 @@ class Seams:
         likely = _Likely(self, truths, documents).members(complete)
         rows = list[tuple[int, ...]]()
         query_of, unit = truths.query(likely).tolist(), truths.unit(likely).tolist()
-        of_query, known = -1, _Documents(_Edges(()), _Edges(()), {}, {})
+        of_query, known = -1, _NOTHING
         for truth, text, query in zip(likely.tolist(), unit, query_of, strict=True):
             if query != of_query:
-                of_query, known = query, self._documents(documents, query)
+                members = np.arange(*documents.of_query[query : query + 2].tolist())
+                of_query, known = query, self._documents(documents, members)
             by_runs = ranks[begin[truth] : begin[truth] + sizes[truth]].tolist()
             rows += ((truth, *row) for row in self._of_passage(text, known, by_runs))
         return AtEdges.of(rows)
 
     def holders(self, texts: Sequence[int], documents: OnceEach) -> list[list[int]]:
         """Return for each text those of the documents of one query that pieces of it stand in."""
-        known = self._documents(documents, 0)
+        known = self._documents(documents, np.arange(len(documents.key)))
         members = [{piece.document for piece in self._pieces(text, known)[1]} for text in texts]
         return [documents.unit(np.array([*some], np.int64)).tolist() for some in members]
 
@@ -328,9 +332,35 @@ class Seams:
         least = len(own) if len(own) < run else 1
         return passage, known.pieces(passage, min(run, len(own)), least)
 
-    def _documents(self, documents: OnceEach, query: int) -> _Documents:
-        """Return how the documents of a query begin and end."""
-        members = np.arange(*documents.of_query[query : query + 2].tolist())
+    def laid_end_to_end(
+        self, truths: OnceEach, truth: int, documents: OnceEach, members: IntArray
+    ) -> set[int]:
+        """Return the documents that hold a text word for word, one after the other, without a gap.
+
+        Args:
+            truths: The ground-truth texts.
+            truth: The one that is looked at.
+            documents: The documents.
+            members: Those that share runs with it.
+        """
+        text = int(truths.unit(np.array([truth]))[0])
+        query = int(truths.query(np.array([truth]))[0])
+        known = self._documents(documents, np.arange(*documents.of_query[query : query + 2]))
+        near = {piece.document for piece in self._pieces(text, known)[1]} | {*members.tolist()}
+        # Here an edge is all that a document has.
+        whole = replace(self, _known={})
+        whole._n_edge = [int(self.tokens.sizes.max(initial=0))] * 2
+        passage, _ = self._pieces(text, _NOTHING)
+        several = whole._documents(documents, np.array(sorted(near), np.int64))
+        pieces = several.pieces(passage, passage.counts[-1], 1)
+        held = _in_chains(passage.letters, pieces)
+        if any(one is None for one, letter in zip(held, passage.letters, strict=True)
+               if letter != _APART):  # fmt: skip
+            return set()
+        return {one[1].document for one in held if one}
+
+    def _documents(self, documents: OnceEach, members: IntArray) -> _Documents:
+        """Return how some documents of a query begin and end."""
         ranks, texts = documents.best_rank(members).tolist(), documents.unit(members).tolist()
         beginnings, ends = list[_Edge](), list[_Edge]()
         short = defaultdict[str, list[_Edge]](list)
