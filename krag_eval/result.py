@@ -141,7 +141,7 @@ class EvaluationResult(ResultFacts):
         self._warn_of_failed()
         source: ResultFacts = self
         if dataset is not None:
-            from krag_eval.core.data.loading import evaluated_again
+            from krag_eval.again import evaluated_again
             from krag_eval.core.evaluator import FactsEvaluator
 
             source = evaluated_again(self, dataset, FactsEvaluator, matcher)

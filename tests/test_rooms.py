@@ -16,13 +16,16 @@ from krag_eval.core.hooks import ROOMS
 PACKAGE = Path(krag_eval.__file__).parent
 
 #: What lies above the rooms and leads to them: evaluators, results, the readers users name.
-FACES = {"", "__main__", "datasets", "errors", "evaluator", "matching", "partitions", "result"}
+FACES = {
+    "", "__main__", "again", "datasets", "errors", "evaluator", "matching", "partitions", "result",
+}  # fmt: skip
 #: Room -> the others that it may import; each may import the core. The shell, ``cli``, has the
 #: commands of all rooms, and may import whatever they run.
 MAY_IMPORT = {
     "asking": {"comparison", "evaluator", "result"},
     "auditing": {"comparison"},
     "cli": {
+        "again",
         "auditing",
         "comparison",
         "datasets",

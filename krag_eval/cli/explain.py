@@ -53,7 +53,7 @@ def misses(
     saved, whose name ends in .json. 'krag-eval explain FILE QUERY' shows what became of one, by its
     id or position in the list.
     """
-    from krag_eval.core.display.result import misses_page
+    from krag_eval.cli.missed_page import misses_page
 
     whole("n", n, 1)
     result, at = reading.result_of(file, k, typed, run=run)
@@ -155,7 +155,7 @@ def explain(
 
 def _list_contradicted(result: EvaluationResult, outputs: output.Outputs) -> None:
     """Print the pairs that would match if their documents said the same."""
-    from krag_eval.core.display.result import contradicted_page
+    from krag_eval.cli.missed_page import contradicted_page
 
     found = result.contradicted()
     rows = found.reset_index()

@@ -295,7 +295,7 @@ def with_texts(
     result: EvaluationResult, run: str | None, given: Mapping[str, Any]
 ) -> EvaluationResult:
     """Give a saved result the texts that it was evaluated on, where files with them are named."""
-    from krag_eval.core.data.loading import evaluated_again
+    from krag_eval.again import evaluated_again
     from krag_eval.evaluator import OfflineRetrievalEvaluator
 
     golden, behind = given.get("golden"), run or given.get("retrieved")

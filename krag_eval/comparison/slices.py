@@ -829,7 +829,7 @@ def _as_share(row: Slice, sample: _Sample, level: float) -> Slice:
     if n_rest < FEWEST_QUERIES:
         return row
     of_rest = intervals.wilson(row.rest, n_rest, level)
-    bounds = intervals.difference_of_shares(row.rest, of_rest, row.value, (low, high))
+    bounds = difference_of_shares(row.rest, of_rest, row.value, (low, high))
     p = _exact_p(round(row.value * row.n), row.n, round(row.rest * n_rest), n_rest)
     return replace(row, ci_low=bounds[0], ci_high=bounds[1], p_permutation=p)
 
@@ -961,3 +961,16 @@ def _same_tests(rows: Sequence[Slice]) -> dict[int, int]:
         if row.n:
             of_metric.setdefault(row.metric, []).append(i)
     return {several[1]: several[0] for several in of_metric.values() if len(several) == 2}
+
+
+def difference_of_shares(
+    a: float, of_a: tuple[float, float], b: float, of_b: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the interval of b minus a, two independent shares with their score intervals.
+
+    The hybrid score interval: method 10 of Newcombe (1998), *Interval estimation for the difference
+    between independent proportions*.
+    """
+    low = math.hypot(b - of_b[0], of_a[1] - a)
+    high = math.hypot(of_b[1] - b, a - of_a[0])
+    return b - a - low, b - a + high

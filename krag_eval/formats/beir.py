@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from krag_eval.core.data.dataset import Dataset, ids_in, labels_of, with_texts
+from krag_eval.core.data.dataset import Dataset, with_texts
 from krag_eval.core.data.table import Given, Records, is_frame, records_in
 from krag_eval.core.documents import composed, is_missing
 from krag_eval.core.errors import InvalidInput, Place
@@ -27,6 +27,7 @@ from krag_eval.core.reading import (
     numbered_lines,
     object_of,
 )
+from krag_eval.formats.ids import ids_in, labels_of
 from krag_eval.formats.trec import QRELS, RUN, Missing, ScorePrecision, is_parquet, judged_dataset
 
 

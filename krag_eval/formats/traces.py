@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval.core.data.dataset import Dataset, check_overlap, labels_of
+from krag_eval.core.data.dataset import Dataset
 from krag_eval.core.data.formats import Names
 from krag_eval.core.data.table import Given, Records, is_frame, listed, records_in
 from krag_eval.core.documents import (
@@ -48,6 +48,7 @@ from krag_eval.core.language import N_, _
 from krag_eval.core.reading import MAX_BYTES, Source, located, parsed
 from krag_eval.core.results.latency import Failure
 from krag_eval.core.scoring.missing import MissingQuestions
+from krag_eval.formats.ids import check_overlap, labels_of
 from krag_eval.formats.langsmith import run_as_row
 from krag_eval.formats.trec import Missing
 

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 from krag_eval.comparison import comparable, comparison
 from krag_eval.comparison.comparison import some
+from krag_eval.comparison.paired import rows_at
 from krag_eval.core import errors, intervals
 from krag_eval.core.documents import DocumentLike, id_of, is_blank, read_text
 from krag_eval.core.errors import InvalidInput, InvalidType, clipped, must, warn
 from krag_eval.core.intervals import BoolArray, Clusters, FloatArray, IntArray, QuerySums
 from krag_eval.core.language import _
 from krag_eval.core.results.facts import ResultFacts
-from krag_eval.core.results.rows import RowsInMemory, rows_at
+from krag_eval.core.results.rows import RowsInMemory
 from krag_eval.core.scoring.averages import QUERIES, Average
 from krag_eval.core.scoring.cutoffs import Budget, Cutoff
 from krag_eval.core.scoring.metrics import METRICS

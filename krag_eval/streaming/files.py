@@ -72,14 +72,7 @@ from krag_eval.core.options import LISTS, PLAN_OPTIONS, check_options, with_defa
 from krag_eval.core.reading import MAX_BYTES, check_encoding, checked_bytes
 from krag_eval.core.results.latency import RetrievalRun
 from krag_eval.core.results.reviews import with_unreviewed
-from krag_eval.core.results.rows import (
-    POSITION,
-    Rows,
-    RowsInFile,
-    checked_row_file,
-    join_rows,
-    write_rows,
-)
+from krag_eval.core.results.rows import POSITION, Rows, RowsInFile
 from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.core.scoring.metrics import Metric
 from krag_eval.core.scoring.parts import Partial
@@ -94,6 +87,7 @@ from krag_eval.streaming.queries import (
     QueryFiles,
     fingerprint,
 )
+from krag_eval.streaming.row_files import checked_row_file, join_rows, write_rows
 
 _Evaluated = TypeVar("_Evaluated", Part, EvaluationResult)
 
