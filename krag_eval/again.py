@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval.core.data.dataset import labels_for
-from krag_eval.core.data.loading import dataset_in
-from krag_eval.core.errors import InvalidInput, clipped, muted
+from krag_eval.core import InvalidInput, clipped, dataset_in, labels_for, muted
 
 if TYPE_CHECKING:
+    from krag_eval.core import Matcher, ResultFacts
     from krag_eval.core.evaluator import Evaluator, Result
-    from krag_eval.core.matching.base import Matcher
-    from krag_eval.core.results.facts import ResultFacts
 
 _EVALUATED_ON = "pass what the result was evaluated on, unchanged"
 
@@ -37,9 +34,8 @@ def evaluated_again(
     Raises:
         InvalidInput: If the data set has other queries, ground truth or lists.
     """
+    from krag_eval.core import Budget, NoRows
     from krag_eval.core.matching.names import matcher_of
-    from krag_eval.core.results.rows import NoRows
-    from krag_eval.core.scoring.cutoffs import Budget
 
     data, settings = dataset_in(source), result.settings
     if data.predicted is None:

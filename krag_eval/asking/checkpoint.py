@@ -23,10 +23,22 @@ from uuid import UUID
 import numpy as np
 from langchain_core.documents import Document
 
-from krag_eval.core.documents import DocumentLike, metadata_of, text_of, written_id
-from krag_eval.core.errors import Advice, DatasetError, Fix, InvalidType, Place, clipped, warn
-from krag_eval.core.files import Purpose, differences, lock, naming
-from krag_eval.core.language import _
+from krag_eval.core import (
+    Advice,
+    DatasetError,
+    DocumentLike,
+    Fix,
+    InvalidType,
+    Place,
+    _,
+    clipped,
+    metadata_of,
+    naming,
+    text_of,
+    warn,
+)
+from krag_eval.core.documents import written_id
+from krag_eval.core.files import Purpose, differences, lock
 
 _LONGEST_SETTING = 500
 _KEY = "checkpoint_key"

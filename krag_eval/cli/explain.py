@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval.cli import options, output, reading
-from krag_eval.core.display import page_of
-from krag_eval.core.errors import Advice, InvalidInput, whole
-from krag_eval.core.language import LANGUAGES, Language, _
-from krag_eval.core.options import option
-from krag_eval.core.scoring.cutoffs import Cutoff, spelled
+from krag_eval.core import (
+    LANGUAGES,
+    Advice,
+    Cutoff,
+    InvalidInput,
+    Language,
+    _,
+    option,
+    page_of,
+    spelled,
+    whole,
+)
 
 if TYPE_CHECKING:
     from krag_eval.diagnosis.diagnosis import ForeignIndex

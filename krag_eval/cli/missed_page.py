@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from krag_eval.core.display import Column, Page, Table
+from krag_eval.core import Column, Page, Table, _, fitted, pgettext, visible
 from krag_eval.core.display.contradictions import NO_TEXTS
-from krag_eval.core.language import _, pgettext
-from krag_eval.core.text import fitted, visible, whole_percent
+from krag_eval.core.text import whole_percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,31 +27,43 @@ from krag_eval.comparison.slices import (
     SlicedComparison,
     only_within,
 )
-from krag_eval.core import errors, intervals
-from krag_eval.core.documents import STATUS, ids_among, unreviewed_in
-from krag_eval.core.errors import (
+from krag_eval.core import (
+    DEFINED,
+    N_,
     Advice,
+    Budget,
+    Clusters,
+    Cutoff,
+    Drawn,
     Fix,
     InvalidInput,
     InvalidType,
+    Language,
+    MissingQuestions,
+    ResultFacts,
+    RowsInMemory,
+    _,
     clipped,
+    deepest,
+    errors,
+    intervals,
     must,
+    ngettext,
+    parse_metric,
+    resolved_average,
+    spelled,
+    spoken,
+    told_missing,
     warn,
     whole,
 )
-from krag_eval.core.intervals import Clusters, Sampling, Standing
-from krag_eval.core.language import N_, Language, _, ngettext, spoken
+from krag_eval.core.documents import STATUS, ids_among, unreviewed_in
+from krag_eval.core.intervals import Sampling, Standing
 from krag_eval.core.matching.identity import same
 from krag_eval.core.matching.names import says_less
-from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.reviews import UNREVIEWED, with_unreviewed
-from krag_eval.core.results.rows import RowsInMemory
-from krag_eval.core.scoring.averages import DEFINED
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
-from krag_eval.core.scoring.metrics import resolved_average
-from krag_eval.core.scoring.missing import MissingQuestions, told_missing
-from krag_eval.core.shown import Drawn, write_report
+from krag_eval.core.shown import write_report
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,26 +15,40 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from krag_eval.comparison import comparable, comparison as comparisons
 from krag_eval.comparison.comparison import Comparison, On
 from krag_eval.comparison.paired import Difference, corrected
-from krag_eval.core import errors
-from krag_eval.core.errors import Advice, InvalidInput, clipped, must, one_line, warn
+from krag_eval.core import (
+    REJECTION_RATE,
+    Advice,
+    Average,
+    InvalidInput,
+    Language,
+    MissingQuestions,
+    NoRows,
+    Rows,
+    Shown,
+    _,
+    clipped,
+    errors,
+    must,
+    parse_metric,
+    speaking,
+    spelled,
+    told_missing,
+    unreviewed_of,
+    unreviewed_sentences,
+    warn,
+)
+from krag_eval.core.errors import one_line
 from krag_eval.core.intervals import Sampling
-from krag_eval.core.language import Language, _, language, speaking
+from krag_eval.core.language import language
 from krag_eval.core.results.latency import told_failed
-from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
 from krag_eval.core.results.verdicts import OUTCOMES, Outcome, Verdicts, worst
-from krag_eval.core.scoring.averages import Average
-from krag_eval.core.scoring.cutoffs import parse_metric, spelled
-from krag_eval.core.scoring.metrics import REJECTION_RATE
-from krag_eval.core.scoring.missing import MissingQuestions, told_missing
 from krag_eval.core.scoring.parts import Summary
-from krag_eval.core.shown import Shown, page_of
+from krag_eval.core.shown import page_of
 
 if TYPE_CHECKING:
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts
 
 import hashlib
-
-from krag_eval.core.results.rows import NoRows, Rows
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
 _ROUNDING = 1e-12

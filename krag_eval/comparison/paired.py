@@ -27,13 +27,20 @@ from krag_eval.comparison.permutation import (
     as_one_sum,
     estimates,
 )
-from krag_eval.core import intervals
-from krag_eval.core.intervals import Clusters, FloatArray, QuerySums, Sampling, Spread, Statistic
-from krag_eval.core.results.facts import ResultFacts
-from krag_eval.core.results.rows import Rows, RowsInMemory
-from krag_eval.core.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.core.scoring.cutoffs import Cutoff
-from krag_eval.core.scoring.metrics import METRICS
+from krag_eval.core import (
+    DEFINED,
+    METRICS,
+    Average,
+    Clusters,
+    Cutoff,
+    FloatArray,
+    ResultFacts,
+    Rows,
+    RowsInMemory,
+    intervals,
+)
+from krag_eval.core.intervals import QuerySums, Sampling, Spread, Statistic
+from krag_eval.core.scoring.averages import QUERIES
 
 #: Metric -> system -> value per query that counts.
 PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]

@@ -25,19 +25,37 @@ import numpy as np
 from krag_eval.comparison import paired
 from krag_eval.comparison.comparable import checked_metrics
 from krag_eval.comparison.paired import Difference
-from krag_eval.core import errors, intervals
-from krag_eval.core.documents import Tag
-from krag_eval.core.errors import Advice, InvalidInput, Place, clipped, warn
-from krag_eval.core.files import replacing
-from krag_eval.core.intervals import BoolArray, FloatArray, IntArray, QuerySums, Sampling
-from krag_eval.core.language import N_, Language, _, speaking, spoken
+from krag_eval.core import (
+    DEFINED,
+    N_,
+    Advice,
+    Average,
+    Cutoff,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    Language,
+    Place,
+    ResultFacts,
+    RowsInMemory,
+    Shown,
+    Tag,
+    _,
+    clipped,
+    errors,
+    intervals,
+    replacing,
+    speaking,
+    spelled,
+    spoken,
+    warn,
+)
+from krag_eval.core.intervals import BoolArray, QuerySums, Sampling
 from krag_eval.core.matching.tokenizers import ByScript
-from krag_eval.core.results.facts import ResultFacts
-from krag_eval.core.results.rows import RowsInMemory
-from krag_eval.core.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.core.scoring.cutoffs import Cutoff, lengths_of, spelled
+from krag_eval.core.scoring.averages import QUERIES
+from krag_eval.core.scoring.cutoffs import lengths_of
 from krag_eval.core.scoring.digits import exact_parts
-from krag_eval.core.shown import Shown, draw, page_of
+from krag_eval.core.shown import draw, page_of
 from krag_eval.diagnosis.diagnosis import Diagnosis, told_apart_by, within
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from krag_eval.core.intervals import FEW_QUERIES, FloatArray, interval
+from krag_eval.core import FEW_QUERIES, FloatArray
+from krag_eval.core.intervals import interval
 
 
 def interval_of_choice(

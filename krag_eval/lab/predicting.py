@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from krag_eval.comparison.comparison import some
-from krag_eval.core import intervals
-from krag_eval.core.errors import InvalidInput, must
-from krag_eval.core.intervals import FloatArray, IntArray, Sampling
-from krag_eval.core.results.facts import ResultFacts
-from krag_eval.core.scoring.cutoffs import spelled
-from krag_eval.core.scoring.metrics import METRICS, metrics_of
-from krag_eval.core.shown import Shown
+from krag_eval.core import (
+    METRICS,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    ResultFacts,
+    Shown,
+    intervals,
+    must,
+    spelled,
+)
+from krag_eval.core.intervals import Sampling
+from krag_eval.core.scoring.metrics import metrics_of
 from krag_eval.lab.few_labels import distinct, values_by_label
 from krag_eval.lab.intervals import interval_of_choice
 

@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from krag_eval.core import intervals
-from krag_eval.core.errors import Advice, InvalidInput
-from krag_eval.core.intervals import FloatArray, IntArray, Sampling
+from krag_eval.core import (
+    Advice,
+    Budget,
+    Cutoff,
+    Drawn,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    intervals,
+)
+from krag_eval.core.intervals import Sampling
 from krag_eval.core.results.evidence import Evidence
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff
-from krag_eval.core.shown import Drawn
 from krag_eval.lab.intervals import interval_of_choice
 
 if TYPE_CHECKING:

@@ -14,13 +14,34 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from xml.sax.saxutils import escape
 
-from krag_eval.core.errors import InvalidInput, InvalidType, clipped, must, one_of
-from krag_eval.core.files import naming
-from krag_eval.core.language import Language, _, languages, ngettext, pgettext, speaking, spoken
-from krag_eval.core.scoring.averages import DEFINED, Average
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
-from krag_eval.core.scoring.metrics import METRICS, averages_of, metrics_of
-from krag_eval.core.text import fitted
+from krag_eval.core import (
+    DEFINED,
+    METRICS,
+    REJECTION_RATE,
+    Average,
+    Budget,
+    Cutoff,
+    InvalidInput,
+    InvalidType,
+    Language,
+    Metric,
+    _,
+    averages_of,
+    clipped,
+    deepest,
+    fitted,
+    must,
+    naming,
+    ngettext,
+    one_of,
+    parse_metric,
+    pgettext,
+    speaking,
+    spelled,
+    spoken,
+)
+from krag_eval.core.language import languages
+from krag_eval.core.scoring.metrics import metrics_of
 from krag_eval.plotting import fonts
 
 if TYPE_CHECKING:
@@ -28,11 +49,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.comparison.slices import SlicedComparison, Slices
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts
 
 from krag_eval.core.language import language
 from krag_eval.core.scoring.averages import told
-from krag_eval.core.scoring.metrics import REJECTION_RATE, Metric
 
 INK, PAPER = "#000000", "#ffffff"
 #: What is not certain, or not about any system or metric.
@@ -306,7 +326,7 @@ def systems_of(
         InvalidType: If it is something else.
         InvalidInput: If there are none, or more than can be told apart.
     """
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts
 
     if isinstance(results, ResultFacts):
         return {"": results}

@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from krag_eval.core.errors import InvalidInput, must
+from krag_eval.core import InvalidInput, must
 from krag_eval.core.files import parquet_for
 from krag_eval.core.results.rows import ROW_FORMATS, write_csv
 
