@@ -55,6 +55,7 @@ def check_overlap(
 def ids_in(dataset: Dataset) -> set[str]:
     """Return the ids of all documents, of the ground truth and retrieved.
 
+    >>> from krag_eval.core import AnyOf
     >>> sorted(ids_in(Dataset(["q"], [[AnyOf(["a", "b"])]], [["a", "c"]])))
     ['a', 'b', 'c']
     """
