@@ -1,6 +1,6 @@
 """Errors and warnings of krag_eval, for ``except`` and filters of warnings."""
 
-from krag_eval.core.errors import (
+from krag_eval.core import (
     Advice,
     DatasetError,
     InvalidInput,

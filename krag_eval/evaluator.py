@@ -10,11 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from krag_eval.core import evaluator
+from krag_eval.core import Cutoff, Partial as Partial, Rows, evaluator
 from krag_eval.core.evaluator import Evaluator, Part as Part, Plan as Plan
-from krag_eval.core.results.rows import Rows
-from krag_eval.core.scoring.cutoffs import Cutoff
-from krag_eval.core.scoring.parts import Partial as Partial
 from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:

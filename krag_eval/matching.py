@@ -1,13 +1,9 @@
 """The matchers of the core; those that need a library or a model are in ``krag_eval.matchers``."""
 
-from krag_eval.core.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher, TextMatcher
-from krag_eval.core.matching.coverage import CoverageMatcher, NumbersMatcher
-from krag_eval.core.matching.exact import (
-    ContainsMatcher,
-    ExactTextMatcher,
-    IdMatcher,
-    MetadataMatcher,
-)
+from krag_eval.core import CoverageMatcher, ExactTextMatcher, Matcher, TextMatcher
+from krag_eval.core.matching.base import AndMatcher, KeyMatcher, OrMatcher
+from krag_eval.core.matching.coverage import NumbersMatcher
+from krag_eval.core.matching.exact import ContainsMatcher, IdMatcher, MetadataMatcher
 from krag_eval.core.matching.spans import SpanMatcher
 
 __all__ = [

@@ -9,11 +9,17 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from krag_eval.core.errors import Advice, InvalidInput, clipped
-from krag_eval.core.language import Language, spoken
-from krag_eval.core.results.facts import ResultFacts
+from krag_eval.core import (
+    Advice,
+    Cutoff,
+    InvalidInput,
+    Language,
+    Length,
+    ResultFacts,
+    clipped,
+    spoken,
+)
 from krag_eval.core.scoring import cutoffs
-from krag_eval.core.scoring.cutoffs import Cutoff, Length
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,9 +27,8 @@ if TYPE_CHECKING:
 
     from krag_eval.comparison.gates import GateReport
     from krag_eval.comparison.slices import Slices
-    from krag_eval.core.data.loading import ChunkSource, Source
+    from krag_eval.core import ChunkSource, Matcher, Source
     from krag_eval.core.intervals import BudgetToRecall
-    from krag_eval.core.matching.base import Matcher
     from krag_eval.diagnosis.causes import Deeper, Index
     from krag_eval.diagnosis.diagnosis import Diagnosis, ForeignIndex
     from krag_eval.lab.predicting import Predictions
@@ -141,7 +146,7 @@ class EvaluationResult(ResultFacts):
         self._warn_of_failed()
         source: ResultFacts = self
         if dataset is not None:
-            from krag_eval.core.data.loading import evaluated_again
+            from krag_eval.again import evaluated_again
             from krag_eval.core.evaluator import FactsEvaluator
 
             source = evaluated_again(self, dataset, FactsEvaluator, matcher)
@@ -217,7 +222,7 @@ class EvaluationResult(ResultFacts):
         1  wiki  20    1.0   0.5
         """
         from krag_eval.comparison.slices import slices
-        from krag_eval.core.intervals import check_sampling
+        from krag_eval.core import check_sampling
 
         self._warn_of_failed()
         sampling = check_sampling(level, n_resamples, seed)
@@ -272,7 +277,7 @@ class EvaluationResult(ResultFacts):
         >>> found.best, round(found.spearman, 3)
         ('mrr@2', 1.0)
         """
-        from krag_eval.core.intervals import check_sampling
+        from krag_eval.core import check_sampling
         from krag_eval.lab.predicting import predictions
 
         self._warn_of_failed()
@@ -329,7 +334,7 @@ class EvaluationResult(ResultFacts):
         >>> found.best, found.held_out
         (0.9, (1.0, 1.0))
         """
-        from krag_eval.core.intervals import check_sampling
+        from krag_eval.core import check_sampling
         from krag_eval.lab.score_cutoffs import score_cutoffs
 
         self._warn_of_failed()
@@ -406,7 +411,7 @@ class EvaluationResult(ResultFacts):
         passed: mrr@5 is 1.0000, at or above the floor of 1
         """
         from krag_eval.comparison.gates import Terms, check
-        from krag_eval.core.intervals import check_sampling
+        from krag_eval.core import check_sampling
 
         sampling = check_sampling(level, n_resamples, seed)
         allowed = (allow_failures, allow_missing)
@@ -477,7 +482,7 @@ class EvaluationResult(ResultFacts):
         See ``krag_eval.core.intervals.confidence_intervals``, also for the other arguments:
         ``clusters="source"`` draws all queries of a source together.
         """
-        from krag_eval.core.intervals import confidence_intervals
+        from krag_eval.core import confidence_intervals
 
         return confidence_intervals(self, level, **sampling)
 
@@ -521,7 +526,8 @@ class EvaluationResult(ResultFacts):
         >>> found.value, found.unit, found.low, found.high
         (7.0, 'w', 3.0, 7.0)
         """
-        from krag_eval.core.intervals import budget_to_recall, check_sampling
+        from krag_eval.core import check_sampling
+        from krag_eval.core.intervals import budget_to_recall
 
         sampling = check_sampling(level, n_resamples, seed)
         return budget_to_recall(self, recall, length, sampling)

@@ -34,8 +34,9 @@ from krag_eval.comparison.comparison_page import toward_better
 from krag_eval.comparison.paired import Difference, holm
 from krag_eval.core.errors import InvalidInput
 from krag_eval.core.results.latency import Failure, RetrievalRun
-from krag_eval.core.results.rows import RowsInFile, flat_columns, write_rows
+from krag_eval.core.results.rows import RowsInFile, flat_columns
 from krag_eval.core.scoring.metrics import metrics_of
+from krag_eval.streaming.row_files import write_rows
 
 COLUMNS = [
     *("a", "b", "metric", "value_a", "value_b", "difference", "ci_low", "ci_high"),

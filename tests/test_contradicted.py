@@ -18,7 +18,8 @@ from krag_eval import (
     evaluate_file,
     load_dataset,
 )
-from krag_eval.core.display.result import contradicted_page, told_rewritten
+from krag_eval.cli.missed_page import contradicted_page
+from krag_eval.core.display.result import told_rewritten
 
 YEAR = "In 2024 revenue from lending rose to a record high"
 LAST_YEAR = "In 2023 revenue from lending rose to a record high, too."

@@ -23,8 +23,9 @@ from krag_eval import (
     evaluate_file,
 )
 from krag_eval.comparison.comparison import sliced_comparison
+from krag_eval.comparison.slices import difference_of_shares
 from krag_eval.core.errors import InvalidInput
-from krag_eval.core.intervals import difference_of_shares, wilson
+from krag_eval.core.intervals import wilson
 
 FEW = {"n_resamples": 1000}
 

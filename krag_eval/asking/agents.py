@@ -23,15 +23,23 @@ from krag_eval.asking.evaluating import Evaluation, Rows, Run
 from krag_eval.asking.messages import returned_in
 from krag_eval.asking.recording import MESSAGES, Question, RetrievalRecorder, Seen, strand
 from krag_eval.asking.verbs import Asks, asks, twin_of
-from krag_eval.core import errors
-from krag_eval.core.documents import DocumentLike, Location
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, warn
-from krag_eval.core.language import N_, _
-from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
+from krag_eval.core import (
+    DEFAULT_CUTOFFS,
+    N_,
+    Advice,
+    Cutoffs,
+    DocumentLike,
+    InvalidInput,
+    InvalidType,
+    Length,
+    Location,
+    _,
+    errors,
+    warn,
+)
 
 if TYPE_CHECKING:
-    from krag_eval.core.matching.base import Matcher
-    from krag_eval.core.scoring.metrics import Metric
+    from krag_eval.core import Matcher, Metric
     from krag_eval.result import EvaluationResult
 
 

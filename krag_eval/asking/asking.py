@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
@@ -24,18 +24,26 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, config as configs_of
 
 from krag_eval.asking import timeouts
-from krag_eval.core import errors
-from krag_eval.core.documents import (
+from krag_eval.core import (
+    Advice,
     DocumentLike,
+    Fix,
+    InvalidInput,
+    InvalidType,
     Location,
+    _,
+    check_progress,
+    clipped,
+    errors,
+    warn,
+)
+from krag_eval.core.documents import (
     as_document,
     by_rank,
     check_documents,
     warn_of_contradicting_scores,
 )
-from krag_eval.core.errors import Advice, Fix, InvalidInput, InvalidType, clipped, warn
-from krag_eval.core.files import Bar, check_progress
-from krag_eval.core.language import _
+from krag_eval.core.files import Bar
 from krag_eval.core.ranking import Standing
 from krag_eval.core.results.latency import Failure, RetrievalRun, Retry
 
@@ -271,11 +279,11 @@ class Round:
     texts: list[str]
     answers: Answers
     timeout: float | None
-    configs: InitVar[Mapping[int, RunnableConfig]]
+    configs: Mapping[int, RunnableConfig]
 
-    def __post_init__(self, configs: Mapping[int, RunnableConfig]) -> None:
+    def __post_init__(self) -> None:
         self._context = copy_context()
-        self._left = deque(configs.items())
+        self._left = deque(self.configs.items())
         self._n_at_once = self._left[0][1].get("max_concurrency") or timeouts.n_threads()
         self._n_workers = min(self._n_at_once, len(self._left))
 

@@ -23,10 +23,22 @@ from uuid import UUID
 import numpy as np
 from langchain_core.documents import Document
 
-from krag_eval.core.documents import DocumentLike, metadata_of, text_of, written_id
-from krag_eval.core.errors import Advice, DatasetError, Fix, InvalidType, Place, clipped, warn
-from krag_eval.core.files import Journal, Purpose, differences
-from krag_eval.core.language import _
+from krag_eval.core import (
+    Advice,
+    DatasetError,
+    DocumentLike,
+    Fix,
+    InvalidType,
+    Place,
+    _,
+    clipped,
+    metadata_of,
+    naming,
+    text_of,
+    warn,
+)
+from krag_eval.core.documents import written_id
+from krag_eval.core.files import Purpose, differences, lock
 
 _LONGEST_SETTING = 500
 _KEY = "checkpoint_key"
@@ -76,6 +88,73 @@ def purpose_of(
         "retriever": {"name": runnable.get_name(), **_plain_settings(runnable)},
     }
     return Purpose("checkpoint", "krag_eval.checkpoint", 1, settings, _ANOTHER, _SPOKEN)
+
+
+class Journal:
+    """A file that gains lines, so that a killed run can resume; one run at a time writes to it.
+
+    Its first line says what it is for; a line that a kill tore is dropped.
+
+    Args:
+        path: The file; made if it is not there.
+        purpose: What it is for.
+
+    Raises:
+        InvalidInput: If it was made for something else.
+        OSError: If it cannot be opened, or another run is writing to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], purpose: Purpose) -> None:
+        self.path, self.purpose = os.fspath(path), purpose
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise OSError(f"{purpose.argument}: {path} is not a regular file; name another.")
+        self._file = Path(path).open("a+b")  # noqa: SIM115
+        try:
+            lock(self._file, purpose.argument, self.path)
+            self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, line: str) -> None:
+        """Add a line; it is with the operating system when this returns."""
+        with naming(self.path):
+            # Half of a character is what some loaders return; it must not end the run.
+            self._file.write(f"{line}\n".encode("utf-8", "surrogatepass"))
+            self._file.flush()
+
+    def check(self, header: Mapping[str, Any]) -> None:
+        """Refuse a file by what it says of itself."""
+        self.purpose.check(header, self.path, self.purpose.fix)
+
+    def take(self, line: bytes, place: Place) -> None:
+        """Take a line that is kept."""
+
+    def close(self) -> None:
+        """Close the file, which frees it for another run."""
+        with naming(self.path):
+            self._file.close()
+
+    def _read(self) -> None:
+        header = json.dumps(self.purpose.header, ensure_ascii=False, separators=(",", ":"))
+        self._file.seek(0)
+        first = self._file.readline()
+        whole = first.endswith(b"\n")
+        if not whole and f"{header}\n".encode("utf-8", "surrogatepass").startswith(first):
+            self._file.truncate(0)  # new, or killed while it was made
+            self.write(header)
+            return
+        made = None
+        with suppress(ValueError, RecursionError):
+            made = json.loads(first.decode("utf-8", "surrogatepass")) if whole else None
+        self.check(made if isinstance(made, dict) else {})
+        end = len(first)
+        for number, line in enumerate(self._file, 2):
+            if not line.endswith(b"\n"):
+                self._file.truncate(end)  # torn by a kill
+                break
+            self.take(line, Place(self.path, number))
+            end += len(line)
 
 
 class Checkpoint(Journal):

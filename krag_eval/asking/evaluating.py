@@ -17,33 +17,45 @@ from krag_eval.asking.checkpoint import Checkpoint, purpose_of
 from krag_eval.asking.verbs import Asks, asks, twin_of
 from krag_eval.comparison.comparable import checked_metrics
 from krag_eval.comparison.comparison import Comparison, compare
-from krag_eval.core import errors
-from krag_eval.core.data import loading, table, vocabularies
-from krag_eval.core.data.dataset import Dataset, labels_for
-from krag_eval.core.data.vocabularies import as_row
-from krag_eval.core.documents import (
+from krag_eval.core import (
+    DEFAULT_CUTOFFS,
+    LISTS,
+    PLAN_OPTIONS,
+    Clusters,
+    Cutoffs,
+    Dataset,
     DocumentLike,
+    InvalidInput,
+    InvalidType,
+    Length,
     Location,
+    Place,
     QuerySet,
     Tag,
-    checked_tags,
+    _,
+    bar_of,
+    check_sampling,
+    clipped,
+    deepest,
     documents_in,
-    with_status,
+    errors,
+    labels_for,
+    muted,
+    spelled,
+    warn,
 )
-from krag_eval.core.errors import InvalidInput, InvalidType, Place, clipped, muted, warn
-from krag_eval.core.files import bar_of, bars
-from krag_eval.core.intervals import Clusters, check_sampling
-from krag_eval.core.language import _
+from krag_eval.core.data import loading, table, vocabularies
+from krag_eval.core.data.vocabularies import as_row
+from krag_eval.core.documents import checked_tags, with_status
+from krag_eval.core.files import bars
 from krag_eval.core.matching.parallel import check_n_jobs
-from krag_eval.core.options import LISTS, PLAN_OPTIONS, with_defaults
-from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, deepest, spelled
+from krag_eval.core.options import with_defaults
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.core.matching.base import Matcher
-    from krag_eval.core.scoring.metrics import Metric
+    from krag_eval.core import Matcher, Metric
     from krag_eval.result import EvaluationResult
 
 

@@ -12,7 +12,7 @@ from krag_eval.core.documents import as_document, chunk_in
 from krag_eval.core.reading import parsed
 
 if TYPE_CHECKING:
-    from krag_eval.core.documents import DocumentLike
+    from krag_eval.core import DocumentLike
 
 # How deep a list of documents may be within an object: {"result": {"documents": [...]}}.
 _DEEPEST = 2

@@ -26,22 +26,38 @@ from langchain_core.tracers.context import register_configure_hook
 from krag_eval.asking.asking import Answer, Call, Wrapped, query_in
 from krag_eval.asking.evaluating import Questions, Rows, labels_of
 from krag_eval.asking.messages import returned_in
-from krag_eval.core import documents as docs, errors
+from krag_eval.core import (
+    DEFAULT_CUTOFFS,
+    EVALUATOR_OPTIONS,
+    LISTS,
+    Advice,
+    Cutoffs,
+    InvalidInput,
+    InvalidType,
+    Length,
+    Location,
+    Refusal,
+    _,
+    called,
+    check_options,
+    clipped,
+    documents as docs,
+    documents_in,
+    errors,
+    id_of,
+    text_of,
+    warn,
+)
 from krag_eval.core.data.vocabularies import KNOWN, as_row
-from krag_eval.core.documents import Location, checked_tags, documents_in, id_of, text_of
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, Refusal, called, clipped, warn
-from krag_eval.core.language import _
-from krag_eval.core.options import EVALUATOR_OPTIONS, LISTS, check_options
+from krag_eval.core.documents import checked_tags
 from krag_eval.core.results.latency import Failure, RetrievalRun
-from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
+from krag_eval.core.scoring.cutoffs import lengths_of
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.core.documents import DocumentLike
-    from krag_eval.core.matching.base import Matcher
-    from krag_eval.core.scoring.metrics import Metric
+    from krag_eval.core import DocumentLike, Matcher, Metric
     from krag_eval.result import EvaluationResult
 
 #: The key of the question in what a chain is given, or a function from that to the question.

@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
-from krag_eval.core.errors import Advice, InvalidInput, number
+from krag_eval.core import Advice, InvalidInput, number
 
 T = TypeVar("T")
 

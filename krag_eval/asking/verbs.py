@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from krag_eval.core.options import EVALUATOR_OPTIONS, check_options
+from krag_eval.core import EVALUATOR_OPTIONS, check_options
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -17,39 +17,52 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from krag_eval.comparison.gates import Gate, GateReport
-from krag_eval.core.data.dataset import Dataset, named_by
-from krag_eval.core.data.loading import ChunkSource, chunks_in, dataset_in
-from krag_eval.core.documents import (
+from krag_eval.core import (
+    N_,
+    Advice,
+    ChunkSource,
+    CoverageMatcher,
+    Dataset,
     DocumentLike,
+    ExactTextMatcher,
+    Fix,
+    InvalidInput,
+    Language,
     Location,
+    Place,
     QuerySet,
+    SaidOtherwise,
+    Shown,
+    Tokenizer,
+    TokenNumbers,
+    Units,
+    _,
+    boolean,
+    dataset_in,
+    fitted,
     id_of,
     is_blank,
+    letter_tokens,
+    ngettext,
+    one_of,
+    replacing,
     single,
+    spoken,
     text_of,
+    whole,
 )
-from krag_eval.core.errors import Advice, Fix, InvalidInput, Place, boolean, one_of, whole
-from krag_eval.core.files import replacing
-from krag_eval.core.language import N_, Language, _, language, ngettext, spoken
-from krag_eval.core.matching.contradiction import SaidOtherwise
-from krag_eval.core.matching.coverage import (
-    CoverageMatcher,
-    Read,
-    with_gaps_to_close,
-    without_gaps,
-)
-from krag_eval.core.matching.exact import ExactTextMatcher
-from krag_eval.core.matching.joins import Units
-from krag_eval.core.matching.numbering import TokenNumbers
+from krag_eval.core.data.dataset import named_by
+from krag_eval.core.data.loading import chunks_in
+from krag_eval.core.language import language
+from krag_eval.core.matching.coverage import Read, with_gaps_to_close, without_gaps
 from krag_eval.core.matching.pieces import OnceEach, SharedRuns, holders, shared_runs
-from krag_eval.core.matching.tokenizers import Tokenizer, letter_tokens, tokenizer_name
-from krag_eval.core.shown import Shown, page_of
-from krag_eval.core.text import fitted
+from krag_eval.core.matching.tokenizers import tokenizer_name
+from krag_eval.core.shown import page_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.core.data.loading import Source
+    from krag_eval.core import Source
 
 _INDEX, _CHUNK_TEXTS = "an index", "texts in the index"
 _TEXTS, _QUESTIONS = "texts of the ground truth", "questions"

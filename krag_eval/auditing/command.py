@@ -7,9 +7,7 @@ from typing import Any
 
 from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict
-from krag_eval.core.display import page_of
-from krag_eval.core.language import _
-from krag_eval.core.options import option
+from krag_eval.core import _, option, page_of
 
 #: Settings of an audit.
 _AUDITING: options.Options = {

@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from krag_eval.auditing.audit import TIERS, Audit, Finding, counted
-from krag_eval.core.display import Column, Page, Table, presents
+from krag_eval.core import Column, Page, Table, _, pgettext, presents, speaking
 from krag_eval.core.errors import sentence
-from krag_eval.core.language import _, pgettext, speaking
 
 # Places that are shown of a finding.
 _ROWS = 3

@@ -17,11 +17,21 @@ import click
 
 from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.core.display import Page, Table, page_of
-from krag_eval.core.errors import DatasetError, InvalidInput, called, sentence, whole
-from krag_eval.core.language import N_, _, ngettext
-from krag_eval.core.options import option
-from krag_eval.core.scoring.cutoffs import spelled
+from krag_eval.core import (
+    N_,
+    DatasetError,
+    InvalidInput,
+    Page,
+    Table,
+    _,
+    called,
+    ngettext,
+    option,
+    page_of,
+    spelled,
+    whole,
+)
+from krag_eval.core.errors import sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,9 +121,9 @@ def _looked_at(files: Sequence[str]) -> tuple[bool, int]:
 
 def _hold_rows(files: Sequence[str]) -> bool:
     """Tell whether files are read row by row, as all but those of some tools are."""
+    from krag_eval.core import MAX_BYTES
     from krag_eval.core.data.shapes import judgements_of
     from krag_eval.core.data.vocabularies import TABLE, shape_of
-    from krag_eval.core.reading import MAX_BYTES
     from krag_eval.streaming.queries import QueryFiles
 
     try:

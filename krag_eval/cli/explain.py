@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval.cli import options, output, reading
-from krag_eval.core.display import page_of
-from krag_eval.core.errors import Advice, InvalidInput, whole
-from krag_eval.core.language import LANGUAGES, Language, _
-from krag_eval.core.options import option
-from krag_eval.core.scoring.cutoffs import Cutoff, spelled
+from krag_eval.core import (
+    LANGUAGES,
+    Advice,
+    Cutoff,
+    InvalidInput,
+    Language,
+    _,
+    option,
+    page_of,
+    spelled,
+    whole,
+)
 
 if TYPE_CHECKING:
     from krag_eval.diagnosis.diagnosis import ForeignIndex
@@ -53,7 +60,7 @@ def misses(
     saved, whose name ends in .json. 'krag-eval explain FILE QUERY' shows what became of one, by its
     id or position in the list.
     """
-    from krag_eval.core.display.result import misses_page
+    from krag_eval.cli.missed_page import misses_page
 
     whole("n", n, 1)
     result, at = reading.result_of(file, k, typed, run=run)
@@ -155,7 +162,7 @@ def explain(
 
 def _list_contradicted(result: EvaluationResult, outputs: output.Outputs) -> None:
     """Print the pairs that would match if their documents said the same."""
-    from krag_eval.core.display.result import contradicted_page
+    from krag_eval.cli.missed_page import contradicted_page
 
     found = result.contradicted()
     rows = found.reset_index()

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from krag_eval.core.language import _
-from krag_eval.core.text import width_of
+from krag_eval.core import _, width_of
 
 #: A text of the catalogs, or what returns a translated one.
 Text: TypeAlias = "str | Callable[[], str]"

@@ -14,23 +14,26 @@ from click.core import ParameterSource
 
 from krag_eval.cli import help as helping, output
 from krag_eval.cli.shell import warnings_below
-from krag_eval.core.errors import Advice, InvalidInput, called
-from krag_eval.core.language import LANGUAGES, N_, SPOKEN, _
-from krag_eval.core.options import (
+from krag_eval.core import (
+    LANGUAGES,
+    N_,
     PLAN_OPTIONS,
+    Advice,
     Cut,
-    Option,
-    PlanOptions,
-    Sampling,
+    Cutoff,
+    InvalidInput,
+    _,
+    called,
     declared,
     option,
 )
+from krag_eval.core.language import SPOKEN
+from krag_eval.core.options import Option, PlanOptions, Sampling
 from krag_eval.core.scoring import cutoffs as cut
-from krag_eval.core.scoring.cutoffs import Cutoff
 from krag_eval.core.text import name_and_settings
 
 if TYPE_CHECKING:
-    from krag_eval.core.scoring.metrics import Metric
+    from krag_eval.core import Metric
     from krag_eval.evaluator import PartitionPlan
 
 #: Options that a command takes together, as one mapping of their values.
@@ -477,12 +480,8 @@ class Evaluation:
         Raises:
             InvalidInput: If something is no metric or no cutoff, or is not computed.
         """
-        from krag_eval.core.scoring.metrics import (
-            REJECTION_RATE,
-            averages_of,
-            resolved_average,
-            unknown_average,
-        )
+        from krag_eval.core import REJECTION_RATE, averages_of, resolved_average
+        from krag_eval.core.scoring.metrics import unknown_average
 
         named = {one: cut.parse_metric(one, "metric") for one in typed if "@" in one}
         alone = len(named) == len(set(typed)) and not given(dict.fromkeys(("k", "budget")))
@@ -512,7 +511,7 @@ class Evaluation:
         Args:
             n_left_out: The number of queries without ground truth, where it is known.
         """
-        from krag_eval.core.scoring.metrics import REJECTION_RATE
+        from krag_eval.core import REJECTION_RATE
         from krag_eval.core.scoring.relevance import rejections_unknown
 
         if REJECTION_RATE.key not in (self.averages or ()):
@@ -544,7 +543,8 @@ def _metric_of(name: str, argument: str = "metric") -> Metric | None:
     >>> [one and one.name for one in map(_metric_of, ("rbp", "micro_f1", "found_rate", "recal"))]
     ['rbp(p=0.8)', 'f1', 'rank', None]
     """
-    from krag_eval.core.scoring.metrics import METRICS, averages_of, built_in, installed
+    from krag_eval.core import METRICS, averages_of
+    from krag_eval.core.scoring.metrics import built_in, installed
 
     ours = (one for one in METRICS.values() if name in averages_of([one]))
     return built_in(name, argument) or next(ours, None) or installed(name, argument)

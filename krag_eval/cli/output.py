@@ -17,17 +17,14 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 import click
 
 from krag_eval.cli.shell import WARNED, printable
-from krag_eval.core.errors import InvalidInput
-from krag_eval.core.files import check_apart, replacing
-from krag_eval.core.language import Language, _
-from krag_eval.core.scoring.cutoffs import spelled
+from krag_eval.core import InvalidInput, Language, _, check_apart, replacing, spelled
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
     from krag_eval.comparison.gates import GateReport
-    from krag_eval.core.display import Page
+    from krag_eval.core import Page
     from krag_eval.diagnosis.diagnosis import Diagnosis
     from krag_eval.result import EvaluationResult
 
@@ -290,7 +287,7 @@ def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 def waterfall_of(found: Diagnosis) -> pd.DataFrame:
     """Return the waterfall of a diagnosis as it is shown, one row per class."""
-    from krag_eval.core.display import page_of
+    from krag_eval.core import page_of
 
     by_class = page_of(found).tables[0].frame().set_index("class")
     return by_class.loc[[*found.waterfall().index]].reset_index()

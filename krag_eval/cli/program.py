@@ -7,8 +7,8 @@ import click
 from krag_eval import __version__
 from krag_eval.cli import evaluate, explain, options, shell
 from krag_eval.cli.help import HelpOption, Option
+from krag_eval.core import N_
 from krag_eval.core.hooks import our_hooks
-from krag_eval.core.language import N_
 
 __all__ = ["main"]
 

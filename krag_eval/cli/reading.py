@@ -14,12 +14,22 @@ import click
 
 from krag_eval.cli import options
 from krag_eval.cli.shell import printable
-from krag_eval.core.errors import Advice, DatasetError, InvalidInput, Place, Refusal, called, muted
-from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest
+from krag_eval.core import (
+    DEFAULT_CUTOFFS,
+    Advice,
+    Cutoff,
+    DatasetError,
+    InvalidInput,
+    Place,
+    Refusal,
+    called,
+    deepest,
+    muted,
+)
 
 if TYPE_CHECKING:
     from krag_eval.cli.options import Evaluation
-    from krag_eval.core.documents import DocumentLike
+    from krag_eval.core import DocumentLike
     from krag_eval.datasets import Dataset
     from krag_eval.diagnosis.diagnosis import Diagnosis
     from krag_eval.lab.score_cutoffs import ScoreCutoffs
@@ -188,7 +198,7 @@ def check_golden(golden: str, run: str, asked: Evaluation) -> None:
         DatasetError: If it holds no ground truth, or cannot be read.
         InvalidInput: If it holds retrieved documents of its own.
     """
-    from krag_eval.core.data.table import Mapped
+    from krag_eval.core import Mapped
     from krag_eval.streaming.queries import QueryFiles
 
     fields = {name: one for name, one in asked.settings.items() if name in _FIELDS}
@@ -281,7 +291,7 @@ def saved_result(file: str, *, need_rows: bool = True) -> EvaluationResult:
     Raises:
         DatasetError: If there must be rows, and the file holds averages alone.
     """
-    from krag_eval.core.results.rows import NoRows
+    from krag_eval.core import NoRows
     from krag_eval.result import EvaluationResult
 
     result = EvaluationResult.from_json(file)
@@ -295,7 +305,7 @@ def with_texts(
     result: EvaluationResult, run: str | None, given: Mapping[str, Any]
 ) -> EvaluationResult:
     """Give a saved result the texts that it was evaluated on, where files with them are named."""
-    from krag_eval.core.data.loading import evaluated_again
+    from krag_eval.again import evaluated_again
     from krag_eval.evaluator import OfflineRetrievalEvaluator
 
     golden, behind = given.get("golden"), run or given.get("retrieved")
@@ -339,7 +349,7 @@ def source_of(file: str) -> Any:
 
 def _is_lines(file: str) -> bool:
     """Tell whether a file is JSON lines, as what its name does not tell is."""
-    from krag_eval.core.data.formats import format_of
+    from krag_eval.core import format_of
 
     kind = None if file == "-" else format_of(file, looked_into=False)
     return kind is None or kind.name == "jsonl"

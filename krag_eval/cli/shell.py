@@ -34,9 +34,8 @@ from typing import Any, TextIO, cast
 import click
 
 from krag_eval.cli.help import Command
-from krag_eval.core import errors
-from krag_eval.core.errors import Advice, InvalidInput, KragEvalWarning, Refusal
-from krag_eval.core.language import N_, SPOKEN, _, speaking
+from krag_eval.core import N_, Advice, InvalidInput, KragEvalWarning, Refusal, _, errors, speaking
+from krag_eval.core.language import SPOKEN
 
 _NO_VERDICT = 2
 _INTERRUPTED = 130

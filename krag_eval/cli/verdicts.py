@@ -15,8 +15,7 @@ import click
 
 from krag_eval.cli import output
 from krag_eval.cli.shell import Verdict, printable
-from krag_eval.core.errors import InvalidInput
-from krag_eval.core.language import _
+from krag_eval.core import InvalidInput, _
 
 if TYPE_CHECKING:
     from krag_eval.comparison.gates import GateReport

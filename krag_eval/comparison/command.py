@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from krag_eval.cli import options, output, reading, verdicts
 from krag_eval.cli.shell import Verdict, printable, warnings_as
-from krag_eval.core.display import Page, page_of
-from krag_eval.core.errors import InvalidInput, Refusal, one_of, warn
+from krag_eval.core import (
+    InvalidInput,
+    Page,
+    Refusal,
+    _,
+    deepest,
+    one_of,
+    option,
+    page_of,
+    spelled,
+    warn,
+)
 from krag_eval.core.files import file_identity
-from krag_eval.core.language import _
-from krag_eval.core.options import option
-from krag_eval.core.scoring.cutoffs import deepest, spelled
 
 if TYPE_CHECKING:
     import pandas as pd

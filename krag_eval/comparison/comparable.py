@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped, must
-from krag_eval.core.results.facts import ResultFacts
-from krag_eval.core.scoring.cutoffs import Cutoff, parse_metric, spelled
-from krag_eval.core.scoring.metrics import resolved_average
+from krag_eval.core import (
+    Advice,
+    Cutoff,
+    InvalidInput,
+    InvalidType,
+    ResultFacts,
+    clipped,
+    must,
+    parse_metric,
+    resolved_average,
+    spelled,
+)
 from krag_eval.core.scoring.parts import Summary
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from krag_eval.comparison import paired
 from krag_eval.comparison.comparable import checked_metrics
-from krag_eval.comparison.paired import Difference, PerQuery
+from krag_eval.comparison.paired import Difference, PerQuery, rows_at
 from krag_eval.comparison.slices import (
     FEWEST_QUERIES,
     MOST_TESTS,
@@ -27,36 +27,49 @@ from krag_eval.comparison.slices import (
     SlicedComparison,
     only_within,
 )
-from krag_eval.core import errors, intervals
-from krag_eval.core.documents import STATUS, ids_among, unreviewed_in
-from krag_eval.core.errors import (
+from krag_eval.core import (
+    DEFINED,
+    N_,
     Advice,
+    Budget,
+    Clusters,
+    Cutoff,
+    Drawn,
     Fix,
     InvalidInput,
     InvalidType,
+    Language,
+    MissingQuestions,
+    ResultFacts,
+    RowsInMemory,
+    _,
     clipped,
+    deepest,
+    errors,
+    intervals,
     must,
+    ngettext,
+    parse_metric,
+    resolved_average,
+    spelled,
+    spoken,
+    told_missing,
     warn,
     whole,
 )
-from krag_eval.core.intervals import Clusters, Sampling, Standing
-from krag_eval.core.language import N_, Language, _, ngettext, spoken
+from krag_eval.core.documents import STATUS, ids_among, unreviewed_in
+from krag_eval.core.intervals import Sampling, Standing
 from krag_eval.core.matching.identity import same
 from krag_eval.core.matching.names import says_less
-from krag_eval.core.results.facts import ResultFacts
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.reviews import UNREVIEWED, with_unreviewed
-from krag_eval.core.results.rows import RowsInMemory, rows_at
-from krag_eval.core.scoring.averages import DEFINED
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
-from krag_eval.core.scoring.metrics import mark_in, resolved_average
-from krag_eval.core.scoring.missing import MissingQuestions, told_missing
-from krag_eval.core.shown import Drawn, write_report
+from krag_eval.core.shown import write_report
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.comparison.judged import ToJudge
+
 
 #: Which queries are compared: those of all results, which must be the same, or those all have.
 On: TypeAlias = Literal["all", "common"]
@@ -1155,3 +1168,13 @@ def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) 
         n_compared,
     )
     return [compared.format(n=n_compared, told=told)]
+
+
+def mark_in(marks: str, name: str) -> str:
+    """Return what :func:`marks_of` said of a metric.
+
+    >>> mark_in("rank#0123456789ab,new rank#unknown", "new rank")
+    '#unknown'
+    """
+    found = re.search(rf"(?:^|,){re.escape(name)}(#\w+)(?:,|$)", marks)
+    return "" if found is None else found[1]

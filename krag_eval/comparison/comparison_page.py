@@ -9,12 +9,22 @@ from typing import Any
 
 from krag_eval.comparison.comparison import Comparison, named_tag, told_left_out
 from krag_eval.comparison.paired import Difference
-from krag_eval.core.display import Column, Page, Table, numbers, presents
-from krag_eval.core.display.numbers import p_said, percent, short
-from krag_eval.core.language import _, ngettext
+from krag_eval.core import (
+    Column,
+    Page,
+    Table,
+    _,
+    ngettext,
+    percent,
+    presents,
+    short,
+    told_missing,
+    unreviewed_of,
+    unreviewed_sentences,
+)
+from krag_eval.core.display import numbers
+from krag_eval.core.display.numbers import p_said
 from krag_eval.core.results.latency import told_failed
-from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
-from krag_eval.core.scoring.missing import told_missing
 
 
 @presents

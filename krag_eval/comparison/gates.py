@@ -15,24 +15,40 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from krag_eval.comparison import comparable, comparison as comparisons
 from krag_eval.comparison.comparison import Comparison, On
 from krag_eval.comparison.paired import Difference, corrected
-from krag_eval.core import errors
-from krag_eval.core.errors import Advice, InvalidInput, clipped, must, one_line, warn
+from krag_eval.core import (
+    REJECTION_RATE,
+    Advice,
+    Average,
+    InvalidInput,
+    Language,
+    MissingQuestions,
+    NoRows,
+    Rows,
+    Shown,
+    _,
+    clipped,
+    errors,
+    must,
+    parse_metric,
+    speaking,
+    spelled,
+    told_missing,
+    unreviewed_of,
+    unreviewed_sentences,
+    warn,
+)
+from krag_eval.core.errors import one_line
 from krag_eval.core.intervals import Sampling
-from krag_eval.core.language import Language, _, language, speaking
+from krag_eval.core.language import language
 from krag_eval.core.results.latency import told_failed
-from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
-from krag_eval.core.results.rows import truth_digest
 from krag_eval.core.results.verdicts import OUTCOMES, Outcome, Verdicts, worst
-from krag_eval.core.scoring.averages import Average
-from krag_eval.core.scoring.cutoffs import parse_metric, spelled
-from krag_eval.core.scoring.metrics import REJECTION_RATE
-from krag_eval.core.scoring.missing import MissingQuestions, told_missing
 from krag_eval.core.scoring.parts import Summary
-from krag_eval.core.shown import Shown, page_of
+from krag_eval.core.shown import page_of
 
 if TYPE_CHECKING:
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts
 
+import hashlib
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
 _ROUNDING = 1e-12
@@ -476,3 +492,15 @@ def not_ruled_out(row: Difference, level: float) -> float:
     n = row.spread.n_clusters or row.spread.n
     unseen: float = 1 - ((1 - level) / 2) ** (1 / n)
     return min(left + (high - low) * unseen, high - row.value_a if lower else row.value_a - low)
+
+
+def truth_digest(rows: Rows) -> str:
+    """Return what tells the ground truth of these queries from another, in whatever order.
+
+    ``""`` where the rows do not know it.
+    """
+    if isinstance(rows, NoRows) or rows.digests is None:
+        return ""
+    known = sorted(f"{label}\t{one}" for label, one in zip(rows.labels, rows.digests, strict=True))
+    text = "\n".join(known).encode(errors="surrogatepass")
+    return hashlib.blake2b(text, digest_size=6).hexdigest()

@@ -12,15 +12,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from krag_eval.core.errors import Advice, InvalidInput, clipped, warn
-from krag_eval.core.files import replacing
-from krag_eval.core.language import _
-from krag_eval.core.results.facts import ResultFacts
+from krag_eval.core import (
+    METRICS,
+    Advice,
+    Budget,
+    Cutoff,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    ResultFacts,
+    Shown,
+    _,
+    clipped,
+    replacing,
+    spelled,
+    warn,
+)
 from krag_eval.core.results.rows import JudgedRows, write_csv
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, spelled
-from krag_eval.core.scoring.digits import FloatArray, IntArray, log2, powers
-from krag_eval.core.scoring.metrics import METRICS
-from krag_eval.core.shown import Shown
+from krag_eval.core.scoring.digits import log2, powers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from krag_eval.comparison.judged import ToJudge
-from krag_eval.core.display import Page, presents
-from krag_eval.core.language import _
+from krag_eval.core import Page, _, presents
 
 
 @presents

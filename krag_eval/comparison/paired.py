@@ -27,12 +27,20 @@ from krag_eval.comparison.permutation import (
     as_one_sum,
     estimates,
 )
-from krag_eval.core import intervals
-from krag_eval.core.intervals import Clusters, FloatArray, QuerySums, Sampling, Spread, Statistic
-from krag_eval.core.results.facts import ResultFacts
-from krag_eval.core.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.core.scoring.cutoffs import Cutoff
-from krag_eval.core.scoring.metrics import METRICS
+from krag_eval.core import (
+    DEFINED,
+    METRICS,
+    Average,
+    Clusters,
+    Cutoff,
+    FloatArray,
+    ResultFacts,
+    Rows,
+    RowsInMemory,
+    intervals,
+)
+from krag_eval.core.intervals import QuerySums, Sampling, Spread, Statistic
+from krag_eval.core.scoring.averages import QUERIES
 
 #: Metric -> system -> value per query that counts.
 PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
@@ -704,3 +712,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, p * (len(defined) - rank)))
         corrected[i] = largest
     return corrected
+
+
+def rows_at(
+    rows: Rows, positions: Sequence[int] | NDArray[np.int64], cutoffs: Sequence[Cutoff]
+) -> RowsInMemory:
+    """Return some of the rows, in the order of their positions, at some of the cutoffs."""
+    at = np.asarray(positions, np.int64)
+    places, labels, digests = at.tolist(), rows.labels, rows.digests
+    return RowsInMemory(
+        labels=[labels[i] for i in places],
+        tables={
+            k: {name: np.asarray(column)[at] for name, column in rows.tables[k].items()}
+            for k in cutoffs
+        },
+        counted=rows.counted[at],
+        digests=None if digests is None else [digests[i] for i in places],
+        tags={name: [values[i] for i in places] for name, values in rows.tags.items()},
+        judged=None if rows.judged is None else rows.judged.at(places),
+        unwanted=None if rows.unwanted is None else [rows.unwanted[i] for i in places],
+    )

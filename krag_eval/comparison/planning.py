@@ -16,15 +16,23 @@ import numpy as np
 from krag_eval.comparison import comparable, comparison as comparisons
 from krag_eval.comparison.comparison import Comparison
 from krag_eval.comparison.paired import POWER, spread_of
-from krag_eval.core import errors, intervals
-from krag_eval.core.errors import InvalidInput, clipped, must, number, warn
-from krag_eval.core.intervals import Clusters, Spread
-from krag_eval.core.language import _
-from krag_eval.core.results.facts import ResultFacts
+from krag_eval.core import (
+    Average,
+    Clusters,
+    Drawn,
+    InvalidInput,
+    ResultFacts,
+    _,
+    clipped,
+    errors,
+    intervals,
+    must,
+    number,
+    told_missing,
+    warn,
+)
+from krag_eval.core.intervals import Spread
 from krag_eval.core.results.latency import told_failed
-from krag_eval.core.scoring.averages import Average
-from krag_eval.core.scoring.missing import told_missing
-from krag_eval.core.shown import Drawn
 
 if TYPE_CHECKING:
     import pandas as pd

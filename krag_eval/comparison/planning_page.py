@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from krag_eval.comparison.comparison import named_tag
 from krag_eval.comparison.planning import QuestionPlan
-from krag_eval.core.display import Page, presents
-from krag_eval.core.display.numbers import short
-from krag_eval.core.language import _
+from krag_eval.core import Page, _, presents, short
 
 
 @presents

@@ -25,19 +25,37 @@ import numpy as np
 from krag_eval.comparison import paired
 from krag_eval.comparison.comparable import checked_metrics
 from krag_eval.comparison.paired import Difference
-from krag_eval.core import errors, intervals
-from krag_eval.core.documents import Tag
-from krag_eval.core.errors import Advice, InvalidInput, Place, clipped, warn
-from krag_eval.core.files import replacing
-from krag_eval.core.intervals import BoolArray, FloatArray, IntArray, QuerySums, Sampling
-from krag_eval.core.language import N_, Language, _, speaking, spoken
+from krag_eval.core import (
+    DEFINED,
+    N_,
+    Advice,
+    Average,
+    Cutoff,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    Language,
+    Place,
+    ResultFacts,
+    RowsInMemory,
+    Shown,
+    Tag,
+    _,
+    clipped,
+    errors,
+    intervals,
+    replacing,
+    speaking,
+    spelled,
+    spoken,
+    warn,
+)
+from krag_eval.core.intervals import BoolArray, QuerySums, Sampling
 from krag_eval.core.matching.tokenizers import ByScript
-from krag_eval.core.results.facts import ResultFacts
-from krag_eval.core.results.rows import RowsInMemory
-from krag_eval.core.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.core.scoring.cutoffs import Cutoff, lengths_of, spelled
+from krag_eval.core.scoring.averages import QUERIES
+from krag_eval.core.scoring.cutoffs import lengths_of
 from krag_eval.core.scoring.digits import exact_parts
-from krag_eval.core.shown import Shown, draw, page_of
+from krag_eval.core.shown import draw, page_of
 from krag_eval.diagnosis.diagnosis import Diagnosis, told_apart_by, within
 
 if TYPE_CHECKING:
@@ -829,7 +847,7 @@ def _as_share(row: Slice, sample: _Sample, level: float) -> Slice:
     if n_rest < FEWEST_QUERIES:
         return row
     of_rest = intervals.wilson(row.rest, n_rest, level)
-    bounds = intervals.difference_of_shares(row.rest, of_rest, row.value, (low, high))
+    bounds = difference_of_shares(row.rest, of_rest, row.value, (low, high))
     p = _exact_p(round(row.value * row.n), row.n, round(row.rest * n_rest), n_rest)
     return replace(row, ci_low=bounds[0], ci_high=bounds[1], p_permutation=p)
 
@@ -961,3 +979,16 @@ def _same_tests(rows: Sequence[Slice]) -> dict[int, int]:
         if row.n:
             of_metric.setdefault(row.metric, []).append(i)
     return {several[1]: several[0] for several in of_metric.values() if len(several) == 2}
+
+
+def difference_of_shares(
+    a: float, of_a: tuple[float, float], b: float, of_b: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the interval of b minus a, two independent shares with their score intervals.
+
+    The hybrid score interval: method 10 of Newcombe (1998), *Interval estimation for the difference
+    between independent proportions*.
+    """
+    low = math.hypot(b - of_b[0], of_a[1] - a)
+    high = math.hypot(of_b[1] - b, a - of_a[0])
+    return b - a - low, b - a + high

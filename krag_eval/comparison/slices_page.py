@@ -8,9 +8,8 @@ from functools import partial
 from krag_eval.comparison.comparison_page import difference_columns, interval_of, sentence
 from krag_eval.comparison.paired import Difference
 from krag_eval.comparison.slices import FEWEST_QUERIES, Slice, SlicedComparison, Slices, too_many
-from krag_eval.core.display import Column, Page, Table, numbers, presents
-from krag_eval.core.intervals import FEW_QUERIES
-from krag_eval.core.language import _, pgettext
+from krag_eval.core import FEW_QUERIES, Column, Page, Table, _, pgettext, presents
+from krag_eval.core.display import numbers
 
 _ROWS_SHOWN = 60
 

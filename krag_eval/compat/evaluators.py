@@ -11,12 +11,22 @@ import numpy as np
 
 from krag_eval.compat.embeddings import load_embeddings
 from krag_eval.compat.tokens import KragTokens, TokenizerConfig, TokenizerType
-from krag_eval.core.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.core.errors import number, unknown, warn
-from krag_eval.core.language import _
-from krag_eval.core.matching.base import Matcher, TextMatcher
-from krag_eval.core.matching.joins import BlockScorer, FloatArray, IntArray, Units
-from krag_eval.core.results.rows import RowsInMemory
+from krag_eval.core import (
+    AveragingMethod,
+    Conventions,
+    FloatArray,
+    IntArray,
+    Matcher,
+    RowsInMemory,
+    TextMatcher,
+    Units,
+    _,
+    number,
+    warn,
+)
+from krag_eval.core.conventions import MatchingCriteria
+from krag_eval.core.errors import unknown
+from krag_eval.core.matching.joins import BlockScorer
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matchers.embedding import EmbeddingMatcher
 from krag_eval.matchers.rouge import RougeMatcher

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from krag_eval.core.errors import MissingPackage, unknown
-from krag_eval.core.install import install_line
+from krag_eval.core import MissingPackage, install_line
+from krag_eval.core.errors import unknown
 from krag_eval.core.matching import tokenizers
 
 __all__ = ["KragTokens", "TokenizerConfig", "TokenizerType"]

@@ -13,9 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from krag_eval.compat.evaluators import OfflineRetrievalEvaluators, RougeOfflineRetrievalEvaluators
-from krag_eval.core import errors
-from krag_eval.core.conventions import AveragingMethod, MatchingCriteria
-from krag_eval.core.errors import InvalidInput, one_of
+from krag_eval.core import AveragingMethod, InvalidInput, errors, one_of
+from krag_eval.core.conventions import MatchingCriteria
 from krag_eval.core.reading import literal_in
 from krag_eval.core.scoring.cutoffs import check_cutoff
 

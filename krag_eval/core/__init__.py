@@ -1,4 +1,11 @@
-"""The job itself: documents in, matched once, numbers and evidence out, told as a table."""
+"""The job itself: documents in, matched once, numbers and evidence out, told as a table.
+
+What rooms and installed packages may use is named in ``__init__.pyi``, and loads on first use.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 #: What the core adds by the hooks of :mod:`krag_eval.core.hooks`, as a room does.
 HOOKS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import re
 import stat
@@ -21,7 +20,7 @@ from time import perf_counter
 from typing import IO, Any, Protocol, TypeAlias
 
 from krag_eval.core import errors
-from krag_eval.core.errors import Fix, InvalidInput, InvalidType, MissingPackage, Place, clipped
+from krag_eval.core.errors import Fix, InvalidInput, InvalidType, MissingPackage, clipped
 from krag_eval.core.install import install_line
 
 #: A file by its path, or one that is open by its descriptor.
@@ -220,73 +219,6 @@ class Purpose:
         else:
             return
         raise InvalidInput(self.argument, f": {path} {problem}", fix)
-
-
-class Journal:
-    """A file that gains lines, so that a killed run can resume; one run at a time writes to it.
-
-    Its first line says what it is for; a line that a kill tore is dropped.
-
-    Args:
-        path: The file; made if it is not there.
-        purpose: What it is for.
-
-    Raises:
-        InvalidInput: If it was made for something else.
-        OSError: If it cannot be opened, or another run is writing to it.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], purpose: Purpose) -> None:
-        self.path, self.purpose = os.fspath(path), purpose
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise OSError(f"{purpose.argument}: {path} is not a regular file; name another.")
-        self._file = Path(path).open("a+b")  # noqa: SIM115
-        try:
-            lock(self._file, purpose.argument, self.path)
-            self._read()
-        except BaseException:
-            self.close()
-            raise
-
-    def write(self, line: str) -> None:
-        """Add a line; it is with the operating system when this returns."""
-        with naming(self.path):
-            # Half of a character is what some loaders return; it must not end the run.
-            self._file.write(f"{line}\n".encode("utf-8", "surrogatepass"))
-            self._file.flush()
-
-    def check(self, header: Mapping[str, Any]) -> None:
-        """Refuse a file by what it says of itself."""
-        self.purpose.check(header, self.path, self.purpose.fix)
-
-    def take(self, line: bytes, place: Place) -> None:
-        """Take a line that is kept."""
-
-    def close(self) -> None:
-        """Close the file, which frees it for another run."""
-        with naming(self.path):
-            self._file.close()
-
-    def _read(self) -> None:
-        header = json.dumps(self.purpose.header, ensure_ascii=False, separators=(",", ":"))
-        self._file.seek(0)
-        first = self._file.readline()
-        whole = first.endswith(b"\n")
-        if not whole and f"{header}\n".encode("utf-8", "surrogatepass").startswith(first):
-            self._file.truncate(0)  # new, or killed while it was made
-            self.write(header)
-            return
-        made = None
-        with suppress(ValueError, RecursionError):
-            made = json.loads(first.decode("utf-8", "surrogatepass")) if whole else None
-        self.check(made if isinstance(made, dict) else {})
-        end = len(first)
-        for number, line in enumerate(self._file, 2):
-            if not line.endswith(b"\n"):
-                self._file.truncate(end)  # torn by a kill
-                break
-            self.take(line, Place(self.path, number))
-            end += len(line)
 
 
 def differences(

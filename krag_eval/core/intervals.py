@@ -787,18 +787,6 @@ def interval(
     return low, high
 
 
-def interval_of_choice(
-    resampled: FloatArray, value: float, level: float, n: int
-) -> tuple[float, float]:
-    """Return the percentile interval of what is chosen from a few, such as a threshold.
-
-    Or of a rank correlation, which may be 1 in every resample. Of enough queries, or pairs, all
-    resamples may well have the same; of few, that says nothing.
-    """
-    low, high = interval(resampled, value, level)
-    return (value, value) if math.isnan(low) and n >= FEW_QUERIES else (low, high)
-
-
 def wilson(share: float, n: float, level: float) -> tuple[float, float]:
     """Return the score interval of a share of n queries (Wilson 1927).
 
@@ -816,19 +804,6 @@ def wilson(share: float, n: float, level: float) -> tuple[float, float]:
     low, high = (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
     # At 0 and 1 they are exact but for rounding.
     return (0.0 if share == 0 else max(0.0, low)), (1.0 if share == 1 else min(1.0, high))
-
-
-def difference_of_shares(
-    a: float, of_a: tuple[float, float], b: float, of_b: tuple[float, float]
-) -> tuple[float, float]:
-    """Return the interval of b minus a, two independent shares with their score intervals.
-
-    The hybrid score interval: method 10 of Newcombe (1998), *Interval estimation for the difference
-    between independent proportions*.
-    """
-    low = math.hypot(b - of_b[0], of_a[1] - a)
-    high = math.hypot(of_b[1] - b, a - of_a[0])
-    return b - a - low, b - a + high
 
 
 def _corrected(tails: FloatArray, below: float, acceleration: float, n: int) -> FloatArray:

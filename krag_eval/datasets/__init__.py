@@ -10,11 +10,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
+from krag_eval.core import EVALUATOR_OPTIONS, DatasetError, _, check_options, warn
 from krag_eval.core.data import dataset as core, loading
 from krag_eval.core.data.formats import File, Format
-from krag_eval.core.errors import DatasetError, warn
-from krag_eval.core.language import _
-from krag_eval.core.options import EVALUATOR_OPTIONS, check_options
 from krag_eval.formats import autorag, beir, traces, trec
 
 if TYPE_CHECKING:
@@ -125,9 +123,9 @@ class Dataset(core.Dataset):
         ...     load_dataset(f"{folder}/qa.csv") == dataset
         True
         """
+        from krag_eval.core import told_missing
         from krag_eval.core.data.saving import Content, save_content
         from krag_eval.core.results.latency import told_failed
-        from krag_eval.core.scoring.missing import told_missing
 
         name = self.source or "dataset"
         lacking = told_missing({name: self.missing})

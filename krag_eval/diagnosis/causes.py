@@ -22,35 +22,49 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.core import errors
-from krag_eval.core.documents import (
+from krag_eval.core import (
+    Advice,
+    Budget,
+    CoverageMatcher,
+    Cutoff,
     DocumentLike,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    InvalidType,
+    Matcher,
     QuerySet,
-    check_documents,
+    Tokenizer,
+    TokenNumbers,
+    Units,
+    _,
+    clipped,
+    errors,
     id_of,
     is_blank,
+    letter_tokens,
     metadata_of,
+    must,
+    muted,
     read_text,
     text_of,
+    warn,
 )
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped, must, muted, warn
-from krag_eval.core.language import _
-from krag_eval.core.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher
-from krag_eval.core.matching.coverage import CoverageMatcher, other_readings
-from krag_eval.core.matching.joins import FloatArray, IntArray, Units
+from krag_eval.core.documents import check_documents
+from krag_eval.core.matching.base import AndMatcher, KeyMatcher, OrMatcher
+from krag_eval.core.matching.coverage import other_readings
 from krag_eval.core.matching.names import matcher_of
-from krag_eval.core.matching.numbering import TokenNumbers, numbered
+from krag_eval.core.matching.numbering import numbered
 from krag_eval.core.matching.pieces import held_anywhere, shared_runs, whereabouts
 from krag_eval.core.matching.spans import SpanMatcher, span_of
-from krag_eval.core.matching.tokenizers import Tokenizer, letter_tokens, word_tokens
+from krag_eval.core.matching.tokenizers import word_tokens
 from krag_eval.core.results.evidence import Evidence, Texts
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff
 from krag_eval.core.scoring.relevance import Relevance, RelevanceTogether
 from krag_eval.diagnosis import diagnosis
 from krag_eval.diagnosis.diagnosis import DiagnosedItem, Diagnosis, ForeignIndex, LookedUp
 
 if TYPE_CHECKING:
-    from krag_eval.core.data.loading import ChunkSource
+    from krag_eval.core import ChunkSource
 
 #: Longer ranked lists: one per query, by label, or asked of a function.
 Deeper: TypeAlias = (

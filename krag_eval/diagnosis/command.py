@@ -7,10 +7,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from krag_eval.cli import options, output, reading
-from krag_eval.core.display import page_of
-from krag_eval.core.language import _
-from krag_eval.core.options import option
-from krag_eval.core.scoring.cutoffs import Cutoff
+from krag_eval.core import Cutoff, _, option, page_of
 
 if TYPE_CHECKING:
     from krag_eval.diagnosis.diagnosis import ForeignIndex

@@ -18,18 +18,30 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from krag_eval.core.errors import Advice, InvalidInput, Place, warn
-from krag_eval.core.files import replacing
-from krag_eval.core.language import Language, _, spoken
-from krag_eval.core.results.rows import COUNT_COLUMNS, NoRows
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, amount_in_words, spelled, unspelled
-from krag_eval.core.shown import Drawn, page_of
+from krag_eval.core import (
+    Advice,
+    Budget,
+    Cutoff,
+    Drawn,
+    InvalidInput,
+    Language,
+    NoRows,
+    Place,
+    _,
+    replacing,
+    spelled,
+    spoken,
+    warn,
+)
+from krag_eval.core.results.rows import COUNT_COLUMNS
+from krag_eval.core.scoring.cutoffs import amount_in_words, unspelled
+from krag_eval.core.shown import page_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.core import Rows
     from krag_eval.core.results.evidence import Evidence
-    from krag_eval.core.results.rows import Rows
 
 #: What can have become of an item: furthest along first, at the end what has no words to find.
 CLASSES = (

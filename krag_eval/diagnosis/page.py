@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.core.display import Column, Page, Table, presents
+from krag_eval.core import N_, Column, Page, SaidOtherwise, Table, _, ngettext, presents, spelled
 from krag_eval.core.display.contradictions import otherwise_in_words
-from krag_eval.core.language import N_, _, ngettext
-from krag_eval.core.matching.contradiction import SaidOtherwise
-from krag_eval.core.scoring.cutoffs import spelled
 from krag_eval.diagnosis.diagnosis import Diagnosis, LookedUp, within
 
 # What each step of the waterfall adds.

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from krag_eval.core.errors import InvalidType, MissingPackage, whole
-from krag_eval.core.install import install_line
-from krag_eval.core.options import PLAN_OPTIONS, check_options
-from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
-from krag_eval.core.scoring.metrics import Metric
+from krag_eval.core import (
+    DEFAULT_CUTOFFS,
+    PLAN_OPTIONS,
+    Cutoffs,
+    InvalidType,
+    Length,
+    Metric,
+    MissingPackage,
+    check_options,
+    install_line,
+    whole,
+)
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Task, run_on
 
 if TYPE_CHECKING:

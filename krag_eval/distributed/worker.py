@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from krag_eval.core.documents import Location, documents_in, is_missing, list_in, plain, ranked_in
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, Place, Refusal, must
-from krag_eval.core.options import LISTS, Cut, declared
-from krag_eval.core.results.rows import JUDGED_COLUMNS, UNWANTED_DIGEST, NoRows
-from krag_eval.core.scoring.parts import Partial
+from krag_eval.core import (
+    LISTS,
+    Advice,
+    Cut,
+    InvalidInput,
+    InvalidType,
+    Location,
+    NoRows,
+    Partial,
+    Place,
+    Refusal,
+    declared,
+    documents_in,
+    must,
+)
+from krag_eval.core.documents import is_missing, list_in, plain, ranked_in
+from krag_eval.core.results.rows import JUDGED_COLUMNS, UNWANTED_DIGEST
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.result import EvaluationResult
 

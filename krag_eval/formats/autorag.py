@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from krag_eval.core.data.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
+from krag_eval.core import MAX_BYTES, Advice, AnyOf, Dataset, DocumentLike, Location, Place, _, warn
+from krag_eval.core.data.dataset import with_texts
 from krag_eval.core.data.table import Given, Records, Side, documents_of, records_in, tags_of
-from krag_eval.core.documents import AnyOf, DocumentLike, Location, composed, list_in, plain
-from krag_eval.core.errors import Advice, Place, warn
-from krag_eval.core.language import _
-from krag_eval.core.reading import MAX_BYTES, kind_of, located
+from krag_eval.core.documents import composed, list_in, plain
+from krag_eval.core.reading import kind_of, located
+from krag_eval.formats.ids import check_overlap, ids_in, labels_of
 
 if TYPE_CHECKING:
     import os

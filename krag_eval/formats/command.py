@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import printable, warnings_as
-from krag_eval.core.display import Page, Table
-from krag_eval.core.errors import InvalidInput, muted
-from krag_eval.core.language import _, ngettext
-from krag_eval.core.options import option
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, spelled
+from krag_eval.core import (
+    Budget,
+    Cutoff,
+    InvalidInput,
+    Page,
+    Table,
+    _,
+    muted,
+    ngettext,
+    option,
+    spelled,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +145,7 @@ def trec(
 def _evaluated(
     qrels: Numbers, name: str, cutoffs: Sequence[Cutoff], how: Mapping[str, Any], unjudged: str
 ) -> EvaluationResult:
-    from krag_eval.core.results.rows import RowsInMemory
+    from krag_eval.core import RowsInMemory
     from krag_eval.datasets import with_evaluator
     from krag_eval.formats.trec import RUN, judged_dataset
 

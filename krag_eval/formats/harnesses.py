@@ -11,14 +11,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from krag_eval.core.data.dataset import Dataset, labels_of
+from krag_eval.core import (
+    Dataset,
+    InvalidInput,
+    InvalidType,
+    Location,
+    Place,
+    _,
+    clipped,
+    id_of,
+    one_of,
+)
 from krag_eval.core.data.formats import with_fields
 from krag_eval.core.data.table import Given, Records, Roles, Side, content_of
-from krag_eval.core.documents import Location, id_of, is_tag, list_in
-from krag_eval.core.errors import InvalidInput, InvalidType, Place, clipped, one_of
-from krag_eval.core.language import _
+from krag_eval.core.documents import is_tag, list_in
 from krag_eval.core.reading import kind_of, located
 from krag_eval.formats.beir import with_parts
+from krag_eval.formats.ids import labels_of
 from krag_eval.formats.trec import JUDGED_BY, MTEB, QRELS, RUN, judged_dataset
 
 #: Where the documents of a run are -> whose run it is.

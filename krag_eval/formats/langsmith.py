@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from krag_eval.core.data.dataset import Dataset
+from krag_eval.core import Advice, Dataset, InvalidInput, InvalidType, _, clipped
 from krag_eval.core.data.table import (
     ERRORS,
     QUESTIONS,
@@ -24,8 +24,6 @@ from krag_eval.core.data.table import (
     told_errors,
 )
 from krag_eval.core.documents import plain
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped
-from krag_eval.core.language import _
 from krag_eval.core.reading import kind_of, located
 
 #: What LangSmith calls the parts of an example, and of what a run made of it.

@@ -6,9 +6,9 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from krag_eval.core.data.dataset import Dataset
+from krag_eval.core import Dataset, Mapped
 from krag_eval.core.data.shapes import GIVEN, Folder, Judgements, Shape
-from krag_eval.core.data.table import QUESTIONS, Mapped, Records, Side
+from krag_eval.core.data.table import QUESTIONS, Records, Side
 from krag_eval.formats.autorag import autorag_dataset
 from krag_eval.formats.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.formats.harnesses import (

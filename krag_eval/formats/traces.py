@@ -17,37 +17,41 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval.core.data.dataset import Dataset, check_overlap, labels_of
-from krag_eval.core.data.formats import Names
-from krag_eval.core.data.table import Given, Records, is_frame, listed, records_in
-from krag_eval.core.documents import (
+from krag_eval.core import (
+    MAX_BYTES,
+    N_,
+    Advice,
+    Dataset,
     DocumentLike,
+    InvalidInput,
+    InvalidType,
     Location,
+    MissingQuestions,
+    Place,
+    Refusal,
     Tag,
-    check_characters,
-    check_text,
+    _,
+    clipped,
     documents_in,
     id_of,
+    is_frame,
+    one_of,
+    text_of,
+    warn,
+)
+from krag_eval.core.data.formats import Names
+from krag_eval.core.data.table import Given, Records, listed, records_in
+from krag_eval.core.documents import (
+    check_characters,
+    check_text,
     is_list_written,
     is_missing,
     list_in,
     plain,
-    text_of,
 )
-from krag_eval.core.errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Place,
-    Refusal,
-    clipped,
-    one_of,
-    warn,
-)
-from krag_eval.core.language import N_, _
-from krag_eval.core.reading import MAX_BYTES, Source, located, parsed
+from krag_eval.core.reading import Source, located, parsed
 from krag_eval.core.results.latency import Failure
-from krag_eval.core.scoring.missing import MissingQuestions
+from krag_eval.formats.ids import check_overlap, labels_of
 from krag_eval.formats.langsmith import run_as_row
 from krag_eval.formats.trec import Missing
 
@@ -229,7 +233,7 @@ def read_traces(
     one_of("missing", missing, ("zero", "skip"))
     if calls is not None:
         one_of("calls", calls, ("first", "last", "union"))
-    from krag_eval.core.data.loading import dataset_in
+    from krag_eval.core import dataset_in
 
     asked = None if dataset is None else dataset_in(dataset)
     table = _records(source, max_bytes)

@@ -16,15 +16,28 @@ from itertools import chain, islice
 from numbers import Real
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval.core.conventions import Conventions
-from krag_eval.core.data.dataset import Dataset, check_overlap
-from krag_eval.core.data.formats import format_of, json_in
-from krag_eval.core.data.table import Records, is_frame, listed, records_in
-from krag_eval.core.documents import AnyOf, DocumentLike
-from krag_eval.core.errors import Advice, DatasetError, Place, boolean, one_of, warn, whole
-from krag_eval.core.language import _
-from krag_eval.core.reading import MAX_BYTES, Source, kind_of, name_of, numbered_lines, parsed
-from krag_eval.core.scoring.missing import MissingQuestions
+from krag_eval.core import (
+    MAX_BYTES,
+    Advice,
+    AnyOf,
+    Conventions,
+    Dataset,
+    DatasetError,
+    DocumentLike,
+    MissingQuestions,
+    Place,
+    _,
+    boolean,
+    format_of,
+    is_frame,
+    one_of,
+    warn,
+    whole,
+)
+from krag_eval.core.data.formats import json_in
+from krag_eval.core.data.table import Records, listed, records_in
+from krag_eval.core.reading import Source, kind_of, name_of, numbered_lines, parsed
+from krag_eval.formats.ids import check_overlap
 
 #: What happens to a topic of the judgements for which the run has nothing.
 Missing: TypeAlias = Literal["zero", "skip"]

@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from krag_eval.cli import options, output
-from krag_eval.core.display import page_of
-from krag_eval.core.language import _
-from krag_eval.core.options import option
+from krag_eval.core import _, option, page_of
 
 
 @options.command(

@@ -23,21 +23,40 @@ from numpy.typing import NDArray
 
 from krag_eval.comparison import comparable, comparison, gates
 from krag_eval.comparison.comparison import On, told_left_out
-from krag_eval.comparison.gates import GateReport, Terms
-from krag_eval.core import errors, intervals
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped, muted, warn
-from krag_eval.core.language import N_, Language, _, language_of, spoken
+from krag_eval.comparison.gates import GateReport, Terms, truth_digest
+from krag_eval.core import (
+    DEFINED,
+    MAX_BYTES,
+    N_,
+    Advice,
+    Average,
+    Cutoff,
+    Drawn,
+    InvalidInput,
+    InvalidType,
+    Language,
+    ResultFacts,
+    RowsInMemory,
+    _,
+    clipped,
+    deepest,
+    errors,
+    intervals,
+    muted,
+    spelled,
+    spoken,
+    told_missing,
+    unreviewed_of,
+    unreviewed_sentences,
+    warn,
+)
+from krag_eval.core.language import language_of
 from krag_eval.core.matching.identity import same
-from krag_eval.core.reading import MAX_BYTES
-from krag_eval.core.results.facts import ResultFacts, has_rows
+from krag_eval.core.results.facts import has_rows
 from krag_eval.core.results.latency import told_failed
-from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
-from krag_eval.core.results.rows import RowsInMemory, TableOf, truth_digest
+from krag_eval.core.results.rows import TableOf
 from krag_eval.core.results.saved import read
-from krag_eval.core.scoring.averages import DEFINED, Average
-from krag_eval.core.scoring.cutoffs import Cutoff, deepest, spelled
-from krag_eval.core.scoring.missing import told_missing
-from krag_eval.core.shown import Drawn, page_of
+from krag_eval.core.shown import page_of
 from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:

@@ -5,13 +5,22 @@ from __future__ import annotations
 from functools import partial
 
 from krag_eval.comparison.comparison_page import interval_of
-from krag_eval.core.display import Column, Page, Table, numbers, page_of, presents
-from krag_eval.core.language import _, ngettext
+from krag_eval.core import (
+    Column,
+    Page,
+    Table,
+    _,
+    fitted,
+    ngettext,
+    page_of,
+    presents,
+    told_missing,
+    unreviewed_of,
+    unreviewed_sentences,
+)
+from krag_eval.core.display import numbers
 from krag_eval.core.results.facts import has_rows
 from krag_eval.core.results.latency import told_failed
-from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
-from krag_eval.core.scoring.missing import told_missing
-from krag_eval.core.text import fitted
 from krag_eval.history.history import Change, History, HistoryRun, minute, told_others
 
 # Columns of the name of a run.

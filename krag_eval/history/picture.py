@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from krag_eval.core.language import _, ngettext
-from krag_eval.core.text import fitted
+from krag_eval.core import _, fitted, ngettext
 from krag_eval.history.history import History
 from krag_eval.plotting import curves, styling
 

@@ -22,9 +22,8 @@ from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from krag_eval import __version__
+from krag_eval.core import _, visible
 from krag_eval.core.display.table import for_markdown
-from krag_eval.core.language import _
-from krag_eval.core.text import visible
 
 __all__ = ["Comments", "main"]
 

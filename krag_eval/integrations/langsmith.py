@@ -10,16 +10,31 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval.core.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.core import (
+    PLAN_OPTIONS,
+    Advice,
+    AveragingMethod,
+    Conventions,
+    Cutoff,
+    Cutoffs,
+    InvalidInput,
+    Length,
+    Location,
+    Matcher,
+    Metric,
+    clipped,
+    documents_in,
+    muted,
+    resolve_matcher,
+    spelled,
+)
+from krag_eval.core.conventions import MatchingCriteria
 from krag_eval.core.data.dataset import looks_at_questions
-from krag_eval.core.documents import Location, documents_in, ranked_in
-from krag_eval.core.errors import Advice, InvalidInput, clipped, muted, told_apart
-from krag_eval.core.matching.base import Matcher
-from krag_eval.core.matching.names import resolve_matcher
-from krag_eval.core.options import PLAN_OPTIONS
+from krag_eval.core.documents import ranked_in
+from krag_eval.core.errors import told_apart
 from krag_eval.core.results.evidence import GroundTruthItem, outcomes
-from krag_eval.core.scoring.cutoffs import Cutoff, Cutoffs, Length, settled_cutoffs, spelled
-from krag_eval.core.scoring.metrics import Metric, asked_metrics, chosen_metrics
+from krag_eval.core.scoring.cutoffs import settled_cutoffs
+from krag_eval.core.scoring.metrics import asked_metrics, chosen_metrics
 from krag_eval.evaluator import OfflineRetrievalEvaluator, Plan
 from krag_eval.formats.langsmith import OUTPUT_KEYS, REFERENCE_KEYS, list_under, question_under
 from krag_eval.result import EvaluationResult

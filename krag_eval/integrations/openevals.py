@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from krag_eval.core.errors import MissingPackage
-from krag_eval.core.install import install_line
+from krag_eval.core import MissingPackage, install_line
 from krag_eval.integrations.langsmith import Score, retrieval_evaluators
 
 __all__ = ["create_retrieval_evaluator"]

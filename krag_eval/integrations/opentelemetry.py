@@ -7,10 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from krag_eval.comparison.gates import GateReport
-from krag_eval.core.errors import InvalidType, MissingPackage, must
-from krag_eval.core.install import install_line
-from krag_eval.core.results.rows import NoRows
-from krag_eval.core.scoring.cutoffs import spelled
+from krag_eval.core import InvalidType, MissingPackage, NoRows, install_line, must, spelled
 from krag_eval.integrations.langsmith import found_and_missed
 from krag_eval.result import EvaluationResult
 

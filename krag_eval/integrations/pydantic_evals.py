@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from krag_eval.core.errors import MissingPackage, one_of
-from krag_eval.core.install import install_line
+from krag_eval.core import MissingPackage, install_line, one_of
 from krag_eval.integrations.langsmith import RetrievalEvaluators, retrieval_evaluators
 
 try:

@@ -103,7 +103,7 @@ class KragGate:
                 result, an unknown average, no run to compare with, and the like.
         """
         __tracebackhide__ = True
-        from krag_eval.core.errors import Refusal
+        from krag_eval.core import Refusal
 
         refused = ""
         try:
@@ -145,8 +145,7 @@ def _check_save(
     Raises:
         InvalidInput: If the file is, or holds, the baseline.
     """
-    from krag_eval.core.errors import InvalidInput, Refusal
-    from krag_eval.core.files import check_apart
+    from krag_eval.core import InvalidInput, Refusal, check_apart
     from krag_eval.result import EvaluationResult
 
     if save is None or baseline is None:
@@ -165,7 +164,7 @@ def _saved(
     result: EvaluationResult, save: str | os.PathLike[str], report: GateReport
 ) -> Iterator[str]:
     """Save a result that never failed a gate; say that another is not saved."""
-    from krag_eval.core.errors import Refusal
+    from krag_eval.core import Refusal
     from krag_eval.core.results.saved import note_gate
 
     if not report:
@@ -194,8 +193,7 @@ def _checked(
         _NoBaselineError: If that cannot be read.
         Refusal: If anything else is not possible.
     """
-    from krag_eval.core import errors
-    from krag_eval.core.options import check_options
+    from krag_eval.core import check_options, errors
     from krag_eval.history.history import History
     from krag_eval.result import EvaluationResult
 
@@ -233,8 +231,7 @@ def _to_be_made(path: str, *kinds: type[Exception]) -> Iterator[None]:
 
 def _(text: str) -> str:
     """Return a text in the language of the moment; in English if there is no such language."""
-    from krag_eval.core.errors import InvalidInput
-    from krag_eval.core.language import _ as translated
+    from krag_eval.core import InvalidInput, _ as translated
 
     try:
         return translated(text)
@@ -244,7 +241,7 @@ def _(text: str) -> str:
 
 def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
     """Yield the lines of a failure: the conditions, intervals, and the worst queries."""
-    from krag_eval.core.errors import InvalidInput, muted
+    from krag_eval.core import InvalidInput, muted
 
     short = list(dict.fromkeys(gate.metric for gate in report.gates if not gate.passed))
     # The first line is all that pytest's short summary shows.
@@ -257,7 +254,7 @@ def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
 
 
 def _intervals(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
-    from krag_eval.core.display.numbers import span
+    from krag_eval.core import span
 
     table, n = result.confidence_intervals(), int(result.counted.sum())
     for name in metrics:
@@ -267,8 +264,7 @@ def _intervals(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str
 
 
 def _worst(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
-    from krag_eval.core.errors import clipped
-    from krag_eval.core.scoring.cutoffs import parse_metric, spelled
+    from krag_eval.core import clipped, parse_metric, spelled
 
     for k in dict.fromkeys(parse_metric(name, "floors")[1] for name in metrics):
         lost = result.misses(k)
@@ -299,7 +295,7 @@ def krag_gate(request: pytest.FixtureRequest) -> KragGate:
         noted = request.config.hook.pytest_warning_recorded
         noted.call_historic(kwargs={**about, "location": None})
 
-    from krag_eval.core.errors import KragEvalWarning
+    from krag_eval.core import KragEvalWarning
 
     return KragGate(lambda line: kept.append((_PROPERTY, line)), warned)
 
@@ -316,8 +312,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if name == _PROPERTY
     ]
     if lines:
-        from krag_eval.core.errors import InvalidInput
-        from krag_eval.core.language import _, languages, speaking
+        from krag_eval.core import InvalidInput, _, speaking
+        from krag_eval.core.language import languages
         from krag_eval.core.text import harmless
 
         unsure: tuple[str, ...] = ()

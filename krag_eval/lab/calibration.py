@@ -13,13 +13,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.core.documents import DocumentLike, Item, QuerySet, single, text_of
-from krag_eval.core.errors import Advice, InvalidInput, clipped, must, number, whole
+from krag_eval.core import (
+    Advice,
+    DocumentLike,
+    Drawn,
+    InvalidInput,
+    Matcher,
+    QuerySet,
+    Shown,
+    clipped,
+    must,
+    number,
+    resolve_matcher,
+    single,
+    text_of,
+    whole,
+)
+from krag_eval.core.documents import Item
 from krag_eval.core.files import arrow_table
-from krag_eval.core.intervals import interval, interval_of_choice
-from krag_eval.core.matching.base import Matcher, check_by_pairs
-from krag_eval.core.matching.names import resolve_matcher
-from krag_eval.core.shown import Drawn, Shown
+from krag_eval.core.intervals import interval
+from krag_eval.core.matching.base import check_by_pairs
+from krag_eval.lab.intervals import interval_of_choice
 
 if TYPE_CHECKING:
     import pandas as pd

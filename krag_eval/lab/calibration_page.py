@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from krag_eval.comparison.comparison_page import interval_of
-from krag_eval.core.display import Column, Page, Table, presents
-from krag_eval.core.display.numbers import percent, rounded, span
-from krag_eval.core.language import _
+from krag_eval.core import Column, Page, Table, _, percent, presents, rounded, span
 from krag_eval.lab.calibration import Agreement, Calibration
 
 

@@ -19,17 +19,33 @@ from numpy.typing import NDArray
 
 from krag_eval.comparison import comparable, comparison
 from krag_eval.comparison.comparison import some
-from krag_eval.core import errors, intervals
-from krag_eval.core.documents import DocumentLike, id_of, is_blank, read_text
-from krag_eval.core.errors import InvalidInput, InvalidType, clipped, must, warn
-from krag_eval.core.intervals import BoolArray, Clusters, FloatArray, IntArray, QuerySums
-from krag_eval.core.language import _
-from krag_eval.core.results.facts import ResultFacts
-from krag_eval.core.results.rows import RowsInMemory, rows_at
-from krag_eval.core.scoring.averages import QUERIES, Average
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff
-from krag_eval.core.scoring.metrics import METRICS
-from krag_eval.core.shown import Shown
+from krag_eval.comparison.paired import rows_at
+from krag_eval.core import (
+    METRICS,
+    Average,
+    Budget,
+    Clusters,
+    Cutoff,
+    DocumentLike,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    InvalidType,
+    ResultFacts,
+    RowsInMemory,
+    Shown,
+    _,
+    clipped,
+    errors,
+    id_of,
+    intervals,
+    is_blank,
+    must,
+    read_text,
+    warn,
+)
+from krag_eval.core.intervals import BoolArray, QuerySums
+from krag_eval.core.scoring.averages import QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,7 @@ import math
 from functools import partial
 
 from krag_eval.comparison.comparison_page import interval_of
-from krag_eval.core.display import Column, Page, Table, presents
-from krag_eval.core.display.numbers import percent, rounded, span
-from krag_eval.core.language import _, pgettext
+from krag_eval.core import Column, Page, Table, _, percent, pgettext, presents, rounded, span
 from krag_eval.lab.few_labels import NOTHING, Debiased, DebiasedValue
 
 # With 20 labels, chance alone narrows an interval by about so much.

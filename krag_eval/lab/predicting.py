@@ -13,14 +13,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from krag_eval.comparison.comparison import some
-from krag_eval.core import intervals
-from krag_eval.core.errors import InvalidInput, must
-from krag_eval.core.intervals import FloatArray, IntArray, Sampling
-from krag_eval.core.results.facts import ResultFacts
-from krag_eval.core.scoring.cutoffs import spelled
-from krag_eval.core.scoring.metrics import METRICS, metrics_of
-from krag_eval.core.shown import Shown
+from krag_eval.core import (
+    METRICS,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    ResultFacts,
+    Shown,
+    intervals,
+    must,
+    spelled,
+)
+from krag_eval.core.intervals import Sampling
+from krag_eval.core.scoring.metrics import metrics_of
 from krag_eval.lab.few_labels import distinct, values_by_label
+from krag_eval.lab.intervals import interval_of_choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,7 +205,7 @@ def _correlations(
     for name, values in columns.items():
         found = _once(_rank_correlations, values, scores).tolist()
         bounds = [
-            (value, *intervals.interval_of_choice(line, value, sampling.level, len(scores)))
+            (value, *interval_of_choice(line, value, sampling.level, len(scores)))
             for value, line in zip(found, resampled[name], strict=True)
         ]
         rows.append(Correlation(name, int((~np.isnan(values)).sum()), *bounds[0], *bounds[1]))
@@ -230,11 +237,11 @@ def _held_out(
         lead = resampled[best] - resampled[name]
         if np.isnan(values).any():
             lead = _resampled({name: known}, scores, sampling, _spearman)[name] - resampled[name]
-        low, _ = intervals.interval_of_choice(lead, ahead, sampling.level, len(scores))
+        low, _ = interval_of_choice(lead, ahead, sampling.level, len(scores))
         # One that is the same for all queries predicts nothing.
         if name != best and not low > 0 and len(np.unique(values[~np.isnan(values)])) > 1:
             rivals.append(name)
-    bounds = intervals.interval_of_choice(resampled[best], value, sampling.level, len(scores))
+    bounds = interval_of_choice(resampled[best], value, sampling.level, len(scores))
     return value, *bounds, tuple(rivals)
 
 

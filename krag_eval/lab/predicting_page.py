@@ -6,9 +6,7 @@ import math
 from functools import partial
 
 from krag_eval.comparison.comparison_page import interval_of
-from krag_eval.core.display import Column, Page, Table, presents
-from krag_eval.core.display.numbers import rounded, span
-from krag_eval.core.language import _
+from krag_eval.core import Column, Page, Table, _, presents, rounded, span
 from krag_eval.lab.predicting import Predictions, from_the_best
 
 _short = partial(rounded, digits=3)

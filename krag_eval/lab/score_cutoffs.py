@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from krag_eval.core import intervals
-from krag_eval.core.errors import Advice, InvalidInput
-from krag_eval.core.intervals import FloatArray, IntArray, Sampling
+from krag_eval.core import (
+    Advice,
+    Budget,
+    Cutoff,
+    Drawn,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    intervals,
+)
+from krag_eval.core.intervals import Sampling
 from krag_eval.core.results.evidence import Evidence
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff
-from krag_eval.core.shown import Drawn
+from krag_eval.lab.intervals import interval_of_choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,7 +207,7 @@ def score_cutoffs(
         intervals.warn_of_few_queries(min(n_empty, n - n_empty))
         resampled, value = curve.resampled(sampling), float(curve.cutoffs[chosen])
         n_fewest = min(n_empty, n - n_empty)
-        low, high = intervals.interval_of_choice(resampled, value, sampling.level, n_fewest)
+        low, high = interval_of_choice(resampled, value, sampling.level, n_fewest)
         bounds = (-high, -low) if lower else (low, high)
         held_out = curve.held_out(sampling.seed)
     return ScoreCutoffs(k, lower, sign * curve.cutoffs, recall[0], abstention[0], n - n_empty,

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from krag_eval.comparison.comparison_page import interval_of
-from krag_eval.core.display import Column, Page, Table, presents
-from krag_eval.core.display.numbers import percent, rounded, span
-from krag_eval.core.language import _
-from krag_eval.core.scoring.cutoffs import spelled
+from krag_eval.core import Column, Page, Table, _, percent, presents, rounded, span, spelled
 from krag_eval.lab.score_cutoffs import ScoreCutoffs
 
 # Rows of the table, beside that of the best.

@@ -14,13 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval import __version__
-from krag_eval.core.conventions import DEFAULT_CONVENTIONS, AveragingMethod
-from krag_eval.core.documents import Location, Tag, checked_labels, checked_tags
-from krag_eval.core.errors import InvalidInput, InvalidType, clipped, must, text
-from krag_eval.core.language import N_
-from krag_eval.core.results.rows import RowsInMemory
-from krag_eval.core.scoring.cutoffs import Budget, Cutoffs, settled_cutoffs, spelled
-from krag_eval.core.scoring.metrics import Metric, called, declarations
+from krag_eval.core import (
+    N_,
+    AveragingMethod,
+    Budget,
+    Cutoffs,
+    InvalidInput,
+    InvalidType,
+    Location,
+    Metric,
+    RowsInMemory,
+    Tag,
+    clipped,
+    must,
+    spelled,
+)
+from krag_eval.core.conventions import DEFAULT_CONVENTIONS
+from krag_eval.core.documents import checked_labels, checked_tags
+from krag_eval.core.errors import text
+from krag_eval.core.scoring.cutoffs import settled_cutoffs
+from krag_eval.core.scoring.metrics import called, declarations
 from krag_eval.result import EvaluationResult
 
 FloatArray: TypeAlias = NDArray[np.float64]

@@ -11,10 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from krag_eval.cli import options, output, reading
-from krag_eval.core.display import page_of
-from krag_eval.core.errors import Place, Refusal, called, whole
-from krag_eval.core.language import _
-from krag_eval.core.options import option
+from krag_eval.core import Place, Refusal, _, called, option, page_of, whole
 
 _COLUMNS = ("actual", "predicted", "relevant")
 

@@ -9,9 +9,8 @@ from unicodedata import is_normalized, normalize
 
 from markupsafe import Markup
 
-from krag_eval.core.language import LANGUAGES, N_, _, speaking
+from krag_eval.core import LANGUAGES, N_, Report, _, speaking
 from krag_eval.core.matching.tokenizers import ByScript
-from krag_eval.core.shown import Report
 from krag_eval.core.text import ACTING, Spans, agreement, united
 
 if TYPE_CHECKING:

@@ -21,16 +21,32 @@ from unicodedata import normalize
 import numpy as np
 
 from krag_eval.comparison.judged import Judgements
+from krag_eval.core import (
+    Advice,
+    AnyOf,
+    ExactTextMatcher,
+    InvalidInput,
+    Language,
+    Place,
+    QuerySet,
+    Shown,
+    _,
+    clipped,
+    deepest,
+    id_of,
+    is_blank,
+    is_frame,
+    text_of,
+    warn,
+    whole,
+)
 from krag_eval.core.data.formats import Cells, Row, with_fields
-from krag_eval.core.data.table import is_frame, records_in
-from krag_eval.core.documents import AnyOf, QuerySet, id_of, is_blank, is_list_written, text_of
-from krag_eval.core.errors import Advice, InvalidInput, Place, clipped, warn, whole
+from krag_eval.core.data.table import records_in
+from krag_eval.core.documents import is_list_written
 from krag_eval.core.files import unshielded
-from krag_eval.core.language import Language, _
-from krag_eval.core.matching.exact import ExactTextMatcher
 from krag_eval.core.matching.joins import Matches
-from krag_eval.core.scoring.cutoffs import check_cutoffs, deepest
-from krag_eval.core.shown import Shown, write_report
+from krag_eval.core.scoring.cutoffs import check_cutoffs
+from krag_eval.core.shown import write_report
 from krag_eval.datasets import Dataset, load_dataset
 from krag_eval.lab.calibration import Agreement, LabelledPair, interval_of_kappa
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 
 from krag_eval.comparison.comparison_page import interval_of
-from krag_eval.core.display import Page, Table, presents
-from krag_eval.core.display.numbers import percent, rounded, span
-from krag_eval.core.language import _
+from krag_eval.core import Page, Table, _, percent, presents, rounded, span
 from krag_eval.labelling.labels import LabellerAgreement, ToLabel
 
 

@@ -13,13 +13,22 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from krag_eval.asking.timeouts import check_timeout, in_thread
-from krag_eval.core.documents import is_blank
-from krag_eval.core.errors import InvalidInput, InvalidType, clipped, must, number, whole
+from krag_eval.core import (
+    N_,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    InvalidType,
+    TextMatcher,
+    clipped,
+    is_blank,
+    must,
+    number,
+    whole,
+)
 from krag_eval.core.files import ForkLock
-from krag_eval.core.language import N_
-from krag_eval.core.matching.base import TextMatcher
 from krag_eval.core.matching.identity import mark_of, model_name
-from krag_eval.core.matching.joins import BlockScorer, FloatArray, IntArray, real_numbers
+from krag_eval.core.matching.joins import BlockScorer, real_numbers
 
 # A unit vector times itself may differ from 1 by some 1e-15.
 _ROUNDING = 1e-12

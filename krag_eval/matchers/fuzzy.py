@@ -7,10 +7,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from krag_eval.core.errors import Advice, number, one_of, whole
-from krag_eval.core.language import N_
-from krag_eval.core.matching.base import TextMatcher
-from krag_eval.core.matching.joins import BlockScorer, FloatArray, IntArray, Units
+from krag_eval.core import (
+    N_,
+    Advice,
+    FloatArray,
+    IntArray,
+    TextMatcher,
+    Units,
+    number,
+    one_of,
+    whole,
+)
+from krag_eval.core.matching.joins import BlockScorer
 from krag_eval.matchers import waiting
 
 _SCORERS = ("ratio", "partial_ratio", "token_set_ratio")

@@ -27,12 +27,20 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 
 from krag_eval.asking import timeouts
-from krag_eval.core import errors
-from krag_eval.core.documents import DocumentLike, QuerySet, read_text
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, clipped
-from krag_eval.core.files import bar_of, check_progress
+from krag_eval.core import (
+    Advice,
+    DocumentLike,
+    InvalidInput,
+    InvalidType,
+    QuerySet,
+    bar_of,
+    check_progress,
+    clipped,
+    errors,
+    read_text,
+    resolve_matcher,
+)
 from krag_eval.core.matching import base, identity, joins
-from krag_eval.core.matching.names import resolve_matcher
 
 #: ``(question, actual, predicted)`` -> whether it will do, or how well, from 0 to 1; sync or async.
 #: With ``batch_size``, three lists -> a list. Or a Runnable that takes them as a dict.

@@ -15,13 +15,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.core.errors import Advice, InvalidInput, boolean, number, one_of, warn_of, whole
-from krag_eval.core.language import N_, _
-from krag_eval.core.matching.base import TextMatcher
+from krag_eval.core import (
+    N_,
+    Advice,
+    FloatArray,
+    IntArray,
+    InvalidInput,
+    TextMatcher,
+    Tokenizer,
+    TokenNumbers,
+    Units,
+    _,
+    boolean,
+    number,
+    one_of,
+    whole,
+)
+from krag_eval.core.errors import warn_of
 from krag_eval.core.matching.identity import function_name
-from krag_eval.core.matching.joins import BlockScorer, FloatArray, IntArray, Units
-from krag_eval.core.matching.numbering import TokenNumbers, numbered
-from krag_eval.core.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
+from krag_eval.core.matching.joins import BlockScorer
+from krag_eval.core.matching.numbering import numbered
+from krag_eval.core.matching.tokenizers import resolve_tokenizer, tokenizer_name
 from krag_eval.matchers import waiting
 
 if TYPE_CHECKING:

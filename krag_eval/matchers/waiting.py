@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.core.errors import Advice, InvalidInput, warn
-from krag_eval.core.language import _
+from krag_eval.core import Advice, FloatArray, IntArray, InvalidInput, Units, _, warn
 from krag_eval.core.matching.base import in_language
-from krag_eval.core.matching.joins import FloatArray, IntArray, Units
 
 #: Cells in a pair's table above which the pair is refused, unless the user says otherwise: two
 #: texts of a million tokens, which take rapidfuzz a minute or two on one core of 2024.

@@ -9,8 +9,8 @@ above this one come by the hooks ``krag_eval.pictures``.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from krag_eval.core import LANGUAGES, Language
 from krag_eval.core.hooks import our_hooks
-from krag_eval.core.language import LANGUAGES, Language
 from krag_eval.plotting.bars import diagnosis_waterfall, metric_bars
 from krag_eval.plotting.curves import (
     budget_curves,

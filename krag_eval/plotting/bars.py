@@ -6,11 +6,18 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from krag_eval.core.language import N_, Language, _, spoken
-from krag_eval.core.scoring.averages import DEFINED
-from krag_eval.core.scoring.cutoffs import Cutoff, spelled
-from krag_eval.core.scoring.metrics import METRICS, REJECTION_RATE
-from krag_eval.core.text import fitted
+from krag_eval.core import (
+    DEFINED,
+    METRICS,
+    N_,
+    REJECTION_RATE,
+    Cutoff,
+    Language,
+    _,
+    fitted,
+    spelled,
+    spoken,
+)
 from krag_eval.plotting import styling
 
 if TYPE_CHECKING:
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts
     from krag_eval.diagnosis.diagnosis import Diagnosis
 
 #: Metric -> its bars: the average ("micro" or "macro") and the key of its value.

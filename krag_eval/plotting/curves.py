@@ -9,21 +9,30 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from krag_eval.comparison.comparison_page import interval_of
-from krag_eval.core.display.numbers import percent
-from krag_eval.core.errors import Advice, InvalidInput, clipped, must, one_of
-from krag_eval.core.language import Language, _, spoken
-from krag_eval.core.scoring.averages import Average
-from krag_eval.core.scoring.cutoffs import (
+from krag_eval.core import (
+    METRICS,
+    Advice,
+    Average,
     Budget,
     Cutoff,
-    Unit,
+    InvalidInput,
+    Language,
+    _,
+    averages_of,
+    clipped,
     deepest,
-    in_order,
+    fitted,
+    must,
+    one_of,
     parse_metric,
+    percent,
+    resolved_average,
     spelled,
+    spoken,
+    width_of,
 )
-from krag_eval.core.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
-from krag_eval.core.text import fitted, width_of
+from krag_eval.core.scoring.cutoffs import Unit, in_order
+from krag_eval.core.scoring.metrics import DEFAULT_METRICS
 from krag_eval.plotting import styling
 
 if TYPE_CHECKING:
@@ -31,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.comparison.planning import QuestionPlan
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts
     from krag_eval.core.results.latency import Latency
     from krag_eval.lab.calibration import Calibration
     from krag_eval.lab.score_cutoffs import ScoreCutoffs
@@ -649,7 +658,7 @@ def _table_of(
     threshold: float | None,
     metrics: str | Iterable[str] | None,
 ) -> tuple[ResultFacts | None, pd.DataFrame, float | None]:
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts
 
     if isinstance(averages, ResultFacts):
         if metrics is None:

@@ -7,16 +7,26 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from krag_eval.core.errors import Advice, InvalidInput, clipped, unknown
-from krag_eval.core.language import Language, _, ngettext, spoken
-from krag_eval.core.scoring.cutoffs import Cutoff, parse_metric, spelled
-from krag_eval.core.scoring.metrics import resolved_average
+from krag_eval.core import (
+    Advice,
+    Cutoff,
+    InvalidInput,
+    Language,
+    _,
+    clipped,
+    ngettext,
+    parse_metric,
+    resolved_average,
+    spelled,
+    spoken,
+)
+from krag_eval.core.errors import unknown
 from krag_eval.plotting import styling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts
 
 _BINS = 10
 # How far exactly 0 and exactly 1 are from what is between.

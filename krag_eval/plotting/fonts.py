@@ -8,9 +8,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from krag_eval.core.errors import warn
-from krag_eval.core.language import N_, _
-from krag_eval.core.text import width_of
+from krag_eval.core import N_, _, warn, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

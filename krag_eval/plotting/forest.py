@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from krag_eval.comparison.paired import Difference
 from krag_eval.comparison.slices import Slice
 from krag_eval.comparison.slices_page import is_contrary, loss_share
-from krag_eval.core.display.numbers import p_said, percent
-from krag_eval.core.errors import one_of
-from krag_eval.core.language import Language, _, language_of, spoken
-from krag_eval.core.scoring.cutoffs import parse_metric
-from krag_eval.core.text import fitted, width_of
+from krag_eval.core import Language, _, fitted, one_of, parse_metric, percent, spoken, width_of
+from krag_eval.core.display.numbers import p_said
+from krag_eval.core.language import language_of
 from krag_eval.plotting import fonts, styling
 
 if TYPE_CHECKING:

@@ -14,13 +14,34 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from xml.sax.saxutils import escape
 
-from krag_eval.core.errors import InvalidInput, InvalidType, clipped, must, one_of
-from krag_eval.core.files import naming
-from krag_eval.core.language import Language, _, languages, ngettext, pgettext, speaking, spoken
-from krag_eval.core.scoring.averages import DEFINED, Average
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
-from krag_eval.core.scoring.metrics import METRICS, averages_of, label_of, metrics_of
-from krag_eval.core.text import fitted
+from krag_eval.core import (
+    DEFINED,
+    METRICS,
+    REJECTION_RATE,
+    Average,
+    Budget,
+    Cutoff,
+    InvalidInput,
+    InvalidType,
+    Language,
+    Metric,
+    _,
+    averages_of,
+    clipped,
+    deepest,
+    fitted,
+    must,
+    naming,
+    ngettext,
+    one_of,
+    parse_metric,
+    pgettext,
+    speaking,
+    spelled,
+    spoken,
+)
+from krag_eval.core.language import languages
+from krag_eval.core.scoring.metrics import metrics_of
 from krag_eval.plotting import fonts
 
 if TYPE_CHECKING:
@@ -28,7 +49,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.comparison.slices import SlicedComparison, Slices
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts
+
+from krag_eval.core.language import language
+from krag_eval.core.scoring.averages import told
 
 INK, PAPER = "#000000", "#ffffff"
 #: What is not certain, or not about any system or metric.
@@ -302,7 +326,7 @@ def systems_of(
         InvalidType: If it is something else.
         InvalidInput: If there are none, or more than can be told apart.
     """
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts
 
     if isinstance(results, ResultFacts):
         return {"": results}
@@ -619,3 +643,16 @@ def _boxes_for_missing_letters() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         yield
+
+
+def label_of(name: str, metrics: Mapping[str, Metric]) -> str | None:
+    """Return what people call an average or, of a metric that has two, the metric itself.
+
+    >>> label_of("macro_recall", METRICS), label_of("recall", METRICS)
+    ('Macro recall', 'Recall')
+    """
+    averages = averages_of(metrics.values()) | {REJECTION_RATE.key: REJECTION_RATE}
+    metric = metrics.get(name)
+    if name not in averages and metric is not None and metric.micro:
+        return told(metric.labels, language())
+    return averages[name].label() if name in averages else None

@@ -6,12 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from krag_eval.auditing.audit import counted
-from krag_eval.core.display import Column, Page, Table, presents
+from krag_eval.core import N_, Column, Page, Report, Table, _, fitted, percent, presents
 from krag_eval.core.display.contradictions import otherwise_in_words
-from krag_eval.core.display.numbers import percent
-from krag_eval.core.language import N_, _
-from krag_eval.core.shown import Report
-from krag_eval.core.text import fitted, whole_percent
+from krag_eval.core.text import whole_percent
 from krag_eval.reanchoring.reanchor import MATCHER, STATES, Anchored, Reanchored
 
 # Ground truths that are listed where nobody asked for all, and columns of a name.

@@ -14,33 +14,39 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from krag_eval.auditing.audit import Chunks, Held, Reader, held_in, names_in, readers_of
 from krag_eval.comparison.gates import Gate, GateReport
-from krag_eval.core.data.loading import ChunkSource
-from krag_eval.core.documents import (
+from krag_eval.core import (
+    LISTS,
+    Advice,
     AnyOf,
+    ChunkSource,
+    CoverageMatcher,
     DocumentLike,
-    Item,
-    content_key,
+    InvalidInput,
+    Language,
+    SaidOtherwise,
+    Shown,
+    _,
+    clipped,
     id_of,
     is_blank,
+    letter_tokens,
     metadata_of,
+    one_of,
     single,
+    spoken,
     text_of,
 )
-from krag_eval.core.errors import Advice, InvalidInput, clipped, one_of, warn_of
-from krag_eval.core.language import Language, _, language, spoken
-from krag_eval.core.matching.contradiction import SaidOtherwise
-from krag_eval.core.matching.coverage import CoverageMatcher
+from krag_eval.core.documents import Item, content_key
+from krag_eval.core.errors import warn_of
+from krag_eval.core.language import language
 from krag_eval.core.matching.plaintext import plain
-from krag_eval.core.matching.tokenizers import letter_tokens
-from krag_eval.core.options import LISTS
-from krag_eval.core.shown import Shown
 from krag_eval.core.text import agreement
 from krag_eval.datasets import Dataset, dataset_in
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.core.data.loading import Source
+    from krag_eval.core import Source
 
 #: What can have become of a ground truth, the best first.
 STATES = ("unchanged", "moved", "absorbed", "split", "changed", "gone")

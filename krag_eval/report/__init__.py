@@ -10,9 +10,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from krag_eval.core.errors import InvalidInput, InvalidType, clipped
-from krag_eval.core.files import replacing
-from krag_eval.core.language import Language, _, language as chosen, speaking, spoken
+from krag_eval.core import (
+    InvalidInput,
+    InvalidType,
+    Language,
+    _,
+    clipped,
+    replacing,
+    speaking,
+    spoken,
+)
+from krag_eval.core.language import language as chosen
 from krag_eval.core.shown import report_of
 
 __all__ = ["write_report"]

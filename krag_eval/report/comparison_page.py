@@ -17,13 +17,22 @@ from krag_eval.comparison.comparison import Comparison
 from krag_eval.comparison.comparison_page import interval_of, sentence, told_beside
 from krag_eval.comparison.slices import FEWEST_QUERIES
 from krag_eval.comparison.slices_page import interval_beside_p
-from krag_eval.core.display import Column, Table
-from krag_eval.core.display.numbers import p_value, short, span
-from krag_eval.core.errors import whole
-from krag_eval.core.language import N_, _, pgettext
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, parse_metric
-from krag_eval.core.shown import Report
-from krag_eval.core.text import fitted
+from krag_eval.core import (
+    N_,
+    Budget,
+    Column,
+    Cutoff,
+    Report,
+    Table,
+    _,
+    fitted,
+    parse_metric,
+    pgettext,
+    short,
+    span,
+    whole,
+)
+from krag_eval.core.display.numbers import p_value
 from krag_eval.plotting import styling
 from krag_eval.report import rendering
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query
@@ -31,10 +40,9 @@ from krag_eval.report.rendering import NAME, picture
 
 if TYPE_CHECKING:
     from krag_eval.comparison.slices import SlicedComparison
+    from krag_eval.core import Average, ResultFacts
     from krag_eval.core.results.evidence import GroundTruthItem, PredictedDocument
     from krag_eval.core.results.explanation import Explanation
-    from krag_eval.core.results.facts import ResultFacts
-    from krag_eval.core.scoring.averages import Average
 
 # Columns of a query's text.
 _QUERY_WIDTH = 300

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from krag_eval.core import Cutoff, ResultFacts, _, fitted, visible, width_of
 from krag_eval.core.display import explanation as telling
-from krag_eval.core.language import _
-from krag_eval.core.results.facts import STATUSES, ResultFacts, hardest_first
-from krag_eval.core.scoring.cutoffs import Cutoff
-from krag_eval.core.text import Excerpt, Fragment, fitted, visible, width_of
+from krag_eval.core.results.facts import STATUSES, hardest_first
+from krag_eval.core.text import Excerpt, Fragment
 from krag_eval.diagnosis.diagnosis import CLASSES
 from krag_eval.plotting.styling import cause_name, column_label
 from krag_eval.report.rendering import NAME, environment, words_of
 
 if TYPE_CHECKING:
-    from krag_eval.core.documents import Tag
+    from krag_eval.core import Tag
     from krag_eval.core.results.evidence import About, GroundTruthItem, PredictedDocument
     from krag_eval.core.results.explanation import Explanation
     from krag_eval.diagnosis.diagnosis import Diagnosis

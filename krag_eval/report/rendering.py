@@ -10,11 +10,22 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from krag_eval import __version__
+from krag_eval.core import (
+    Budget,
+    Cutoff,
+    InvalidInput,
+    InvalidType,
+    _,
+    clipped,
+    fitted,
+    muted,
+    spelled,
+    visible,
+)
 from krag_eval.core.display import numbers
-from krag_eval.core.errors import InvalidInput, InvalidType, clipped, muted, text as checked_text
-from krag_eval.core.language import _, language
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
-from krag_eval.core.text import fitted, visible
+from krag_eval.core.errors import text as checked_text
+from krag_eval.core.language import language
+from krag_eval.core.scoring.cutoffs import Unit, in_order
 from krag_eval.plotting import styling
 from krag_eval.plotting.forest import MOST_ROWS, slice_forest
 

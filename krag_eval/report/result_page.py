@@ -12,19 +12,37 @@ from krag_eval import plotting
 from krag_eval.comparison.comparison_page import interval_of
 from krag_eval.comparison.slices import DIAGNOSED, Slices, check_diagnosed, slices
 from krag_eval.comparison.slices_page import interval_beside_p, loss_share
-from krag_eval.core.display import Column, Table, page_of
-from krag_eval.core.display.numbers import p_value, percent, span
+from krag_eval.core import (
+    FEW_QUERIES,
+    METRICS,
+    N_,
+    Budget,
+    Column,
+    Cutoff,
+    Report,
+    ResultFacts,
+    Table,
+    _,
+    averages_of,
+    check_sampling,
+    confidence_intervals,
+    fitted,
+    muted,
+    page_of,
+    parse_metric,
+    percent,
+    span,
+    spelled,
+    unreviewed_of,
+    unreviewed_sentences,
+    whole,
+)
+from krag_eval.core.display.numbers import p_value
 from krag_eval.core.display.result import told_contradicted
-from krag_eval.core.errors import muted, whole
-from krag_eval.core.intervals import FEW_QUERIES, check_sampling, confidence_intervals, wilson
-from krag_eval.core.language import N_, _
+from krag_eval.core.intervals import wilson
 from krag_eval.core.results.evidence import checked_metadata
-from krag_eval.core.results.facts import STATUSES, ResultFacts
-from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
-from krag_eval.core.scoring.metrics import METRICS, averages_of
-from krag_eval.core.shown import Report
-from krag_eval.core.text import fitted
+from krag_eval.core.results.facts import STATUSES
+from krag_eval.core.scoring.cutoffs import in_order
 from krag_eval.diagnosis.diagnosis import Diagnosis
 from krag_eval.diagnosis.page import sentence, sentences
 from krag_eval.plotting import styling

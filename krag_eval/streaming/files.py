@@ -25,7 +25,34 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.core.data.dataset import labels_for, looks_at_questions
+from krag_eval.core import (
+    DEFAULT_CUTOFFS,
+    LISTS,
+    MAX_BYTES,
+    PLAN_OPTIONS,
+    Advice,
+    Cutoffs,
+    InvalidInput,
+    InvalidType,
+    Length,
+    Metric,
+    Partial,
+    Place,
+    Refusal,
+    Rows,
+    _,
+    bar_of,
+    check_apart,
+    check_options,
+    check_progress,
+    clipped,
+    labels_for,
+    must,
+    naming,
+    warn,
+    whole,
+)
+from krag_eval.core.data.dataset import looks_at_questions
 from krag_eval.core.data.formats import TagChoice
 from krag_eval.core.data.joining import Lacking
 from krag_eval.core.data.loading import Fields, checked_missing, said_of_each
@@ -45,44 +72,13 @@ from krag_eval.core.data.table import (
     tell_unnamed,
     told_errors,
 )
-from krag_eval.core.errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Place,
-    Refusal,
-    clipped,
-    must,
-    warn,
-    whole,
-)
-from krag_eval.core.files import (
-    Purpose,
-    bar_of,
-    bars,
-    check_apart,
-    check_progress,
-    lock,
-    naming,
-    take_place,
-)
-from krag_eval.core.language import _
+from krag_eval.core.files import Purpose, bars, lock, take_place
 from krag_eval.core.matching.parallel import check_n_jobs, processes
-from krag_eval.core.options import LISTS, PLAN_OPTIONS, check_options, with_defaults
-from krag_eval.core.reading import MAX_BYTES, check_encoding, checked_bytes
+from krag_eval.core.options import with_defaults
+from krag_eval.core.reading import check_encoding, checked_bytes
 from krag_eval.core.results.latency import RetrievalRun
 from krag_eval.core.results.reviews import with_unreviewed
-from krag_eval.core.results.rows import (
-    POSITION,
-    Rows,
-    RowsInFile,
-    checked_row_file,
-    join_rows,
-    write_rows,
-)
-from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
-from krag_eval.core.scoring.metrics import Metric
-from krag_eval.core.scoring.parts import Partial
+from krag_eval.core.results.rows import POSITION, RowsInFile
 from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
 from krag_eval.result import EvaluationResult
 from krag_eval.streaming.queries import (
@@ -94,6 +90,7 @@ from krag_eval.streaming.queries import (
     QueryFiles,
     fingerprint,
 )
+from krag_eval.streaming.row_files import checked_row_file, join_rows, write_rows
 
 _Evaluated = TypeVar("_Evaluated", Part, EvaluationResult)
 

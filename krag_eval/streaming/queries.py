@@ -20,8 +20,22 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.core.data.dataset import Dataset
-from krag_eval.core.data.formats import FORMATS, File, Format, Row, TagChoice, format_of, is_wanted
+from krag_eval.core import (
+    LISTS,
+    MAX_BYTES,
+    Dataset,
+    DocumentLike,
+    InvalidInput,
+    Mapped,
+    MissingQuestions,
+    Place,
+    Tag,
+    format_of,
+    naming,
+    single,
+    text_of,
+)
+from krag_eval.core.data.formats import FORMATS, File, Format, Row, TagChoice, is_wanted
 from krag_eval.core.data.joining import (
     Lacking,
     Side,
@@ -35,7 +49,6 @@ from krag_eval.core.data.loading import FIELD_OPTIONS, Fields
 from krag_eval.core.data.table import (
     ERRORS,
     Drafts,
-    Mapped,
     OfRun,
     Query,
     Records,
@@ -58,14 +71,10 @@ from krag_eval.core.data.vocabularies import (
     said,
     shape_of,
 )
-from krag_eval.core.documents import STATUS, DocumentLike, Tag, single, text_of
-from krag_eval.core.errors import InvalidInput, Place
-from krag_eval.core.files import naming
+from krag_eval.core.documents import STATUS
 from krag_eval.core.grading import Grading, own_grades
-from krag_eval.core.options import LISTS
 from krag_eval.core.ranking import Ordering, is_sorted, trend
-from krag_eval.core.reading import MAX_BYTES, cannot_read
-from krag_eval.core.scoring.missing import MissingQuestions
+from krag_eval.core.reading import cannot_read
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.

@@ -20,10 +20,20 @@ import click
 
 from krag_eval.cli import options, output, reading
 from krag_eval.cli.shell import printable
-from krag_eval.core.display import page_of
-from krag_eval.core.errors import Advice, DatasetError, Place, clipped
-from krag_eval.core.language import _
-from krag_eval.core.options import PLAN_OPTIONS, Cut, Sampling, check_options, declared, option
+from krag_eval.core import (
+    PLAN_OPTIONS,
+    Advice,
+    Cut,
+    DatasetError,
+    Place,
+    _,
+    check_options,
+    clipped,
+    declared,
+    option,
+    page_of,
+)
+from krag_eval.core.options import Sampling
 
 # What a file holds beside the arguments of sweep() that a file can spell.
 _NEEDED = ("corpus", "questions", "splitters", "retrievers")

@@ -8,10 +8,18 @@ from functools import partial
 from typing import Any
 
 from krag_eval.comparison.comparison_page import sentence
-from krag_eval.core.display import Column, Page, Table, presents
-from krag_eval.core.display.numbers import rounded, short
-from krag_eval.core.language import _, ngettext
-from krag_eval.core.results.reviews import unreviewed_of, unreviewed_sentences
+from krag_eval.core import (
+    Column,
+    Page,
+    Table,
+    _,
+    ngettext,
+    presents,
+    rounded,
+    short,
+    unreviewed_of,
+    unreviewed_sentences,
+)
 from krag_eval.sweeping.sweep import Sweep
 
 # Columns of the frame that name a cell, or say something of it in words.

@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from krag_eval.core.errors import InvalidInput, InvalidType, clipped, one_of
-from krag_eval.core.language import Language, _, spoken
-from krag_eval.core.text import fitted
+from krag_eval.core import InvalidInput, InvalidType, Language, _, clipped, fitted, one_of, spoken
 from krag_eval.plotting import curves, styling
 from krag_eval.sweeping.sweep import COSTS, Cost, Sweep
 

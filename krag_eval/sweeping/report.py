@@ -6,12 +6,18 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from krag_eval.core.display import Column, Table
-from krag_eval.core.display.numbers import rounded
-from krag_eval.core.language import N_, _
-from krag_eval.core.scoring.cutoffs import Cutoff, parse_metric, spelled
-from krag_eval.core.shown import Report
-from krag_eval.core.text import fitted
+from krag_eval.core import (
+    N_,
+    Column,
+    Cutoff,
+    Report,
+    Table,
+    _,
+    fitted,
+    parse_metric,
+    rounded,
+    spelled,
+)
 from krag_eval.plotting import styling
 from krag_eval.report.comparison_page import comparison_page
 from krag_eval.report.rendering import NAME, picture

@@ -29,27 +29,41 @@ from krag_eval.asking.checkpoint import n_kept, note_of
 from krag_eval.asking.evaluating import Evaluation, Rows, Run
 from krag_eval.comparison.comparable import checked_metric
 from krag_eval.comparison.comparison import Comparison, compare, part_of
-from krag_eval.core import documents, errors
-from krag_eval.core.conventions import Conventions
-from krag_eval.core.data.table import is_frame
-from krag_eval.core.documents import AnyOf, DocumentLike, as_document, id_of, metadata_of, text_of
-from krag_eval.core.errors import (
+from krag_eval.core import (
+    EVALUATOR_OPTIONS,
+    METRICS,
     Advice,
+    AnyOf,
+    Budget,
+    Clusters,
+    Conventions,
+    Cutoff,
+    Cutoffs,
+    DocumentLike,
     InvalidInput,
     InvalidType,
     KragEvalWarning,
+    Length,
+    Metric,
+    Shown,
+    _,
     called,
+    check_options,
+    check_sampling,
     clipped,
+    deepest,
+    documents,
+    errors,
+    id_of,
+    is_frame,
+    metadata_of,
+    spelled,
+    text_of,
     warn,
 )
-from krag_eval.core.intervals import Clusters, check_sampling
-from krag_eval.core.language import _
+from krag_eval.core.documents import as_document
 from krag_eval.core.matching import parallel
 from krag_eval.core.matching.identity import digest_of, function_name
-from krag_eval.core.options import EVALUATOR_OPTIONS, check_options
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, Cutoffs, Length, deepest, spelled
-from krag_eval.core.scoring.metrics import METRICS, Metric
-from krag_eval.core.shown import Shown
 from krag_eval.diagnosis.causes import Index
 from krag_eval.diagnosis.diagnosis import Diagnosis
 from krag_eval.result import EvaluationResult
@@ -58,7 +72,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.comparison.paired import Difference
-    from krag_eval.core.matching.base import Matcher
+    from krag_eval.core import Matcher
 
 
 class TextSplitter(Protocol):

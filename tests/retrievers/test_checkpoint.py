@@ -245,7 +245,8 @@ def test_a_damaged_line_is_refused_by_its_number(path, line):
 
 HOLDING = """
 import sys
-from krag_eval.core.files import Journal, Purpose
+from krag_eval.asking.checkpoint import Journal
+from krag_eval.core.files import Purpose
 held = Journal(sys.argv[1], Purpose("checkpoint", "other", 1, {}, ""))
 print("held", flush=True)
 sys.stdin.read()

@@ -150,21 +150,6 @@ _PER_QUERY = (
 )  # fmt: skip
 
 
-def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[str | int]:
-    """Label queries by their questions; by their ids, with a warning, if two ask the same.
-
-    >>> labels_of(["When?", "Where?"], ["q1", "q2"], "queries.jsonl")
-    ['When?', 'Where?']
-    """
-    if len(set(questions)) == len(questions):
-        return list(questions)
-    told = _(
-        "{name}: {n} queries have {different} different texts, so all are labelled by their ids."
-    )
-    warn(told.format(name=name, n=len(questions), different=len(set(questions))))
-    return list(ids)
-
-
 _Label = TypeVar("_Label", bound="str | int | None")
 
 
@@ -191,34 +176,6 @@ def looks_at_questions(matcher: Any) -> bool:
 
 #: What happens to queries that nothing was retrieved for; ``None`` if nobody is to hear of it.
 Absent: TypeAlias = Literal["zero", "zero, as trec_eval -c", "skip"] | None
-
-
-def check_overlap(
-    expected: Collection[str],
-    given: Collection[str],
-    *,
-    expected_name: str,
-    given_name: str,
-    absent: Absent = "zero",
-) -> None:
-    """Warn of queries that only one side knows.
-
-    Args:
-        expected: The queries to evaluate.
-        given: Those something was retrieved for.
-        expected_name: Where the former are.
-        given_name: Where the latter are.
-        absent: What happens to those of the former that the latter lack, for the warning; no
-            warning if ``None``.
-
-    Raises:
-        DatasetError: If they have none in common.
-    """
-    known, retrieved = frozenset(expected), frozenset(given)
-    lacking = [query for query in expected if query not in retrieved]
-    extra = [query for query in given if query not in known]
-    some = ((len(one), next(iter(one), "")) for one in (expected, given, lacking, extra))
-    tell_overlap(Overlap(*some), expected_name, given_name, absent)
 
 
 class Overlap(NamedTuple):
@@ -276,16 +233,6 @@ _ABSENT = {
     "zero, as trec_eval -c": N_("and count as nothing retrieved, as with trec_eval -c"),
     "skip": N_("and are left out"),
 }
-
-
-def ids_in(dataset: Dataset) -> set[str]:
-    """Return the ids of all documents, of the ground truth and retrieved.
-
-    >>> sorted(ids_in(Dataset(["q"], [[AnyOf(["a", "b"])]], [["a", "c"]])))
-    ['a', 'b', 'c']
-    """
-    lists = chain(map(single, dataset.actual), dataset.predicted or ())
-    return {identity for document in chain.from_iterable(lists) if (identity := id_of(document))}
 
 
 _SIDES = ("actual", "predicted")

@@ -5,11 +5,9 @@ In a file the columns of several cutoffs are side by side, named as in ``ndcg@10
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.core.documents import Tag, is_tag
-from krag_eval.core.errors import Advice, DatasetError, Fix, InvalidInput, InvalidType, Place, must
+from krag_eval.core.errors import Advice, DatasetError, Fix, InvalidInput, InvalidType, Place
 from krag_eval.core.files import parquet_for, shielded, unshielded
 from krag_eval.core.scoring import metrics as known
 from krag_eval.core.scoring.cutoffs import MOST_IN_A_TEXT, Budget, Cutoff, fitting, spelled
@@ -158,38 +156,6 @@ class NoRows:
             raise AttributeError(name)
         problem = "this result holds averages but no per-query rows, because it was evaluated in "
         raise InvalidInput("", f"{problem}parts", self.where)
-
-
-def truth_digest(rows: Rows) -> str:
-    """Return what tells the ground truth of these queries from another, in whatever order.
-
-    ``""`` where the rows do not know it.
-    """
-    if isinstance(rows, NoRows) or rows.digests is None:
-        return ""
-    known = sorted(f"{label}\t{one}" for label, one in zip(rows.labels, rows.digests, strict=True))
-    text = "\n".join(known).encode(errors="surrogatepass")
-    return hashlib.blake2b(text, digest_size=6).hexdigest()
-
-
-def rows_at(
-    rows: Rows, positions: Sequence[int] | NDArray[np.int64], cutoffs: Sequence[Cutoff]
-) -> RowsInMemory:
-    """Return some of the rows, in the order of their positions, at some of the cutoffs."""
-    at = np.asarray(positions, np.int64)
-    places, labels, digests = at.tolist(), rows.labels, rows.digests
-    return RowsInMemory(
-        labels=[labels[i] for i in places],
-        tables={
-            k: {name: np.asarray(column)[at] for name, column in rows.tables[k].items()}
-            for k in cutoffs
-        },
-        counted=rows.counted[at],
-        digests=None if digests is None else [digests[i] for i in places],
-        tags={name: [values[i] for i in places] for name, values in rows.tags.items()},
-        judged=None if rows.judged is None else rows.judged.at(places),
-        unwanted=None if rows.unwanted is None else [rows.unwanted[i] for i in places],
-    )
 
 
 def checked_digests(digests: object, n_queries: int) -> list[str]:
@@ -605,43 +571,6 @@ def _from_texts(name: str, texts: list[str], as_written: Callable[[str], str]) -
 # Writing a file
 
 
-def checked_row_file(path: str | os.PathLike[str], argument: str = "per_query") -> Path:
-    """Return where rows will be written; through a link, the file it points to.
-
-    Raises:
-        MissingPackage: If it is to be a Parquet file and pyarrow is missing.
-        InvalidInput: If the ending is not one of :data:`ROW_FORMATS`, it is a directory or its
-            directory is not there.
-    """
-    target = Path(os.path.realpath(path))
-    if target.suffix not in ROW_FORMATS:
-        be = f"be the name of a file that ends in one of {', '.join(ROW_FORMATS)}"
-        raise must(argument, be, os.fsdecode(path))
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise InvalidInput(argument, f": {path} is not a regular file", "name another")
-    if not target.parent.is_dir():
-        raise InvalidInput(argument, f": there is no directory {target.parent}", "create it first")
-    if target.suffix == ".parquet":
-        parquet_for(": writing Parquet files", argument)
-    return target
-
-
-def write_rows(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
-    """Write rows to a new file; the ending of its name says in which format."""
-    if path.suffix == ".csv":
-        write_csv(path, rows, shielding_shown=True)
-        return
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    arrays = {
-        # Its type is told, as a column of texts may have none in this part.
-        name: pa.array(column, pa.string() if column.dtype == object else None)
-        for name, column in rows.items()
-    }
-    parquet.write_table(pa.table(arrays), path)
-
-
 def write_csv(path: Path, columns: Mapping[str, Any], *, shielding_shown: bool = False) -> None:
     """Write columns to a new CSV file, as :func:`csv_lines` has them."""
     with open(path, "w", encoding="utf-8", newline="") as file:
@@ -677,21 +606,3 @@ def _cell(value: Any) -> str:
 def _quoted(text: str) -> str:
     """Return a text in quotes if a spreadsheet could part it in two."""
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
-
-
-def join_rows(parts: Sequence[Path], path: Path) -> None:
-    """Write the rows of several files, in their order, into one of the same format."""
-    if path.suffix == ".parquet":
-        from pyarrow import parquet
-
-        with parquet.ParquetWriter(path, parquet.read_schema(parts[0])) as writer:
-            for part in parts:
-                # Not read_table, which would take "run=1" in the path for one more column.
-                writer.write_table(parquet.ParquetFile(part).read())
-        return
-    with open(path, "wb") as joined:
-        for number, part in enumerate(parts):
-            with open(part, "rb") as file:
-                if number:
-                    file.readline()  # the names of the columns stand above the first part
-                shutil.copyfileobj(file, joined, 2**20)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
@@ -33,9 +32,9 @@ from krag_eval.core.errors import (
     must,
     unknown,
 )
-from krag_eval.core.language import LANGUAGES, N_, _, language, speaking
+from krag_eval.core.language import LANGUAGES, N_, _, speaking
 from krag_eval.core.matching.identity import mark_of
-from krag_eval.core.scoring.averages import DEFINED, QUERIES, Average, told
+from krag_eval.core.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.core.scoring.cutoffs import Budget, Cutoff, parse_metric
 from krag_eval.core.scoring.digits import FloatArray, IntArray, exp2m1, log2, powers
 from krag_eval.core.scoring.queries import JudgedQuery, PerQuery
@@ -874,19 +873,6 @@ def averages_of(
     return {one.key: one for metric in metrics for one in metric.averages(conventions, method)}
 
 
-def label_of(name: str, metrics: Mapping[str, Metric]) -> str | None:
-    """Return what people call an average or, of a metric that has two, the metric itself.
-
-    >>> label_of("macro_recall", METRICS), label_of("recall", METRICS)
-    ('Macro recall', 'Recall')
-    """
-    averages = averages_of(metrics.values()) | {REJECTION_RATE.key: REJECTION_RATE}
-    metric = metrics.get(name)
-    if name not in averages and metric is not None and metric.micro:
-        return told(metric.labels, language())
-    return averages[name].label() if name in averages else None
-
-
 def resolved_average(
     argument: str, name: object, known: Iterable[str], keys: Mapping[str, str] | None = None
 ) -> str:
@@ -1011,16 +997,6 @@ def marks_of(metrics: Iterable[Metric]) -> str:
     ''
     """
     return ",".join(f"{one.name}{one._mark}" for one in metrics if one._mark)
-
-
-def mark_in(marks: str, name: str) -> str:
-    """Return what :func:`marks_of` said of a metric.
-
-    >>> mark_in("rank#0123456789ab,new rank#unknown", "new rank")
-    '#unknown'
-    """
-    found = re.search(rf"(?:^|,){re.escape(name)}(#\w+)(?:,|$)", marks)
-    return "" if found is None else found[1]
 
 
 _DECLARED = tuple(
