@@ -647,7 +647,7 @@ class _Alignment:
                 self.is_scan = self.is_scan or (kind is None and self._is_misread(at))
                 continue
             found = Difference(kind, at[:2], at[2:])
-            if kind == "number" and len(stretches) > 1:
+            if len(stretches) > 1:
                 whole = _Stretch(stretches[0].start, stretches[-1].stop,
                                  stretches[0].there, stretches[-1].end)  # fmt: skip
                 if max(whole.stop - whole.start, whole.end - whole.there) <= _LONGEST_AMOUNT and (
