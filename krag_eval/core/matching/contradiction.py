@@ -654,7 +654,7 @@ class _Alignment:
                     self._is_same_thing(whole)
                 ):
                     self.alike.append(gap)
-                    return None  # 1.2억 and 1억 2천만, 3 March and Mar. 3rd
+                    return None  # 1.2억 and 1억 2천만
             if is_last or kind != "text" or not self._is_doubtful(at):
                 return found
             self.doubts.append(found)
