@@ -395,7 +395,8 @@ def _audited(seen: _Seen) -> Audit:
             rows = tuple(sorted(check.find(seen), key=lambda row: row.position))
             total = counted(totals[check.counted], check.counted)
             said = check.said(len(rows)).format(n=len(rows), total=total, **known)
-            findings[name] = Finding(name, said, _(check.fix), rows)
+            is_rewritten = name == "dangling" and bool(rows) and seen.is_rewritten()
+            findings[name] = Finding(name, said, _(_REWRITTEN if is_rewritten else check.fix), rows)
     n_chunks = {"chunks": len(seen.chunks.texts)} if seen.chunks.texts else {}
     return Audit(
         findings,
@@ -869,6 +870,12 @@ class _Seen:
                 wanted[one.query].update(self.held[one.query, one.text].by)
         return wanted
 
+    def is_rewritten(self) -> bool:
+        """Return whether the ground truth may be in words of its own: no text stands verbatim."""
+        texts = [one for one in self.goldens if one.has_text and not one.identity]
+        held = (self.held[one.query, one.text] for one in texts)
+        return len(texts) >= _FEW and all(max(one.by.values(), default=0.0) < 1.0 for one in held)
+
     def lacks(self, golden: _Golden) -> bool:
         """Return whether a document has words, and the chunks do not hold its text."""
         size = self.reader[golden.query].size(golden.text)
@@ -1047,6 +1054,14 @@ class Check(NamedTuple):
     said: Callable[[int], str]
     fix: str
 
+
+# Texts of which one would stand in the index word for word if they were copies.
+_FEW = 5
+_REWRITTEN = N_(
+    "Not one stands in the index word for word, so the ground truth may be rewritten: then try "
+    "coverage(guard=numbers), which looks at numbers and negations alone, or a judge; otherwise "
+    "correct them, or add to the index what they come from"
+)
 
 #: What is looked for, in this order.
 CHECKS: Mapping[str, Check] = {

@@ -47,6 +47,15 @@ class TestDangling:
     HALVES = ("x one two three four five x", "y six seven eight nine ten y")
     BY_ID = Dataset(["q"], [["a", "b"]], defaults={"matcher": "id"})
 
+    def test_ground_truth_that_never_stands_verbatim_may_be_rewritten(self):
+        """From five texts on, of which no chunk holds one word for word."""
+        chunks = [f"The desk on floor {n} opens at nine on every working day" for n in range(6)]
+        rewritten = [f"At nine, floor {n} begins its service" for n in range(6)]
+        for texts, is_said in ((rewritten, True), (rewritten[:4], False),
+                               ([*rewritten, chunks[0]], False)):  # fmt: skip
+            fix = audit(dataset(*[[text] for text in texts]), chunks).findings["dangling"].fix
+            assert ("guard=numbers" in fix) == is_said
+
     @pytest.mark.parametrize(
         ("data", "index", "options", "expected"),
         [

@@ -10,7 +10,7 @@ import warnings
 import pytest
 
 from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator, audit, reanchor
-from krag_eval.core.matching.contradiction import Difference
+from krag_eval.core.matching.contradiction import Beside, Difference
 from krag_eval.core.matching.tokenizers import letter_tokens, word_tokens
 from krag_eval.datasets import Dataset
 
@@ -121,9 +121,9 @@ class TestVerbatim:
         """Documents that hold a passage word for word, end to end, say nothing else there."""
 
         def another_text(*_sides, **_settings):
-            return Difference("text", (0, 1), (0, 1))
+            return Beside(Difference("text", (0, 1), (0, 1)), 0.0)
 
-        monkeypatch.setattr("krag_eval.core.matching.coverage.difference", another_text)
+        monkeypatch.setattr("krag_eval.core.matching.coverage.laid_beside", another_text)
         passage = "Members may keep books for four weeks, films for one, and renew them by phone"
         chunks = (
             "Lending. Members may keep books for four weeks, films",
