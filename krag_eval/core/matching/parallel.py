@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from importlib import import_module
 from itertools import chain, count, islice, takewhile
 from numbers import Integral
 from typing import Any, NamedTuple, TypeVar
@@ -194,6 +195,8 @@ def _received(sent: _Sent) -> Any:
 
 def _join(team: str, parent: int) -> None:
     """Begin to work for a team of this parent's; runs in another process."""
+    # Errors and advice are sent by name only if the module that they say they are of is loaded.
+    import_module(KragEvalWarning.__module__)
     if os.name == "posix":  # elsewhere an orphan keeps its parent's number
         threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
 
