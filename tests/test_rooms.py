@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "comparison": {"diagnosis"},
     "compat": {"evaluator", "matchers", "plotting", "result"},
     "diagnosis": set(),
-    "distributed": {"evaluator", "result"},
+    "distributed": {"errors", "evaluator", "result"},
     "formats": set(),
     "history": {"comparison", "plotting", "result"},
     "integrations": {"comparison", "evaluator", "formats", "history", "result"},
