@@ -701,6 +701,8 @@ def is_bare(document: DocumentLike) -> bool:
 
 # Words with one separator between them, as ids of a spreadsheet's cell stand.
 _PARTED = re.compile(r"\s*[^\s,;|]+\s*([,;|])(?:\s*[^\s,;|]+\s*\1)*\s*[^\s,;|]+\s*")
+# What is longer is a text, and takes long to look through.
+_LONGEST_CELL = 1 << 16
 
 
 def parted(text: str) -> tuple[str, list[str]]:
@@ -709,7 +711,7 @@ def parted(text: str) -> tuple[str, list[str]]:
     >>> parted("d1, d2"), parted("d1;d2|d3"), parted("It opens at nine, or ten.")
     ((',', ['d1', 'd2']), ('', []), ('', []))
     """
-    found = _PARTED.fullmatch(text)
+    found = _PARTED.fullmatch(text) if len(text) <= _LONGEST_CELL else None
     return (found[1], [*map(str.strip, text.split(found[1]))]) if found else ("", [])
 
 
