@@ -23,7 +23,6 @@ from krag_eval.core import (
     PLAN_OPTIONS,
     Clusters,
     Cutoffs,
-    Dataset,
     DocumentLike,
     InvalidInput,
     InvalidType,
@@ -44,13 +43,14 @@ from krag_eval.core import (
     spelled,
     warn,
 )
-from krag_eval.core.data import loading, table, vocabularies
-from krag_eval.core.data.vocabularies import as_row
 from krag_eval.core.documents import checked_tags, with_status
 from krag_eval.core.files import bars
 from krag_eval.core.matching.parallel import check_n_jobs
 from krag_eval.core.options import with_defaults
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
+from krag_eval.loading import loading, table, vocabularies
+from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.vocabularies import as_row
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from krag_eval import AnyOf, audit, load_dataset
-from krag_eval.core.data.loading import read_chunks
 from krag_eval.core.results.latency import Failure
 from krag_eval.datasets import (
     Dataset,
@@ -20,6 +19,7 @@ from krag_eval.datasets import (
     read_traces,
     read_trec,
 )
+from krag_eval.loading.loading import read_chunks
 
 Calls = dict[str, Callable[[], Any]]
 
