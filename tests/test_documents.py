@@ -24,7 +24,6 @@ from krag_eval.core.documents import (
     QuerySet,
     as_document,
     content_key,
-    documents_in,
     id_of,
     is_blank,
     metadata_of,
@@ -35,6 +34,7 @@ from krag_eval.core.documents import (
     text_of,
 )
 from krag_eval.core.errors import InvalidInput, InvalidType
+from krag_eval.loading.cells import documents_in
 
 
 class Passage(Document):

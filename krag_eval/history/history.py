@@ -26,7 +26,6 @@ from krag_eval.comparison.comparison import On, told_left_out
 from krag_eval.comparison.gates import GateReport, Terms, truth_digest
 from krag_eval.core import (
     DEFINED,
-    MAX_BYTES,
     N_,
     Advice,
     Average,
@@ -57,6 +56,7 @@ from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.rows import TableOf
 from krag_eval.core.results.saved import read
 from krag_eval.core.shown import page_of
+from krag_eval.loading.reading import MAX_BYTES
 from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:

@@ -23,15 +23,9 @@ from krag_eval.core import (
     single,
     warn,
 )
-from krag_eval.core.documents import (
-    by_query,
-    checked_tags,
-    composed,
-    ids_among,
-    is_bare,
-    with_status,
-)
+from krag_eval.core.documents import by_query, checked_tags, composed, ids_among
 from krag_eval.core.options import with_defaults
+from krag_eval.loading.cells import is_bare, with_status
 
 if TYPE_CHECKING:
     from krag_eval.core import MissingQuestions

@@ -22,23 +22,20 @@ from numpy.typing import NDArray
 
 from krag_eval.core import (
     LISTS,
-    MAX_BYTES,
     DocumentLike,
     InvalidInput,
     MissingQuestions,
     Place,
     Tag,
-    format_of,
     naming,
     single,
     text_of,
 )
 from krag_eval.core.documents import STATUS
-from krag_eval.core.formats import FORMATS, File, Format, Row, TagChoice, is_wanted
 from krag_eval.core.grading import Grading, own_grades
 from krag_eval.core.ranking import Ordering, is_sorted, trend
-from krag_eval.core.reading import cannot_read
 from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.formats import FORMATS, File, Format, Row, TagChoice, format_of, is_wanted
 from krag_eval.loading.joining import (
     Lacking,
     Side,
@@ -49,6 +46,7 @@ from krag_eval.loading.joining import (
     refuse_truth,
 )
 from krag_eval.loading.loading import FIELD_OPTIONS, Fields
+from krag_eval.loading.reading import MAX_BYTES, cannot_read
 from krag_eval.loading.table import (
     ERRORS,
     Drafts,
