@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval.comparison.comparison import compare
-from krag_eval.core.intervals import confidence_intervals
+from krag_eval.intervals.intervals import confidence_intervals
 from krag_eval.core.results.rows import RowsInMemory
 
 POPULATION = 200_000

@@ -15,7 +15,7 @@ from krag_eval import Conventions, EvaluationResult, Metric, OfflineRetrievalEva
 from krag_eval.comparison.comparison import compared
 from krag_eval.comparison.gates import Gate, GateFailedError, GateReport, parse_floor
 from krag_eval.core.errors import InvalidInput, KragEvalWarning
-from krag_eval.core.intervals import check_sampling
+from krag_eval.intervals.intervals import check_sampling
 
 
 def gate_of(new, old, metric="mrr@5", **options):

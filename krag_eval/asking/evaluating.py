@@ -21,7 +21,6 @@ from krag_eval.core import (
     EVALUATOR_OPTIONS,
     LISTS,
     PLAN_OPTIONS,
-    Clusters,
     Cutoffs,
     DocumentLike,
     InvalidInput,
@@ -34,7 +33,6 @@ from krag_eval.core import (
     _,
     bar_of,
     check_options,
-    check_sampling,
     clipped,
     deepest,
     errors,
@@ -48,6 +46,7 @@ from krag_eval.core.files import bars
 from krag_eval.core.matching.parallel import check_n_jobs
 from krag_eval.core.options import with_defaults
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
+from krag_eval.intervals.intervals import Clusters, check_sampling
 from krag_eval.loading import loading, table, vocabularies
 from krag_eval.loading.cells import documents_in, with_status
 from krag_eval.loading.dataset import Dataset

@@ -14,7 +14,6 @@ from krag_eval.core import (
     ResultFacts,
     Table,
     _,
-    confidence_intervals,
     fitted,
     ngettext,
     pgettext,
@@ -26,6 +25,7 @@ from krag_eval.core.display.result import result_page
 from krag_eval.core.errors import told_apart
 from krag_eval.core.results.facts import has_rows
 from krag_eval.core.results.verdicts import Outcome
+from krag_eval.intervals.intervals import confidence_intervals
 
 # Questions that got worse, and columns of each.
 _WORSE, _QUESTION = 5, 120

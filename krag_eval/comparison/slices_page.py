@@ -8,8 +8,9 @@ from functools import partial
 from krag_eval.comparison.comparison_page import difference_columns, interval_of, sentence
 from krag_eval.comparison.paired import Difference
 from krag_eval.comparison.slices import FEWEST_QUERIES, Slice, SlicedComparison, Slices, too_many
-from krag_eval.core import FEW_QUERIES, Column, Page, Table, _, pgettext, presents
+from krag_eval.core import Column, Page, Table, _, pgettext, presents
 from krag_eval.core.display import numbers
+from krag_eval.intervals.intervals import FEW_QUERIES
 
 _ROWS_SHOWN = 60
 

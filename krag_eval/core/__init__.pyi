@@ -62,14 +62,6 @@ from .files import (
 # What to install.
 from .install import install_line as install_line
 
-# Intervals.
-from .intervals import (
-    FEW_QUERIES as FEW_QUERIES,
-    Clusters as Clusters,
-    check_sampling as check_sampling,
-    confidence_intervals as confidence_intervals,
-)
-
 # The language that people read.
 from .language import (
     LANGUAGES as LANGUAGES,

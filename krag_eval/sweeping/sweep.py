@@ -35,7 +35,6 @@ from krag_eval.core import (
     Advice,
     AnyOf,
     Budget,
-    Clusters,
     Conventions,
     Cutoff,
     Cutoffs,
@@ -49,7 +48,6 @@ from krag_eval.core import (
     _,
     called,
     check_options,
-    check_sampling,
     clipped,
     deepest,
     documents,
@@ -65,6 +63,7 @@ from krag_eval.core.matching import parallel
 from krag_eval.core.matching.identity import digest_of, function_name
 from krag_eval.diagnosis.causes import Index
 from krag_eval.diagnosis.diagnosis import Diagnosis
+from krag_eval.intervals.intervals import Clusters, check_sampling
 from krag_eval.loading.cells import check_chunks
 from krag_eval.loading.table import is_frame
 from krag_eval.result import EvaluationResult
