@@ -43,6 +43,7 @@ from krag_eval.core import (
     _,
     clipped,
     errors,
+    page_of,
     replacing,
     speaking,
     spelled,
@@ -53,7 +54,7 @@ from krag_eval.core.matching.tokenizers import ByScript
 from krag_eval.core.scoring.averages import QUERIES
 from krag_eval.core.scoring.cutoffs import lengths_of
 from krag_eval.core.scoring.digits import exact_parts
-from krag_eval.core.shown import draw, page_of
+from krag_eval.core.shown import draw
 from krag_eval.diagnosis.diagnosis import Diagnosis, told_apart_by, within
 from krag_eval.intervals import intervals
 from krag_eval.intervals.intervals import BoolArray, QuerySums, Sampling

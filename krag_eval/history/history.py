@@ -41,6 +41,7 @@ from krag_eval.core import (
     deepest,
     errors,
     muted,
+    page_of,
     spelled,
     spoken,
     told_missing,
@@ -54,7 +55,6 @@ from krag_eval.core.results.facts import has_rows
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.rows import TableOf
 from krag_eval.core.results.saved import read
-from krag_eval.core.shown import page_of
 from krag_eval.intervals import intervals
 from krag_eval.loading.reading import MAX_BYTES
 from krag_eval.result import EvaluationResult

@@ -53,7 +53,7 @@ from krag_eval.core.documents import (
 )
 from krag_eval.core.errors import kind_of, names_of
 from krag_eval.core.files import arrow_table, shielded, unshielded
-from krag_eval.core.grading import GRADES, Grading, own_grades
+from krag_eval.core.grading import GRADES, Grading
 from krag_eval.core.ranking import DISTANCE, RANK, Standing, put_in_order, standing_of
 from krag_eval.core.results.latency import Failure
 from krag_eval.loading import formats
@@ -1503,3 +1503,17 @@ def _defaults_of(queries: Sequence[Query]) -> Mapping[str, Any]:
             problem = f": the evaluator cannot be used: {error}"
             raise first.place._replace(column=OWN).error(problem) from error
     return first.mark.defaults
+
+
+def own_grades(grading: Grading, grades: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how an evaluator is to read grades, by what the records and the caller say.
+
+    Args:
+        grading: What the records hold.
+        grades: ``"auto"``, or ``"no"`` where every document is to count alike.
+        defaults: How the file asks to be evaluated, which wins.
+    """
+    key = grading.key
+    if key is None or "grade_key" in defaults or "grades" in defaults:
+        return {}
+    return {"grades": "no"} if grades == "no" else {"grade_key": key}

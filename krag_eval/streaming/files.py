@@ -54,11 +54,11 @@ from krag_eval.core import (
 from krag_eval.core.files import Purpose, bars, lock, take_place
 from krag_eval.core.matching.base import looks_at_questions
 from krag_eval.core.matching.parallel import check_n_jobs, processes
-from krag_eval.core.options import with_defaults
 from krag_eval.core.results.latency import RetrievalRun
 from krag_eval.core.results.reviews import with_unreviewed
 from krag_eval.core.results.rows import POSITION, RowsInFile
 from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
+from krag_eval.loading.dataset import with_defaults
 from krag_eval.loading.formats import TagChoice
 from krag_eval.loading.joining import Lacking
 from krag_eval.loading.loading import Fields, checked_missing, said_of_each
