@@ -1046,8 +1046,8 @@ def _without_digests(results: Mapping[str, ResultFacts]) -> str:
 
 
 _NAME_IT = N_(
-    "Give what is your own an attribute name (a matcher: settings()) that changes with it, and "
-    "evaluate anew"
+    "Give a function of your own an attribute name (a matcher: settings()) that changes with it, "
+    "and evaluate anew"
 )
 
 
