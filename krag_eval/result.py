@@ -17,9 +17,10 @@ from krag_eval.core import (
     Length,
     ResultFacts,
     clipped,
+    deepest,
     spoken,
 )
-from krag_eval.core.scoring import cutoffs
+from krag_eval.core.scoring.cutoffs import check_cutoff
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +155,7 @@ class EvaluationResult(ResultFacts):
         return diagnosed(
             source._evidence(Advice("pass {}, what it was evaluated on", dataset=...)),
             source.labels,
-            cutoffs.deepest(self.k) if k is None else cutoffs.check_cutoff(k),
+            deepest(self.k) if k is None else check_cutoff(k),
             signature=self.settings["matcher"],
             matcher=matcher,
             index=index,

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.comparison import comparable, comparison, gates
+from krag_eval.comparison.comparable import has_rows
 from krag_eval.comparison.comparison import On, told_left_out
 from krag_eval.comparison.gates import GateReport, Terms, truth_digest
 from krag_eval.core import (
@@ -51,7 +52,6 @@ from krag_eval.core import (
 )
 from krag_eval.core.language import language_of
 from krag_eval.core.matching.identity import same
-from krag_eval.core.results.facts import has_rows
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.rows import TableOf
 from krag_eval.core.results.saved import read

@@ -44,6 +44,7 @@ from krag_eval.core import (
     warn,
 )
 from krag_eval.core.matching import base, identity, joins
+from krag_eval.matchers.embedding import model_name
 
 #: ``(question, actual, predicted)`` -> whether it will do, or how well, from 0 to 1; sync or async.
 #: With ``batch_size``, three lists -> a list. Or a Runnable that takes them as a dict.
@@ -524,7 +525,7 @@ def _parts_of(judge: Runnable[Any, Any]) -> tuple[str, str]:
         nodes = [node.data for node in judge.get_graph().nodes.values()]
         models = [one for one in nodes if isinstance(one, BaseLanguageModel)]
         prompts = [repr(one) for one in nodes if isinstance(one, BasePromptTemplate)]
-        names = "+".join(filter(None, map(identity.model_name, models)))
+        names = "+".join(filter(None, map(model_name, models)))
         return names, re.sub(" at 0x[0-9A-Fa-f]+", "", "\n".join(prompts))
     return "", ""
 

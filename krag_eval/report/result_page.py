@@ -9,7 +9,7 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import plotting
-from krag_eval.comparison.comparison_page import interval_of
+from krag_eval.comparison.comparison_page import interval_of, p_value
 from krag_eval.comparison.slices import DIAGNOSED, Slices, check_diagnosed, slices
 from krag_eval.comparison.slices_page import interval_beside_p, loss_share
 from krag_eval.core import (
@@ -34,7 +34,6 @@ from krag_eval.core import (
     unreviewed_sentences,
     whole,
 )
-from krag_eval.core.display.numbers import p_value
 from krag_eval.core.display.result import told_contradicted
 from krag_eval.core.results.evidence import checked_metadata
 from krag_eval.core.results.facts import STATUSES

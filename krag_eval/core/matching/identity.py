@@ -103,12 +103,6 @@ def _attribute(thing: Any, name: str) -> Any:
         return None
 
 
-def model_name(model: Any) -> str:
-    """Return the name that a model of LangChain's goes by, such as ``gpt-4o``; none if unknown."""
-    names = (getattr(model, attribute, None) for attribute in ("model", "model_name"))
-    return next((name for name in names if isinstance(name, str) and name), "")
-
-
 def mark_of(thing: Any) -> str:
     """Return the mark that stands behind a name: nothing where the name tells all.
 
