@@ -248,11 +248,6 @@ class QuerySums:
         positions = {place: position for position, place in enumerate(places)}
         return cls(np.nan_to_num(columns, nan=0.0), positions, tuple(averages))
 
-    def positions_of(self, i: int) -> list[int]:
-        """Return the positions of the columns that one of the averages is made of."""
-        average, k = self.averages[i]
-        return [self.positions[name, k] for name in average.sums]
-
     def has_value(self, i: int) -> FloatArray:
         """Return whether each query has a value of one of the averages, 0 or 1; mostly all have.
 
