@@ -164,7 +164,7 @@ FROM_INSIDE = {
     "intervals": 10,
     "lab": 13,
     "labelling": 9,
-    "loading": 40,
+    "loading": 36,
     "matchers": 14,
     "matching": 8,
     "plotting": 10,
