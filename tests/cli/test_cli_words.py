@@ -3,12 +3,12 @@
 import inspect
 import json
 import re
-from pathlib import Path
 
 import click
 import pandas as pd
 import pytest
 from cli_runs import SAMPLE, invoked, run, written
+from places import DATA
 
 from krag_eval import OfflineRetrievalEvaluator
 from krag_eval.cli import main
@@ -16,8 +16,6 @@ from krag_eval.core.errors import Advice, InvalidInput, InvalidType, KragEvalWar
 from krag_eval.core.options import PLAN_OPTIONS
 from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS
 from krag_eval.datasets import read_jsonl
-
-DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.mark.parametrize(
