@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from langchain_core.documents import Document
+from places import SHARED
 from processes import PACKAGE, printed
 
 from krag_eval import (
@@ -29,7 +30,7 @@ from krag_eval import (
 )
 from krag_eval.matchers.rouge import _stem
 
-PATH = os.pathsep.join([PACKAGE, str(Path(__file__).parent)])
+PATH = os.pathsep.join([PACKAGE, str(Path(__file__).parent), str(SHARED)])
 
 # Everything a user can get out, with what hash seeds shuffle: alternatives, repeats, equal scores.
 RUN = """

@@ -76,6 +76,6 @@ def kill_often(kills: int, seed: int) -> int:
 
 if __name__ == "__main__":
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-    sys.path.insert(0, str(PACKAGE))
+    sys.path[:0] = [str(SHARED), str(PACKAGE)]
     n_files = kill_often(n, seed=0)
     print(f"{n} kills on {n_files} checkpoints: every query once, every result as if not killed.")

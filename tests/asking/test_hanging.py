@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough
+from places import SHARED
 from retriever_samples import Numbered, number_in as number, passage, question, rows
 
 import krag_eval
@@ -267,8 +268,7 @@ print(len(result.failures), flush=True)
 
 def script(timeout, *, alone):
     """Return a script whose sixth question hangs: in one call, or in a pool of LangChain's."""
-    here = str(Path(__file__).parent)
-    code = SCRIPT.format(here=here, package=PACKAGE, timeout=timeout, alone=alone)
+    code = SCRIPT.format(here=str(SHARED), package=PACKAGE, timeout=timeout, alone=alone)
     return [sys.executable, "-c", code]
 
 

@@ -5,4 +5,5 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 TESTS = ROOT / "tests"
+SHARED = TESTS / "shared"
 DATA = TESTS / "data"

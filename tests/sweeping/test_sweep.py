@@ -13,13 +13,12 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 from langchain_core.documents import Document
 from matplotlib.figure import Figure
-from places import ROOT
+from places import ROOT, SHARED
 from refusals import blamed
 from sweep_samples import (
     ASKED,
@@ -362,7 +361,7 @@ def test_a_killed_sweep_goes_on(tmp_path, kills, monkeypatch):
     """Every question is asked once, but for the one that a kill found on its way."""
     log, folder, moments, n_killed = tmp_path / "log", tmp_path / "kept", random.Random(18), 0
     monkeypatch.setenv("KRAG_EVAL_TEST_LOG", str(log))
-    code = KILLED.format(tests=str(Path(__file__).parent), package=str(ROOT), folder=str(folder))
+    code = KILLED.format(tests=str(SHARED), package=str(ROOT), folder=str(folder))
     command = [sys.executable, "-W", "ignore", "-c", code]
     log.touch()
     while n_killed < kills:
