@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
     from krag_eval.comparison.gates import GateReport
     from krag_eval.comparison.slices import Slices
-    from krag_eval.core import ChunkSource, Matcher, Source
+    from krag_eval.core import Matcher
     from krag_eval.core.intervals import BudgetToRecall
     from krag_eval.diagnosis.causes import Deeper, Index
     from krag_eval.diagnosis.diagnosis import Diagnosis, ForeignIndex
     from krag_eval.lab.predicting import Predictions
     from krag_eval.lab.score_cutoffs import ScoreCutoffs
+    from krag_eval.loading.loading import ChunkSource, Source
 
 
 class EvaluationResult(ResultFacts):

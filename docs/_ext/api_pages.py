@@ -41,7 +41,7 @@ ROOMS = {
     "core.intervals": "Comparing",
     "lab.few_labels": "Comparing",
     "core.documents": "Ground truth",
-    "core.data": "Ground truth",
+    "loading": "Ground truth",
     "auditing": "Ground truth",
     "labelling": "Ground truth",
     "reanchoring": "Ground truth",

@@ -48,11 +48,11 @@ from krag_eval.core import (
     text_of,
     warn,
 )
-from krag_eval.core.data.vocabularies import KNOWN, as_row
 from krag_eval.core.documents import checked_tags
 from krag_eval.core.results.latency import Failure, RetrievalRun
 from krag_eval.core.scoring.cutoffs import lengths_of
 from krag_eval.evaluator import OfflineRetrievalEvaluator
+from krag_eval.loading.vocabularies import KNOWN, as_row
 
 if TYPE_CHECKING:
     import pandas as pd

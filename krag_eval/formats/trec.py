@@ -21,7 +21,6 @@ from krag_eval.core import (
     Advice,
     AnyOf,
     Conventions,
-    Dataset,
     DatasetError,
     DocumentLike,
     MissingQuestions,
@@ -29,15 +28,15 @@ from krag_eval.core import (
     _,
     boolean,
     format_of,
-    is_frame,
     one_of,
     warn,
     whole,
 )
-from krag_eval.core.data.formats import json_in
-from krag_eval.core.data.table import Records, listed, records_in
+from krag_eval.core.formats import json_in
 from krag_eval.core.reading import Source, kind_of, name_of, numbered_lines, parsed
 from krag_eval.formats.ids import check_overlap
+from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.table import Records, is_frame, listed, records_in
 
 #: What happens to a topic of the judgements for which the run has nothing.
 Missing: TypeAlias = Literal["zero", "skip"]

@@ -29,9 +29,9 @@ from krag_eval.core import (
     spelled,
 )
 from krag_eval.core.conventions import MatchingCriteria
-from krag_eval.core.data.dataset import looks_at_questions
 from krag_eval.core.documents import ranked_in
 from krag_eval.core.errors import told_apart
+from krag_eval.core.matching.base import looks_at_questions
 from krag_eval.core.results.evidence import GroundTruthItem, outcomes
 from krag_eval.core.scoring.cutoffs import settled_cutoffs
 from krag_eval.core.scoring.metrics import asked_metrics, chosen_metrics

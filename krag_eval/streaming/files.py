@@ -52,11 +52,19 @@ from krag_eval.core import (
     warn,
     whole,
 )
-from krag_eval.core.data.dataset import looks_at_questions
-from krag_eval.core.data.formats import TagChoice
-from krag_eval.core.data.joining import Lacking
-from krag_eval.core.data.loading import Fields, checked_missing, said_of_each
-from krag_eval.core.data.table import (
+from krag_eval.core.files import Purpose, bars, lock, take_place
+from krag_eval.core.formats import TagChoice
+from krag_eval.core.matching.base import looks_at_questions
+from krag_eval.core.matching.parallel import check_n_jobs, processes
+from krag_eval.core.options import with_defaults
+from krag_eval.core.reading import check_encoding, checked_bytes
+from krag_eval.core.results.latency import RetrievalRun
+from krag_eval.core.results.reviews import with_unreviewed
+from krag_eval.core.results.rows import POSITION, RowsInFile
+from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
+from krag_eval.loading.joining import Lacking
+from krag_eval.loading.loading import Fields, checked_missing, said_of_each
+from krag_eval.loading.table import (
     MOST_LEFT_OUT,
     Drafts,
     Query,
@@ -72,14 +80,6 @@ from krag_eval.core.data.table import (
     tell_unnamed,
     told_errors,
 )
-from krag_eval.core.files import Purpose, bars, lock, take_place
-from krag_eval.core.matching.parallel import check_n_jobs, processes
-from krag_eval.core.options import with_defaults
-from krag_eval.core.reading import check_encoding, checked_bytes
-from krag_eval.core.results.latency import RetrievalRun
-from krag_eval.core.results.reviews import with_unreviewed
-from krag_eval.core.results.rows import POSITION, RowsInFile
-from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
 from krag_eval.result import EvaluationResult
 from krag_eval.streaming.queries import (
     BEGINNING,

@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 from krag_eval.core import (
     LISTS,
     MAX_BYTES,
-    Dataset,
     DocumentLike,
     InvalidInput,
-    Mapped,
     MissingQuestions,
     Place,
     Tag,
@@ -35,8 +33,13 @@ from krag_eval.core import (
     single,
     text_of,
 )
-from krag_eval.core.data.formats import FORMATS, File, Format, Row, TagChoice, is_wanted
-from krag_eval.core.data.joining import (
+from krag_eval.core.documents import STATUS
+from krag_eval.core.formats import FORMATS, File, Format, Row, TagChoice, is_wanted
+from krag_eval.core.grading import Grading, own_grades
+from krag_eval.core.ranking import Ordering, is_sorted, trend
+from krag_eval.core.reading import cannot_read
+from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.joining import (
     Lacking,
     Side,
     joined,
@@ -45,10 +48,11 @@ from krag_eval.core.data.joining import (
     missing_in,
     refuse_truth,
 )
-from krag_eval.core.data.loading import FIELD_OPTIONS, Fields
-from krag_eval.core.data.table import (
+from krag_eval.loading.loading import FIELD_OPTIONS, Fields
+from krag_eval.loading.table import (
     ERRORS,
     Drafts,
+    Mapped,
     OfRun,
     Query,
     Records,
@@ -62,7 +66,7 @@ from krag_eval.core.data.table import (
     query_in,
     tell_unnamed,
 )
-from krag_eval.core.data.vocabularies import (
+from krag_eval.loading.vocabularies import (
     KNOWN,
     as_saved,
     nothing_retrieved,
@@ -71,10 +75,6 @@ from krag_eval.core.data.vocabularies import (
     said,
     shape_of,
 )
-from krag_eval.core.documents import STATUS
-from krag_eval.core.grading import Grading, own_grades
-from krag_eval.core.ranking import Ordering, is_sorted, trend
-from krag_eval.core.reading import cannot_read
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.

@@ -55,7 +55,6 @@ from krag_eval.core import (
     documents,
     errors,
     id_of,
-    is_frame,
     metadata_of,
     spelled,
     text_of,
@@ -66,6 +65,7 @@ from krag_eval.core.matching import parallel
 from krag_eval.core.matching.identity import digest_of, function_name
 from krag_eval.diagnosis.causes import Index
 from krag_eval.diagnosis.diagnosis import Diagnosis
+from krag_eval.loading.table import is_frame
 from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:

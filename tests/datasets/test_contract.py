@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 from places import TESTS
 
 from krag_eval import AnyOf, OfflineRetrievalEvaluator, load_dataset
-from krag_eval.core.data.vocabularies import KNOWN
 from krag_eval.core.errors import Refusal
 from krag_eval.datasets import Dataset
+from krag_eval.loading.vocabularies import KNOWN
 
 CONTRACT = TESTS / "contract"
 _SPEC = importlib.util.spec_from_file_location("derive", CONTRACT / "derive.py")

@@ -11,7 +11,7 @@ from processes import printed
 from pyarrow import parquet
 
 from krag_eval import evaluate_file
-from krag_eval.core.data.formats import File, rows_in
+from krag_eval.core.formats import File, rows_in
 from krag_eval.datasets import DatasetError, load_dataset
 
 # Before version 26 pyarrow cannot read back a missing list of fixed length.

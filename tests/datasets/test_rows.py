@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pyarrow import parquet
 
 from krag_eval import AnyOf, KragEvalWarning, evaluate_file
-from krag_eval.core.data.loading import Fields
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
+from krag_eval.loading.loading import Fields
 from krag_eval.streaming.queries import QueryFiles
 
 FIRST = {"question": "When?", "actual": ["nine"], "predicted": ["eight", "nine"]}

@@ -23,7 +23,7 @@ from itertools import chain
 from numbers import Real
 from operator import is_
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -764,3 +764,27 @@ def _same_as(parts: Sequence[joins.IntArray], queries: QuerySet) -> joins.IntArr
         # Alternatives of different queries are never the same to a part.
         same_as[item] = known.setdefault(frozenset(meanings[end - size : end]), item)
     return same_as
+
+
+_Label = TypeVar("_Label", bound="str | int | None")
+
+
+def labels_for(
+    matcher: Any, labels: Sequence[_Label], questions: Sequence[Any] | None
+) -> Sequence[_Label]:
+    """Return the labels of queries, or their questions where a matcher looks at these.
+
+    A judge would be told an id otherwise, where two queries ask the same and are labelled by ids.
+
+    >>> labels_for("coverage", ["q1", "q2"], ["When?", "When?"])
+    ['q1', 'q2']
+    """
+    if not looks_at_questions(matcher) or questions is None:
+        return labels
+    are_texts = all(isinstance(one, str) for one in questions)
+    return cast("Sequence[_Label]", questions) if are_texts else labels
+
+
+def looks_at_questions(matcher: Any) -> bool:
+    """Tell whether a matcher is told the question with each pair, as a judge is."""
+    return getattr(matcher, "_question", None) is not None

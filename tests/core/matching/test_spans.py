@@ -21,9 +21,9 @@ from krag_eval import (
     load_dataset,
 )
 from krag_eval.cli import main
-from krag_eval.core.data.loading import read_chunks
 from krag_eval.core.errors import InvalidInput, InvalidType
 from krag_eval.core.matching.names import matcher_of_signature
+from krag_eval.loading.loading import read_chunks
 from krag_eval.result import EvaluationResult
 
 CUTOFFS = [1, 2, 4, None]

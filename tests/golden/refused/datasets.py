@@ -11,7 +11,6 @@ import pandas as pd
 from places import DATA
 
 from krag_eval import AnyOf, audit, load_dataset
-from krag_eval.core.data.loading import read_chunks
 from krag_eval.core.results.latency import Failure
 from krag_eval.datasets import (
     Dataset,
@@ -21,6 +20,7 @@ from krag_eval.datasets import (
     read_traces,
     read_trec,
 )
+from krag_eval.loading.loading import read_chunks
 
 Calls = dict[str, Callable[[], Any]]
 

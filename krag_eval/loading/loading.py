@@ -11,11 +11,49 @@ from importlib import resources
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from krag_eval.core.data.dataset import Dataset, with_index
-from krag_eval.core.data.formats import File, Names, Row, format_of, is_wanted, json_in, rows_in
-from krag_eval.core.data.joining import Lacking, with_run
-from krag_eval.core.data.shapes import Folder, folder_of, judgements_of
-from krag_eval.core.data.table import (
+from krag_eval.core import (
+    MAX_BYTES,
+    Advice,
+    DocumentLike,
+    InvalidInput,
+    InvalidType,
+    Location,
+    Place,
+    Refusal,
+    _,
+    clipped,
+    format_of,
+    id_of,
+    metadata_of,
+    must,
+    one_of,
+    single,
+    text_of,
+)
+from krag_eval.core.documents import (
+    STATUS,
+    check_chunks,
+    chunk_in,
+    document_in,
+    is_bare,
+    is_missing,
+    plain,
+    unreviewed_in,
+)
+from krag_eval.core.formats import File, Names, Row, is_wanted, json_in, rows_in
+from krag_eval.core.reading import (
+    Source as FileSource,
+    kind_of,
+    located,
+    names_of,
+    not_json,
+    object_of,
+    parsed,
+)
+from krag_eval.loading.dataset import Dataset, with_index
+from krag_eval.loading.joining import Lacking, with_run
+from krag_eval.loading.shapes import Folder, folder_of, judgements_of
+from krag_eval.loading.table import (
     BESIDE,
     ERRORS,
     Drafts,
@@ -42,7 +80,7 @@ from krag_eval.core.data.table import (
     told_errors,
     with_drafts,
 )
-from krag_eval.core.data.vocabularies import (
+from krag_eval.loading.vocabularies import (
     COLUMNS,
     KNOWN,
     as_row,
@@ -53,43 +91,6 @@ from krag_eval.core.data.vocabularies import (
     roles_of,
     said,
     shape_of,
-)
-from krag_eval.core.documents import (
-    STATUS,
-    DocumentLike,
-    Location,
-    check_chunks,
-    chunk_in,
-    document_in,
-    id_of,
-    is_bare,
-    is_missing,
-    metadata_of,
-    plain,
-    single,
-    text_of,
-    unreviewed_in,
-)
-from krag_eval.core.errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Place,
-    Refusal,
-    clipped,
-    must,
-    one_of,
-)
-from krag_eval.core.language import _
-from krag_eval.core.reading import (
-    MAX_BYTES,
-    Source as FileSource,
-    kind_of,
-    located,
-    names_of,
-    not_json,
-    object_of,
-    parsed,
 )
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from krag_eval.core.data.dataset import Dataset
-from krag_eval.core.data.table import Given, Mapped, Records, Side
 from krag_eval.core.hooks import our_hooks
+from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.table import Given, Mapped, Records, Side
 
 #: The columns of krag's test sets.
 KRAG = ("context", "source", "doc_id")

@@ -11,9 +11,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
-from krag_eval.core.data.formats import Names
-from krag_eval.core.data.shapes import COLUMNS_OF_LISTS, KRAG, TRUTH, Shape, of_rooms
-from krag_eval.core.data.table import (
+from krag_eval.core import Advice, DatasetError, Place, _
+from krag_eval.core.documents import is_list_written, is_missing
+from krag_eval.core.formats import Names
+from krag_eval.core.reading import FOR_TREC, is_of_trec
+from krag_eval.loading.shapes import COLUMNS_OF_LISTS, KRAG, TRUTH, Shape, of_rooms
+from krag_eval.loading.table import (
     LISTED,
     OWN,
     QUESTIONS,
@@ -25,10 +28,6 @@ from krag_eval.core.data.table import (
     doubts,
     listed,
 )
-from krag_eval.core.documents import is_list_written, is_missing
-from krag_eval.core.errors import Advice, DatasetError, Place
-from krag_eval.core.language import _
-from krag_eval.core.reading import FOR_TREC, is_of_trec
 
 # Beside these, a table was saved by deepeval.
 _GOLDENS = ("tools_called", "expected_tools")

@@ -5,30 +5,38 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
-from krag_eval.core.documents import (
+from krag_eval.core import (
+    LISTS,
+    N_,
+    Advice,
     AnyOf,
     DocumentLike,
+    InvalidInput,
+    Place,
     Tag,
+    _,
+    id_of,
+    labels_for,
+    metadata_of,
+    single,
+    warn,
+)
+from krag_eval.core.documents import (
     by_query,
     checked_tags,
     composed,
-    id_of,
     ids_among,
     is_bare,
-    metadata_of,
-    single,
     with_status,
 )
-from krag_eval.core.errors import Advice, InvalidInput, Place, warn
-from krag_eval.core.language import N_, _
-from krag_eval.core.options import LISTS, with_defaults
+from krag_eval.core.options import with_defaults
 
 if TYPE_CHECKING:
+    from krag_eval.core import MissingQuestions
     from krag_eval.core.evaluator import Evaluator
     from krag_eval.core.results.latency import Failure
-    from krag_eval.core.scoring.missing import MissingQuestions
 
 _Evaluator = TypeVar("_Evaluator", bound="Evaluator[Any]")
 
@@ -148,30 +156,6 @@ class Dataset:
 _PER_QUERY = (
     "queries", "actual", "predicted", "questions", "lines", "judged", "run", *LISTS
 )  # fmt: skip
-
-
-_Label = TypeVar("_Label", bound="str | int | None")
-
-
-def labels_for(
-    matcher: Any, labels: Sequence[_Label], questions: Sequence[Any] | None
-) -> Sequence[_Label]:
-    """Return the labels of queries, or their questions where a matcher looks at these.
-
-    A judge would be told an id otherwise, where two queries ask the same and are labelled by ids.
-
-    >>> labels_for("coverage", ["q1", "q2"], ["When?", "When?"])
-    ['q1', 'q2']
-    """
-    if not looks_at_questions(matcher) or questions is None:
-        return labels
-    are_texts = all(isinstance(one, str) for one in questions)
-    return cast("Sequence[_Label]", questions) if are_texts else labels
-
-
-def looks_at_questions(matcher: Any) -> bool:
-    """Tell whether a matcher is told the question with each pair, as a judge is."""
-    return getattr(matcher, "_question", None) is not None
 
 
 #: What happens to queries that nothing was retrieved for; ``None`` if nobody is to hear of it.

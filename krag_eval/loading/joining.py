@@ -17,8 +17,23 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.core.data.dataset import Dataset, Overlap, tell_overlap
-from krag_eval.core.data.table import (
+from krag_eval.core import (
+    N_,
+    Advice,
+    DocumentLike,
+    MissingQuestions,
+    Place,
+    _,
+    clipped,
+    id_of,
+    ngettext,
+    single,
+    warn,
+)
+from krag_eval.core.documents import ID_TAGS, id_written, is_bare, is_like_id
+from krag_eval.core.results.latency import Failure
+from krag_eval.loading.dataset import Dataset, Overlap, tell_overlap
+from krag_eval.loading.table import (
     LISTED,
     Mark,
     NoteOnSettings,
@@ -29,19 +44,6 @@ from krag_eval.core.data.table import (
     own_truth_note,
     told_errors,
 )
-from krag_eval.core.documents import (
-    ID_TAGS,
-    DocumentLike,
-    id_of,
-    id_written,
-    is_bare,
-    is_like_id,
-    single,
-)
-from krag_eval.core.errors import Advice, Place, clipped, warn
-from krag_eval.core.language import N_, _, ngettext
-from krag_eval.core.results.latency import Failure
-from krag_eval.core.scoring.missing import MissingQuestions
 
 #: What happens to questions of the ground truth that a run lacks.
 Lacking: TypeAlias = Literal["error", "zero", "skip"]
@@ -424,7 +426,7 @@ def _place(dataset: Dataset, at: int) -> Place:
 
 def joined_notes(golden: Dataset, run: Dataset, told: str, *, cites: bool) -> list[str]:
     """Say how both files were understood, and what joined; whether the ground truth cites."""
-    from krag_eval.core.data.vocabularies import N_SAID
+    from krag_eval.loading.vocabularies import N_SAID
 
     joining = [told]
     if run.actual and any(run.actual):

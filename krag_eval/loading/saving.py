@@ -13,13 +13,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from krag_eval.core.conventions import Conventions
-from krag_eval.core.data.formats import File, rows_in
-from krag_eval.core.data.table import LISTED, OPTIONS, OWN, Records, content_of, tag_cell
-from krag_eval.core.data.vocabularies import KNOWN, NAMED, roles_of
-from krag_eval.core.documents import LONGEST_TAG, AnyOf, Tag, metadata_of, text_of, written_id
-from krag_eval.core.errors import DatasetError, Place, clipped
-from krag_eval.core.files import parquet_for, replacing, shielded
+from krag_eval.core import (
+    AnyOf,
+    Conventions,
+    DatasetError,
+    Place,
+    Tag,
+    clipped,
+    metadata_of,
+    replacing,
+    text_of,
+)
+from krag_eval.core.documents import LONGEST_TAG, written_id
+from krag_eval.core.files import parquet_for, shielded
+from krag_eval.core.formats import File, rows_in
+from krag_eval.loading.table import LISTED, OPTIONS, OWN, Records, content_of, tag_cell
+from krag_eval.loading.vocabularies import KNOWN, NAMED, roles_of
 
 _SEMICOLON = re.compile(r";(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _KINDS: dict[str, tuple[str, bool]] = {

@@ -17,26 +17,43 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval.core.conventions import Conventions
-from krag_eval.core.data import formats
-from krag_eval.core.data.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
+from krag_eval.core import (
+    LISTS,
+    MAX_BYTES,
+    N_,
+    Advice,
+    Conventions,
+    DocumentLike,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    Location,
+    Place,
+    Refusal,
+    Tag,
+    _,
+    clipped,
+    documents_in,
+    formats,
+    id_of,
+    is_blank,
+    must,
+    ngettext,
+    one_of,
+    single,
+    warn,
+)
 from krag_eval.core.documents import (
     DRAFT,
     ID_TAGS,
     LONGEST_TAG,
     REJECTED,
     STATUS,
-    DocumentLike,
     IdAlone,
     Item,
-    Location,
-    Tag,
     check_characters,
     check_text,
-    documents_in,
-    id_of,
     is_bare,
-    is_blank,
     is_list_written,
     is_missing,
     is_tag,
@@ -44,29 +61,15 @@ from krag_eval.core.documents import (
     parted,
     plain,
     ranked_in,
-    single,
     span_without_text,
     status_of,
     with_field,
 )
-from krag_eval.core.errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    Place,
-    Refusal,
-    clipped,
-    must,
-    one_of,
-    warn,
-)
 from krag_eval.core.files import arrow_table, shielded, unshielded
+from krag_eval.core.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
 from krag_eval.core.grading import GRADES, Grading, own_grades
-from krag_eval.core.language import N_, _, ngettext
-from krag_eval.core.options import LISTS
 from krag_eval.core.ranking import DISTANCE, RANK, Standing, put_in_order, standing_of
-from krag_eval.core.reading import MAX_BYTES, kind_of, located, names_of, parsed
+from krag_eval.core.reading import kind_of, located, names_of, parsed
 from krag_eval.core.results.latency import Failure
 
 _MOST_NAMES = 20
