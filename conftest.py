@@ -99,7 +99,8 @@ def _runs(item: pytest.Item, config: pytest.Config) -> bool:
     if not config.getoption("--rest"):
         return quick
     again = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    return not quick or again or item.nodeid.startswith((*WITH_DEV, "tests/plotting"))
+    again = again or item.get_closest_marker("tries_fewer")
+    return bool(not quick or again) or item.nodeid.startswith((*WITH_DEV, "tests/plotting"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

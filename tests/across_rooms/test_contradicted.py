@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from reference import no_advice
 from results_made import evaluated, read_back, write_lines
+from trials import trials
 
 import krag_eval.report
 from krag_eval import (
@@ -175,7 +176,7 @@ def test_a_run_in_parts_counts_them_too(tmp_path):
     assert read_back(parts, tmp_path).n_contradicted == 10
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=trials(30))
 @given(st.lists(st.sampled_from(ROWS), min_size=1, max_size=6), st.integers(0, 6))
 def test_parts_add_up(rows, at):
     """However the queries are divided, and in the table as in the count."""

@@ -1,6 +1,7 @@
 """Writing files: what may be written where, and which file an error names."""
 
 import errno
+import json
 import os
 import re
 import subprocess
@@ -336,31 +337,45 @@ def test_the_progress_of_a_run_is_its_owners_alone(tmp_path, monkeypatch):
 # --- standard output by a name ---------------------------------------------------------------
 
 
+# One after the other, in a process whose standard output is a pipe or a file of its own each time.
+WRITE_EACH = """
+import json, os, sys
+from krag_eval.cli import main
+
+for to in ("a pipe", "a file"):
+    for line in json.loads(sys.argv[1]):
+        reading, writing = os.pipe()
+        file = os.open("out", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        os.dup2(writing if to == "a pipe" else file, 1)
+        os.close(writing)
+        main(line, standalone_mode=False)
+        sys.stdout.flush()
+        os.dup2(2, 1)  # closes the pipe
+        text = os.read(reading, 10**6) if to == "a pipe" else os.pread(file, 10**6, 0)
+        print(json.dumps([to, *line[-2:], text.decode()]), file=sys.stderr)
+        os.close(reading)
+        os.close(file)
+"""
+
+
 @on_posix
-@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
-@pytest.mark.parametrize("option", ["--csv", "--json"])
-@pytest.mark.parametrize("to", ["a pipe", "a file"])
-def test_a_name_of_standard_output_is_standard_output(tmp_path, name, option, to):
+def test_a_name_of_standard_output_is_standard_output(tmp_path):
     """What ``-`` writes, and nothing else on the same stream."""
-    if not os.path.exists(name):
-        pytest.skip("no such name on this system")
     (tmp_path / "queries.jsonl").write_text(LINE)
-
-    def printed(place):
-        with open(tmp_path / "out", "w+b") as file:
-            done = subprocess.run(
-                [sys.executable, "-m", "krag_eval", *map(str, ARGUMENTS), option, place],
-                stdout=subprocess.PIPE if to == "a pipe" else file,
-                stderr=subprocess.PIPE,
-                cwd=tmp_path,
-                env=ENVIRONMENT,
-                check=True,
-            )
-            file.seek(0)
-            text = (done.stdout if to == "a pipe" else file.read()).decode()
-        return re.sub(r'"made":.*', "", text)
-
-    assert printed(name) == printed("-") != ""
+    names = ["-", *filter(os.path.exists, ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])]
+    lines = [
+        [*map(str, ARGUMENTS), option, name] for option in ("--csv", "--json") for name in names
+    ]
+    command = [sys.executable, "-c", WRITE_EACH, json.dumps(lines)]
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=ENVIRONMENT, check=True)
+    written = {}
+    for line in done.stderr.decode().splitlines():
+        if line.startswith("["):
+            to, option, name, text = json.loads(line)
+            written[to, option, name] = re.sub(r'"made":.*', "", text)
+    assert len(written) == 2 * len(lines)
+    for (to, option, name), text in written.items():
+        assert text == written[to, option, "-"] != "", (to, option, name)
 
 
 @on_posix

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
 from reference import no_advice
 from results_made import changed, evaluated, read_back, write_lines
+from trials import trials
 
 from krag_eval import (
     AnyOf,
@@ -126,7 +127,7 @@ def test_pieces_of_an_unwanted_document_count_where_documents_count_together():
 documents = st.lists(st.sampled_from("abcdef"), max_size=6)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=trials(80))
 @given(
     lists=st.lists(
         st.tuples(st.just(["a", "b"]), documents, st.none() | documents), min_size=1, max_size=4

@@ -27,6 +27,7 @@ from retriever_samples import (
     rows,
     vector_retriever,
 )
+from trials import trials
 
 from krag_eval import KragEvalWarning, aevaluate_retriever, evaluate_retriever
 from krag_eval.asking.checkpoint import Checkpoint, purpose_of
@@ -352,7 +353,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=trials(100))
 @given(st.dictionaries(st.text(max_size=3) | st.just("~"), VALUES, max_size=3))
 def test_any_metadata_of_plain_values_comes_back_the_same(metadata):
     """Whatever their nesting."""

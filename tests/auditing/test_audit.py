@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference_pieces import Held, Rules
+from trials import trials
 
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
 from krag_eval.auditing.audit import CHECKS
@@ -548,7 +549,7 @@ class TestScripts:
         graded = Dataset(["q"], [[golden, long]], defaults={"grade_key": "grade"})
         assert places(audit(graded, [UNSPACED]), "dangling") == [(0, 1)]
 
-    @settings(max_examples=300)
+    @settings(max_examples=trials(300))
     @given(st.data())
     def test_dangling_is_what_coverage_does_not_find(self, data):
         """In the whole index, retrieved for each query, with documents counting together."""
@@ -573,7 +574,7 @@ class TestScripts:
         ]
         assert places(found, "dangling") == expected
 
-    @settings(max_examples=200)
+    @settings(max_examples=trials(200))
     @given(st.data())
     def test_versions_are_what_coverage_calls_contradicted(self, data):
         """In the whole index, however few of many chunks with a run are looked at."""

@@ -16,6 +16,7 @@ from refusals import blamed
 from results_made import read_back, with_rows
 from scipy import stats
 from systems import few_queries, only, random_results, result_of
+from trials import trials
 
 from krag_eval import (
     AnyOf,
@@ -403,7 +404,7 @@ def test_holm_spans_pairs_and_metrics():
 
 
 @few_queries
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=trials(40))
 @given(
     st.lists(
         st.tuples(*[st.sampled_from([[], [1], [2], [4], [1, 2], [9, 3]])] * 2),

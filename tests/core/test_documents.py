@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import no_advice
+from trials import trials
 
 from krag_eval import AnyOf, KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval.core.documents import (
@@ -351,7 +352,7 @@ def forms_of(text):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=trials(150))
 @given(st.data())
 def test_forms_of_documents_can_be_mixed_freely(data):
     """The same texts in any forms give the same numbers, and come out unchanged."""
@@ -430,7 +431,7 @@ def test_a_digest_is_a_hash_of_the_items_as_json(items, options, expected):
     assert digests(items, **options) == [expected]
 
 
-@settings(max_examples=60)
+@settings(max_examples=trials(60))
 @given(
     st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3), max_size=4),
     st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3), max_size=4),

@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import SIMILARITIES, Item, Query, TableMatcher, no_advice
 from results_made import sample_s
+from trials import trials
 
 from krag_eval import (
     METRICS,
@@ -104,7 +105,7 @@ def evaluations(draw):
     return actual, predicted, TableMatcher(table), meant
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=trials(150))
 @given(drawn=evaluations(), conventions=reference.CONVENTIONS)
 def test_documents_with_alternatives_and_repeats_agree_with_loops(drawn, conventions):
     """From documents to averages, under any conventions, at several cutoffs."""
@@ -117,7 +118,7 @@ def test_documents_with_alternatives_and_repeats_agree_with_loops(drawn, convent
         assert result.averages(k) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=trials(150))
 @given(drawn=evaluations(), conventions=reference.CONVENTIONS, data=st.data())
 def test_the_order_of_queries_does_not_change_a_digit(drawn, conventions, data):
     """Averages are exact sums, rounded once."""

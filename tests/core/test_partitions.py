@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import no_advice
 from results_made import MISSING, changed, read_back
+from trials import trials
 
 from krag_eval import (
     AnyOf,
@@ -60,7 +61,7 @@ def in_parts(plan, queries, cuts):
 # --- the same digits -------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=trials(150))
 @given(QUERIES, OPTIONS, st.lists(st.integers(0, 9), max_size=4), st.randoms())
 def test_parts_give_the_numbers_of_the_whole(queries, options, cuts, random):
     """Averages and rows, to the last digit, for any cut and any order of putting together."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from processes import loaded_by
 from scipy import stats
+from trials import trials
 
 from krag_eval import (
     AveragingMethod,
@@ -277,7 +278,7 @@ def test_sums_give_the_same_averages(conventions, seed):
 
 @few_queries
 @no_width
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=trials(50))
 @given(
     st.lists(st.sampled_from([[], [1], [3], [2, 4], [1, 2, 3]]), min_size=1, max_size=12).filter(
         any

@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings, strategies as st
 from places import TESTS
+from trials import trials
 
 from krag_eval import AnyOf, OfflineRetrievalEvaluator, load_dataset
 from krag_eval.core.errors import Refusal
@@ -134,7 +135,7 @@ def objects(inner):
     return st.one_of(*shapes) | st.lists(inner, max_size=2)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=trials(300))
 @given(
     st.sampled_from(["actual", "unwanted", "judged", "cited", "predicted", "tag"]),
     st.lists(st.recursive(ODD, objects, max_leaves=4), max_size=2) | ODD,

@@ -18,6 +18,7 @@ from reference import no_advice
 from reference_pieces import Held, Query, Rules, positions_shared, random_case
 from refusals import blamed
 from results_made import MISSING, changed, evaluated, read_back, write_lines
+from trials import trials, tries_fewer
 
 from krag_eval import (
     AnyOf,
@@ -194,11 +195,12 @@ def compare(seed, *, union):
     return *agreed(queries, matcher, rules, k, index, lists, depth), k
 
 
+@tries_fewer
 @pytest.mark.parametrize("union", [False, True])
 def test_every_item_has_the_class_of_the_definition(union):
     """With and without an index, deeper lists, a depth; alternatives, repeats and grades."""
     seen = set()
-    for seed in range(300):
+    for seed in range(trials(300)):
         result, diagnosis, k = compare(seed, union=union)
         shares, found = diagnosis.shares, result.evidence.relevance
         if not math.isnan(shares["found"]):
@@ -236,11 +238,12 @@ def random_versions(source):
     return queries, source.sample(pool, source.randint(1, len(pool)))
 
 
+@tries_fewer
 @pytest.mark.parametrize("union", [False, True])
 def test_every_passage_of_another_year_has_the_class_of_the_definition(union):
     """Whole versions and pieces of them, alternatives, with deeper lists and without."""
     seen = set()
-    for seed in range(300):
+    for seed in range(trials(300)):
         source = random.Random(seed)
         queries, index = random_versions(source)
         rules = Rules(source.choice([0.5, 0.8]), source.choice([3, 4]), union)
@@ -633,12 +636,13 @@ def random_words(source, n_queries=4):
     ]
 
 
+@tries_fewer
 @pytest.mark.parametrize(
     "matcher", ["text", "contains", "id", "fuzzy", IdMatcher() & IdMatcher()], ids=str
 )
 def test_other_matchers_have_the_class_of_the_definition(matcher):
     """With alternatives, an index or none, deeper lists or none."""
-    for seed in range(100):
+    for seed in range(trials(100)):
         source = random.Random(seed)
         queries, k = random_words(source), source.choice([1, 2])
         index = [[one] for one in source.sample("abcdefghxyz", 6)]

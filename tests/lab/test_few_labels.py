@@ -10,6 +10,7 @@ from reference import no_advice
 from refusals import blamed
 from results_made import evaluated, read_back, with_rows, write_lines
 from scipy import stats
+from trials import trials
 
 from krag_eval import (
     CoverageMatcher,
@@ -87,7 +88,7 @@ def test_from_100_labels_on_it_is_ppi_python(how, expected):
 
 @few
 @same
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=trials(60))
 @given(st.integers(0, 2**32 - 1), st.integers(10, 150), st.integers(2, 80), st.floats(0, 2))
 def test_values_follow_the_formulas(seed, n, n_others, noise):
     """Also with few labels: Student's t and unbiased variances."""
@@ -120,7 +121,7 @@ def score_by_hand(y, f, u, level=0.95):
 
 
 @few
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=trials(60))
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(10, 300),
@@ -693,7 +694,7 @@ def test_judges_of_the_same_ground_truth():
 # Which metric predicts the answers.
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=trials(50))
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4)), min_size=3, max_size=30),
     st.integers(0, 1000),

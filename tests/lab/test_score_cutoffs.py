@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from refusals import blamed
+from trials import trials
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, compare
 from krag_eval.evaluator import PartitionPlan
@@ -91,7 +92,7 @@ def test_of_equals_the_one_that_keeps_most():
 
 @pytest.mark.parametrize("unjudged", ["wrong", "bounds"])
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=trials(25))
 def test_the_curve_is_what_evaluations_give(unjudged, data):
     """At every score, an evaluation with that cutoff has the recall and the rejection rate."""
     truth = st.lists(st.sampled_from("abc"), max_size=2, unique=True)

@@ -12,6 +12,7 @@ from matched import found, quiet, scores_of
 from nltk.stem.porter import PorterStemmer
 from rouge_score import tokenizers
 from rouge_score.rouge_scorer import RougeScorer
+from trials import trials
 
 from krag_eval.core.errors import KragEvalWarning
 from krag_eval.core.matching.joins import Units
@@ -81,7 +82,7 @@ token_texts = st.lists(st.sampled_from(["a", "b", "cd", "efgh", "ab12"]), max_si
 
 
 @pytest.mark.parametrize("rouge_type", TYPES)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=trials(60))
 @given(actual=token_texts, predicted=st.lists(token_texts, min_size=1, max_size=3))
 @quiet
 def test_scores_of_any_tokens_are_those_of_rouge_score(rouge_type, actual, predicted):
@@ -92,7 +93,7 @@ def test_scores_of_any_tokens_are_those_of_rouge_score(rouge_type, actual, predi
 
 
 @pytest.mark.parametrize("stemmer", [False, True])
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=trials(100))
 @given(
     actual=st.text(st.characters(codec="ascii"), max_size=80),
     predicted=st.text(st.characters(codec="ascii"), max_size=80),

@@ -8,6 +8,7 @@ import pytest
 from golden import explanations
 from hypothesis import given, settings, strategies as st
 from reference import TableMatcher, no_advice
+from trials import trials
 
 from krag_eval import AnyOf, OfflineRetrievalEvaluator
 from krag_eval.core.text import (
@@ -174,7 +175,7 @@ def test_text_does_nothing_but_show(text):
             assert balanced(line)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @given(st.text(st.characters(), max_size=200), st.integers(40, 120))
 def test_any_text_keeps_to_its_place(text, width):
     """Whatever characters there are."""

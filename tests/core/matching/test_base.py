@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from matched import Given, matches_of, nfd, pairs, per_query, rows_of
+from trials import trials
 
 from krag_eval import CoverageMatcher, KeyMatcher, Matcher, OfflineRetrievalEvaluator, TextMatcher
 from krag_eval.core.documents import AnyOf, text_of
@@ -339,7 +340,7 @@ def joined(*queries, **options):
 KEYS = st.sampled_from(["a", "b", "c", None])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @given(
     st.lists(
         st.tuples(st.lists(st.lists(KEYS, min_size=1, max_size=2), max_size=4), st.lists(KEYS)),
@@ -381,7 +382,7 @@ class Colliding:
         return 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=trials(100))
 @given(
     st.lists(st.sampled_from("abcd"), unique=True),
     st.lists(st.sampled_from("abcdefgh"), max_size=40),
@@ -690,7 +691,7 @@ WORDS = st.sampled_from(["ab", "b", "ca", "xyz"])
 
 
 @pytest.mark.parametrize("matcher", [Overlap, Prepared, Batched, Initial, Lengths])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=trials(50))
 @given(data=st.data())
 def test_the_form_of_a_document_does_not_matter(matcher, data):
     """Strings, documents and dicts mixed give the pairs that strings give."""

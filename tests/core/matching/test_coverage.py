@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from matched import found, pairs, per_query, quiet, scores_of
+from trials import trials
 
 from krag_eval import CoverageMatcher, NumbersMatcher, OfflineRetrievalEvaluator
 from krag_eval.core.documents import QuerySet
@@ -243,7 +244,7 @@ FIGURES = st.lists(
 
 
 @given(lists=st.lists(st.tuples(FIGURES, FIGURES), min_size=1, max_size=3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=trials(50))
 @quiet
 def test_with_numbers_it_decides_as_with_a_matcher_of_numbers(lists):
     """``numbers=True`` and ``& NumbersMatcher()`` match the same pairs."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from matched import nfd, pairs, quiet
+from trials import trials
 
 from krag_eval.core.errors import InvalidInput, KragEvalWarning
 from krag_eval.core.matching import exact
@@ -81,7 +82,7 @@ def test_texts_match_in_any_form_and_spelling(matcher):
         lambda one, other: ContainsMatcher(word_boundaries=one, case_sensitive=other),
     ],
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=4), st.booleans(), st.booleans())
 @quiet
 def test_matching_agrees_with_comparing_one_by_one(make, actual, predicted, one, other):
@@ -195,7 +196,7 @@ def test_contained_means_word_for_word(actual, predicted, contained):
     assert ContainsMatcher().similarity(actual, predicted) == contained
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @given(TEXTS.filter(str.strip), TEXTS)
 def test_equal_texts_contain_each_other(text, other):
     """And any text contains itself between spaces, whatever stands beyond."""
@@ -323,7 +324,7 @@ odd_texts = st.text("ab1_\u0301가한中 -\x00\ud800", min_size=1, max_size=12)
 
 
 @given(odd_texts, odd_texts)
-@settings(max_examples=500)
+@settings(max_examples=trials(500))
 def test_one_search_for_whole_words_finds_what_looking_at_each_occurrence_finds(text, needle):
     """By the definition: some occurrence has no word going on at either end."""
     ends = [

@@ -21,18 +21,20 @@ from reference_pieces import (
     overlapping_case,
     random_case,
 )
+from trials import trials, tries_fewer
 
 from krag_eval import AnyOf, CoverageMatcher, OfflineRetrievalEvaluator
 from krag_eval.core.scoring.metrics import METRICS as REGISTERED
 
 CUTOFFS = [1, 2, 3, 5, None]
 PAIRS = Rules(threshold=0.8, min_run=2, union=True)
-N_CASES = 300
+N_CASES = trials(300)
 
 # A failure names its seed; a test for each would be thousands.
 in_blocks = pytest.mark.parametrize(
-    "seeds", [range(first, first + 50) for first in range(0, N_CASES, 50)], ids=str
+    "seeds", [range(first, min(first + 50, N_CASES)) for first in range(0, N_CASES, 50)], ids=str
 )
+
 either_way = pytest.mark.parametrize("union", [False, True], ids=["one_chunk", "union"])
 
 
@@ -339,6 +341,7 @@ def assert_agrees(case):
             assert averaged[key] == close(value), (case.seed, key, k)
 
 
+@tries_fewer
 @in_blocks
 @either_way
 def test_agrees_with_the_definition(seeds, union):
@@ -347,6 +350,7 @@ def test_agrees_with_the_definition(seeds, union):
         assert_agrees(case)
 
 
+@tries_fewer
 @in_blocks
 @either_way
 def test_agrees_with_the_definition_by_letters(seeds, union):
@@ -355,6 +359,7 @@ def test_agrees_with_the_definition_by_letters(seeds, union):
         assert_agrees(in_letters(case))
 
 
+@tries_fewer
 @in_blocks
 def test_agrees_with_the_definition_where_passages_overlap(seeds):
     """Passages and chunks cut from one text at many places, as annotators and splitters do."""
@@ -369,6 +374,7 @@ def test_agrees_with_the_definition_at_threshold_0(union):
         assert_agrees(case)
 
 
+@tries_fewer
 @in_blocks
 def test_shares_are_bounded_and_union_finds_what_one_chunk_finds(seeds):
     """All metrics but the rank are in [0, 1], whatever overlaps or repeats.
@@ -390,6 +396,7 @@ def test_shares_are_bounded_and_union_finds_what_one_chunk_finds(seeds):
                 assert all(0 <= value <= 1 for value in known), (case.seed, name, k)
 
 
+@tries_fewer
 @in_blocks
 def test_token_recall_never_falls_with_k(seeds):
     """Without alternatives, which may differ in length."""
@@ -399,6 +406,7 @@ def test_token_recall_never_falls_with_k(seeds):
             assert (more >= fewer).all(), seed
 
 
+@tries_fewer
 @in_blocks
 def test_of_a_copy_every_word_is_useful(seeds):
     """Whatever repeats in a passage, one document that has it whole brings each of its words once.

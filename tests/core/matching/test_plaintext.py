@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
+from trials import trials
 
 from krag_eval.core.matching.plaintext import numbers_in, plain
 
@@ -170,7 +171,7 @@ def test_numbers_are_runs_of_digits_by_their_value(text, numbers):
 
 
 @given(MARKUP)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=trials(300))
 @example("<b>\u0338")
 @example("a-\ne\u0301")
 def test_composed_and_decomposed_texts_read_the_same(text):

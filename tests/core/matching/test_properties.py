@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 from matched import found
 from test_texts import MATCHERS
+from trials import trials
 
 from krag_eval import AnyOf, EmbeddingMatcher
 from krag_eval.core.errors import muted
@@ -42,7 +43,7 @@ def batch(matcher, actual, predicted):
 
 
 @every_matcher
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=trials(25))
 @given(data=st.data())
 def test_identical_texts_score_one(matcher, data):
     """A text is as similar to itself as can be."""
@@ -51,7 +52,7 @@ def test_identical_texts_score_one(matcher, data):
 
 
 @every_matcher
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=trials(25))
 @given(data=st.data())
 def test_a_pair_scores_the_same_alone_and_in_a_batch(matcher, data):
     """What else is compared in the same run changes no digit; all are in [0, 1]."""

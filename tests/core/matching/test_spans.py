@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from matched import copies, found, matches_of, rows_of
 from reference import no_advice
 from reference_pieces import METRICS, Found, Query, Rules
+from trials import trials, tries_fewer
 
 from krag_eval import (
     AnyOf,
@@ -224,11 +225,12 @@ def random_query(source):
     return items, documents + source.sample(documents, len(documents) // 3)
 
 
+@tries_fewer
 @pytest.mark.parametrize("union", [False, True], ids=["one_chunk", "union"])
 def test_agrees_with_the_definition_of_words(union):
     """Where each character is a word of its own, spans are sets of words: every metric is equal."""
     source = random.Random(7)
-    for _ in range(120):
+    for _ in range(trials(120)):
         queries = [random_query(source) for _ in range(source.randint(1, 4))]
         threshold = source.choice([0.0, 0.3, 0.5, 0.8, 1.0])
         evaluator = OfflineRetrievalEvaluator(

@@ -18,6 +18,7 @@ import kiwipiepy_model
 import pytest
 from hypothesis import example, given, settings, strategies as st
 from rouge_score.tokenizers import DefaultTokenizer
+from trials import trials
 
 from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator, RougeMatcher, compare
 from krag_eval.compat.tokens import KragTokens
@@ -251,7 +252,7 @@ def test_words_of_markup_alone_are_those_of_the_text_as_it_stands(text):
 
 
 @given(ANY_TEXT.filter(lambda text: not set("<&*`~[-\u00ad'.,’\u00a0") & set(text)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=trials(300))
 @example("ΐ Ϊ\u0301 ᾳ ΑΙ ß ς İ i\u0307 ﬁ ８ ℌ ཱི 가 ｶﾞ 々〇 ที่า \u0e34a か\u3099 x\u0e31")
 def test_words_equal_their_definition(text):
     """The fast paths change nothing."""
@@ -265,13 +266,13 @@ def test_words_treat_every_character_as_defined():
 
 
 @given(st.text(st.characters(max_codepoint=127, exclude_characters="<&*`~[]-,.'")))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 def test_words_of_ascii_text_without_markup_are_those_of_unicode(text):
     assert word_tokens(text) == unicode_tokens(text)
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @example("snake_case don't U.S. 3.14\x00\x1f\x7f")
 def test_unicode_equals_rouge_score_on_ascii_text(text):
     """English results are those of rouge-score."""
@@ -279,7 +280,7 @@ def test_unicode_equals_rouge_score_on_ascii_text(text):
 
 
 @given(ANY_TEXT)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @example("e\u0301 ΟΔΟΣ’Α \U00011000a \u2764\ufe0f 1\ufe0f\u20e3 ２０２４年 ™ ｶﾞ")
 def test_unicode_equals_its_definition(text):
     """The fast paths change nothing: words are what the definition says, in any text."""
@@ -293,7 +294,7 @@ def test_unicode_treats_every_character_as_defined():
 
 
 @given(ANY_TEXT)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @example("\u0130\u212a\u0130b \u212aelvin a\u0130 가\u0130")
 def test_rouge_score_parity_on_any_text(text):
     """The tokens are rouge-score's on every text."""
@@ -311,7 +312,7 @@ KEEP_KOREAN = sorted(set(TOKENIZER_NAMES) - {"rouge_score"})
 
 @pytest.mark.parametrize("name", KEEP_KOREAN)
 @given(text=ANY_TEXT | KOREAN_TEXT)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @example(text="나는 학교에서 밥을 먹었다. RAG 시스템, 값")
 def test_nfc_and_nfd_have_equal_tokens(name, text):
     """How a keyboard or a PDF composes Hangul makes no difference."""
@@ -322,7 +323,7 @@ def test_nfc_and_nfd_have_equal_tokens(name, text):
 
 @pytest.mark.parametrize("name", KEEP_KOREAN)
 @given(text=ANY_TEXT | KOREAN_TEXT)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @example(text="\uff9e")
 @example(text="\u037a")
 @example(text="에서")

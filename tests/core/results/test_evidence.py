@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import TableMatcher, no_advice
 from results_made import evaluated, read_back
+from trials import trials
 
 from krag_eval import (
     AnyOf,
@@ -255,7 +256,7 @@ def test_items_keep_their_place_in_the_list_that_was_given():
     assert explanation.predicted["matches"].tolist() == [(4,), ()]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=trials(50))
 @given(
     st.lists(
         st.tuples(st.lists(st.sampled_from("abc"), max_size=4), st.lists(st.sampled_from("abcd"))),
@@ -555,7 +556,7 @@ WORDS = st.lists(st.sampled_from(["a b c", "d e f", "g h i", "j"]), min_size=1, 
 PASSAGES = st.lists(WORDS.map(" ".join), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=trials(60))
 @given(
     st.lists(st.tuples(PASSAGES, PASSAGES), min_size=1, max_size=4),
     st.sampled_from(["coverage", "coverage(union=yes)", "rouge1", "text"]),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from reference import TableMatcher, no_advice
 from results_made import ACTUAL, PREDICTED, evaluated
+from trials import trials
 
 from krag_eval import (
     AveragingMethod,
@@ -214,7 +215,7 @@ def test_a_saved_result_reads_back_the_same(tmp_path, options):
         pd.testing.assert_frame_equal(read.per_query(k), result.per_query(k))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=trials(50))
 @given(st.lists(st.tuples(st.sets(st.sampled_from("abc")), st.lists(st.sampled_from("abcd")))))
 def test_any_result_reads_back_the_same(tmp_path_factory, drawn):
     """Queries with nothing retrieved or no ground truth included, skipped or not."""

@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 from places import DATA
 from reference import TableMatcher
 from results_made import MISSING, changed, evaluated, read_back
+from trials import trials
 
 from krag_eval import AnyOf, EvaluationResult, compare
 from krag_eval.core.errors import InvalidInput
@@ -170,7 +171,7 @@ def test_a_result_without_evidence_can_be_saved(tmp_path):
     assert read.evidence is None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=trials(50))
 @given(
     st.dictionaries(st.tuples(st.sampled_from("abc"), st.sampled_from("pqr")), st.floats(0, 1)),
     st.lists(st.text(), min_size=3, max_size=3),

@@ -9,6 +9,7 @@ import reference
 from hypothesis import given, settings, strategies as st
 from reference import CUTOFFS, relevance_of
 from results_made import read_back
+from trials import trials
 
 from krag_eval import (
     AnyOf,
@@ -125,7 +126,7 @@ def in_turns(found, alpha):
     return total
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=trials(150))
 @given(
     queries=st.lists(reference.queries(), min_size=1, max_size=3),
     names=st.lists(st.lists(st.sampled_from("abc"), unique=True), min_size=9, max_size=9),

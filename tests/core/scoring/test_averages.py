@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from trials import trials
 
 from krag_eval import METRICS, AveragingMethod, Conventions
 from krag_eval.core.scoring.averages import exact_sum
@@ -14,7 +15,7 @@ from krag_eval.core.scoring.parts import Summary
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 SHARES = st.floats(0, 1)
-many = settings(max_examples=300, deadline=None)
+many = settings(max_examples=trials(300))
 
 
 def columns(**values):

@@ -9,6 +9,7 @@ import pytest
 import reference
 from hypothesis import assume, given, settings, strategies as st
 from reference import CONVENTIONS, CUTOFFS, Item, Query, many_queries, relevance_of
+from trials import trials
 
 from krag_eval import Conventions, MatchingCriteria
 from krag_eval.core.scoring.metrics import (
@@ -37,8 +38,8 @@ DEFAULT = Conventions()
 
 every_metric = pytest.mark.parametrize("name", ALL)
 every_share = pytest.mark.parametrize("name", sorted(SHARES))
-some_examples = settings(max_examples=150, deadline=None)
-many_examples = settings(max_examples=200, deadline=None)
+some_examples = settings(max_examples=trials(150))
+many_examples = settings(max_examples=trials(200))
 
 lists_of_queries = st.lists(reference.queries(), min_size=1, max_size=3)
 

@@ -7,12 +7,13 @@ import pytest
 import reference
 from hypothesis import given, settings, strategies as st
 from reference import CUTOFFS, Found, Item, Query, relevance_of
+from trials import trials
 
 from krag_eval import KragEvalWarning
 from krag_eval.core.matching.joins import Matches
 from krag_eval.core.scoring.relevance import Documents, Relevance
 
-some_examples = settings(max_examples=150, deadline=None)
+some_examples = settings(max_examples=trials(150))
 lists_of_queries = st.lists(reference.queries(), min_size=1, max_size=3)
 
 # Query 0: item 0 at ranks 2 (0.8) and 3 (1.0), item 1 at rank 2 (0.5), item 2 nowhere.

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from trials import trials
 
 from krag_eval import AveragingMethod, Conventions, OfflineRetrievalEvaluator
 from krag_eval.core.errors import InvalidInput
@@ -17,7 +18,7 @@ from krag_eval.core.scoring.parts import Summary
 KEYS = {"recall": "macro_recall", "own": "own"}
 VALUES = st.one_of(st.floats(-10, 10), st.just(float("nan")))
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(1, 4), st.integers(0, 3), VALUES), max_size=12)
-many = settings(max_examples=200, deadline=None)
+many = settings(max_examples=trials(200))
 
 
 def summary_of(rows, k=5):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from reference import TableMatcher, no_advice
+from trials import trials
 
 from krag_eval import Conventions, EvaluationResult, Metric, OfflineRetrievalEvaluator
 from krag_eval.core.errors import InvalidInput
@@ -85,7 +86,7 @@ QUERIES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=trials(60))
 @given(
     PAIRS, QUERIES, st.sampled_from(list(Conventions.presets())), st.sampled_from(["skip", "zero"])
 )
