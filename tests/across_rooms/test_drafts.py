@@ -6,11 +6,17 @@ import warnings
 import pandas as pd
 import pytest
 
-from krag_eval import compare, evaluate_file, evaluate_retriever, load_dataset
-from krag_eval.auditing.audit import audit
-from krag_eval.core.errors import DatasetError, KragEvalWarning
+from krag_eval import (
+    KragEvalWarning,
+    audit,
+    compare,
+    evaluate_file,
+    evaluate_retriever,
+    load_dataset,
+    reanchor,
+)
 from krag_eval.datasets import read_jsonl, read_traces
-from krag_eval.reanchoring.reanchor import reanchor
+from krag_eval.errors import DatasetError
 from krag_eval.streaming.files import RunState
 
 # Accepted and "open" queries are answered, of the two drafts one is, and the rejected one is not:

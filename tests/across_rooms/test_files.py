@@ -15,7 +15,7 @@ from cli_runs import ENVIRONMENT, invoked
 from refusals import blamed
 
 from krag_eval import OfflineRetrievalEvaluator, evaluate_file, evaluate_retriever, load_dataset
-from krag_eval.core.files import check_apart, naming, replacing
+from krag_eval.core import check_apart, naming, replacing
 from krag_eval.plotting import PLOT_FORMATS, save_plot
 
 LINE = '{"question": "When?", "actual": ["a"], "predicted": ["a"]}\n'

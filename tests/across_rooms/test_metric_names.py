@@ -8,9 +8,9 @@ import pytest
 from matplotlib import pyplot
 from results_made import ACTUAL, PREDICTED
 
-from krag_eval import Metric, OfflineRetrievalEvaluator, compare
-from krag_eval.core.errors import InvalidInput
-from krag_eval.core.scoring.metrics import METRICS, resolved_average
+from krag_eval import METRICS, Metric, OfflineRetrievalEvaluator, compare
+from krag_eval.core import resolved_average
+from krag_eval.errors import InvalidInput
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.partitions import PartitionPlan
 from krag_eval.plotting import cutoff_curves, metric_distribution, threshold_curves

@@ -26,7 +26,7 @@ from krag_eval import (
     plan_questions,
 )
 from krag_eval.cli import main
-from krag_eval.core.scoring.missing import MissingQuestions
+from krag_eval.core import MissingQuestions
 from krag_eval.datasets import read_beir, read_traces, read_trec
 from krag_eval.integrations.pytest import KragGate
 

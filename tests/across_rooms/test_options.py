@@ -24,10 +24,10 @@ from krag_eval import (
     evaluate_retrievers,
     load_dataset,
 )
-from krag_eval.core.errors import InvalidType
+from krag_eval.core import EVALUATOR_OPTIONS, PLAN_OPTIONS
 from krag_eval.core.evaluator import Plan
-from krag_eval.core.options import EVALUATOR_OPTIONS, PLAN_OPTIONS
 from krag_eval.distributed import evaluate_dask, evaluate_ray, evaluate_spark
+from krag_eval.errors import InvalidType
 
 ROWS = [{"question": "When?", "actual": ["At nine."], "predicted": ["At nine."]}]
 

@@ -13,6 +13,7 @@ from reference_pieces import random_case
 from results_made import MISSING, changed, read_back
 
 from krag_eval import (
+    METRICS,
     AnyOf,
     Conventions,
     CoverageMatcher,
@@ -22,12 +23,11 @@ from krag_eval import (
     compare,
     evaluate_retriever,
 )
-from krag_eval.core.errors import InvalidInput
 from krag_eval.core.scoring.cutoffs import unspelled
-from krag_eval.core.scoring.metrics import METRICS
 from krag_eval.distributed.worker import PARTIAL, Fields, Task, unpacked
-from krag_eval.evaluator import PartitionPlan
+from krag_eval.errors import InvalidInput
 from krag_eval.integrations.langsmith import retrieval_evaluators
+from krag_eval.partitions import PartitionPlan
 from krag_eval.streaming import evaluate_file
 from krag_eval.streaming.files import RunState
 

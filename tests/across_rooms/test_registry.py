@@ -11,11 +11,12 @@ from matplotlib import pyplot
 from places import TESTS
 from results_made import read_back
 
-from krag_eval import Metric, OfflineRetrievalEvaluator, compare, evaluate_file
+from krag_eval import METRICS, Metric, OfflineRetrievalEvaluator, compare, evaluate_file
 from krag_eval.cli import main
-from krag_eval.core.errors import InvalidInput, InvalidType
-from krag_eval.core.scoring.metrics import METRICS, averages_of, chosen_metrics, metrics_for
-from krag_eval.evaluator import PartitionPlan
+from krag_eval.core import averages_of
+from krag_eval.core.scoring.metrics import chosen_metrics, metrics_for
+from krag_eval.errors import InvalidInput, InvalidType
+from krag_eval.partitions import PartitionPlan
 from krag_eval.plotting import comparison_forest, cutoff_curves, metric_bars, metric_name
 
 PARTS = {"a": "one", "b": "one", "c": "two", "d": "one", "e": ["one", "two"], "f": "three"}

@@ -23,9 +23,9 @@ from krag_eval import (
     load_dataset,
 )
 from krag_eval.cli import main
-from krag_eval.core.errors import InvalidInput, InvalidType
-from krag_eval.core.scoring.cutoffs import Budget
+from krag_eval.core import Budget
 from krag_eval.datasets import Dataset
+from krag_eval.errors import InvalidInput, InvalidType
 
 ACTUAL, PREDICTED = [["a"], ["b"], ["c"]], [["a", "x", "y"], ["x", "b"], ["z", "c"]]
 UNWANTED = [["x", "y"], [], None]

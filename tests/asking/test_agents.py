@@ -37,7 +37,7 @@ from krag_eval import (
     evaluate_retrievers,
     records_from_messages,
 )
-from krag_eval.core.errors import InvalidType
+from krag_eval.errors import InvalidType
 
 #: What the user asks -> what the model searches for, round by round; calls in a round are parallel.
 SCRIPT = {

@@ -31,7 +31,7 @@ from trials import trials
 
 from krag_eval import KragEvalWarning, aevaluate_retriever, evaluate_retriever
 from krag_eval.asking.checkpoint import Checkpoint, purpose_of
-from krag_eval.core.errors import DatasetError, InvalidInput, InvalidType
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 
-from krag_eval import RetrievalRecorder, evaluate_agent, records_from_messages
-from krag_eval.core.errors import KragEvalWarning
+from krag_eval import KragEvalWarning, RetrievalRecorder, evaluate_agent, records_from_messages
 
 QUESTION = "When does it open?"
 TRUTH = {QUESTION: ["right"]}

@@ -13,7 +13,7 @@ import pytest
 from retriever_samples import ranks
 
 from krag_eval import aevaluate_retriever, evaluate_retriever, load_dataset
-from krag_eval.core.errors import InvalidType
+from krag_eval.errors import InvalidType
 
 TEXTS = ["It opens at nine.", "Books may be kept for four weeks.", "A card costs five euros."]
 RANKED = {"When?": [0, 1], "How long?": [1, 0], "How much?": [1, 2]}

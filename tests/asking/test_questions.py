@@ -20,8 +20,8 @@ from krag_eval import (
     load_dataset,
 )
 from krag_eval.core.documents import ID_TAGS
-from krag_eval.core.errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.datasets import Dataset
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 
 ROWS = [{"question": "When?", "actual": ["At nine."]}, {"question": "Where?", "actual": ["Here."]}]
 BY_QUESTION = {row["question"]: row["actual"] for row in ROWS}

@@ -32,8 +32,8 @@ from krag_eval import (
     aevaluate_retriever,
     evaluate_retriever,
 )
-from krag_eval.core.documents import metadata_of
-from krag_eval.core.errors import InvalidType
+from krag_eval.core import metadata_of
+from krag_eval.errors import InvalidType
 
 # Where every question fails, nothing is retrieved either, which is said as well.
 pytestmark = pytest.mark.filterwarnings("ignore:Nothing was retrieved")

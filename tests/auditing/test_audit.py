@@ -16,7 +16,7 @@ from trials import trials
 
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
 from krag_eval.auditing.audit import CHECKS
-from krag_eval.core.documents import QuerySet
+from krag_eval.core import QuerySet
 from krag_eval.core.matching.tokenizers import word_tokens
 from krag_eval.datasets import Dataset, load_dataset
 

@@ -12,8 +12,7 @@ from cli_runs import content, finding, refusal, run, written
 
 from krag_eval import compare
 from krag_eval.cli.output import json_of
-from krag_eval.core.shown import page_of
-from krag_eval.core.text import width_of
+from krag_eval.core import page_of, width_of
 from krag_eval.datasets import read_jsonl
 
 

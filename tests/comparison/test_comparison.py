@@ -21,6 +21,7 @@ from trials import trials
 from krag_eval import (
     AnyOf,
     Conventions,
+    Difference,
     EvaluationResult,
     ExactTextMatcher,
     IdMatcher,
@@ -32,11 +33,11 @@ from krag_eval import (
     compare,
 )
 from krag_eval.comparison.comparison_page import toward_better
-from krag_eval.comparison.paired import Difference, holm
-from krag_eval.core.errors import InvalidInput
+from krag_eval.comparison.paired import holm
 from krag_eval.core.results.latency import Failure, RetrievalRun
 from krag_eval.core.results.rows import RowsInFile, flat_columns
 from krag_eval.core.scoring.metrics import metrics_of
+from krag_eval.errors import InvalidInput
 from krag_eval.streaming.row_files import write_rows
 
 COLUMNS = [

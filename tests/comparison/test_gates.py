@@ -11,11 +11,20 @@ from reference import no_advice
 from refusals import blamed
 from systems import asked, few_queries, first, only, result_of, share_shown
 
-from krag_eval import Conventions, EvaluationResult, Metric, OfflineRetrievalEvaluator, compare
+from krag_eval import (
+    Conventions,
+    EvaluationResult,
+    GateFailedError,
+    GateReport,
+    KragEvalWarning,
+    Metric,
+    OfflineRetrievalEvaluator,
+    compare,
+)
 from krag_eval.comparison.comparison import compared
-from krag_eval.comparison.gates import Gate, GateFailedError, GateReport, parse_floor
-from krag_eval.core.errors import InvalidInput, KragEvalWarning
-from krag_eval.core.intervals import check_sampling
+from krag_eval.comparison.gates import Gate, parse_floor
+from krag_eval.core import check_sampling
+from krag_eval.errors import InvalidInput
 
 
 def gate_of(new, old, metric="mrr@5", **options):

@@ -18,9 +18,9 @@ from krag_eval import (
     load_dataset,
     read_judgements,
 )
-from krag_eval.core.errors import InvalidInput, InvalidType
 from krag_eval.core.scoring.metrics import DEFAULT_METRICS
 from krag_eval.datasets import Dataset, read_trec
+from krag_eval.errors import InvalidInput, InvalidType
 
 # Judged are A, B, C (relevant), N and M; U and V are not.
 ACTUAL, RUN, JUDGED = [["A", "B", "C"]], [list("AUNBVMC")], [list("ABCNM")]

@@ -13,8 +13,8 @@ from systems import few_queries, only
 
 from krag_eval import EvaluationResult, History, OfflineRetrievalEvaluator, calibrate, compare
 from krag_eval.comparison.permutation import Estimate, SwapTest, TurnTest
+from krag_eval.core import Average
 from krag_eval.core.intervals import QuerySums
-from krag_eval.core.scoring.averages import Average
 from krag_eval.history.history import HistoryRun
 
 MEAN = Average("mean", "value", (("value", "#"),))

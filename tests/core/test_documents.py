@@ -18,24 +18,26 @@ from reference import no_advice
 from trials import trials
 
 from krag_eval import AnyOf, KragEvalWarning, OfflineRetrievalEvaluator
-from krag_eval.core.documents import (
-    Digests,
-    Lists,
+from krag_eval.core import (
     Location,
     QuerySet,
-    as_document,
-    content_key,
     documents_in,
     id_of,
     is_blank,
     metadata_of,
-    read_everything,
-    read_id,
     read_text,
-    score_of,
     text_of,
 )
-from krag_eval.core.errors import InvalidInput, InvalidType
+from krag_eval.core.documents import (
+    Digests,
+    Lists,
+    as_document,
+    content_key,
+    read_everything,
+    read_id,
+    score_of,
+)
+from krag_eval.errors import InvalidInput, InvalidType
 
 
 class Passage(Document):

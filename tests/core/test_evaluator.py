@@ -23,8 +23,8 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval.core.options import PLAN_OPTIONS
-from krag_eval.core.scoring.cutoffs import check_cutoffs, parse_metric, spelled, unspelled
+from krag_eval.core import PLAN_OPTIONS, parse_metric, spelled
+from krag_eval.core.scoring.cutoffs import check_cutoffs, unspelled
 
 AVERAGED = {
     "hit_rate": ["hit_rate"], "precision": ["micro_precision", "macro_precision"],

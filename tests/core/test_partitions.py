@@ -23,8 +23,8 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
-from krag_eval.core.errors import InvalidInput
-from krag_eval.evaluator import Partial, PartitionPlan
+from krag_eval.errors import InvalidInput
+from krag_eval.partitions import Partial, PartitionPlan
 
 WORDS = st.sampled_from(["red", "blue", "red blue", "blue green red", "green", ""])
 GRADED = st.builds(lambda t, g: Document(t, metadata={"grade": g}), st.just("red"), st.just(2))

@@ -18,10 +18,11 @@ from krag_eval import (
     KragEvalWarning,
     Metric,
     OfflineRetrievalEvaluator,
+    confidence_intervals,
 )
 from krag_eval.core import intervals as uncertainty
-from krag_eval.core.errors import InvalidInput
-from krag_eval.core.intervals import QuerySums, confidence_intervals
+from krag_eval.core.intervals import QuerySums
+from krag_eval.errors import InvalidInput
 
 few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
 no_width = pytest.mark.filterwarnings("ignore:All queries have the same value")

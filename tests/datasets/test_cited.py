@@ -14,9 +14,9 @@ from krag_eval import (
     load_dataset,
 )
 from krag_eval.cli import main
-from krag_eval.core.errors import InvalidInput, InvalidType
-from krag_eval.core.scoring.cutoffs import Budget
+from krag_eval.core import Budget
 from krag_eval.datasets import Dataset
+from krag_eval.errors import InvalidInput, InvalidType
 
 ACTUAL, PREDICTED = [["a", "b"], ["c"], ["d"]], [["a", "x"], ["y"], ["d"]]
 # b was never retrieved; the second answer cites nothing; of the third nothing is known.

@@ -11,8 +11,8 @@ from places import TESTS
 from trials import trials
 
 from krag_eval import AnyOf, OfflineRetrievalEvaluator, load_dataset
-from krag_eval.core.errors import Refusal
 from krag_eval.datasets import Dataset
+from krag_eval.errors import Refusal
 from krag_eval.loading.vocabularies import KNOWN
 
 CONTRACT = TESTS / "contract"

@@ -28,6 +28,7 @@ from krag_eval import (
     EvaluationResult,
     IdMatcher,
     Index,
+    KragEvalWarning,
     Matcher,
     MetadataMatcher,
     NumbersMatcher,
@@ -36,11 +37,10 @@ from krag_eval import (
     evaluate_file,
     load_dataset,
 )
-from krag_eval.core.display import page_of
-from krag_eval.core.errors import InvalidInput, InvalidType, KragEvalWarning
-from krag_eval.core.language import speaking
+from krag_eval.core import page_of, speaking
 from krag_eval.datasets import Dataset
 from krag_eval.diagnosis.diagnosis import CLASSES, LookedUp
+from krag_eval.errors import InvalidInput, InvalidType
 
 # --- the slow reference ----------------------------------------------------------------------
 

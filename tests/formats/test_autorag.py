@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from krag_eval import AnyOf, Conventions, KragEvalWarning
-from krag_eval.core.install import install_line
+from krag_eval.core import install_line
 from krag_eval.datasets import read_autorag
 
 QIDS = ["q1", "q2", "q3"]

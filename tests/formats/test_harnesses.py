@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from krag_eval import load_dataset
 from krag_eval.cli import main
-from krag_eval.core.documents import id_of
-from krag_eval.core.errors import DatasetError, InvalidInput
+from krag_eval.core import id_of
 from krag_eval.datasets import read_jsonl, read_trec
+from krag_eval.errors import DatasetError, InvalidInput
 
 NINE, TEN = "It opens at nine.", "It opens at ten."
 

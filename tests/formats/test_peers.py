@@ -12,8 +12,8 @@ import pytest
 from places import DATA
 from pydantic import BaseModel
 
-from krag_eval.core.errors import InvalidType
 from krag_eval.datasets import DatasetError, load_dataset, read_beir, read_trec
+from krag_eval.errors import InvalidType
 
 PEERS = DATA / "peers"
 BEIR = DATA / "beir"

@@ -15,8 +15,8 @@ from shapes import FIXTURES, NINE, TEN
 
 from krag_eval import audit, load_dataset
 from krag_eval.cli import main
-from krag_eval.core.errors import DatasetError, Refusal
 from krag_eval.datasets import read_jsonl
+from krag_eval.errors import DatasetError, Refusal
 from krag_eval.loading.vocabularies import SHAPES, shape_of
 
 KOREAN = {"plain words": "흔히 쓰는 이름", "eGovFrame": "전자정부", "ids of chunks": "청크 ID",

@@ -24,8 +24,8 @@ from refusals import blamed
 
 from krag_eval import EvaluationResult, KragEvalWarning
 from krag_eval.cli import main
-from krag_eval.core.errors import Advice, Place
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
+from krag_eval.errors import Advice, Place
 
 PEERS = DATA / "peers"
 TEXTS = ["The library opens at nine on weekdays.", "Books may be kept for four weeks.",

@@ -25,10 +25,9 @@ from krag_eval import (
     confidence_intervals,
     evaluate_file,
 )
-from krag_eval.core.display import page_of
-from krag_eval.core.errors import InvalidInput
-from krag_eval.core.language import speaking
+from krag_eval.core import page_of, speaking
 from krag_eval.core.results.saved import note_gate
+from krag_eval.errors import InvalidInput
 from krag_eval.history.history import Change
 
 DAY_1 = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 from results_made import read_back
 
 from krag_eval import compare, evaluate_support
-from krag_eval.core.errors import InvalidInput
+from krag_eval.errors import InvalidInput
 
 # Claims in rows, chunks in columns. Best chunks: 1, ½, 0, 1; best claims: 1, ½, 1.
 MATRIX = [[1, 0, 0], [0.5, 0.5, 0], [0, 0, 0], [0, 0, 1]]

@@ -20,7 +20,7 @@ from krag_eval import (
     evaluate_file,
     evaluate_support,
 )
-from krag_eval.core.errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.lab import few_labels, predicting
 from krag_eval.lab.few_labels import interval_with
 

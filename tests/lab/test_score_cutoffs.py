@@ -8,7 +8,7 @@ from refusals import blamed
 from trials import trials
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, compare
-from krag_eval.evaluator import PartitionPlan
+from krag_eval.partitions import PartitionPlan
 
 matplotlib.use("Agg")
 pytestmark = pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")

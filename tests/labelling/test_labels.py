@@ -18,8 +18,8 @@ from krag_eval import (
     to_label,
 )
 from krag_eval.comparison.judged import Judgements
-from krag_eval.core.errors import DatasetError, InvalidInput
 from krag_eval.datasets import Dataset
+from krag_eval.errors import DatasetError, InvalidInput
 
 WANTED = ("question", "actual", "predicted")
 few = pytest.mark.filterwarnings("ignore:.*(few|Fewer|fewer|same value|no more than|rests on)")

@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from matched import pairs, scores_of
 
-from krag_eval.core.documents import QuerySet
-from krag_eval.core.errors import InvalidInput, InvalidType, KragEvalWarning
-from krag_eval.matchers.embedding import EmbeddingMatcher
+from krag_eval import EmbeddingMatcher, KragEvalWarning
+from krag_eval.core import QuerySet
+from krag_eval.errors import InvalidInput, InvalidType
 
 # Lengths 5, 5 and 1, so that the cosines are easy to see: 24/25, 3/5, 4/5 and their opposites.
 VECTORS = {"a": [3.0, 4.0], "b": [4.0, 3.0], "east": [1.0, 0.0], "-a": [-3.0, -4.0]}

@@ -7,8 +7,8 @@ from hypothesis import given, strategies as st
 from matched import scores_of
 from rapidfuzz import fuzz
 
-from krag_eval.core.matching.joins import Units
-from krag_eval.matchers.fuzzy import FuzzyMatcher
+from krag_eval import FuzzyMatcher
+from krag_eval.core import Units
 
 SCORERS = ("ratio", "partial_ratio", "token_set_ratio")
 

@@ -25,10 +25,17 @@ from langchain_core.runnables import RunnableLambda
 from matched import found
 from refusals import blamed
 
-from krag_eval import AnyOf, JudgeMatcher, Matcher, OfflineRetrievalEvaluator, load_dataset
-from krag_eval.asking.evaluating import evaluate_retriever
-from krag_eval.core.errors import InvalidInput, KragEvalWarning
-from krag_eval.streaming.files import evaluate_file
+from krag_eval import (
+    AnyOf,
+    JudgeMatcher,
+    KragEvalWarning,
+    Matcher,
+    OfflineRetrievalEvaluator,
+    evaluate_file,
+    evaluate_retriever,
+    load_dataset,
+)
+from krag_eval.errors import InvalidInput
 
 QUESTIONS = ["When?", "How much?"]
 ACTUAL = [["at nine", "daily"], ["5 euros"]]

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
-from krag_eval import EmbeddingMatcher, RougeMatcher
-from krag_eval.core.matching.tokenizers import KiwiTokenizer, shared_kiwi
-from krag_eval.evaluator import PartitionPlan
+from krag_eval import EmbeddingMatcher, KiwiTokenizer, RougeMatcher
+from krag_eval.core.matching.tokenizers import shared_kiwi
 from krag_eval.matchers import embedding as models
 from krag_eval.matchers.embedding import MadeOnce
+from krag_eval.partitions import PartitionPlan
 
 made = []
 

@@ -14,13 +14,11 @@ from rouge_score import tokenizers
 from rouge_score.rouge_scorer import RougeScorer
 from trials import trials
 
-from krag_eval.core.errors import KragEvalWarning
-from krag_eval.core.matching.joins import Units
-from krag_eval.core.matching.names import resolve_matcher
-from krag_eval.core.matching.numbering import TokenNumbers
+from krag_eval import KragEvalWarning, RougeMatcher
+from krag_eval.core import TokenNumbers, Units, resolve_matcher
 from krag_eval.core.matching.tokenizers import unicode_tokens
 from krag_eval.matchers import rouge
-from krag_eval.matchers.rouge import RougeMatcher, _stem
+from krag_eval.matchers.rouge import _stem
 
 TYPES = ("rouge1", "rouge2", "rougeL")
 STATISTICS = ("fmeasure", "recall", "precision")

@@ -11,7 +11,7 @@ import pytest
 
 from krag_eval import EmbeddingMatcher, JudgeMatcher
 from krag_eval.asking.timeouts import Threads, any_lost, in_thread
-from krag_eval.core.documents import QuerySet
+from krag_eval.core import QuerySet
 
 DOCUMENTS = [f"d{i}" for i in range(6)]
 LAST = DOCUMENTS[-1]

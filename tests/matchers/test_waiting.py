@@ -10,10 +10,16 @@ import warnings
 import numpy as np
 import pytest
 
-from krag_eval import FuzzyMatcher, OfflineRetrievalEvaluator, RougeMatcher, evaluate_file
-from krag_eval.core.documents import AnyOf, QuerySet
-from krag_eval.core.errors import Advice, KragEvalWarning
-from krag_eval.core.matching.joins import Units
+from krag_eval import (
+    AnyOf,
+    FuzzyMatcher,
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    RougeMatcher,
+    evaluate_file,
+)
+from krag_eval.core import QuerySet, Units
+from krag_eval.errors import Advice
 from krag_eval.matchers import rouge
 from krag_eval.matchers.waiting import Comparison, check_waits
 

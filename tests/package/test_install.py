@@ -15,8 +15,7 @@ from packaging.requirements import Requirement
 from places import ROOT
 
 import krag_eval
-from krag_eval.core.install import install_line
-from krag_eval.core.language import speaking
+from krag_eval.core import install_line, speaking
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 import reference_reanchor as reference
 
 from krag_eval import AnyOf, KragEvalWarning, load_dataset, reanchor
-from krag_eval.core.errors import InvalidInput
 from krag_eval.datasets import Dataset
+from krag_eval.errors import InvalidInput
 from krag_eval.reanchoring.reanchor import STATES
 from krag_eval.report import write_report
 

@@ -26,8 +26,9 @@ from krag_eval import (
 )
 from krag_eval.cli import main
 from krag_eval.comparison.gates import parse_floor
+from krag_eval.core import parse_metric, spelled
 from krag_eval.core.results.saved import _checksum
-from krag_eval.core.scoring.cutoffs import check_cutoffs, parse_metric, spelled
+from krag_eval.core.scoring.cutoffs import check_cutoffs
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl, read_trec
 
 SAMPLE = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from krag_eval import Matcher, OfflineRetrievalEvaluator
-from krag_eval.core.documents import QuerySet
+from krag_eval.core import QuerySet
 
 #: Gives a test ``copied``, which returns a copy of a matcher, made in either way.
 copies = pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from krag_eval.core.errors import InvalidInput
+from krag_eval.errors import InvalidInput
 
 
 @contextmanager

@@ -11,17 +11,8 @@ from reference import TableMatcher, no_advice
 from trials import trials
 
 from krag_eval import AnyOf, OfflineRetrievalEvaluator
-from krag_eval.core.text import (
-    DIFFERENT,
-    EXAMINED,
-    SHARED,
-    Excerpt,
-    agreement,
-    fitted,
-    said_at,
-    visible,
-    width_of,
-)
+from krag_eval.core import fitted, visible, width_of
+from krag_eval.core.text import DIFFERENT, EXAMINED, SHARED, Excerpt, agreement, said_at
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",

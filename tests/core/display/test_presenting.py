@@ -15,11 +15,18 @@ from hypothesis import example, given, strategies as st
 from markdown_it import MarkdownIt
 
 from krag_eval import to_label
-from krag_eval.core import language as _language
-from krag_eval.core.display import Column, Page, Table
+from krag_eval.core import (
+    Column,
+    Page,
+    Shown,
+    Table,
+    _,
+    language as _language,
+    ngettext,
+    page_of,
+    speaking,
+)
 from krag_eval.core.display.table import for_markdown
-from krag_eval.core.language import _, ngettext, speaking
-from krag_eval.core.shown import Shown, page_of
 from krag_eval.core.text import ACTING
 
 

@@ -1,6 +1,7 @@
 """Bars: where they are wanted."""
 
-from krag_eval.core.files import bar_of, bars
+from krag_eval.core import bar_of
+from krag_eval.core.files import bars
 
 
 def bar(progress=None, **options):

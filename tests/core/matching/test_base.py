@@ -17,11 +17,19 @@ from langchain_core.documents import Document
 from matched import Given, matches_of, nfd, pairs, per_query, rows_of
 from trials import trials
 
-from krag_eval import CoverageMatcher, KeyMatcher, Matcher, OfflineRetrievalEvaluator, TextMatcher
-from krag_eval.core.documents import AnyOf, text_of
-from krag_eval.core.errors import InvalidInput, KragEvalWarning
-from krag_eval.core.matching.exact import ExactTextMatcher
+from krag_eval import (
+    AnyOf,
+    CoverageMatcher,
+    ExactTextMatcher,
+    KeyMatcher,
+    KragEvalWarning,
+    Matcher,
+    OfflineRetrievalEvaluator,
+    TextMatcher,
+)
+from krag_eval.core import text_of
 from krag_eval.core.matching.joins import KeyJoin
+from krag_eval.errors import InvalidInput
 
 
 class Overlap(Matcher):

@@ -8,14 +8,18 @@ from hypothesis import given, strategies as st
 from langchain_core.documents import Document
 from matched import Given, matches_of, pairs, rows_of, scores_of
 
-from krag_eval import AndMatcher, AnyOf, FuzzyMatcher, Matcher, OrMatcher
-from krag_eval.core.errors import InvalidType
-from krag_eval.core.matching.exact import (
+from krag_eval import (
+    AndMatcher,
+    AnyOf,
     ContainsMatcher,
     ExactTextMatcher,
+    FuzzyMatcher,
     IdMatcher,
+    Matcher,
     MetadataMatcher,
+    OrMatcher,
 )
+from krag_eval.errors import InvalidType
 
 
 class SharedLetters(Matcher):

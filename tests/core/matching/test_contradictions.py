@@ -21,12 +21,13 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     compare,
 )
-from krag_eval.core.errors import InvalidInput
+from krag_eval.core import resolve_matcher
 from krag_eval.core.matching.contradiction import Codes, Looks, Reading, laid_beside
 from krag_eval.core.matching.joins import Pieces
-from krag_eval.core.matching.names import matcher_of_signature, resolve_matcher, says_less
+from krag_eval.core.matching.names import matcher_of_signature, says_less
 from krag_eval.core.matching.plaintext import plain
 from krag_eval.core.matching.spelling import same_thing
+from krag_eval.errors import InvalidInput
 
 UNGUARDED = {"guard": "off"}
 GUARDED = {"guard": "aligned"}

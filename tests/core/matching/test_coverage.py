@@ -11,7 +11,7 @@ from matched import found, pairs, per_query, quiet, scores_of
 from trials import trials
 
 from krag_eval import CoverageMatcher, NumbersMatcher, OfflineRetrievalEvaluator
-from krag_eval.core.documents import QuerySet
+from krag_eval.core import QuerySet
 from krag_eval.core.matching import pieces
 
 PASSAGE = "Refunds are paid within seven days of the cancellation"  # nine words

@@ -10,16 +10,17 @@ from langchain_core.documents import Document
 from matched import nfd, pairs, quiet
 from trials import trials
 
-from krag_eval.core.errors import InvalidInput, KragEvalWarning
-from krag_eval.core.matching import exact
-from krag_eval.core.matching.exact import (
+from krag_eval import (
     ContainsMatcher,
     ExactTextMatcher,
     IdMatcher,
+    KragEvalWarning,
     MetadataMatcher,
+    OfflineRetrievalEvaluator,
 )
-from krag_eval.core.matching.names import resolve_matcher
-from krag_eval.evaluator import OfflineRetrievalEvaluator
+from krag_eval.core import resolve_matcher
+from krag_eval.core.matching import exact
+from krag_eval.errors import InvalidInput
 
 TEXTS = st.text(st.sampled_from("ab AB.\n1ßéé가각ſ"), max_size=6)
 

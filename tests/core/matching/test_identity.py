@@ -25,13 +25,20 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 from processes import printed
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
-from krag_eval import CoverageMatcher, EmbeddingMatcher, History, Matcher, OfflineRetrievalEvaluator
-from krag_eval.comparison.comparison import compare
-from krag_eval.core.errors import InvalidInput, KragEvalWarning
+from krag_eval import (
+    CoverageMatcher,
+    EmbeddingMatcher,
+    History,
+    JudgeMatcher,
+    KragEvalWarning,
+    Matcher,
+    Metric,
+    OfflineRetrievalEvaluator,
+    RougeMatcher,
+    compare,
+)
 from krag_eval.core.matching.identity import digest_of, function_name, mark_of, same
-from krag_eval.core.scoring.metrics import Metric
-from krag_eval.matchers.judge import JudgeMatcher
-from krag_eval.matchers.rouge import RougeMatcher
+from krag_eval.errors import InvalidInput
 
 KNOWN = r"#[0-9a-f]{12}"
 LISTS = [[f"passage {i}"] for i in range(40)]

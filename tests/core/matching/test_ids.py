@@ -11,14 +11,14 @@ from krag_eval import (
     IdMatcher,
     MetadataMatcher,
     OfflineRetrievalEvaluator,
+    audit,
     evaluate_file,
     evaluate_retriever,
     load_dataset,
 )
-from krag_eval.auditing.audit import audit
 from krag_eval.core.matching.near import kinds_of
 from krag_eval.datasets import Dataset, read_beir, read_trec
-from krag_eval.evaluator import PartitionPlan
+from krag_eval.partitions import PartitionPlan
 
 # Names of files as a Mac writes them, and as everybody else does; both show the same.
 NAMES = ["규정.pdf", "Gebühren.md", "が.txt"]

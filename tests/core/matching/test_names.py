@@ -5,8 +5,9 @@ from click.testing import CliRunner
 
 from krag_eval import CoverageMatcher, IdMatcher, Matcher
 from krag_eval.cli import main
-from krag_eval.core.errors import InvalidInput, InvalidType
-from krag_eval.core.matching.names import MATCHER_NAMES, resolve_matcher
+from krag_eval.core import resolve_matcher
+from krag_eval.core.matching.names import MATCHER_NAMES
+from krag_eval.errors import InvalidInput, InvalidType
 
 
 @pytest.mark.parametrize("name", MATCHER_NAMES)

@@ -17,15 +17,22 @@ import pytest
 from langchain_core.documents import Document
 from matched import found
 
-from krag_eval import CoverageMatcher, EmbeddingMatcher, Matcher, OfflineRetrievalEvaluator
-from krag_eval.core.documents import AnyOf, QuerySet
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, warn
+from krag_eval import (
+    AnyOf,
+    ContainsMatcher,
+    CoverageMatcher,
+    EmbeddingMatcher,
+    FuzzyMatcher,
+    KragEvalWarning,
+    Matcher,
+    OfflineRetrievalEvaluator,
+    RougeMatcher,
+)
+from krag_eval.core import QuerySet, warn
 from krag_eval.core.language import LANGUAGES, SPOKEN, language_of
-from krag_eval.core.matching.exact import ContainsMatcher
 from krag_eval.core.matching.numbering import numbered
 from krag_eval.core.matching.parallel import check_n_jobs, in_processes, n_processes, processes
-from krag_eval.matchers.fuzzy import FuzzyMatcher
-from krag_eval.matchers.rouge import RougeMatcher
+from krag_eval.errors import Advice, InvalidInput, InvalidType
 
 TEXT = "the refund of an order takes five days after it was returned to our shop in town"
 WORDS = TEXT.split()

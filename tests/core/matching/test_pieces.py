@@ -23,8 +23,7 @@ from reference_pieces import (
 )
 from trials import trials, tries_fewer
 
-from krag_eval import AnyOf, CoverageMatcher, OfflineRetrievalEvaluator
-from krag_eval.core.scoring.metrics import METRICS as REGISTERED
+from krag_eval import METRICS as REGISTERED, AnyOf, CoverageMatcher, OfflineRetrievalEvaluator
 
 CUTOFFS = [1, 2, 3, 5, None]
 PAIRS = Rules(threshold=0.8, min_run=2, union=True)

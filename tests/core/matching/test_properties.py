@@ -12,7 +12,7 @@ from test_texts import MATCHERS
 from trials import trials
 
 from krag_eval import AnyOf, EmbeddingMatcher
-from krag_eval.core.errors import muted
+from krag_eval.core import muted
 
 every_matcher = pytest.mark.parametrize("matcher", MATCHERS, ids=lambda one: one.signature)
 

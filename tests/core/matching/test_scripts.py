@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 from matched import matches_of, per_query, rows_of
 
-from krag_eval import AnyOf, CoverageMatcher, NumbersMatcher, OfflineRetrievalEvaluator, calibrate
-from krag_eval.core.matching.names import resolve_matcher
+from krag_eval import (
+    AnyOf,
+    CoverageMatcher,
+    EvaluationResult,
+    NumbersMatcher,
+    OfflineRetrievalEvaluator,
+    calibrate,
+)
+from krag_eval.core import letter_tokens, resolve_matcher
 from krag_eval.core.matching.numbering import numbered
 from krag_eval.core.matching.parallel import processes
 from krag_eval.core.matching.pieces import held_anywhere
-from krag_eval.core.matching.tokenizers import letter_tokens
-from krag_eval.result import EvaluationResult
 
 KOREAN = "참가 신청은 5월 3일 오전 9시부터 구청 누리집에서 받습니다"
 UNSPACED = "안내" + KOREAN.replace(" ", "") + "문의는전화로"

@@ -10,8 +10,9 @@ import warnings
 import pytest
 
 from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator, audit, reanchor
+from krag_eval.core import letter_tokens
 from krag_eval.core.matching.contradiction import Beside, Difference
-from krag_eval.core.matching.tokenizers import letter_tokens, word_tokens
+from krag_eval.core.matching.tokenizers import word_tokens
 from krag_eval.datasets import Dataset
 
 TEXTS = {

@@ -15,6 +15,7 @@ from trials import trials, tries_fewer
 from krag_eval import (
     AnyOf,
     CoverageMatcher,
+    EvaluationResult,
     Index,
     OfflineRetrievalEvaluator,
     SpanMatcher,
@@ -22,10 +23,9 @@ from krag_eval import (
     load_dataset,
 )
 from krag_eval.cli import main
-from krag_eval.core.errors import InvalidInput, InvalidType
 from krag_eval.core.matching.names import matcher_of_signature
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.loading.loading import read_chunks
-from krag_eval.result import EvaluationResult
 
 CUTOFFS = [1, 2, 4, None]
 OF_WORDS = ["token_recall", "token_precision", "token_iou", "redundancy"]

@@ -7,11 +7,20 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from matched import copies, matches_of, nfd, scores_of
 
-from krag_eval import AnyOf, CoverageMatcher, EmbeddingMatcher, FuzzyMatcher, KragEvalWarning
-from krag_eval.core.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher
-from krag_eval.core.matching.names import MATCHER_NAMES, resolve_matcher
+from krag_eval import (
+    AnyOf,
+    ContainsMatcher,
+    CoverageMatcher,
+    EmbeddingMatcher,
+    ExactTextMatcher,
+    FuzzyMatcher,
+    IdMatcher,
+    KragEvalWarning,
+    RougeMatcher,
+)
+from krag_eval.core import resolve_matcher
+from krag_eval.core.matching.names import MATCHER_NAMES
 from krag_eval.core.matching.tokenizers import TOKENIZER_NAMES
-from krag_eval.matchers.rouge import RougeMatcher
 
 #: Every matcher of texts with a name, those with each tokenizer, and those that Python makes.
 MATCHERS = [

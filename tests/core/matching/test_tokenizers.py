@@ -20,17 +20,20 @@ from hypothesis import example, given, settings, strategies as st
 from rouge_score.tokenizers import DefaultTokenizer
 from trials import trials
 
-from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator, RougeMatcher, compare
+from krag_eval import (
+    CoverageMatcher,
+    KiwiTokenizer,
+    OfflineRetrievalEvaluator,
+    RougeMatcher,
+    compare,
+)
 from krag_eval.compat.tokens import KragTokens
-from krag_eval.core.errors import InvalidInput
-from krag_eval.core.install import install_line
+from krag_eval.core import install_line, letter_tokens
 from krag_eval.core.matching import tokenizers
 from krag_eval.core.matching.tokenizers import (
     TOKENIZER_NAMES,
-    KiwiTokenizer,
     character_tokens,
     has_words,
-    letter_tokens,
     resolve_tokenizer,
     rouge_score_tokens,
     tokenize_all,
@@ -39,6 +42,7 @@ from krag_eval.core.matching.tokenizers import (
     whitespace_tokens,
     word_tokens,
 )
+from krag_eval.errors import InvalidInput
 
 ROOT = Path(tokenizers.__file__).parents[2]
 

@@ -21,8 +21,8 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval.core.errors import InvalidInput
 from krag_eval.core.results.evidence import NearMiss
+from krag_eval.errors import InvalidInput
 
 # Threshold 0.5. p1 is the first to cover t1, p2 repeats that, p3 is the first to cover t2 and
 # covers t1 again, p4 comes nearest to t3, p5 covers t4; t5 has nothing in common with anything.

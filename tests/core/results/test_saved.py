@@ -16,7 +16,7 @@ from results_made import MISSING, changed, evaluated, read_back
 from trials import trials
 
 from krag_eval import AnyOf, EvaluationResult, compare
-from krag_eval.core.errors import InvalidInput
+from krag_eval.errors import InvalidInput
 
 TABLE = {("a", "p"): 0.1, ("a", "q"): 1 / 3, ("b", "p"): 0.7, ("c", "q"): 0.5}
 ARRAYS = (

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval.core.errors import DatasetError, Place
 from krag_eval.core.results.rows import RowsInFile
-from krag_eval.evaluator import PartitionPlan
+from krag_eval.errors import DatasetError, Place
+from krag_eval.partitions import PartitionPlan
 from krag_eval.streaming.row_files import join_rows, write_rows
 
 ACTUAL, PREDICTED = [["a"], ["b"], ["c"]], [["a"], ["x"], ["y", "c"]]

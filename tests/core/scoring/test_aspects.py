@@ -12,12 +12,12 @@ from results_made import read_back
 from trials import trials
 
 from krag_eval import (
+    METRICS,
     AnyOf,
     KragEvalWarning,
     OfflineRetrievalEvaluator,
 )
 from krag_eval.core.conventions import DEFAULT_CONVENTIONS
-from krag_eval.core.scoring.metrics import METRICS
 from krag_eval.core.scoring.relevance import Aspects
 
 short = pytest.mark.filterwarnings(

@@ -24,22 +24,19 @@ from krag_eval import (
     compare,
 )
 from krag_eval.cli import main
-from krag_eval.core.errors import InvalidInput
+from krag_eval.core import DEFAULT_CUTOFFS, Budget, parse_metric, spelled
 from krag_eval.core.scoring.cutoffs import (
-    DEFAULT_CUTOFFS,
-    Budget,
     check_cutoff,
     check_cutoffs,
     fitting,
-    parse_metric,
     settled_cutoffs,
-    spelled,
     unspelled,
 )
 from krag_eval.core.scoring.metrics import metrics_for
-from krag_eval.core.scoring.parts import Partial, Reach
-from krag_eval.evaluator import PartitionPlan
+from krag_eval.core.scoring.parts import Reach
+from krag_eval.errors import InvalidInput
 from krag_eval.integrations.langsmith import retrieval_evaluators
+from krag_eval.partitions import Partial, PartitionPlan
 from krag_eval.streaming import evaluate_file
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()  # noqa: SIM905

@@ -9,7 +9,7 @@ import pytest
 from reference import Item, Query, many_queries, relevance_of
 
 from krag_eval import METRICS, Conventions, OfflineRetrievalEvaluator
-from krag_eval.core.scoring.cutoffs import parse_metric
+from krag_eval.core import parse_metric
 
 EVERY = [
     Conventions(**dict(zip(Conventions.allowed(), chosen, strict=True)))

@@ -11,13 +11,8 @@ from hypothesis import assume, given, settings, strategies as st
 from reference import CONVENTIONS, CUTOFFS, Item, Query, many_queries, relevance_of
 from trials import trials
 
-from krag_eval import Conventions, MatchingCriteria
-from krag_eval.core.scoring.metrics import (
-    COUNTS,
-    METRICS as REGISTERED,
-    metrics_for,
-    precision_base,
-)
+from krag_eval import METRICS as REGISTERED, Conventions, MatchingCriteria
+from krag_eval.core.scoring.metrics import COUNTS, metrics_for, precision_base
 
 # Those that count words, of which relevance made of numbers has none, are in test_pieces.py, and
 # those that ask what was looked at, for aspects or for another list in test_judged.py,

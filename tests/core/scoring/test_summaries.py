@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 from trials import trials
 
 from krag_eval import AveragingMethod, Conventions, OfflineRetrievalEvaluator
-from krag_eval.core.errors import InvalidInput
 from krag_eval.core.scoring.averages import Sums
 from krag_eval.core.scoring.parts import Summary
+from krag_eval.errors import InvalidInput
 
 KEYS = {"recall": "macro_recall", "own": "own"}
 VALUES = st.one_of(st.floats(-10, 10), st.just(float("nan")))

@@ -8,7 +8,7 @@ from reference import TableMatcher, no_advice
 from trials import trials
 
 from krag_eval import Conventions, EvaluationResult, Metric, OfflineRetrievalEvaluator
-from krag_eval.core.errors import InvalidInput
+from krag_eval.errors import InvalidInput
 
 # Item a is covered at rank 1 up to 0.75, at rank 2 up to 1; b at rank 2 up to 0.25.
 TABLE = {("a", "p"): 0.75, ("a", "q"): 1.0, ("b", "q"): 0.25}

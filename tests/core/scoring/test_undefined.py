@@ -18,8 +18,8 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
-from krag_eval.core.errors import InvalidInput
 from krag_eval.core.scoring.metrics import DEFAULT_METRICS
+from krag_eval.errors import InvalidInput
 
 SHARES = [name for name, metric in DEFAULT_METRICS.items() if metric.range == (0, 1)]
 
