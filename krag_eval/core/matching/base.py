@@ -36,11 +36,10 @@ from krag_eval.core.matching.identity import (
     attributes,
     held_by,
     mark_of,
-    without_secrets,
-    words_of,
 )
 from krag_eval.core.matching.near import near_keys, warn_of_near_keys
 from krag_eval.core.matching.parallel import in_processes, n_processes
+from krag_eval.core.matching.withheld import without_secrets, words_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
