@@ -14,8 +14,8 @@ import pytest
 from cli_runs import SAMPLE, printed, refusal, run, table, written
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval.core.errors import MissingPackage
 from krag_eval.datasets import Dataset, demo_dataset, read_jsonl
+from krag_eval.errors import MissingPackage
 
 CALL = "evaluate sample.jsonl"
 

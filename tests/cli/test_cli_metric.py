@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from cli_runs import printed, run, table, written
 
-from krag_eval.core.scoring.metrics import DEFAULT_METRICS, averages_of, metric_named
+from krag_eval.core import averages_of
+from krag_eval.core.scoring.metrics import DEFAULT_METRICS, metric_named
 
 CALL = "evaluate sample.jsonl"
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from krag_eval import evaluate_file, load_dataset
-from krag_eval.core.errors import Advice, DatasetError, Place
 from krag_eval.datasets import read_jsonl
+from krag_eval.errors import Advice, DatasetError, Place
 from krag_eval.loading.loading import read_chunks
 
 QRELS = ["7 0 d1 1", "q1 0 d1 0", "q1\t0\td1\t-1", "q1 Q0 d1 2"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from places import DATA
 
 from krag_eval import AnyOf, audit, load_dataset
 from krag_eval.core.results.latency import Failure
@@ -142,7 +143,7 @@ OTHERS = {
         "a collection": {"corpus": {"d": "A"}, "queries": {"q": "Q"}, "qrels": {"q": {"d": 1}}},
         "AutoRAG": [{"qid": "1", "query": "?", "retrieval_gt": [["a"]]}],
         "examples": [EXAMPLE],
-        "a folder": Path(__file__).parents[2] / "data" / "beir",
+        "a folder": DATA / "beir",
     }.items()
     for argument in {
         "AutoRAG": ("cells",),
