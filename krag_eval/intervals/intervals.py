@@ -39,7 +39,7 @@ from krag_eval.core.results.rows import RowsInFile
 from krag_eval.core.scoring import cutoffs
 from krag_eval.core.scoring.averages import QUERIES
 from krag_eval.core.scoring.cutoffs import Measure, Unit
-from krag_eval.core.scoring.digits import exact_parts, exact_sums
+from krag_eval.intervals.sums import exact_parts, exact_sums
 
 if TYPE_CHECKING:
     import pandas as pd
