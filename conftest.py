@@ -46,8 +46,8 @@ WITH_DEV = (
 SLOW = (
     "tests/cli/test_cli_exit_codes.py",
     "tests/integrations/test_action.py",
-    "tests/datasets/test_parquet.py::TestLimits",
-    "tests/datasets/test_lines.py::TestBombs",
+    "tests/loading/test_parquet.py::TestLimits",
+    "tests/loading/test_lines.py::TestBombs",
     "tests/core/matching/test_parallel.py",
     "tests/core/matching/test_properties.py",
     "tests/core/matching/test_tokenizers.py::test_kiwi_batches_work_in_a_forked_child",

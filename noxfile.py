@@ -19,9 +19,9 @@ PARALLEL = ("-n", "auto", "--dist", "loadfile")
 #: What numpy computes with, held against its first version.
 COMPUTED = (
     "tests/core/matching", "tests/core/scoring", "tests/core/results/test_evidence.py",
-    "tests/core/test_partitions.py", "tests/core/test_uncertainty.py", "tests/matchers",
+    "tests/core/test_partitions.py", "tests/intervals", "tests/matchers",
     "tests/comparison", "tests/diagnosis", "tests/lab", "tests/auditing", "tests/streaming",
-    "tests/datasets/test_parquet.py", "tests/across_rooms/test_pieces_everywhere.py",
+    "tests/loading/test_parquet.py", "tests/across_rooms/test_pieces_everywhere.py",
 )  # fmt: skip
 #: The files of the forge, by the schema that check-jsonschema brings along for each.
 SCHEMAS = {
