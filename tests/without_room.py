@@ -14,12 +14,12 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "krag_eval"
 
 EVALUATE = """
-from krag_eval.core.evaluator import FactsEvaluator
-from krag_eval.core.formats import File, rows_in
+import json
 from importlib.resources import files
+from krag_eval.core.evaluator import FactsEvaluator
 
-with files("krag_eval").joinpath("data", "demo.jsonl").open("rb") as file:
-    rows = [row for _, row in rows_in(File.of(file), "jsonl")]
+lines = files("krag_eval").joinpath("data", "demo.jsonl").read_text("utf-8").splitlines()
+rows = [json.loads(line) for line in lines]
 lists = [[row[side] for row in rows] for side in ("actual", "predicted")]
 result = FactsEvaluator(*lists, matcher="coverage").evaluate([1, 5])
 print(repr(result))

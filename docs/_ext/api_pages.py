@@ -38,7 +38,7 @@ ROOMS = {
     "lab.support": "Results",
     "comparison.gates": "Results",
     "comparison": "Comparing",
-    "core.intervals": "Comparing",
+    "intervals": "Comparing",
     "lab.few_labels": "Comparing",
     "core.documents": "Ground truth",
     "loading": "Ground truth",

@@ -21,7 +21,6 @@ from krag_eval.core import (
     EVALUATOR_OPTIONS,
     LISTS,
     PLAN_OPTIONS,
-    Clusters,
     Cutoffs,
     DocumentLike,
     InvalidInput,
@@ -34,23 +33,22 @@ from krag_eval.core import (
     _,
     bar_of,
     check_options,
-    check_sampling,
     clipped,
     deepest,
-    documents_in,
     errors,
     labels_for,
     muted,
     spelled,
     warn,
 )
-from krag_eval.core.documents import checked_tags, with_status
+from krag_eval.core.documents import checked_tags
 from krag_eval.core.files import bars
 from krag_eval.core.matching.parallel import check_n_jobs
-from krag_eval.core.options import with_defaults
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
+from krag_eval.intervals.intervals import Clusters, check_sampling
 from krag_eval.loading import loading, table, vocabularies
-from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.cells import documents_in, with_status
+from krag_eval.loading.dataset import Dataset, with_defaults
 from krag_eval.loading.vocabularies import as_row
 
 if TYPE_CHECKING:

@@ -42,6 +42,7 @@ from krag_eval.core import (
     letter_tokens,
     ngettext,
     one_of,
+    page_of,
     replacing,
     single,
     spoken,
@@ -52,7 +53,6 @@ from krag_eval.core.language import language
 from krag_eval.core.matching.coverage import Read, with_gaps_to_close, without_gaps
 from krag_eval.core.matching.pieces import OnceEach, SharedRuns, holders, shared_runs
 from krag_eval.core.matching.tokenizers import tokenizer_name
-from krag_eval.core.shown import page_of
 from krag_eval.loading.dataset import Dataset, named_by
 from krag_eval.loading.loading import ChunkSource, chunks_in, dataset_in
 

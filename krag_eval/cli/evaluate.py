@@ -121,7 +121,7 @@ def _looked_at(files: Sequence[str]) -> tuple[bool, int]:
 
 def _hold_rows(files: Sequence[str]) -> bool:
     """Tell whether files are read row by row, as all but those of some tools are."""
-    from krag_eval.core import MAX_BYTES
+    from krag_eval.loading.reading import MAX_BYTES
     from krag_eval.loading.shapes import judgements_of
     from krag_eval.loading.vocabularies import TABLE, shape_of
     from krag_eval.streaming.queries import QueryFiles

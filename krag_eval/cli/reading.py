@@ -349,7 +349,7 @@ def source_of(file: str) -> Any:
 
 def _is_lines(file: str) -> bool:
     """Tell whether a file is JSON lines, as what its name does not tell is."""
-    from krag_eval.core import format_of
+    from krag_eval.loading.formats import format_of
 
     kind = None if file == "-" else format_of(file, looked_into=False)
     return kind is None or kind.name == "jsonl"

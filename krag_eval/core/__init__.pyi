@@ -19,7 +19,6 @@ from .documents import (
     Location as Location,
     QuerySet as QuerySet,
     Tag as Tag,
-    documents_in as documents_in,
     id_of as id_of,
     is_blank as is_blank,
     metadata_of as metadata_of,
@@ -60,18 +59,8 @@ from .files import (
 )
 
 # Files as rows, and bounded reading.
-from .formats import format_of as format_of
-
 # What to install.
 from .install import install_line as install_line
-
-# Intervals.
-from .intervals import (
-    FEW_QUERIES as FEW_QUERIES,
-    Clusters as Clusters,
-    check_sampling as check_sampling,
-    confidence_intervals as confidence_intervals,
-)
 
 # The language that people read.
 from .language import (
@@ -109,7 +98,6 @@ from .options import (
     declared as declared,
     option as option,
 )
-from .reading import MAX_BYTES as MAX_BYTES
 
 # What came out.
 from .results.facts import ResultFacts as ResultFacts

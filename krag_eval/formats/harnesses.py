@@ -12,13 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 from krag_eval.core import InvalidInput, InvalidType, Location, Place, _, clipped, id_of, one_of
-from krag_eval.core.documents import is_tag, list_in
-from krag_eval.core.formats import with_fields
-from krag_eval.core.reading import kind_of, located
+from krag_eval.core.documents import is_tag
+from krag_eval.core.errors import kind_of
 from krag_eval.formats.beir import with_parts
 from krag_eval.formats.ids import labels_of
 from krag_eval.formats.trec import JUDGED_BY, MTEB, QRELS, RUN, judged_dataset
+from krag_eval.loading.cells import list_in
 from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.formats import with_fields
+from krag_eval.loading.reading import located
 from krag_eval.loading.table import Given, Records, Roles, Side, content_of
 
 #: Where the documents of a run are -> whose run it is.

@@ -11,8 +11,9 @@ from typing import Any
 
 from krag_eval.core import Advice, InvalidInput, InvalidType, _, clipped
 from krag_eval.core.documents import plain
-from krag_eval.core.reading import kind_of, located
+from krag_eval.core.errors import kind_of
 from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.reading import located
 from krag_eval.loading.table import (
     ERRORS,
     QUESTIONS,

@@ -18,7 +18,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval.core import (
-    MAX_BYTES,
     N_,
     Advice,
     DocumentLike,
@@ -31,27 +30,27 @@ from krag_eval.core import (
     Tag,
     _,
     clipped,
-    documents_in,
     id_of,
     one_of,
     text_of,
     warn,
 )
-from krag_eval.core.documents import (
-    check_characters,
-    check_text,
-    is_list_written,
-    is_missing,
-    list_in,
-    plain,
-)
-from krag_eval.core.formats import Names
-from krag_eval.core.reading import Source, located, parsed
+from krag_eval.core.documents import plain
 from krag_eval.core.results.latency import Failure
 from krag_eval.formats.ids import check_overlap, labels_of
 from krag_eval.formats.langsmith import run_as_row
 from krag_eval.formats.trec import Missing
+from krag_eval.loading.cells import (
+    check_characters,
+    check_text,
+    documents_in,
+    is_list_written,
+    is_missing,
+    list_in,
+)
 from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.formats import Names
+from krag_eval.loading.reading import MAX_BYTES, Source, located, parsed
 from krag_eval.loading.table import Given, Records, is_frame, listed, records_in
 
 if TYPE_CHECKING:

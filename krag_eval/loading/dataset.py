@@ -23,20 +23,14 @@ from krag_eval.core import (
     single,
     warn,
 )
-from krag_eval.core.documents import (
-    by_query,
-    checked_tags,
-    composed,
-    ids_among,
-    is_bare,
-    with_status,
-)
-from krag_eval.core.options import with_defaults
+from krag_eval.core.documents import by_query, checked_tags, composed, ids_among
+from krag_eval.loading.cells import is_bare, with_status
 
 if TYPE_CHECKING:
     from krag_eval.core import MissingQuestions
     from krag_eval.core.evaluator import Evaluator
     from krag_eval.core.results.latency import Failure
+
 
 _Evaluator = TypeVar("_Evaluator", bound="Evaluator[Any]")
 
@@ -317,3 +311,17 @@ def with_index(
         for side in _SIDES
     }
     return with_texts(dataset, corpus, name, named=named), any(named.values())
+
+
+def with_defaults(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options, and what a data set brings for those that are not given.
+
+    A matcher that is given wins whole: it brings its own threshold.
+
+    >>> with_defaults({"matcher": "rouge1", "threshold": 0.01}, {"matcher": "rouge1"})
+    {'matcher': 'rouge1'}
+    """
+    replaced = {"threshold"} if options.get("matcher") is not None else set()
+    replaced |= {"grade_key"} if options.get("grades") == "no" else set()
+    kept = {name: value for name, value in defaults.items() if name not in replaced}
+    return {**kept, **options}

@@ -30,8 +30,9 @@ from krag_eval.core import (
     single,
     warn,
 )
-from krag_eval.core.documents import ID_TAGS, id_written, is_bare, is_like_id
+from krag_eval.core.documents import ID_TAGS, id_written
 from krag_eval.core.results.latency import Failure
+from krag_eval.loading.cells import is_bare, is_like_id
 from krag_eval.loading.dataset import Dataset, Overlap, tell_overlap
 from krag_eval.loading.table import (
     LISTED,

@@ -12,7 +12,6 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from krag_eval.core import (
-    MAX_BYTES,
     Advice,
     DocumentLike,
     InvalidInput,
@@ -22,7 +21,6 @@ from krag_eval.core import (
     Refusal,
     _,
     clipped,
-    format_of,
     id_of,
     metadata_of,
     must,
@@ -30,28 +28,20 @@ from krag_eval.core import (
     single,
     text_of,
 )
-from krag_eval.core.documents import (
-    STATUS,
-    check_chunks,
-    chunk_in,
-    document_in,
-    is_bare,
-    is_missing,
-    plain,
-    unreviewed_in,
-)
-from krag_eval.core.formats import File, Names, Row, is_wanted, json_in, rows_in
-from krag_eval.core.reading import (
+from krag_eval.core.documents import STATUS, chunk_in, document_in, plain, unreviewed_in
+from krag_eval.core.errors import kind_of, names_of
+from krag_eval.loading.cells import check_chunks, is_bare, is_missing
+from krag_eval.loading.dataset import Dataset, with_index
+from krag_eval.loading.formats import File, Names, Row, format_of, is_wanted, json_in, rows_in
+from krag_eval.loading.joining import Lacking, with_run
+from krag_eval.loading.reading import (
+    MAX_BYTES,
     Source as FileSource,
-    kind_of,
     located,
-    names_of,
     not_json,
     object_of,
     parsed,
 )
-from krag_eval.loading.dataset import Dataset, with_index
-from krag_eval.loading.joining import Lacking, with_run
 from krag_eval.loading.shapes import Folder, folder_of, judgements_of
 from krag_eval.loading.table import (
     BESIDE,

@@ -26,7 +26,7 @@ from krag_eval.core import (
 )
 from krag_eval.core.documents import LONGEST_TAG, written_id
 from krag_eval.core.files import parquet_for, shielded
-from krag_eval.core.formats import File, rows_in
+from krag_eval.loading.formats import File, rows_in
 from krag_eval.loading.table import LISTED, OPTIONS, OWN, Records, content_of, tag_cell
 from krag_eval.loading.vocabularies import KNOWN, NAMED, roles_of
 

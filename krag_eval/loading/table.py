@@ -19,7 +19,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval.core import (
     LISTS,
-    MAX_BYTES,
     N_,
     Advice,
     Conventions,
@@ -33,8 +32,6 @@ from krag_eval.core import (
     Tag,
     _,
     clipped,
-    documents_in,
-    formats,
     id_of,
     is_blank,
     must,
@@ -47,30 +44,35 @@ from krag_eval.core.documents import (
     DRAFT,
     ID_TAGS,
     LONGEST_TAG,
-    REJECTED,
     STATUS,
     IdAlone,
     Item,
+    is_tag,
+    plain,
+    span_without_text,
+)
+from krag_eval.core.errors import kind_of, names_of
+from krag_eval.core.files import arrow_table, shielded, unshielded
+from krag_eval.core.grading import GRADES, Grading
+from krag_eval.core.ranking import DISTANCE, RANK, Standing, put_in_order, standing_of
+from krag_eval.core.results.latency import Failure
+from krag_eval.loading import formats
+from krag_eval.loading.cells import (
+    REJECTED,
     check_characters,
     check_text,
+    documents_in,
     is_bare,
     is_list_written,
     is_missing,
-    is_tag,
     list_in,
     parted,
-    plain,
     ranked_in,
-    span_without_text,
     status_of,
     with_field,
 )
-from krag_eval.core.files import arrow_table, shielded, unshielded
-from krag_eval.core.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
-from krag_eval.core.grading import GRADES, Grading, own_grades
-from krag_eval.core.ranking import DISTANCE, RANK, Standing, put_in_order, standing_of
-from krag_eval.core.reading import kind_of, located, names_of, parsed
-from krag_eval.core.results.latency import Failure
+from krag_eval.loading.formats import Cells, File, Row, TagChoice, Unread, is_wanted, with_fields
+from krag_eval.loading.reading import MAX_BYTES, located, parsed
 
 _MOST_NAMES = 20
 _LONGEST_NAME = 40
@@ -1501,3 +1503,17 @@ def _defaults_of(queries: Sequence[Query]) -> Mapping[str, Any]:
             problem = f": the evaluator cannot be used: {error}"
             raise first.place._replace(column=OWN).error(problem) from error
     return first.mark.defaults
+
+
+def own_grades(grading: Grading, grades: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how an evaluator is to read grades, by what the records and the caller say.
+
+    Args:
+        grading: What the records hold.
+        grades: ``"auto"``, or ``"no"`` where every document is to count alike.
+        defaults: How the file asks to be evaluated, which wins.
+    """
+    key = grading.key
+    if key is None or "grade_key" in defaults or "grades" in defaults:
+        return {}
+    return {"grades": "no"} if grades == "no" else {"grade_key": key}

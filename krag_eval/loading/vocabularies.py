@@ -12,9 +12,9 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from krag_eval.core import Advice, DatasetError, Place, _
-from krag_eval.core.documents import is_list_written, is_missing
-from krag_eval.core.formats import Names
-from krag_eval.core.reading import FOR_TREC, is_of_trec
+from krag_eval.loading.cells import is_list_written, is_missing
+from krag_eval.loading.formats import Names
+from krag_eval.loading.reading import FOR_TREC, is_of_trec
 from krag_eval.loading.shapes import COLUMNS_OF_LISTS, KRAG, TRUTH, Shape, of_rooms
 from krag_eval.loading.table import (
     LISTED,

@@ -16,8 +16,7 @@ from scipy import stats
 from systems import few_clusters, few_queries, only, result_of
 
 from krag_eval import KragEvalWarning, compare
-from krag_eval.core import Clusters
-from krag_eval.core.intervals import Spread
+from krag_eval.intervals.intervals import Clusters, Spread
 
 FEW = {"n_resamples": 100}
 BY_SOURCE = {"clusters": "source", **FEW}

@@ -23,8 +23,8 @@ from krag_eval import (
 )
 from krag_eval.comparison.comparison import compared
 from krag_eval.comparison.gates import Gate, parse_floor
-from krag_eval.core import check_sampling
 from krag_eval.errors import InvalidInput
+from krag_eval.intervals.intervals import check_sampling
 
 
 def gate_of(new, old, metric="mrr@5", **options):

@@ -14,8 +14,8 @@ from systems import few_queries, only
 from krag_eval import EvaluationResult, History, OfflineRetrievalEvaluator, calibrate, compare
 from krag_eval.comparison.permutation import Estimate, SwapTest, TurnTest
 from krag_eval.core import Average
-from krag_eval.core.intervals import QuerySums
 from krag_eval.history.history import HistoryRun
+from krag_eval.intervals.intervals import QuerySums
 
 MEAN = Average("mean", "value", (("value", "#"),))
 TWO_MEANS = Average("f1", "f1", (("precision", "#"), ("recall", "#")))

@@ -16,8 +16,8 @@ from test_clusters import FEW, alike, both, error_of_inspect_ai, found_of, recal
 
 from krag_eval import KragEvalWarning, compare, plan_questions
 from krag_eval.comparison.planning import QuestionPlan
-from krag_eval.core.intervals import Spread
 from krag_eval.core.language import LANGUAGES
+from krag_eval.intervals.intervals import Spread
 
 # z of 0.975 and of 0.8, as any table has them.
 Z_ALPHA, Z_POWER = 1.959963985, 0.841621234

@@ -24,8 +24,8 @@ from krag_eval import (
 )
 from krag_eval.comparison.comparison import sliced_comparison
 from krag_eval.comparison.slices import difference_of_shares
-from krag_eval.core.intervals import wilson
 from krag_eval.errors import InvalidInput
+from krag_eval.intervals.intervals import wilson
 
 FEW = {"n_resamples": 1000}
 

@@ -21,7 +21,6 @@ from krag_eval import AnyOf, KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval.core import (
     Location,
     QuerySet,
-    documents_in,
     id_of,
     is_blank,
     metadata_of,
@@ -38,6 +37,7 @@ from krag_eval.core.documents import (
     score_of,
 )
 from krag_eval.errors import InvalidInput, InvalidType
+from krag_eval.loading.cells import documents_in
 
 
 class Passage(Document):

@@ -20,9 +20,9 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     confidence_intervals,
 )
-from krag_eval.core import intervals as uncertainty
-from krag_eval.core.intervals import QuerySums
 from krag_eval.errors import InvalidInput
+from krag_eval.intervals import intervals as uncertainty
+from krag_eval.intervals.intervals import QuerySums
 
 few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
 no_width = pytest.mark.filterwarnings("ignore:All queries have the same value")
@@ -358,5 +358,5 @@ def test_no_counted_query_is_refused():
 
 def test_importing_loads_neither_scipy_nor_pandas():
     """The heavy libraries load when an interval is asked for."""
-    code = "import krag_eval.core.intervals, krag_eval.comparison.comparison"
+    code = "import krag_eval.intervals.intervals, krag_eval.comparison.comparison"
     assert not loaded_by(code) & {"scipy", "pandas", "matplotlib"}

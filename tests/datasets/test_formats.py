@@ -9,8 +9,7 @@ from refusals import blamed
 
 from krag_eval import evaluate_file, load_dataset
 from krag_eval.cli import main
-from krag_eval.core import format_of
-from krag_eval.core.formats import FORMATS
+from krag_eval.loading.formats import FORMATS, format_of
 
 PLUGIN = TESTS / "example_plugin"
 LINES = "When?=At nine.|At ten.\nWhere?=Here.\n"

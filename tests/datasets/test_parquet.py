@@ -12,8 +12,8 @@ from pyarrow import parquet
 from trials import trials
 
 from krag_eval import evaluate_file
-from krag_eval.core.formats import rows_in
-from krag_eval.datasets import DatasetError, File, load_dataset
+from krag_eval.datasets import DatasetError, load_dataset
+from krag_eval.loading.formats import File, rows_in
 
 # Before version 26 pyarrow cannot read back a missing list of fixed length.
 NO_PAIR = None if int(pa.__version__.partition(".")[0]) >= 26 else [None, None]

@@ -136,9 +136,12 @@ def test_a_matcher_without_a_model_says_what_to_write():
 @pytest.mark.parametrize(
     ("names", "signature"),
     [
-        ({}, "embedding(embeddings=Table#)"),
-        ({"model": "te-3"}, "embedding(embeddings=Table#,model=te-3)"),
-        ({"model": 1, "model_name": "BAAI/m3"}, "embedding(embeddings=Table#,model=BAAI/m3)"),
+        ({}, "embedding(embeddings=Table#unknown)"),
+        ({"model": "te-3"}, "embedding(embeddings=Table#unknown,model=te-3)"),
+        (
+            {"model": 1, "model_name": "BAAI/m3"},
+            "embedding(embeddings=Table#unknown,model=BAAI/m3)",
+        ),
         # A cache in between changes no number.
         (
             {"underlying_embeddings": DeterministicFakeEmbedding(size=3)},

@@ -1,6 +1,8 @@
 """A judge: asked once for each pair, many at a time, and what it said is kept."""
 
 import asyncio
+import hashlib
+import json
 import os
 import pickle
 import re
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -404,6 +407,38 @@ def test_a_file_keeps_no_text(tmp_path):
     kept = file.read_bytes()
     assert not any(text.encode() in kept for text in [*QUESTIONS, *PREDICTED[0], "v-name"])
     assert os.listdir(tmp_path) == ["judged.sqlite"]
+
+
+def kept_before(file, key):
+    """Write a file as it was before judges were told from each other as they are now."""
+    pairs_of(JudgeMatcher(holds, version="other", cache=file))
+    with closing(sqlite3.connect(file)) as opened, opened:
+        opened.execute("DELETE FROM judgements")
+        opened.execute("INSERT INTO judgements VALUES (?, 0.25)", (key,))
+        opened.execute("PRAGMA user_version = 0")
+
+
+def test_a_judge_that_an_older_file_knows_by_another_digest_is_asked_anew_with_a_note(tmp_path):
+    """Never is the judgement of another taken; and what is known is not asked."""
+    file = tmp_path / "judged.sqlite"
+    kept_before(file, b"of another digest")
+    judge, again = (JudgeMatcher(holds, cache=file) for _ in range(2))
+    with pytest.warns(KragEvalWarning, match="earlier version") as caught:
+        pairs = pairs_of(judge)
+    assert len(caught) == 1
+    assert judge.cost.calls > 0
+    assert pairs_of(again) == pairs
+    assert again.cost.calls == 0
+
+
+def test_what_an_older_file_keeps_of_a_judge_by_name_and_version_is_read(tmp_path):
+    """The key, written out: format, what names the judge, and the three texts."""
+    file = tmp_path / "judged.sqlite"
+    told = json.dumps([1, {"judge": "holds", "version": "1"}, ["?", "a", "a b"]])
+    kept_before(file, hashlib.sha256(told.encode()).digest())
+    judge = JudgeMatcher(holds, name="holds", version="1", cache=file)
+    assert judge.similarity("a", "a b", "?") == 0.25
+    assert judge.cost.calls == 0
 
 
 def refused(file, judge=holds, *lists):

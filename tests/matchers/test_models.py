@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -35,7 +34,7 @@ def _nothing_made():
 def test_a_model_is_made_at_the_first_text_alone():
     """Neither when the matcher is made, nor for its signature."""
     matcher = EmbeddingMatcher(make_embeddings, 0.5)
-    assert re.fullmatch(r"embedding\(embeddings=make_embeddings#\w{12}\)", matcher.signature)
+    assert matcher.signature == "embedding(embeddings=make_embeddings#unknown)"  # it counts
     assert made == []
     assert matcher.similarity("a", "a") == 1.0
     assert made == ["model"]

@@ -24,8 +24,8 @@ from golden.pages import (
 from reference import no_advice
 
 import krag_eval
+from krag_eval.comparison.comparison_page import p_value
 from krag_eval.core import span
-from krag_eval.core.display.numbers import p_value
 from krag_eval.report import write_report
 
 matplotlib.use("Agg")

@@ -134,6 +134,20 @@ def test_collections_join_ids_in_any_form():
     assert dataset.questions == ["When?"]
 
 
+@pytest.mark.parametrize("matcher", ["id", "text"])
+@pytest.mark.parametrize(
+    ("wanted", "retrieved"),
+    # The characters of Unicode 16 whose NFC is ASCII: KELVIN SIGN, GREEK QUESTION MARK, VARIA.
+    [("300K", "300\u212a"), ("a;b", "a\u037eb"), ("a`b", "a\u1fefb")],
+)
+def test_characters_that_are_ascii_in_composed_form_are_equal_to_it(matcher, wanted, retrieved):
+    """Ground truth of ASCII alone finds them, in lists of texts as well as one by one."""
+    assert unicodedata.normalize("NFC", retrieved) == wanted
+    evaluator = OfflineRetrievalEvaluator([[wanted]], [["other", retrieved]], matcher=matcher)
+    recall, _messages = said(lambda: evaluator.calculate_recall(2))
+    assert recall["macro_recall"] == 1
+
+
 def test_ids_are_saved_as_they_are_written(tmp_path):
     """Only their comparison is by form."""
     (identity,) = form("NFD", NAMES[0])

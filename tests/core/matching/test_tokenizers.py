@@ -459,7 +459,7 @@ VERSIONS = f"version={kiwipiepy.__version__},model={kiwipiepy_model.__version__}
         (Stemmer(), f"{__name__}.Stemmer#"),
         (Stemmer().words, f"{__name__}.Stemmer.words#"),
         (functools.partial(words_by_definition), f"{__name__}.words_by_definition(partial)#"),
-        (Named(), "stem-3"),
+        (Named(), "stem-3#"),
         (KiwiTokenizer(), f"kiwi({VERSIONS})"),
         (KiwiTokenizer(particles=True), f"kiwi({VERSIONS},particles=yes)"),
         (KiwiTokenizer(keep={"SL", "NNP", "NNG"}), f"kiwi({VERSIONS},keep=NNG+NNP+SL)"),

@@ -169,6 +169,7 @@ def test_units():
     assert result.settings["k"] == "1t,2t"
 
 
+@pytest.mark.filterwarnings("ignore:.*a signature cannot tell it")  # it counts
 def test_each_distinct_text_is_measured_once():
     """A function that costs something is not asked twice for the same text."""
     asked = []

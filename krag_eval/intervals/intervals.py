@@ -16,23 +16,35 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.core import errors
-from krag_eval.core.errors import Advice, InvalidInput, clipped, must, warn
-from krag_eval.core.language import _, ngettext
+from krag_eval.core import (
+    DEFINED,
+    METRICS,
+    Advice,
+    Average,
+    Budget,
+    Cutoff,
+    InvalidInput,
+    Rows,
+    Shown,
+    _,
+    clipped,
+    errors,
+    must,
+    ngettext,
+    spelled,
+    warn,
+)
 from krag_eval.core.results.evidence import no_lengths
-from krag_eval.core.results.rows import Rows, RowsInFile
+from krag_eval.core.results.rows import RowsInFile
 from krag_eval.core.scoring import cutoffs
-from krag_eval.core.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.core.scoring.cutoffs import Budget, Cutoff, Measure, Unit, spelled
+from krag_eval.core.scoring.averages import QUERIES
+from krag_eval.core.scoring.cutoffs import Measure, Unit
 from krag_eval.core.scoring.digits import exact_parts, exact_sums
-from krag_eval.core.scoring.metrics import METRICS
-from krag_eval.core.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.core.documents import Tag
-    from krag_eval.core.results.facts import ResultFacts
+    from krag_eval.core import ResultFacts, Tag
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from krag_eval.core.display import Page, presents
-from krag_eval.core.intervals import BudgetToRecall
-from krag_eval.core.language import _
+from krag_eval.core import Page, _, presents
 from krag_eval.core.scoring.cutoffs import amount_in_words
+from krag_eval.intervals.intervals import BudgetToRecall
 
 
 @presents

@@ -21,12 +21,12 @@ import sys
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any, TypeAlias, cast
 
-from krag_eval.core import errors
-from krag_eval.core.errors import Advice, DatasetError, Fix, InvalidInput, Place, Refusal
+from krag_eval.core import Advice, DatasetError, Fix, InvalidInput, Place, Refusal, errors
+from krag_eval.core.errors import kind_of
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[bytes] | IO[str]"
 
@@ -262,7 +262,6 @@ def name_of(source: Source) -> str:
 
 _SURROGATE = re.compile(r"\\(?:u|U0000)[dD][89a-fA-F]")
 _LONGEST_NAME = 40
-_MOST_NAMES = 10
 
 
 def object_of(text: str, place: Place, expected: str) -> dict[str, Any]:
@@ -412,36 +411,6 @@ def _finite(text: str) -> float:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_without_repeats, parse_constant=_refuse_constant, parse_float=_finite
 )
-
-
-def kind_of(value: Any) -> str:
-    """Name a value by its kind, in JSON's words, for a message.
-
-    >>> kind_of(None), kind_of(["a"]), kind_of(7), kind_of(float("nan"))
-    ('null', 'a list', 'the number 7', 'null')
-    """
-    is_nan = isinstance(value, float) and value != value
-    if value is None or is_nan or type(value).__name__ in ("NAType", "NaTType"):
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        with suppress(ValueError):  # more digits than Python writes
-            return f"the number {str(value)[:_LONGEST_NAME]}"
-        return "a number"
-    kinds: dict[type, str] = {str: "a string", list: "a list", tuple: "a list", dict: "an object"}
-    return kinds.get(type(value), f"a {type(value).__name__}")
-
-
-def names_of(content: Iterable[Any]) -> str:
-    """List the keys of an object, for a message.
-
-    >>> names_of({"id": 1, "text": "a"})
-    '"id", "text"'
-    """
-    names = [f'"{str(name)[:_LONGEST_NAME]}"' for name in content]
-    more = len(names) - _MOST_NAMES
-    return (", ".join(names[:_MOST_NAMES]) or "none") + (f" and {more} more" if more > 0 else "")
 
 
 # What Python writes: data, and nothing that runs

@@ -21,17 +21,16 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from krag_eval.core import N_, Advice, DatasetError, InvalidInput, Place, must, one_of
 from krag_eval.core.documents import LONGEST_TAG
-from krag_eval.core.errors import Advice, DatasetError, InvalidInput, Place, must, one_of
+from krag_eval.core.errors import kind_of
 from krag_eval.core.files import parquet_for
-from krag_eval.core.language import N_
-from krag_eval.core.reading import (
+from krag_eval.loading.reading import (
     MAX_BYTES,
     Source,
     cannot_read,
     check_encoding,
     checked_bytes,
-    kind_of,
     located,
     name_of,
     next_cells,
