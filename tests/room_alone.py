@@ -28,18 +28,17 @@ READ = (
     *(f"tests/{name}" for name in ("conftest.py", "shared", "data", "golden", "example_plugin")),
 )  # fmt: skip
 
+# This face loads the readers at once.
+NEEDS = MAY_IMPORT | {"datasets": {"formats", "loading"}}
+
 
 def declared(room: str) -> set[str]:
     """Return the rooms that a room needs, itself among them; no face leads on to others."""
-    needed: set[str] = set()
+    needed = {"cli"} if (PACKAGE / room / "command.py").exists() else set()
     more = {room} - {"core"}
-    if (PACKAGE / room / "command.py").exists():
-        needed.add("cli")
     while more := more - needed:
         needed |= more
-        more = {other for one in more for other in MAY_IMPORT.get(one, ())}
-        if "datasets" in more:  # this face loads the readers at once
-            more |= {"formats", "loading"}
+        more = {other for one in more for other in NEEDS.get(one, ())}
     return needed - FACES
 
 
