@@ -19,7 +19,7 @@ PARALLEL = ("-n", "auto", "--dist", "loadfile")
 #: What numpy computes with, held against its first version.
 COMPUTED = (
     "tests/core/matching", "tests/core/scoring", "tests/core/results/test_evidence.py",
-    "tests/core/test_partitions.py", "tests/intervals", "tests/matchers",
+    "tests/intervals", "tests/matchers",
     "tests/comparison", "tests/diagnosis", "tests/lab", "tests/auditing", "tests/streaming",
     "tests/loading/test_parquet.py", "tests/across_rooms/test_pieces_everywhere.py",
 )  # fmt: skip

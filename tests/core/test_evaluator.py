@@ -510,6 +510,7 @@ def test_twins_with_other_conventions_are_new_evaluators():
     assert krag.evaluate().to_dict() == before
 
 
+@pytest.mark.needs("matchers")
 def test_an_evaluator_prints_as_what_it_holds():
     """How many queries, and how a match is decided."""
     evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]], "rouge1", threshold=0.25)

@@ -356,6 +356,7 @@ def test_no_counted_query_is_refused():
         confidence_intervals(dataclasses.replace(result, rows=rows))
 
 
+@pytest.mark.needs("comparison")
 def test_importing_loads_neither_scipy_nor_pandas():
     """The heavy libraries load when an interval is asked for."""
     code = "import krag_eval.intervals.intervals, krag_eval.comparison.comparison"

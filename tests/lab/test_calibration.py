@@ -111,6 +111,7 @@ def test_a_pair_with_nothing_in_common_is_never_a_match():
     assert calibration.decision(0.0) == {"precision": 1.0, "recall": 0.5, "f1": 2 / 3}
 
 
+@pytest.mark.needs("matchers")
 def test_named_matcher_calibrates_on_texts():
     """One of five words differs in the relevant pair (0.8), four in the other (0.2)."""
     calibration = calibrate(

@@ -17,11 +17,11 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from krag_eval import cli
+import krag_eval
 from krag_eval.cli import main
 
 # A program of its own finds the package being tested, installed or not.
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2])}
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(krag_eval.__file__).parents[1])}
 SAMPLE = """\
 {"question": "First?", "actual": ["doc1", "doc2", "doc5"], "predicted": ["doc1", "doc2", "doc5"]}
 {"question": "둘째?", "actual": ["doc3", "doc4"], "predicted": ["doc6", "doc4", "doc5"]}

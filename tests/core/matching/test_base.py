@@ -709,7 +709,15 @@ def test_the_form_of_a_document_does_not_matter(matcher, data):
     assert pairs(matcher(), *mixed) == pairs(matcher(), actual, predicted)
 
 
-@pytest.mark.parametrize("matcher", ["text", "contains", "coverage", "rouge1", "fuzzy"])
+@pytest.mark.parametrize(
+    "matcher",
+    [
+        "text",
+        "contains",
+        "coverage",
+        *(pytest.param(name, marks=pytest.mark.needs("matchers")) for name in ("rouge1", "fuzzy")),
+    ],
+)
 def test_two_spellings_of_one_text_are_one_item(matcher):
     """NFC and NFD of the same Hangul look alike and mean one document under every text matcher."""
     text = "한국어 문서입니다"

@@ -62,7 +62,7 @@ class Prefix(KeyMatcher):
 @pytest.mark.parametrize(
     ("came", "fix"),
     [
-        ("rougel", "did you mean 'rougeL'?"),
+        pytest.param("rougel", "did you mean 'rougeL'?", marks=pytest.mark.needs("matchers")),
         ("contain", "did you mean 'contains'?"),
         ("bm25", ""),
         (IdMatcher, "did you forget to call it?"),
@@ -89,8 +89,11 @@ def test_what_is_no_matcher_is_refused_with_the_remedy(came, fix):
         "coverage(min_run=5,tokenizer=words,guard=off,numbers=anywhere)",
         "coverage(min_run=5,tokenizer=auto(words,letters),guard=aligned,union=yes)",
         "coverage(min_run=3,tokenizer=character,guard=off,direction=either)",
-        "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)",
-        "fuzzy(scorer=partial_ratio)",
+        pytest.param(
+            "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)",
+            marks=pytest.mark.needs("matchers"),
+        ),
+        pytest.param("fuzzy(scorer=partial_ratio)", marks=pytest.mark.needs("matchers")),
         "contains(case_sensitive=no)",
         "spans(source_key=file.name+page,union=yes)",
     ],
@@ -102,6 +105,7 @@ def test_what_a_signature_prints_is_read_back(name):
     assert "(" not in name or signature == name or signature.startswith(name.removesuffix(")"))
 
 
+@pytest.mark.needs("matchers")
 def test_settings_may_be_spelled_as_in_python():
     union = CoverageMatcher(union=True, min_run=3)
     assert resolve_matcher("coverage(union=true, min_run=3)").signature == union.signature

@@ -488,6 +488,7 @@ BY_KIWI = {
 }
 
 
+@pytest.mark.needs("matchers")
 @pytest.mark.parametrize("package", ["kiwipiepy", "kiwipiepy_model"])
 @pytest.mark.parametrize("matcher", BY_KIWI.values(), ids=BY_KIWI)
 def test_two_versions_of_kiwi_are_two_matchers(monkeypatch, package, matcher):

@@ -556,6 +556,7 @@ WORDS = st.lists(st.sampled_from(["a b c", "d e f", "g h i", "j"]), min_size=1, 
 PASSAGES = st.lists(WORDS.map(" ".join), min_size=1, max_size=3)
 
 
+@pytest.mark.needs("matchers")
 @settings(max_examples=trials(60))
 @given(
     st.lists(st.tuples(PASSAGES, PASSAGES), min_size=1, max_size=4),

@@ -217,7 +217,10 @@ def cut_by_hand(lists, amount):
 
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
 @pytest.mark.parametrize("conventions", Conventions.presets())
-@pytest.mark.parametrize("matcher", ["text", "coverage(min_run=1)", "rouge1"])
+@pytest.mark.parametrize(
+    "matcher",
+    ["text", "coverage(min_run=1)", pytest.param("rouge1", marks=pytest.mark.needs("matchers"))],
+)
 def test_a_metric_at_a_budget_is_that_of_lists_cut_by_hand(conventions, matcher):
     """Every metric, all conventions, lists with repeats and items that share documents."""
     rng = random.Random(f"{conventions} {matcher}")

@@ -105,6 +105,7 @@ def test_by_hand(cuts):
     assert found == {"micro_recall@2": 3 / 4, "macro_recall@2": 2.5 / 3, "mrr@2": 2.5 / 3}
 
 
+@pytest.mark.needs("matchers")
 def test_a_plan_and_what_it_returns_can_be_pickled():
     """They travel between processes; a matcher named for its model holds none."""
     plan = PartitionPlan.of(1, matcher="rouge1")
