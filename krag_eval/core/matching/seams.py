@@ -22,7 +22,7 @@ import numpy as np
 
 from krag_eval.core.matching.joins import BoolArray, IntArray, ranges
 from krag_eval.core.matching.numbering import TokenNumbers
-from krag_eval.core.matching.pieces import AtEdges, OnceEach, Runs, slices
+from krag_eval.core.matching.pieces import AtEdges, OnceEach, Runs, Spans, slices
 
 # What parts words, and numbers among letters: no token has it.
 _APART = "\0"
@@ -81,6 +81,26 @@ class _Piece(NamedTuple):
     rank: int
     is_end: bool
     document: int
+
+
+class _Candidates(NamedTuple):
+    """Pairs of a ground-truth text and a document that may hold a piece of it.
+
+    Attributes:
+        truth, document: The texts, within all queries; shape (pairs,).
+        is_first: Whether the document may end with the beginning of the text; shape (pairs,).
+        is_last: Whether it may begin with its end; shape (pairs,).
+    """
+
+    truth: IntArray
+    document: IntArray
+    is_first: BoolArray
+    is_last: BoolArray
+
+    def take(self, rows: BoolArray) -> _Candidates:
+        """Return some of them."""
+        sides = self.is_first[rows], self.is_last[rows]
+        return _Candidates(self.truth[rows], self.document[rows], *sides)
 
 
 def _spelled(tokens: Sequence[str], *, by_letters: bool) -> str:
@@ -219,20 +239,18 @@ class Seams:
             ground-truth text whole, laid end to end.
         """
         sizes = self.tokens.sizes[truths.unit()]
-        begin, rows, whole = (
-            np.cumsum(sizes) - sizes,
-            list[tuple[int, ...]](),
-            dict[int, set[int]](),
-        )
+        begin = np.cumsum(sizes) - sizes
+        rows: list[tuple[int, ...]] = []
+        whole: dict[int, set[int]] = {}
         for truth, members in self._likely(truths, documents, runs):
             text = int(truths.unit(np.array([truth]))[0])
-            known = self._documents(documents, members, int(sizes[truth]))
-            passage, since = self._laid_end_to_end(text, known)
+            several = self._documents(documents, members, int(sizes[truth]))
+            passage, since = self._laid_end_to_end(text, several)
             if since:
                 whole[truth] = {piece.document for piece in since}
                 by_runs = ranks[begin[truth] : begin[truth] + sizes[truth]].tolist()
-                of_documents = {document.number: document.size for document in known}
-                brought = self._brought(passage, since, by_runs, of_documents, text)
+                n_tokens = {document.number: document.size for document in several}
+                brought = self._brought(passage, since, by_runs, n_tokens, text)
                 rows += ((truth, *row) for row in brought)
         return AtEdges.of(rows), whole
 
@@ -241,106 +259,119 @@ class Seams:
     ) -> Iterator[tuple[int, IntArray]]:
         """Yield the ground-truth texts that documents may hold, end to end, and which of these.
 
-        Tells nearly all others, before any text is spelled: some document ends where the text
-        begins, or a run does that it has at its end, and another one begins likewise.
+        Tells nearly all others, before any text is spelled: some document ends as the text begins,
+        or a run of the text stands at its end, and another one begins likewise.
 
         Args:
             truths: The ground-truth texts.
             documents: The documents.
             runs: The runs that they share.
         """
-        unit, n_each = truths.unit(), np.diff(documents.of_query)[truths.query()]
-        n, run = self.tokens.sizes[unit], self.min_run[unit]
-        is_asked = (n > 1) & (n >= _LEAST * run)
+        n, n_documents = self.tokens.sizes[truths.unit()], max(len(documents.key), 1)
         # A document that holds all is as good as any that begin or end behind it.
-        last_rank = np.full(len(unit), _NEVER)
+        last_rank = np.full(len(n), _NEVER)
         rank = documents.best_rank(runs.full[1]) if self.is_ranked else np.zeros(1, np.int64)
         np.minimum.at(last_rank, runs.full[0], rank)
-        is_asked &= last_rank > 2
-        n_documents, shown = len(documents.key), runs.spans
-        is_part = documents.best_rank(shown.document) < last_rank[shown.truth]
-        of_shown, of_truth = documents.unit(shown.document), run[shown.truth]
-        size = self.tokens.sizes[of_shown]
-        at_edge = np.stack([
-            is_part & (shown.stop >= size - self._rest(of_shown, of_truth, is_end=True)),
-            is_part & (shown.start <= self._rest(of_shown, of_truth, is_end=False)),
-        ])  # fmt: skip
-        sides, chosen = np.zeros((2, len(unit)), np.bool_), at_edge.any(axis=0)
-        for side in (0, 1):
-            sides[side, shown.truth[at_edge[side]]] = True
-        pairs = [(shown.truth[chosen], shown.document[chosen])]
+        is_asked = (n > 1) & (n >= _LEAST * self.min_run[truths.unit()]) & (last_rank > 2)
         asked = np.flatnonzero(is_asked)
-        for part in slices(n_each[asked], _MOST_ROWS):
-            members = np.repeat(asked[part], n_each[asked[part]])
-            shown_to = ranges(documents.of_query[truths.query(asked[part])], n_each[asked[part]])
-            both = unit[members], documents.unit(shown_to)
-            is_before = documents.best_rank(shown_to) < last_rank[members]
-            chosen = self.tokens.sizes[both[1]] < run[members] + 2 * _RESTS
-            for side in (0, 1):
-                met, is_half = self._meet(*both, is_end=not side)
-                sides[side, members[met | is_half]] = True
-                chosen |= met | np.isin(members, members[is_half])
-            chosen &= is_before
-            pairs.append((members[chosen], shown_to[chosen]))
-        truth, document = map(np.concatenate, zip(*pairs, strict=True))
-        likely = (is_asked & sides.all(axis=0))[truth]
-        key = np.unique(truth[likely] * n_documents + document[likely])
-        truth, document = np.divmod(key, max(n_documents, 1))
-        first = np.flatnonzero(np.diff(truth, prepend=-1))
-        for one, several in zip(truth[first].tolist(), np.split(document, first[1:]), strict=False):
+        parts = [self._by_runs(truths, documents, runs.spans)]
+        parts += self._by_tokens(truths, documents, asked)
+        columns = map(np.concatenate, zip(*parts, strict=True))
+        truth, document, is_first, is_last = columns
+        is_before = documents.best_rank(document) < last_rank[truth]
+        both = np.zeros((2, len(n)), np.bool_)
+        both[0, truth[is_first & is_before]] = both[1, truth[is_last & is_before]] = True
+        chosen = is_before & (is_asked & both.all(axis=0))[truth]
+        key = np.unique(truth[chosen] * n_documents + document[chosen])
+        truth, document = np.divmod(key, n_documents)
+        starts = np.flatnonzero(np.diff(truth, prepend=-1))
+        for member, several in zip(
+            truth[starts].tolist(), np.split(document, starts[1:]), strict=False
+        ):
             if len(several) > 1:
-                yield one, several
+                yield member, several
 
-    def _rest(self, texts: IntArray, run: IntArray, *, is_end: bool) -> IntArray:
+    def _by_runs(self, truths: OnceEach, documents: OnceEach, spans: Spans) -> _Candidates:
+        """Return which documents have a run of a text at an edge."""
+        text, run = documents.unit(spans.document), self.min_run[truths.unit(spans.truth)]
+        size = self.tokens.sizes[text]
+        is_first = spans.stop >= size - self._rest(text, run, from_end=True)
+        is_last = spans.start <= self._rest(text, run, from_end=False)
+        pairs = _Candidates(spans.truth, spans.document, is_first, is_last)
+        return pairs.take(is_first | is_last)
+
+    def _by_tokens(
+        self, truths: OnceEach, documents: OnceEach, asked: IntArray
+    ) -> Iterator[_Candidates]:
+        """Yield which documents have less at an edge, or are so short that they have no run."""
+        query = truths.query(asked)
+        n_each = np.diff(documents.of_query)[query]
+        for part in slices(n_each, _MOST_ROWS):
+            truth = np.repeat(asked[part], n_each[part])
+            document = ranges(documents.of_query[query[part]], n_each[part])
+            ours, theirs = truths.unit(truth), documents.unit(document)
+            # Of a word in two halves, any document may have the outer one.
+            first, last = (
+                self._meet(ours, theirs, from_end=from_end)
+                | np.isin(truth, truth[self._goes_on(ours, theirs, from_end=from_end)])
+                for from_end in (True, False)
+            )
+            is_tiny = self.tokens.sizes[theirs] < self.min_run[ours] + 2 * _RESTS
+            yield _Candidates(truth, document, first, last).take(first | last | is_tiny)
+
+    def _rest(self, texts: IntArray, run: IntArray, *, from_end: bool) -> IntArray:
         """Return how many tokens at an edge of each text may be half a word or number."""
-        is_number = np.isin(self._token(texts, -1 if is_end else 0), self.tokens.amounts)
+        is_number = np.isin(self._token(texts, 0, from_end=from_end), self.tokens.amounts)
         rest = np.where(is_number, run, _BEHIND)
         return np.where(self.by_letters[texts], rest, _RESTS - 1)
 
-    def _meet(
-        self, ours: IntArray, theirs: IntArray, *, is_end: bool
-    ) -> tuple[BoolArray, BoolArray]:
+    def _meet(self, ours: IntArray, theirs: IntArray, *, from_end: bool) -> BoolArray:
         """Return which documents may end as a text begins, or begin as it ends, with no run of it.
-
-        And which go on with it behind half of its outermost word, so that any may have the rest.
 
         Args:
             ours: The text of each pair.
             theirs: The document of each pair.
-            is_end: Whether the ends of documents are looked at.
+            from_end: Whether the ends of documents are looked at.
         """
-        step, flat = -1 if is_end else 1, self.tokens.flat
-        edge = self._stops[theirs] - np.where(is_end, 1, self.tokens.sizes[theirs])
-        outer = self._token(ours, 0 if is_end else -1)
-        found, most = np.zeros(len(ours), np.bool_), int(self.min_run[ours].max(initial=0))
-        # Behind a part of a number, what is no run may be longer.
+        step, flat = -1 if from_end else 1, self.tokens.flat
+        edge = self._stops[theirs] - np.where(from_end, 1, self.tokens.sizes[theirs])
+        outer = self._token(ours, 0, from_end=not from_end)
+        most = int(self.min_run[ours].max(initial=0)) + _BEHIND
         numbers = np.flatnonzero(np.isin(flat.take(edge, mode="clip"), self.tokens.amounts))
-        for at in range(2 * most + _BEHIND):
-            rows = slice(None) if at < most + _BEHIND else numbers
-            place = flat.take(edge[rows] + step * at, mode="clip")
-            hits = np.arange(len(ours))[rows][place == outer[rows]]
-            truth, document = ours[hits], theirs[hits]
-            is_there = np.minimum(self.tokens.sizes[truth], self.tokens.sizes[document]) > at
-            # All before it have to be the same, but for the rest of a word or number at the edge.
-            last, other = (self._token(document, -1 - one if is_end else one) for one in (0, 1))
-            same, before = (self._token(truth, one if is_end else -1 - one)
-                            for one in (at, max(at - 1, 0)))  # fmt: skip
-            words = ~self.by_letters[truth] & ((other == before) | (at < _RESTS))
-            is_number = np.isin(last, self.tokens.amounts)
-            found[hits] |= is_there & ((last == same) | words | is_number)
-        half, behind = (self._token(theirs, one if is_end else -1 - one) for one in (1, 2))
-        inner, third = (self._token(ours, one if is_end else -1 - one) for one in (1, 2))
-        goes_on = (behind == third) | (self.tokens.sizes[theirs] <= 3)
-        found[numbers] |= np.isin(outer[numbers], self.tokens.amounts)
-        return found, ~self.by_letters[ours] & (half == inner) & goes_on
+        found, every = np.zeros(len(ours), np.bool_), np.arange(len(ours))
+        found[numbers] = np.isin(outer[numbers], self.tokens.amounts)
+        # Behind a part of a number, what is no run may be longer.
+        for at in range(2 * most):
+            rows = every if at < most else numbers
+            hits = rows[flat.take(edge[rows] + step * at, mode="clip") == outer[rows]]
+            found[hits] |= self._fits(ours[hits], theirs[hits], at, from_end=from_end)
+        return found
 
-    def _token(self, texts: IntArray, at: int) -> IntArray:
-        """Return a token of each text, counted from its end if below 0; -1 if there is none."""
-        size = self.tokens.sizes[texts]
-        place = self._stops[texts] + at - (size if at >= 0 else 0)
-        is_there = (size > at) if at >= 0 else (size >= -at)
-        flat = self.tokens.flat
-        return np.where(is_there, flat[np.where(is_there, place, 0)] if len(flat) else -1, -1)
+    def _fits(self, ours: IntArray, theirs: IntArray, at: int, *, from_end: bool) -> BoolArray:
+        """Return where what is before a token at an edge of a document may be of the text, too.
+
+        All but the rest of a word or number, of which the outermost token is looked at.
+        """
+        edge, inner = (self._token(theirs, one, from_end=from_end) for one in (0, 1))
+        same, before = (self._token(ours, one, from_end=not from_end)
+                        for one in (at, max(at - 1, 0)))  # fmt: skip
+        is_rest = ~self.by_letters[ours] & ((inner == before) | (at < _RESTS))
+        is_there = np.minimum(self.tokens.sizes[ours], self.tokens.sizes[theirs]) > at
+        fits = (edge == same) | is_rest | np.isin(edge, self.tokens.amounts)
+        return np.asarray(is_there & fits)
+
+    def _goes_on(self, ours: IntArray, theirs: IntArray, *, from_end: bool) -> BoolArray:
+        """Return which documents go on with a text behind half of its outermost word."""
+        behind, second = (self._token(theirs, at, from_end=not from_end) for at in (1, 2))
+        inner, third = (self._token(ours, at, from_end=not from_end) for at in (1, 2))
+        fits = (second == third) | (self.tokens.sizes[theirs] <= 3)
+        return np.asarray(~self.by_letters[ours] & (behind == inner) & fits)
+
+    def _token(self, texts: IntArray, at: int, *, from_end: bool) -> IntArray:
+        """Return a token of each text, counted from one of its ends; -1 if there is none."""
+        is_there = self.tokens.sizes[texts] > at
+        place = self._stops[texts] + (-1 - at if from_end else at - self.tokens.sizes[texts])
+        return np.where(is_there, self.tokens.flat.take(place, mode="clip"), -1)
 
     @cached_property
     def _stops(self) -> IntArray:
