@@ -7,7 +7,7 @@ import pytest
 from langchain_core.documents import Document
 from places import DOCS
 
-from benchmarks import chunk_sizes, contradictions
+from benchmarks import chunk_sizes, contradictions, cuts
 from krag_eval import CoverageMatcher, Matcher, OfflineRetrievalEvaluator
 from krag_eval.core.matching.names import MATCHER_NAMES
 from krag_eval.core.matching.tokenizers import TOKENIZER_NAMES
@@ -102,6 +102,11 @@ def test_the_tables_of_contradictions_are_what_the_command_prints():
         for page, words in (("", contradictions.ENGLISH), ("ko", contradictions.KOREAN)):
             text = (DOCS / page / "matching.md").read_text("utf-8")
             assert f"\n\n{contradictions.markdown(table, words)}\n\n" in text
+
+
+def test_the_table_of_cuts_is_what_the_command_prints():
+    """How many passages that a splitter cut are found, and how many altered ones."""
+    assert f"\n\n{cuts.markdown()}\n\n" in (DOCS / "changed-numbers.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ class Held:
         self.alone = [positions_shared(text, one, run, letters=letters) for one in documents]
         #: Positions of document i that lie in the text.
         self.useful = [positions_used(one, text, run, letters=letters) for one in documents]
-        self.parts = parts_at_edges(text, documents, run, rules)
+        self.parts = parts_at_edges(text, documents, rules)
         #: U_g(i): positions that documents 1 to i hold together; of no document, none.
         self.together: list[set[int]] = [set()]
         for rank, positions in enumerate(self.alone, 1):
@@ -191,7 +191,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a text that ends a document, begins one, or is all of one."""
+    """A part of a text: its beginning at the end of a document, its end, or all of a document."""
 
     start: int
     stop: int
@@ -208,34 +208,28 @@ class Part:
         return n_tokens - self.stop + position if self.kind == "ends" else position - self.start
 
 
-def parts_at_edges(text, documents, run, rules):  # noqa: C901 - one rule after the other
+def parts_at_edges(text, documents, rules):
     """Return the parts of a text that may belong to a chain of documents.
 
-    A part that begins a chain has a run at the end of a document, or the text begins with it; one
-    that ends a chain has one at the beginning of a document, or the text ends with it.
+    Of a document that ends with the beginning of the text in several ways, the longest counts, and
+    likewise of one that begins with its end.
     """
-    if len(text) < 2 or len(text) < 0.4 * rules.min_run:
+    n = len(text)
+    if n < 2 or n < 0.4 * rules.min_run:
         return []
     parts = []
     for rank, document in enumerate(documents, 1):
-        if document in documents[: rank - 1]:
+        if not document or document in documents[: rank - 1]:
             continue
-        if len(document) < len(text) < rules.min_run:  # of a short text, less says nothing
+        if len(document) < n < rules.min_run:  # of a short text, less says nothing
             continue
-        for at in range(1, len(text)):
-            start = max(at - run, 0)
-            if rules.letters:  # never inside an amount
-                start -= len(begun_amount(text, start))
-            if document[start - at :] == text[start:at]:
-                parts.append(Part(start, at, rank, "ends"))
-            stop = min(at + run, len(text))
-            if document[: stop - at] == text[at:stop]:
-                while document[stop - at : stop - at + 1] == text[stop : stop + 1] != []:
-                    stop += 1
-                parts.append(Part(at, stop, rank, "begins"))
-            whole = at + len(document)
-            if document and text[at:whole] == document:
-                parts.append(Part(at, whole, rank, "is all"))
+        first = [stop for stop in range(1, n) if document[-stop:] == text[:stop]]
+        last = [start for start in range(1, n) if document[: n - start] == text[start:]]
+        parts += [Part(0, stop, rank, "ends") for stop in first[-1:]]
+        parts += [Part(start, n, rank, "begins") for start in last[:1]]
+        inside = [at for at in range(1, n) if text[at : at + len(document)] == document]
+        parts += [Part(at, at + len(document), rank, "is all")
+                  for at in inside if at + len(document) < n]  # fmt: skip
     return parts
 
 
@@ -261,14 +255,14 @@ def goes_on(one, other):
 
 
 def begins_chain(part, parts):
-    """Return whether a part begins a chain, or goes on with one."""
+    """Return whether a part begins a chain, as it begins the text, or goes on with one."""
     return part.kind == "ends" or any(
         goes_on(one, part) and begins_chain(one, parts) for one in parts
     )
 
 
 def ends_chain(part, parts):
-    """Return whether a part ends a chain, or one goes on from it."""
+    """Return whether a part ends a chain, as it ends the text, or one goes on from it."""
     return part.kind == "begins" or any(
         goes_on(part, one) and ends_chain(one, parts) for one in parts
     )

@@ -381,9 +381,8 @@ class CoverageMatcher(TextMatcher):
             read: The texts.
             is_ranked: Whether it matters by which rank they do.
         """
-        by_text = self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript)
         sides = read.tokens, read.names, read.texts, read.by_letters, read.min_run
-        return Seams(*sides, as_written=by_text, is_ranked=is_ranked)
+        return Seams(*sides, is_ranked=is_ranked)
 
     def shares(self, runs: SharedRuns, read: Read) -> tuple[FloatArray, Without | None]:
         """Return how much is covered in each pair that shares a run, and which contradict."""
@@ -444,14 +443,8 @@ class CoverageMatcher(TextMatcher):
 
     def _stand_in_a_row(self, runs: SharedRuns, pairs: IntArray) -> BoolArray:
         """Return which pairs are of documents that hold the passage together, word for word."""
-        is_row = np.zeros(len(pairs), np.bool_)
-        if runs.seams is None:
-            return is_row
-        for truth in np.unique(runs.truth[pairs]).tolist():
-            members = runs.document[runs.truth == truth]
-            row = runs.seams.laid_end_to_end(runs.truths, truth, runs.documents, members)
-            is_row |= (runs.truth[pairs] == truth) & np.isin(runs.document[pairs], [*row])
-        return is_row
+        sides = zip(runs.truth[pairs].tolist(), runs.document[pairs].tolist(), strict=True)
+        return np.array([document in runs.whole.get(truth, ()) for truth, document in sides], bool)
 
     def _beside(self, read: Read, truth: int, document: int, *, piece: bool) -> Beside:
         """Return what a passage and a document are side by side, both by number."""

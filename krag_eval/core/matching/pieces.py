@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -180,29 +180,31 @@ class AtEdges(NamedTuple):
         return (*(one[begins] for one in (truth, rank, own_rank, place)), stop)
 
 
+class Runs(NamedTuple):
+    """Runs that documents share with ground truth.
+
+    Attributes:
+        spans: The tokens of the documents.
+        full: Truth and document of the pairs in which the document holds all of the truth.
+    """
+
+    spans: Spans
+    full: tuple[IntArray, IntArray]
+
+
 class LooksAtEdges(Protocol):
     """What finds documents that hold a text together where it was cut."""
 
-    def held(self, truths: OnceEach, documents: OnceEach, ranks: IntArray) -> AtEdges:
-        """Return which tokens they hold before runs do.
+    def held(
+        self, truths: OnceEach, documents: OnceEach, ranks: IntArray, runs: Runs
+    ) -> tuple[AtEdges, dict[int, set[int]]]:
+        """Return which tokens they hold before runs do, and which texts they hold whole.
 
         Args:
             truths: The ground-truth texts, each once per query.
             documents: The documents, likewise.
             ranks: The rank at which runs alone hold each token of each ground-truth text.
-        """
-        ...
-
-    def laid_end_to_end(
-        self, truths: OnceEach, truth: int, documents: OnceEach, members: IntArray
-    ) -> set[int]:
-        """Return the documents that hold a text word for word, one after the other.
-
-        Args:
-            truths: The ground-truth texts.
-            truth: The one that is looked at.
-            documents: The documents.
-            members: Those that share runs with it.
+            runs: The runs that they share.
         """
         ...
 
@@ -227,6 +229,7 @@ class SharedRuns:
         of_document: The tokens of documents that are shared.
         edges: Truth, rank, own rank, start and stop of further tokens that bring some, where the
             truth was cut: from a rank on, those of the document at their own rank.
+        whole: The documents that hold a ground-truth text word for word, one after the other.
         seams: What looks for these, if anything does.
     """
 
@@ -240,6 +243,7 @@ class SharedRuns:
     brought: tuple[IntArray, IntArray, IntArray, IntArray]
     of_document: Spans
     edges: tuple[IntArray, ...] = ()
+    whole: Mapping[int, set[int]] = field(default_factory=dict)
     seams: LooksAtEdges | None = None
 
     def own(self) -> IntArray:
@@ -321,7 +325,11 @@ class SharedRuns:
         """Return the same of the truths of some pairs, as if these did not share anything."""
         kept = np.isin(self.truth, self.truth[without.pairs])
         kept[without.pairs] = False
-        truth, document = self.truth[kept], self.document[kept]
+        # Laid end to end, documents may hold a text together that share no run with it.
+        rows = [[*zip(self.truth[kept].tolist(), self.document[kept].tolist(), strict=True)]]
+        rows += [[(truth, document) for document in self.whole.get(truth, ())]
+                 for truth in np.unique(self.truth[without.pairs]).tolist()]  # fmt: skip
+        truth, document = np.array([*{*chain(*rows)}], np.int64).reshape(-1, 2).T
         rank = self.documents.best_rank(document)
         order = np.lexsort((rank, truth))
         truth, document, rank = truth[order], document[order], rank[order]
@@ -384,15 +392,17 @@ def shared_runs(
                 batches = _batches(truth.once(), document)
                 merged = (_RunPairs.of(*batch, 1).spans(length) for batch in batches)
                 spans += [[*map(_compact, one)] for one in merged]
-    edges: tuple[IntArray, ...] = ()
+    shown, edges, whole = Spans(*_sorted(spans, 3)), tuple[IntArray, ...](), dict[int, set[int]]()
+    truth, document, n_held = _sorted(held, 2)
     if seams is not None:
-        found = seams.held(truths, documents, first_place >> _RANK_SHIFT)
+        is_full = n_held == sizes[truth]
+        found, whole = seams.held(truths, documents, first_place >> _RANK_SHIFT,
+                                  Runs(shown, (truth[is_full], document[is_full])))  # fmt: skip
         # Of these the document at that rank has no place: a mark stands there.
         first_place[begin[found.truth] + found.token] = ((found.rank + 1) << _RANK_SHIFT) - 1
         edges = found.stretches() if len(found.truth) else ()
-    (added, brought), shown = _added(sizes, first_place), Spans(*_sorted(spans, 3))
-    noted = added, brought, shown, edges, seams
-    truth, document, n_held = _sorted(held, 2)
+    added, brought = _added(sizes, first_place)
+    noted = added, brought, shown, edges, whole, seams
     return SharedRuns(truths, documents, tokens.sizes, truth, document, n_held, *noted)
 
 

@@ -9,6 +9,7 @@ import warnings
 
 import pytest
 
+from benchmarks.cuts import OnlyRuns, cut
 from krag_eval import CoverageMatcher, OfflineRetrievalEvaluator, audit, reanchor
 from krag_eval.core import letter_tokens
 from krag_eval.core.matching.contradiction import Beside, Difference
@@ -42,12 +43,6 @@ SPLITS = [(30, 0), (40, 10), (60, 5), (100, 0), (100, 20), (300, 0), (300, 30), 
 both = pytest.mark.parametrize("language", TEXTS)
 
 
-def cut(text, size, overlap=0):
-    """Return the chunks of a text, so many characters each."""
-    step = size - overlap
-    return [text[start : start + size] for start in range(0, len(text) - overlap, step)]
-
-
 def passages(text, n, seed, shortest=25, longest=150):
     """Return stretches of a text, of whole words."""
     source = random.Random(seed)
@@ -60,9 +55,9 @@ def passages(text, n, seed, shortest=25, longest=150):
     return found
 
 
-def evaluated(actual, predicted, **settings):
+def evaluated(actual, predicted, matcher=CoverageMatcher, **settings):
     """Return the result of one passage a query."""
-    matcher = CoverageMatcher(**{"union": True, "guard": "off", **settings})
+    matcher = matcher(**{"union": True, "guard": "off", **settings})
     with warnings.catch_warnings(action="ignore"):
         evaluator = OfflineRetrievalEvaluator([[one] for one in actual], predicted, matcher)
         return evaluator.evaluate(None, metrics=["recall", "token_recall", "token_precision"])
@@ -133,6 +128,18 @@ class TestVerbatim:
         result = evaluated([passage], [chunks], guard="aligned")
         assert result.averages(None)["macro_recall"] == recall
 
+    def test_another_text_beside_its_chunks_takes_none_of_them_away(self):
+        """The third chunk has half of the passage and says something else; the first, no run."""
+        passage = "Supper (1934) for St. George's Chapel , Waddon . The Feeding has since gone"
+        chunks = (
+            "and the parable of the great Supper (1934) fo",
+            "r St. George's Chapel , Waddon . The Feeding has since gone, and only a print is left",
+            "Supper (1931) for St. George's Chapel , Waddon . The Sacraments ; font panels",
+        )
+        result = evaluated([passage], [chunks], guard="aligned")
+        assert result.averages(None)["macro_recall"] == 1.0
+        assert result.averages(None)["macro_token_recall"] == 1.0
+
     def test_the_two_files_that_readers_meet_first(self):
         """Five words end one chunk, two begin the next: together all seven."""
         passage = "Books may be kept for four weeks."
@@ -160,6 +167,9 @@ class TestHalves:
             ("새로 만든 카드의 값은 1억 2천만 원을 넘지 않는다고 밝혔다", "1억 2천만"),
             ("도서관은 책을 사 주 동안 빌려주고 영화는 사흘만 빌려준다", "빌려주고"),
             ("연회비는 올해부터 18,500원", "18,500"),
+            # What begins a chunk there looks as if it numbered a line.
+            ("시의회는 작년 가을에 연회비를 두 배로 올렸다. 아무도 반대하지 않았다", "올렸다. "),
+            ("The clubs are listed (a, b and c) in appendix (d) of the yearly report.", "(d) of"),
         ],
     )
     @pytest.mark.parametrize("overlap", [0, 3])
@@ -208,6 +218,29 @@ class TestAlteredTexts:
     def test_what_counts(self, passage, documents, held):
         share, useful = shares(passage, *documents)
         assert (share, useful) == (held / len(word_tokens(passage)), held)
+
+    @both
+    @pytest.mark.parametrize(("size", "overlap"), SPLITS)
+    @pytest.mark.parametrize("guard", ["off", "aligned"])
+    def test_pieces_at_cuts_find_none(self, language, size, overlap, guard):
+        """With another word or number in a passage, it is found as without them, if at all."""
+        text, source = TEXTS[language], random.Random(size + overlap)
+        altered = []
+        for passage in passages(text, 120, size, 40):
+            words = passage.split()
+            at = source.randrange(1, len(words) - 1)
+            # Turned round, it is no other word of the text, and no number is the same.
+            words[at] = words[at][::-1].translate(str.maketrans("0123456789", "1234567890"))
+            altered.append(" ".join(words))
+        altered = [one for one in altered if one not in " ".join(text.split())]
+        orders = [cut(text, size, overlap)] * len(altered)
+        with_pieces, by_runs = (
+            evaluated(altered, orders, matcher=matcher, guard=guard).tables[None]
+            for matcher in (CoverageMatcher, OnlyRuns)
+        )
+        assert len(altered) > 80
+        for name in ("recall", "token_recall"):
+            assert with_pieces[name].tolist() == by_runs[name].tolist()
 
     @both
     @pytest.mark.parametrize(("size", "overlap"), SPLITS)
