@@ -28,18 +28,19 @@ WITH_DEV = (
     "docs/ko/performance.md",
     "krag_eval/distributed/dask.py",
     "krag_eval/integrations/openevals.py",
-    "tests/browser",
-    "tests/cli/test_cli_trec.py",
-    "tests/datasets/test_trec.py",
-    "tests/datasets/test_trec_parity.py",
+    "tests/formats/test_cli_trec.py",
+    "tests/formats/test_trec.py",
+    "tests/formats/test_trec_parity.py",
     "tests/distributed",
     "tests/integrations/test_openevals.py",
-    "tests/retrievers/test_agents.py",
-    "tests/retrievers/test_sweep_packages.py",
-    "tests/test_options.py",
-    "tests/test_parity.py",
-    "tests/test_parity_ranx.py",
-    "tests/test_site.py",
+    "tests/asking/test_agents.py",
+    "tests/sweeping/test_sweep_packages.py",
+    "tests/across_rooms/test_options.py",
+    "tests/core/scoring/test_parity.py",
+    "tests/core/scoring/test_parity_ranx.py",
+    "tests/docs/test_site.py",
+    "tests/labelling/test_labelling_in_a_browser.py",
+    "tests/report/test_report_in_a_browser.py",
 )
 #: What starts processes, fills memory or goes through every character; by file or test.
 SLOW = (
@@ -47,27 +48,28 @@ SLOW = (
     "tests/integrations/test_action.py",
     "tests/datasets/test_parquet.py::TestLimits",
     "tests/datasets/test_lines.py::TestBombs",
-    "tests/matching/test_parallel.py",
-    "tests/matching/test_properties.py",
-    "tests/matching/test_tokenizers.py::test_kiwi_batches_work_in_a_forked_child",
-    "tests/matching/test_tokenizers.py::test_no_built_in_tokenizer_loses_a_text",
-    "tests/matching/test_tokenizers.py::test_rouge_score_parity_on_every_character",
-    "tests/matching/test_tokenizers.py::test_words_treat_every_character_as_defined",
-    "tests/retrievers/test_checkpoint.py::test_a_file_torn_anywhere_is_recovered_from",
-    "tests/retrievers/test_checkpoint.py::test_killed_runs_resume",
-    "tests/retrievers/test_sweep.py::test_a_killed_sweep_goes_on[50]",
-    "tests/retrievers/test_typing.py::test_what_a_strict_checker_takes_and_refuses",
+    "tests/core/matching/test_parallel.py",
+    "tests/core/matching/test_properties.py",
+    "tests/core/matching/test_tokenizers.py::test_kiwi_batches_work_in_a_forked_child",
+    "tests/core/matching/test_tokenizers.py::test_no_built_in_tokenizer_loses_a_text",
+    "tests/core/matching/test_tokenizers.py::test_rouge_score_parity_on_every_character",
+    "tests/core/matching/test_tokenizers.py::test_words_treat_every_character_as_defined",
+    "tests/asking/test_checkpoint.py::test_a_file_torn_anywhere_is_recovered_from",
+    "tests/asking/test_checkpoint.py::test_killed_runs_resume",
+    "tests/sweeping/test_sweep.py::test_a_killed_sweep_goes_on[50]",
+    "tests/asking/test_typing.py::test_what_a_strict_checker_takes_and_refuses",
     "tests/streaming/test_evaluate_file.py::test_a_file_of_rows_cannot_fill_the_memory",
     "tests/streaming/test_killing.py",
-    "tests/test_determinism.py",
-    "tests/test_digits.py::test_other_processors_and_threads_print_the_same",
-    "tests/test_evaluator.py::test_documents_with_alternatives_and_repeats_agree_with_loops",
-    "tests/test_evaluator.py::test_the_order_of_queries_does_not_change_a_digit",
+    "tests/across_rooms/test_determinism.py",
+    "tests/core/scoring/test_digits.py::test_other_processors_and_threads_print_the_same",
+    "tests/core/test_evaluator.py::test_documents_with_alternatives_and_repeats_agree_with_loops",
+    "tests/core/test_evaluator.py::test_the_order_of_queries_does_not_change_a_digit",
     # Needs LangChain's splitters, which come with `dev`.
-    "tests/matching/test_spans.py::test_a_splitter_writes_what_is_read",
+    "tests/core/matching/test_spans.py::test_a_splitter_writes_what_is_read",
     # Needs what runs notebooks, which comes with `dev`.
-    "tests/test_progress.py::test_a_notebook_that_is_run_as_a_whole_has_one_line_per_run",
-    "tests/test_partitions.py::test_parts_give_the_numbers_of_the_whole",
+    "tests/core/display/test_progress.py"
+    "::test_a_notebook_that_is_run_as_a_whole_has_one_line_per_run",
+    "tests/core/test_partitions.py::test_parts_give_the_numbers_of_the_whole",
 )
 
 # Nothing fails for being slow once: the machine may have been busy.
@@ -97,7 +99,8 @@ def _runs(item: pytest.Item, config: pytest.Config) -> bool:
     if not config.getoption("--rest"):
         return quick
     again = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    return not quick or again or item.nodeid.startswith((*WITH_DEV, "tests/plotting"))
+    again = again or item.get_closest_marker("tries_fewer")
+    return bool(not quick or again) or item.nodeid.startswith((*WITH_DEV, "tests/plotting"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,17 +81,3 @@ class Grading:
         )
         n = counts.zero + counts.below
         return [message.format(key=key, n=n, documents=self.documents)]
-
-
-def own_grades(grading: Grading, grades: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how an evaluator is to read grades, by what the records and the caller say.
-
-    Args:
-        grading: What the records hold.
-        grades: ``"auto"``, or ``"no"`` where every document is to count alike.
-        defaults: How the file asks to be evaluated, which wins.
-    """
-    key = grading.key
-    if key is None or "grade_key" in defaults or "grades" in defaults:
-        return {}
-    return {"grades": "no"} if grades == "no" else {"grade_key": key}

@@ -39,6 +39,29 @@ class Standing(NamedTuple):
     first_rank: int | None = None
     is_moved: bool = False
 
+    @property
+    def trend(self) -> Literal["falling", "rising", "mixed", ""]:
+        """Whether scores fall or rise with the rank; an empty text if they do neither.
+
+        >>> Standing((0.9, 0.5, 0.5)).trend, Standing((0.1, 0.2)).trend
+        ('falling', 'rising')
+        >>> Standing((0.1, 0.9, 0.5)).trend, Standing((0.5, 0.5)).trend
+        ('mixed', '')
+        """
+        rises = any(after > before for before, after in pairwise(self.scores or ()))
+        falls = any(after < before for before, after in pairwise(self.scores or ()))
+        if rises:
+            return "mixed" if falls else "rising"
+        return "falling" if falls else ""
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the list is in order, whatever other lists hold.
+
+        It is if scores fall: where they fall in any list, higher is better.
+        """
+        return self.first_rank is not None or self.trend in ("falling", "")
+
 
 def beside(value: Any) -> tuple[Any, Any]:
     """Return the rank and the score that stand beside a document, ``None`` where there is none.
@@ -105,27 +128,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
-def trend(scores: Sequence[float]) -> Literal["falling", "rising", "mixed", ""]:
-    """Tell whether scores fall or rise with the rank; an empty text if they do neither.
-
-    >>> trend([0.9, 0.5, 0.5]), trend([0.1, 0.2]), trend([0.1, 0.9, 0.5]), trend([0.5, 0.5])
-    ('falling', 'rising', 'mixed', '')
-    """
-    rises = any(after > before for before, after in pairwise(scores))
-    falls = any(after < before for before, after in pairwise(scores))
-    if rises:
-        return "mixed" if falls else "rising"
-    return "falling" if falls else ""
-
-
-def is_sorted(standing: Standing) -> bool:
-    """Tell whether a list is in order, whatever other lists hold.
-
-    It is if scores fall: where they fall in any list, higher is better.
-    """
-    return standing.first_rank is not None or trend(standing.scores or ()) in ("falling", "")
-
-
 # Where so many times as many lists rise as fall, it is not clear which of them are wrong.
 _UNCLEAR = 4
 
@@ -168,7 +170,7 @@ class Ordering:
                 problem = f": ranks begin at {first}, and in the lists before at {self.first_rank}"
                 raise refuse(problem, "number the documents of all lists alike, without gaps")
         self.moved += standing.is_moved
-        way = trend(standing.scores or ())
+        way = standing.trend
         self.falling += way == "falling"
         self.rising += way == "rising"
         self.rising_alone += way == "rising" and first is None
@@ -196,7 +198,7 @@ class Ordering:
         self, documents: Sequence[_Document], standing: Standing | None
     ) -> Sequence[_Document]:
         """Return the documents of a list in the order of their scores, the best first."""
-        if standing is None or standing.scores is None or is_sorted(standing):
+        if standing is None or standing.scores is None or standing.is_sorted:
             return documents
         sign = 1 if self.lower_is_better else -1
         keys = [sign * score for score in standing.scores]

@@ -23,20 +23,19 @@ from krag_eval.core import (
     Matcher,
     Metric,
     clipped,
-    documents_in,
     muted,
     resolve_matcher,
     spelled,
 )
 from krag_eval.core.conventions import MatchingCriteria
-from krag_eval.core.data.dataset import looks_at_questions
-from krag_eval.core.documents import ranked_in
 from krag_eval.core.errors import told_apart
+from krag_eval.core.matching.base import looks_at_questions
 from krag_eval.core.results.evidence import GroundTruthItem, outcomes
 from krag_eval.core.scoring.cutoffs import settled_cutoffs
 from krag_eval.core.scoring.metrics import asked_metrics, chosen_metrics
 from krag_eval.evaluator import OfflineRetrievalEvaluator, Plan
 from krag_eval.formats.langsmith import OUTPUT_KEYS, REFERENCE_KEYS, list_under, question_under
+from krag_eval.loading.cells import documents_in, ranked_in
 from krag_eval.result import EvaluationResult
 
 __all__ = ["RetrievalEvaluators", "Score", "retrieval_evaluators"]

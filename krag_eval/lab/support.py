@@ -18,6 +18,7 @@ from krag_eval.core import (
     N_,
     AveragingMethod,
     Budget,
+    Conventions,
     Cutoffs,
     InvalidInput,
     InvalidType,
@@ -29,7 +30,6 @@ from krag_eval.core import (
     must,
     spelled,
 )
-from krag_eval.core.conventions import DEFAULT_CONVENTIONS
 from krag_eval.core.documents import checked_labels, checked_tags
 from krag_eval.core.errors import text
 from krag_eval.core.scoring.cutoffs import settled_cutoffs
@@ -137,7 +137,7 @@ def evaluate_support(
         ),
         keys={name: metric.key for name, metric in metrics.items()},
         averaging_method=AveragingMethod.BOTH,
-        conventions=DEFAULT_CONVENTIONS,
+        conventions=Conventions(),
         declared=declarations(metrics),
     )
 

@@ -15,7 +15,6 @@ from krag_eval.core import (
     LISTS,
     Advice,
     AnyOf,
-    ChunkSource,
     CoverageMatcher,
     DocumentLike,
     InvalidInput,
@@ -38,12 +37,13 @@ from krag_eval.core.errors import warn_of
 from krag_eval.core.language import language
 from krag_eval.core.matching.plaintext import plain
 from krag_eval.datasets import Dataset, dataset_in
+from krag_eval.loading.loading import ChunkSource
 from krag_eval.reanchoring.pieces import ChunkEnds, Piece, Solid, parts_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.core import Source
+    from krag_eval.loading.loading import Source
 
 #: What can have become of a ground truth, the best first.
 STATES = ("unchanged", "moved", "absorbed", "split", "changed", "gone")

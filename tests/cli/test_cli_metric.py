@@ -7,7 +7,8 @@ import pytest
 from cli_runs import printed, run, table, written
 
 from krag_eval.cli.options import _metric_of
-from krag_eval.core.scoring.metrics import DEFAULT_METRICS, averages_of
+from krag_eval.core import averages_of
+from krag_eval.core.scoring.metrics import DEFAULT_METRICS
 
 CALL = "evaluate sample.jsonl"
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from krag_eval import evaluate_file, load_dataset
-from krag_eval.core.data.loading import read_chunks
-from krag_eval.core.errors import Advice, DatasetError, InvalidInput
 from krag_eval.datasets import read_jsonl
+from krag_eval.errors import Advice, DatasetError, InvalidInput
+from krag_eval.loading.loading import read_chunks
 
 RECORD = {"question": "언제 여나요?", "actual": ["아홉 시"], "predicted": ["열 시", "아홉 시"]}
 

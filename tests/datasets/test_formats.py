@@ -1,17 +1,17 @@
 """Formats: one entry each, also those that an installed package brings."""
 
 import gzip
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from places import TESTS
 from refusals import blamed
 
 from krag_eval import evaluate_file, load_dataset
 from krag_eval.cli import main
-from krag_eval.core.data.formats import FORMATS, format_of
+from krag_eval.loading.formats import FORMATS, format_of
 
-PLUGIN = Path(__file__).parents[1] / "example_plugin"
+PLUGIN = TESTS / "example_plugin"
 LINES = "When?=At nine.|At ten.\nWhere?=Here.\n"
 
 

@@ -6,12 +6,18 @@ import warnings
 import pandas as pd
 import pytest
 
-from krag_eval import OfflineRetrievalEvaluator, evaluate_file, evaluate_retriever, load_dataset
-from krag_eval.auditing.audit import audit
-from krag_eval.core.errors import InvalidInput, KragEvalWarning
+from krag_eval import (
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    audit,
+    evaluate_file,
+    evaluate_retriever,
+    load_dataset,
+)
 from krag_eval.datasets import read_jsonl
-from krag_eval.evaluator import PartitionPlan
+from krag_eval.errors import InvalidInput
 from krag_eval.integrations.langsmith import retrieval_evaluators
+from krag_eval.partitions import PartitionPlan
 
 # Of "1?" a and c are relevant, and b was judged not to be: of what was retrieved, a and b, recall
 # is 1/2; where b counts, 2/3. "2?" has one document, which is found. Means 3/4 and 5/6.

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from krag_eval import compare, evaluate_file, load_dataset
-from krag_eval.core.errors import DatasetError, InvalidInput, InvalidType, KragEvalWarning, muted
+from krag_eval import KragEvalWarning, compare, evaluate_file, load_dataset
+from krag_eval.core import muted
 from krag_eval.datasets import Dataset
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 
 GOLDEN = [
     {"id": "q1", "question": "When?", "actual": ["nine"], "topic": "hours"},

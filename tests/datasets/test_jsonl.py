@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from krag_eval import AnyOf, KragEvalWarning
-from krag_eval.core.data.loading import read_chunks
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_jsonl
+from krag_eval.loading.loading import read_chunks
 
 LINE = '{"question": "When?", "actual": ["nine"], "predicted": ["eight", "nine"]}'
 ONE = Dataset(["When?"], [["nine"]], [["eight", "nine"]], questions=["When?"])

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, strategies as st
 from reference import no_advice
 
-from krag_eval.core.reading import MAX_BYTES, numbered_lines
 from krag_eval.datasets import DatasetError, read_beir, read_jsonl, read_trec
+from krag_eval.loading.reading import MAX_BYTES, numbered_lines
 
 LINE = b'{"actual": ["a"], "predicted": ["a"]}\n'
 QRELS = {"1": {"d": 1}}

@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, strategies as st
 
-from krag_eval.core.errors import InvalidInput
-from krag_eval.core.reading import literal_in
+from krag_eval.errors import InvalidInput
+from krag_eval.loading.reading import literal_in
 
 characters = st.text(max_size=8)
 values = st.recursive(

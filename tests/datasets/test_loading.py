@@ -26,8 +26,8 @@ from pyarrow import parquet
 from reference import no_advice
 
 from krag_eval import AnyOf, KragEvalWarning
-from krag_eval.core.errors import InvalidType, MissingPackage
 from krag_eval.datasets import Dataset, DatasetError, load_dataset
+from krag_eval.errors import InvalidType, MissingPackage
 
 EXPECTED = Dataset(
     ["When?", "Where?"],

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from krag_eval import evaluate_file, load_dataset
-from krag_eval.core.data.loading import read_chunks
-from krag_eval.core.errors import Advice, DatasetError, Place
 from krag_eval.datasets import read_jsonl
+from krag_eval.errors import Advice, DatasetError, Place
+from krag_eval.loading.loading import read_chunks
 
 QRELS = ["7 0 d1 1", "q1 0 d1 0", "q1\t0\td1\t-1", "q1 Q0 d1 2"]
 RUNS = ["7 Q0 d1 1 2.5 bm25", "q1\tQ0\td1\t1\t-2.5e-3\ttag", "q1 Q0 d1 1 7 tag"]

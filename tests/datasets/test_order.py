@@ -7,12 +7,18 @@ import warnings
 import pandas as pd
 import pytest
 
-from krag_eval import OfflineRetrievalEvaluator, evaluate_file, evaluate_retriever, load_dataset
-from krag_eval.core.documents import id_of
-from krag_eval.core.errors import DatasetError, InvalidInput, KragEvalWarning
+from krag_eval import (
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    evaluate_file,
+    evaluate_retriever,
+    load_dataset,
+)
+from krag_eval.core import id_of
 from krag_eval.datasets import read_jsonl
 from krag_eval.distributed.worker import document_lists
-from krag_eval.evaluator import PartitionPlan
+from krag_eval.errors import DatasetError, InvalidInput
+from krag_eval.partitions import PartitionPlan
 
 # The ground truth is "a" for each of four queries. By rank and by score it comes first, in the
 # order of the lists third, first, second and third: MRR (1/3 + 1 + 1/2 + 1/3) / 4 = 13/24 as

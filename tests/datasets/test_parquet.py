@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from processes import printed
 from pyarrow import parquet
+from trials import trials
 
 from krag_eval import evaluate_file
-from krag_eval.core.data.formats import File, rows_in
 from krag_eval.datasets import DatasetError, load_dataset
+from krag_eval.loading.formats import File, rows_in
 
 # Before version 26 pyarrow cannot read back a missing list of fixed length.
 NO_PAIR = None if int(pa.__version__.partition(".")[0]) >= 26 else [None, None]
@@ -81,7 +82,7 @@ class TestValues:
         columns = columns_of(path)
         assert columns == {name: KINDS[name].to_pylist() for name in KINDS.column_names}
 
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=trials(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         lists=st.lists(st.none() | st.lists(st.none() | st.text(max_size=3), max_size=4)),
         size=st.integers(1, 5),

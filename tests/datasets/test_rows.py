@@ -16,10 +16,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pyarrow import parquet
+from trials import trials
 
 from krag_eval import AnyOf, KragEvalWarning, evaluate_file
-from krag_eval.core.data.loading import Fields
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
+from krag_eval.loading.loading import Fields
 from krag_eval.streaming.queries import QueryFiles
 
 FIRST = {"question": "When?", "actual": ["nine"], "predicted": ["eight", "nine"]}
@@ -197,7 +198,7 @@ documents = (
 
 
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture],
+@settings(max_examples=trials(60), suppress_health_check=[HealthCheck.function_scoped_fixture],
           deadline=None)  # fmt: skip
 @given(actual=texts.filter(lambda text: text[:1] != "a") | st.lists(documents, max_size=2),
        predicted=st.lists(documents, max_size=2))  # fmt: skip

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from langchain_core.documents import Document
 from pyarrow import parquet
+from trials import trials
 
 from krag_eval import AnyOf, Conventions, RougeMatcher, load_dataset
 from krag_eval.datasets import Dataset, DatasetError, read_jsonl, read_trec
@@ -80,7 +81,7 @@ class TestRoundTrip:
         assert repr(again.actual) == repr(DATASET.actual), "types too, which == would not tell"
 
     @every_ending
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=trials(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(dataset=datasets())
     def test_any_data_set_comes_back(self, tmp_path, ending, dataset):
         """Whatever is in it."""

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from krag_eval import evaluate_file, load_dataset
-from krag_eval.core.errors import Advice, DatasetError, InvalidInput
 from krag_eval.datasets import read_jsonl
+from krag_eval.errors import Advice, DatasetError, InvalidInput
 
 # Both ids of "1?" are found, and the one of "2?": recall 1. Taken for one id each, the first cell
 # is not found, and recall is 1/2.

@@ -10,8 +10,8 @@ import pytest
 from pyarrow import parquet
 
 from krag_eval import load_dataset
-from krag_eval.core.errors import DatasetError
 from krag_eval.datasets import Dataset, read_jsonl
+from krag_eval.errors import DatasetError
 
 ROWS = [
     {"question": "언제?", "actual": ["a"], "predicted": ["a"], "corpus": "위키", "pages": 3,

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from krag_eval import load_dataset
-from krag_eval.core.errors import Advice, DatasetError
 from krag_eval.datasets import Dataset
+from krag_eval.errors import Advice, DatasetError
 
 NINE, TEN = "It opens at nine, except on Mondays.", "It closes at ten."
 ROWS = [

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from krag_eval import evaluate_file, load_dataset
-from krag_eval.core.errors import Advice, DatasetError
 from krag_eval.datasets import read_jsonl
+from krag_eval.errors import Advice, DatasetError
 
 NINE, TEN = "It opens at nine.", "It opens at ten."
 #: Whose -> a record, as that tool writes it. The ground truth of each is found at the second rank.
