@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 from browser import browser as browser
-from cli_runs import SAMPLE
 
 
 @pytest.fixture
 def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in a folder with the sample of two queries; docs/metrics.md works out its numbers."""
+    from cli_runs import SAMPLE
+
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "sample.jsonl"
     path.write_text(SAMPLE, "utf-8")

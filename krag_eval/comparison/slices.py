@@ -53,11 +53,11 @@ from krag_eval.core import (
 from krag_eval.core.matching.tokenizers import ByScript
 from krag_eval.core.scoring.averages import QUERIES
 from krag_eval.core.scoring.cutoffs import lengths_of
-from krag_eval.core.scoring.digits import exact_parts
 from krag_eval.core.shown import draw
 from krag_eval.diagnosis.diagnosis import Diagnosis, told_apart_by, within
 from krag_eval.intervals import intervals
 from krag_eval.intervals.intervals import BoolArray, QuerySums, Sampling
+from krag_eval.intervals.sums import exact_parts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from krag_eval.core import errors
 from krag_eval.core.errors import Advice, Fix, InvalidInput, InvalidType, clipped, kind_of, names_of
 from krag_eval.core.language import _
-from krag_eval.core.ranking import SCORES, Ordering, Standing, beside, put_in_order, standing_of
+from krag_eval.core.ranking import SCORES, Ordering, Standing, beside
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -339,7 +339,7 @@ def by_rank(
     values: Iterable[Any], documents: Sequence[Any], at: Location
 ) -> tuple[list[Any], Standing | None]:
     """Return documents in the order of the ranks beside them, and what stands there."""
-    standing, order = standing_of([beside(plain(one)) for one in values], at.error)
+    standing, order = Standing.of([beside(plain(one)) for one in values], at.error)
     return [documents[position] for position in order], standing
 
 
@@ -1011,7 +1011,7 @@ def _in_order(lists: Lists, name: str, *, part: bool) -> Lists:
     if part:
         warn_of_contradicting_scores(standing for _documents, standing in ranked)
         return Lists([documents for documents, _standing in ranked])
-    ordered, notes = put_in_order(ranked, Location(name).error, lambda at: places[at].error)
+    ordered, notes = Ordering.applied(ranked, Location(name).error, lambda at: places[at].error)
     for note in notes:
         errors.warn(f"{name}: {note}.")
     return Lists(ordered)

@@ -893,10 +893,13 @@ class PartitionPlan:
         length: Length,
         metrics: Iterable[str | Metric] | None,
         lists: Container[str] = (),
+        default: tuple[int | None, ...] = DEFAULT_CUTOFFS,
     ) -> Self:
-        """Settle where lists are cut off, and what is computed."""
+        """Settle where lists are cut off, and what is computed; ``default`` is no wish."""
         asked = measures.asked_metrics(metrics)
-        cutoffs, measure = cut.settled_cutoffs(k, budget, length, metrics=asked or ())
+        cutoffs, measure = cut.settled_cutoffs(
+            k, budget, length, default=default, metrics=asked or ()
+        )
         chosen = measures.chosen_metrics(asked, plan.metrics, lists)
         chosen = measures.with_bounds(chosen) if plan.unjudged == "bounds" else chosen
         return cls(plan, cutoffs, chosen, measure)

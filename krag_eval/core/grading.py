@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from krag_eval.core.documents import Item, Record, grade_in, metadata_of, single
 from krag_eval.core.language import _
@@ -48,6 +48,9 @@ class Grading:
     >>> grading.key
     'relevance'
     """
+
+    #: The names of grades, the surest first.
+    NAMES: ClassVar = GRADES
 
     documents: int = 0
     counts: dict[str, Counts] = field(default_factory=dict)

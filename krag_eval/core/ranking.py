@@ -62,6 +62,40 @@ class Standing(NamedTuple):
         """
         return self.first_rank is not None or self.trend in ("falling", "")
 
+    @classmethod
+    def of(
+        cls, places: Sequence[tuple[Any, Any]], refuse: Refuse
+    ) -> tuple[Standing | None, list[int]]:
+        """Return what stands beside the documents of a list, and their order by rank.
+
+        Args:
+            places: The rank and the score of each document.
+            refuse: Makes the refusal.
+
+        Raises:
+            Refusal: If some have a rank, and these are not the whole numbers from 0 or 1 on.
+
+        >>> Standing.of([(2, 0.5), (1, 0.7)], ValueError)
+        (Standing(scores=(0.7, 0.5), first_rank=1, is_moved=True), [1, 0])
+        """
+        ranks, scores = ([place[at] for place in places] for at in (0, 1))
+        order, first = [*range(len(places))], None
+        if any(rank is not None for rank in ranks):
+            known = [int(rank) if _is_whole(rank) else -1 for rank in ranks]
+            first = 0 if 0 in known else 1
+            if sorted(known) != [*range(first, first + len(known))]:
+                problem = (
+                    f": ranks must be the whole numbers from 0 or 1 on, each once, got {ranks!r}"
+                )
+                fix = "number the documents anew, or leave ranks out where the order is right"
+                raise refuse(problem[:400], fix)
+            order.sort(key=known.__getitem__)
+        numbers = tuple(float(scores[at]) for at in order if _is_number(scores[at]))
+        complete = numbers if len(numbers) == len(places) else None
+        if first is None and not complete:
+            return None, order
+        return cls(complete, first, order != [*range(len(order))]), order
+
 
 def beside(value: Any) -> tuple[Any, Any]:
     """Return the rank and the score that stand beside a document, ``None`` where there is none.
@@ -83,38 +117,6 @@ def beside(value: Any) -> tuple[Any, Any]:
     if isinstance(value, list | tuple):
         return None, value[1] if len(value) == 2 else None
     return None, getattr(value, "score", None)
-
-
-def standing_of(
-    places: Sequence[tuple[Any, Any]], refuse: Refuse
-) -> tuple[Standing | None, list[int]]:
-    """Return what stands beside the documents of a list, and their positions in the order of ranks.
-
-    Args:
-        places: The rank and the score of each document.
-        refuse: Makes the refusal.
-
-    Raises:
-        Refusal: If some have a rank, and these are not the whole numbers from 0 or 1 on.
-
-    >>> standing_of([(2, 0.5), (1, 0.7)], ValueError)
-    (Standing(scores=(0.7, 0.5), first_rank=1, is_moved=True), [1, 0])
-    """
-    ranks, scores = ([place[at] for place in places] for at in (0, 1))
-    order, first = [*range(len(places))], None
-    if any(rank is not None for rank in ranks):
-        known = [int(rank) if _is_whole(rank) else -1 for rank in ranks]
-        first = 0 if 0 in known else 1
-        if sorted(known) != [*range(first, first + len(known))]:
-            problem = f": ranks must be the whole numbers from 0 or 1 on, each once, got {ranks!r}"
-            fix = "number the documents anew, or leave ranks out where the order is right"
-            raise refuse(problem[:400], fix)
-        order.sort(key=known.__getitem__)
-    numbers = tuple(float(scores[at]) for at in order if _is_number(scores[at]))
-    complete = numbers if len(numbers) == len(places) else None
-    if first is None and not complete:
-        return None, order
-    return Standing(complete, first, order != [*range(len(order))]), order
 
 
 def _is_whole(value: Any) -> bool:
@@ -218,21 +220,22 @@ class Ordering:
             notes.append(_("scores rise with the rank: they are distances, and lower is better"))
         return notes
 
+    @classmethod
+    def applied(
+        cls,
+        lists: Sequence[tuple[Sequence[_Document], Standing | None]],
+        refuse: Refuse,
+        refuse_list: Callable[[int], Refuse],
+    ) -> tuple[list[Sequence[_Document]], list[str]]:
+        """Return all lists of a source in order, and what is to be said of it.
 
-def put_in_order(
-    lists: Sequence[tuple[Sequence[_Document], Standing | None]],
-    refuse: Refuse,
-    refuse_list: Callable[[int], Refuse],
-) -> tuple[list[Sequence[_Document]], list[str]]:
-    """Return all lists of a source in order, and what is to be said of it.
-
-    Args:
-        lists: The documents of each, in the order of their ranks, and what stands beside them.
-        refuse: Makes the refusal of the source.
-        refuse_list: Makes that of one list, by its position.
-    """
-    ordering = Ordering()
-    for at, (documents, standing) in enumerate(lists):
-        ordering.add(len(documents), standing, refuse_list(at))
-    ordering.check(refuse)
-    return [ordering.sorted(*each) for each in lists], ordering.notes()
+        Args:
+            lists: The documents of each, in the order of their ranks, and what stands beside them.
+            refuse: Makes the refusal of the source.
+            refuse_list: Makes that of one list, by its position.
+        """
+        ordering = cls()
+        for at, (documents, standing) in enumerate(lists):
+            ordering.add(len(documents), standing, refuse_list(at))
+        ordering.check(refuse)
+        return [ordering.sorted(*each) for each in lists], ordering.notes()

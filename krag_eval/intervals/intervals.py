@@ -39,7 +39,7 @@ from krag_eval.core.results.rows import RowsInFile
 from krag_eval.core.scoring import cutoffs
 from krag_eval.core.scoring.averages import QUERIES
 from krag_eval.core.scoring.cutoffs import Measure, Unit
-from krag_eval.core.scoring.digits import exact_parts, exact_sums
+from krag_eval.intervals.sums import exact_parts, exact_sums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,11 +247,6 @@ class QuerySums:
         columns = np.stack([per_query(result, *place) for place in places], axis=1)
         positions = {place: position for position, place in enumerate(places)}
         return cls(np.nan_to_num(columns, nan=0.0), positions, tuple(averages))
-
-    def positions_of(self, i: int) -> list[int]:
-        """Return the positions of the columns that one of the averages is made of."""
-        average, k = self.averages[i]
-        return [self.positions[name, k] for name in average.sums]
 
     def has_value(self, i: int) -> FloatArray:
         """Return whether each query has a value of one of the averages, 0 or 1; mostly all have.

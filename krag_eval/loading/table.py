@@ -53,8 +53,8 @@ from krag_eval.core.documents import (
 )
 from krag_eval.core.errors import kind_of, names_of
 from krag_eval.core.files import arrow_table, shielded, unshielded
-from krag_eval.core.grading import GRADES, Grading
-from krag_eval.core.ranking import DISTANCE, RANK, Standing, put_in_order, standing_of
+from krag_eval.core.grading import Grading
+from krag_eval.core.ranking import Ordering, Standing
 from krag_eval.core.results.latency import Failure
 from krag_eval.loading import formats
 from krag_eval.loading.cells import (
@@ -852,7 +852,7 @@ def query_in(
             field = row[str(side.texts or side.ids)]
             lists["is_text"] = _one_as_list(field, row) is not field
         else:
-            lists["row_grades"] = {name: row[name] for name in GRADES if name in row}
+            lists["row_grades"] = {name: row[name] for name in Grading.NAMES if name in row}
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
@@ -1002,9 +1002,9 @@ def documents_of(
 
 
 # The columns of tables that hold one document in a row with its rank, its score or its distance.
-_RANKS, _ROW_SCORES, _DISTANCES = (RANK, "순위"), ("score", "점수"), (DISTANCE, "거리")
+_RANKS, _ROW_SCORES, _DISTANCES = ("rank", "순위"), ("score", "점수"), ("distance", "거리")
 #: Columns that are read, whether they are to be tags or not.
-BESIDE = (*_RANKS, *_ROW_SCORES, *_DISTANCES, *GRADES)
+BESIDE = (*_RANKS, *_ROW_SCORES, *_DISTANCES, *Grading.NAMES)
 
 
 def _beside(row: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -1179,7 +1179,7 @@ def in_order(queries: Sequence[Query], name: str) -> tuple[list[Query], list[str
     """
     lists = [(query.predicted, query.standing) for query in queries]
     places = [query.place for query in queries]
-    ordered, notes = put_in_order(lists, Place(name).error, lambda at: places[at].error)
+    ordered, notes = Ordering.applied(lists, Place(name).error, lambda at: places[at].error)
     made = zip(queries, ordered, strict=True)
     return [query._replace(predicted=[*some]) for query, some in made], [*map(OfRun, notes)]
 
@@ -1228,7 +1228,7 @@ def _with_row_grades(queries: Sequence[Query], groups: Sequence[Sequence[int]]) 
     in all of them says something of the question.
     """
     rows = [[queries[at].row_grades for at in of_question] for of_question in groups]
-    name = next((name for name in GRADES if any(
+    name = next((name for name in Grading.NAMES if any(
         len({str(row.get(name)) for row in some}) > 1 for some in rows)), None)  # fmt: skip
     if name is None or any(len(query.actual) > 1 for query in queries):
         return [*queries]
@@ -1276,7 +1276,7 @@ def _ranked_rows(rows: Sequence[Query]) -> tuple[Standing | None, list[int]]:
     """Return what the rows of a question say beside their documents, and the order of these."""
     with located(rows[0].place):
         places = [row.beside for row in rows if row.predicted]
-        return standing_of(places, Location(RANK).error)
+        return Standing.of(places, Location("rank").error)
 
 
 def note_on_defaults(defaults: Mapping[str, Any]) -> list[str]:

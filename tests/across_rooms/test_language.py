@@ -76,8 +76,8 @@ def named(node, name):
 
 def warnings_in(function):
     """Return where a function warns by itself."""
-    called = (one for name in ("warn", "warn_of") for one in ast.walk(function) if named(one, name))
-    return [one for one in called if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+    calls = [one for one in ast.walk(function) if isinstance(one, ast.Call)]
+    return [one for one in calls if getattr(one.func, "id", "") in ("warn", "warn_of")]
 
 
 def values_of(name, function):
@@ -106,31 +106,25 @@ def texts_in(node, function, seen):
             yield from texts_in(child, function, seen)
 
 
-def warning_functions():
-    """Yield every function that warns, by its place."""
+def functions():
+    """Yield every function, one that warns or not, by its place."""
     for path in sorted(ROOT.rglob("*.py")):
         if path.name == "errors.py":  # where warn is made
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.FunctionDef) and warnings_in(node):
+            if isinstance(node, ast.FunctionDef):
                 yield f"{path.relative_to(ROOT)}: {node.name}", node
 
 
-WARNING = dict(warning_functions())
-
-
-def test_functions_that_warn_are_found():
-    """In every room that warns."""
-    rooms = {Path(name).parts[0] for name in WARNING}
+def test_no_warning_is_in_english_alone():
+    """What a function warns of is translated, in every room that warns."""
+    rooms = set()
+    for name, function in functions():
+        for call in warnings_in(function):
+            rooms.add(Path(name).parts[0])
+            texts = texts_in(call, function, set())
+            assert [one for one in texts if ENGLISH.search(one)] == [], name
     assert {"asking", "comparison", "core", "lab", "plotting", "streaming"} <= rooms
-
-
-@pytest.mark.parametrize("name", WARNING)
-def test_no_warning_is_in_english_alone(name):
-    """What a function warns of is translated."""
-    function = WARNING[name]
-    for call in warnings_in(function):
-        assert [one for one in texts_in(call, function, set()) if ENGLISH.search(one)] == []
 
 
 def test_a_warning_in_english_is_seen():

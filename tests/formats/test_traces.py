@@ -436,7 +436,7 @@ class TestWhichCount:
             # A failure is of its question, though spans come in another order.
             dataset = load_dataset(questions, retrieved=spans)
         assert retrieved(dataset) == [TEXTS[:1], []]
-        result = dataset.evaluator(matcher="rouge1").with_threshold(0.5).evaluate(1)
+        result = dataset.evaluator(matcher="coverage").with_threshold(0.5).evaluate(1)
         assert [(one.position, one.message) for one in dataset.failures] == [(1, "down")]
         assert result.n_failed == result.summary.n_failed == 1
         assert list(result.failures.index) == ["a"]

@@ -328,7 +328,8 @@ class _Telling:
             return [_qualified(kind), self.of(value.__wrapped__)]
         if is_pydantic_secret(value):
             return None
-        if not (hasattr(value, "__dict__") or _slots(kind)) and not _is_own(kind):
+        bare = not (hasattr(value, "__dict__") or _slots(kind)) and not _is_own(kind)
+        if bare or kind.__module__ == "threading":  # whose state is of the moment
             return self.of(kind) if kind is object else self._unknown(value)
         held = _settings(value)
         if kind.__name__ in ("RunnableBinding", "RunnableRetry") and _is_langchain(kind):

@@ -318,6 +318,15 @@ def test_what_is_not_plain_is_unknown(kind):
     assert function_name(NOT_PLAIN[kind]).endswith("#unknown")
 
 
+def test_what_is_unknown_of_an_event_is_not_its_state():
+    """So that what a folder keeps of a sweep is found again, with a warning."""
+    event = threading.Event()
+    before = digest_of(Held(event))
+    event.set()
+    assert digest_of(Held(event)) == before
+    assert not before[1]
+
+
 def test_a_function_is_called_by_the_name_that_it_was_given():
     """It is the user's word; of an object, ``name`` may be any field."""
     assert function_name(changed(counting(), name="count-2")) == "count-2"

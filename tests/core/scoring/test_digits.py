@@ -10,7 +10,8 @@ import pytest
 from processes import printed
 
 from krag_eval.core.scoring import digits
-from krag_eval.core.scoring.digits import exact_parts, exact_sums, exp2, exp2m1, log2
+from krag_eval.core.scoring.digits import exp2, exp2m1, log2
+from krag_eval.intervals.sums import exact_parts, exact_sums
 
 RUN = """
 import hashlib, sys, warnings
